@@ -1,0 +1,35 @@
+"""The errors ocboost raises on purpose.
+
+::
+
+    OcboostError
+    ├── InputError (also a ValueError)     a parameter or an array is not what it must be
+    ├── ModelFileError (also a ValueError) a saved model cannot be read
+    └── MissingExtraError (also an ImportError)  an optional dependency is not installed
+
+Every message names the parameter, what it must be, what came, and what to do.
+"""
+
+from __future__ import annotations
+
+
+class OcboostError(Exception):
+    """The base of every error that ocboost raises on purpose."""
+
+
+class InputError(OcboostError, ValueError):
+    """A parameter or an array is not what it must be; nothing was changed."""
+
+
+class ModelFileError(OcboostError, ValueError):
+    """A file is not a model that this version can read; nothing was loaded."""
+
+
+class MissingExtraError(OcboostError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'ocboost[{extra}]'"
+        )
