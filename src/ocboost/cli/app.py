@@ -1,0 +1,48 @@
+"""Words in, exit code out.
+
+====  =========================================================
+code  meaning
+====  =========================================================
+0     done
+1     an error of ocboost's or of the system, in one line on stderr
+2     wrong usage
+130   interrupted (Ctrl-C)
+====  =========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+import ocboost
+from ocboost.cli import reproduce
+from ocboost.cli.terminal import say
+
+HELP = """Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.
+
+Start with: ocboost reproduce synthetic --quick
+"""
+
+
+def build_app() -> App:
+    """The application with all its commands."""
+    app = App(name="ocboost", help=HELP, version=f"ocboost {ocboost.__version__}", help_format="plaintext")
+    app.command(reproduce.app)
+    return app
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line, and return its exit code; errors of ocboost's and the system pass through."""
+    try:
+        command, bound, _ = build_app().parse_args(list(words), exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        say(f"{_one_line(error)} See: ocboost --help")
+        return 2
+    code = command(*bound.args, **bound.kwargs)
+    return code if isinstance(code, int) else 0
+
+
+def _one_line(error: CycloptsError) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,118 @@
+"""Folding a head into a tail, in one thread or several: the same sums bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import fold as kernels
+from .kernels.band import n_pairs
+from .kernels.fold import CHUNK, Newcomers, make_newcomers
+from .kernels.solve import Solution, make_solution, solve
+from .kernels.types import Head, Tail
+from .threads import get_num_threads, run, uninterrupted
+
+# Below so many additions a second thread costs more than it brings (about two milliseconds of work).
+WORTH_SHARING = 20_000_000
+
+
+class Workspace:
+    """The room that folding needs, kept between folds so that none is asked for in the loop."""
+
+    def __init__(self, n_hypotheses: int, n_examples: int, n_fold: int) -> None:
+        self.n_examples = n_examples
+        self.n_fold = n_fold
+        self.solution: Solution = make_solution(n_hypotheses, 1, n_examples)
+        # A fold may begin within a block, and so touch one block more than it fills.
+        self.newcomers: Newcomers = make_newcomers(n_hypotheses, (n_fold + 63) // 64 + 1)
+        self.room = np.zeros(64)
+        self.row = np.zeros(n_hypotheses, np.int8)
+
+    def fits(self, n_examples: int, n_fold: int) -> bool:
+        """Whether a fold of so many examples can use it."""
+        return self.n_examples >= n_examples and min(self.n_fold, 64 * CHUNK) >= min(n_fold, 64 * CHUNK)
+
+
+def worth_sharing(n_hypotheses: int, order: int, n_fold: int) -> bool:
+    """Whether a fold is large enough to be shared among threads."""
+    return (
+        n_fold > 1
+        and get_num_threads() > 1
+        and n_pairs(n_hypotheses, order) * min(n_fold, 1 << 20) > WORTH_SHARING
+    )
+
+
+def row_ranges(n_hypotheses: int, order: int, n_ranges: int) -> list[tuple[int, int]]:
+    """Cut the rows into ranges of about as many pairs each.
+
+    >>> row_ranges(100, 100, 2)
+    [(0, 71), (71, 100)]
+    """
+    lengths = np.minimum(np.arange(n_hypotheses), order)
+    done = np.cumsum(lengths)
+    goals = done[-1] * np.arange(1, n_ranges) / n_ranges
+    cuts = [0, *(np.searchsorted(done, goals) + 1).tolist(), n_hypotheses]
+    return [(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if a < b]
+
+
+def join(
+    tail: Tail, order: int, correction: int, work: Workspace, rebase: bool, ranges: list[tuple[int, int]]
+) -> None:
+    """Bring all pairs up to date with the newcomers, a range of rows to a thread."""
+
+    def task(rows: tuple[int, int]) -> None:
+        room = np.zeros(64)
+        kernels.join_pairs(tail, order, correction, work.solution, work.newcomers, rebase, *rows, room)
+
+    if len(ranges) == 1:
+        task(ranges[0])
+    else:
+        run(task, ranges)
+
+
+def fold_pairs(tail: Tail, head: Head, first: int, n_fold: int, order: int, correction: int, work: Workspace) -> None:
+    """The second phase of a fold: all rows' pairs, once α and the diagonal are known."""
+    J = tail.alpha.size
+    shares = 4 * get_num_threads() if worth_sharing(J, order, n_fold) else 1
+    ranges = row_ranges(J, order, shares) if shares > 1 else [(0, J)]
+    done = 0
+    while done < n_fold:
+        position = (first + done) % head.weight.size
+        rebase = done == 0
+        done += kernels.gather(head, position, n_fold - done, work.solution, work.newcomers)
+        join(tail, order, correction, work, rebase, ranges)
+    kernels.settle_tail(tail, head, first, n_fold, work.solution)
+
+
+def fold_shared(
+    tail: Tail,
+    head: Head,
+    counters: NDArray[np.int64],
+    now: NDArray[np.float64],
+    n_fold: int,
+    order: int,
+    correction: int,
+    smoothing: float,
+    work: Workspace,
+) -> None:
+    """Fold the ``n_fold`` oldest examples, more than one, with several threads."""
+    first, n = int(counters[kernels.FIRST]), int(counters[kernels.N])
+    with uninterrupted():
+        diverged = solve(
+            (tail,),
+            order,
+            correction,
+            head,
+            first,
+            n,
+            n_fold,
+            smoothing,
+            now[0],
+            counters[kernels.NOW_UNIT],
+            work.solution,
+            False,
+        )
+        if diverged:
+            counters[kernels.DIVERGED] = 1
+        fold_pairs(tail, head, first, n_fold, order, correction, work)
+        kernels.end_fold(tail, head, counters, n_fold)

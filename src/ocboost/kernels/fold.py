@@ -1,0 +1,417 @@
+"""Folding: the oldest examples of the head become part of the tail's sums.
+
+Two phases. `ocboost.kernels.solve.solve` finds α, the re-based diagonal and what the folded examples add
+to it; it needs only the old rows. Then all rows' pairs follow, which are independent of one another and
+can be shared out among threads: `join_pairs`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .band import first_column, row_start
+from .bits import bit, mask_between, pack_row, transpose, unpack_row
+from .compile import helper, kernel, plain
+from .head import UNIFORM, UNIT, open_segment, step
+from .lanes import add_by_bits
+from .scaled import add, divide, multiply, normal, ratio
+from .solve import Solution, solve
+from .tail import OWN, own, shrink
+from .types import Floats, Head, Int8Matrix, Ints, Tail, Units, Words
+
+CHUNK = 4  # so many blocks of 64 examples at most join the pairs in one pass over them
+NO_FLIP = np.uint64(0)
+FLIP = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class Newcomers(NamedTuple):
+    """A few blocks of 64 examples on their way into the pairs."""
+
+    weight: Floats  # (blocks, J, 64): d_ij, up to the scale of its row and sign
+    scale: Floats  # (blocks, 2, J)
+    member: Words  # (blocks, 2, J): the examples with margin +1, -1
+    column: Words  # (blocks, tiles, 64): for each example its margins, 64 hypotheses to a word
+    unit: Units  # (64,)
+    size: Ints  # (1,): blocks in use
+
+
+def make_newcomers(n_hypotheses: int, n_blocks: int) -> Newcomers:
+    """Room for the newcomers of one pass."""
+    n_blocks = max(1, min(n_blocks, CHUNK))
+    tiles = (n_hypotheses + 63) // 64
+    return Newcomers(
+        weight=np.zeros((n_blocks, n_hypotheses, 64)),
+        scale=np.zeros((n_blocks, 2, n_hypotheses)),
+        member=np.zeros((n_blocks, 2, n_hypotheses), np.uint64),
+        column=np.zeros((n_blocks, tiles, 64), np.uint64),
+        unit=np.zeros(64, np.int32),
+        size=np.zeros(1, np.int64),
+    )
+
+
+@helper
+def _share_of_row(
+    d: Floats, unit: Units, state: Ints, j: int, solution: Solution, newcomers: Newcomers, block: int
+) -> None:
+    """Write d_ij / W^σ_jj, σ the margin at j: as d and one scale per sign where one unit fits all."""
+    weight = newcomers.weight[block, j]
+    for i in range(64):
+        weight[i] = d[i]
+    for sign in range(2):
+        W, W_unit = add(
+            solution.base[0, sign, j],
+            solution.base_unit[0, sign, j],
+            solution.folded[sign, j],
+            solution.folded_unit[sign, j],
+        )
+        if W == 0.0:
+            newcomers.scale[block, sign, j] = 0.0
+        elif state[UNIFORM] and W_unit == state[UNIT]:
+            newcomers.scale[block, sign, j] = 1.0 / W
+        else:
+            newcomers.scale[block, sign, j] = 1.0
+            members = newcomers.member[block, sign, j]
+            for i in range(64):
+                if bit(members, i):
+                    x, u = normal(d[i], state[UNIT] if state[UNIFORM] else np.int64(unit[i]))
+                    weight[i] = ratio(x, u, W, W_unit) if x > 0.0 else 0.0
+
+
+@kernel
+def gather(head: Head, first: int, count: int, solution: Solution, newcomers: Newcomers) -> int:
+    """Prepare the oldest examples for joining the pairs; returns how many fitted in.
+
+    Their weights are led through the coordinates once more, now that all of α is known.
+    """
+    J = solution.alpha.size
+    n_ring = head.words.shape[0]
+    block = 0
+    done = 0
+    while block < newcomers.weight.shape[0] and done < count:
+        position = (first + done) % (64 * n_ring)
+        here = min(64 - (position & 63), count - done)
+        words = head.words[position >> 6]
+        valid = mask_between(position & 63, (position & 63) + here)
+        for j in range(J):
+            newcomers.member[block, 0, j] = words[j] & valid
+            newcomers.member[block, 1, j] = ~words[j] & valid
+        for tile in range(newcomers.column.shape[1]):
+            transpose(words[64 * tile : min(64 * tile + 64, J)], newcomers.column[block, tile])
+        d, unit, state, drift = solution.d[:64], newcomers.unit, solution.state[0], solution.drift[0]
+        open_segment(head, position, here, d, unit, state, drift)
+        alpha = 0.0
+        for j in range(J):
+            step(d, unit, state, drift, head.words, j, alpha, np.exp(-alpha), np.exp(alpha), solution.sums)
+            _share_of_row(d, unit, state, j, solution, newcomers, block)
+            alpha = solution.alpha[j]
+        done += here
+        block += 1
+    newcomers.size[0] = block
+    return done
+
+
+@helper
+def _join_tile(
+    p: Floats, place: int, sign: int, j: int, tile: int, newcomers: Newcomers, room: Floats
+) -> None:
+    """Add the newcomers to the pairs of row j that lie in one tile of 64 coordinates."""
+    whole = p.size == 64
+    if not whole:
+        room[place : place + p.size] = p
+    out = p.ctypes.data if whole else room.ctypes.data
+    for block in range(newcomers.size[0]):
+        add_by_bits(
+            out,
+            newcomers.weight[block, j].ctypes.data,
+            newcomers.scale[block, sign, j],
+            newcomers.column[block, tile].ctypes.data,
+            newcomers.member[block, sign, j],
+            NO_FLIP if sign == 0 else FLIP,
+        )
+    if whole:
+        for k in range(64):
+            p[k] = min(p[k], 1.0)
+    else:
+        for k in range(p.size):
+            p[k] = min(room[place + k], 1.0)
+
+
+@kernel
+def join_pairs(
+    tail: Tail,
+    order: int,
+    correction: int,
+    solution: Solution,
+    newcomers: Newcomers,
+    rebase: bool,
+    begin: int,
+    end: int,
+    room: Floats,
+) -> None:
+    """Bring the pairs of the rows begin … end - 1 up to date with α and with the newcomers.
+
+    ``rebase``: give each pair its own factor and make room for the newcomers first, once for each fold.
+    Tiles of 64 coordinates go in the outer loop, so that the newcomers' margins stay in the cache.
+    """
+    for tile in range(newcomers.column.shape[1]):
+        left = 64 * tile
+        for j in range(max(begin, left + 1), min(end, left + 64 + order)):
+            band = first_column(j, order)
+            low, high = max(left, band), min(left + 64, j)
+            if low >= high:
+                continue
+            start = row_start(j, order) + low - band
+            stop = start + high - low
+            fall, rise = solution.fall[0, low:high], solution.rise[0, low:high]
+            for sign in range(2):
+                p = tail.p_plus[start:stop] if sign == 0 else tail.p_minus[start:stop]
+                if rebase:
+                    keep = 1.0
+                    if solution.folded[sign, j] > 0.0:
+                        W, W_unit = add(
+                            solution.base[0, sign, j],
+                            solution.base_unit[0, sign, j],
+                            solution.folded[sign, j],
+                            solution.folded_unit[sign, j],
+                        )
+                        keep = ratio(solution.base[0, sign, j], solution.base_unit[0, sign, j], W, W_unit)
+                    if correction >= OWN:
+                        if sign == 0:
+                            own(p, fall, rise, keep)
+                        else:
+                            own(p, rise, fall, keep)
+                    else:
+                        shrink(p, keep)
+                if solution.folded[sign, j] > 0.0:
+                    _join_tile(p, low - left, sign, j, tile, newcomers, room)
+
+
+@kernel
+def settle_tail(tail: Tail, head: Head, first: int, n_fold: int, solution: Solution) -> None:
+    """End a fold: the tail's diagonal, its α and its total take the new values."""
+    for j in range(solution.alpha.size):
+        tail.alpha[j] = solution.alpha[j]
+        for sign in range(2):
+            tail.W[sign, j], tail.W_unit[sign, j] = add(
+                solution.base[0, sign, j],
+                solution.base_unit[0, sign, j],
+                solution.folded[sign, j],
+                solution.folded_unit[sign, j],
+            )
+    total, total_unit = tail.total[0], tail.total_unit[0]
+    for i in range(n_fold):
+        place = (first + i) % head.weight.size
+        value, unit = normal(head.weight[place], np.int64(head.weight_unit[place]))
+        total, total_unit = add(total, total_unit, value, unit)
+    tail.total[0], tail.total_unit[0] = total, total_unit
+
+
+@kernel
+def unpack_member(head: Head, position: int, solution: Solution, row: Int8Matrix) -> None:
+    """Write the margins of a single example to be folded as 1 where they are +1 (and where they are -1)."""
+    unpack_row(head.words, position, row)
+    for j in range(row.size):
+        solution.member[0, j] = 1.0 if row[j] > 0 else 0.0
+        solution.member[1, j] = 0.0 if row[j] > 0 else 1.0
+
+
+@kernel
+def shift_units(tail: Tail, head: Head, first: int, n: int, shift: int) -> None:
+    """Take ``shift`` units of 2²⁵⁶ off every weight: exact, and keeps the counts small under forgetting."""
+    for j in range(tail.alpha.size):
+        for sign in range(2):
+            if tail.W[sign, j] > 0.0:
+                tail.W_unit[sign, j] -= shift
+    if tail.total[0] > 0.0:
+        tail.total_unit[0] -= shift
+    for i in range(n):
+        head.weight_unit[(first + i) % head.weight.size] -= shift
+
+
+# Where `ingest` keeps its place: the columns of the counters.
+FIRST, N, NOW_UNIT, DIVERGED, SEEN = range(5)
+N_COUNTERS = 5
+
+
+@kernel
+def fold(
+    tail: Tail,
+    head: Head,
+    counters: Ints,
+    now: Floats,
+    n_fold: int,
+    order: int,
+    correction: int,
+    smoothing: float,
+    solution: Solution,
+    newcomers: Newcomers,
+    room: Floats,
+    row: Int8Matrix,
+) -> None:
+    """Fold the ``n_fold`` oldest examples, in one thread."""
+    first, n = counters[FIRST], counters[N]
+    move = n_fold == 1
+    if move:
+        unpack_member(head, first, solution, row)
+    if solve(
+        (tail,),
+        order,
+        correction,
+        head,
+        first,
+        n,
+        n_fold,
+        smoothing,
+        now[0],
+        counters[NOW_UNIT],
+        solution,
+        move,
+    ):
+        counters[DIVERGED] = 1
+    if not move:
+        done = 0
+        while done < n_fold:
+            position = (first + done) % head.weight.size
+            rebase = done == 0
+            done += gather(head, position, n_fold - done, solution, newcomers)
+            join_pairs(
+                tail, order, correction, solution, newcomers, rebase, 0, solution.alpha.size, room
+            )
+    settle_tail(tail, head, first, n_fold, solution)
+    end_fold(tail, head, counters, n_fold)
+
+
+@kernel
+def end_fold(tail: Tail, head: Head, counters: Ints, n_fold: int) -> None:
+    """Let the folded examples leave the head."""
+    counters[FIRST] = (counters[FIRST] + n_fold) % head.weight.size
+    counters[N] -= n_fold
+    if counters[NOW_UNIT] != 0:
+        shift_units(tail, head, counters[FIRST], counters[N], counters[NOW_UNIT])
+        counters[NOW_UNIT] = 0
+
+
+@kernel
+def append(
+    head: Head, counters: Ints, now: Floats, rows: Int8Matrix, weights: Floats, forgetting: float
+) -> None:
+    """Take examples into the head; there must be room.
+
+    Under forgetting nothing old is touched: each newcomer weighs 1/λ more than the one before it.
+    """
+    size = head.weight.size
+    for i in range(rows.shape[0]):
+        position = (counters[FIRST] + counters[N]) % size
+        pack_row(rows[i], head.words, position)
+        if forgetting != 1.0:
+            factor, factor_unit = normal(forgetting, 0)
+            now[0], counters[NOW_UNIT] = divide(now[0], counters[NOW_UNIT], factor, factor_unit)
+        if weights[i] == 1.0 and forgetting == 1.0 and now[0] == 1.0 and counters[NOW_UNIT] == 0:
+            head.weight[position], head.weight_unit[position] = 1.0, 0
+        else:
+            value, unit = normal(weights[i], 0)
+            value, unit = multiply(value, unit, now[0], counters[NOW_UNIT])
+            head.weight[position], head.weight_unit[position] = value, unit
+        counters[N] += 1
+        counters[SEEN] += 1
+
+
+@kernel
+def ingest(
+    tail: Tail,
+    head: Head,
+    counters: Ints,
+    now: Floats,
+    rows: Int8Matrix,
+    weights: Floats,
+    batch_size: int,
+    keep: int,
+    forgetting: float,
+    order: int,
+    correction: int,
+    smoothing: float,
+    solution: Solution,
+    newcomers: Newcomers,
+    room: Floats,
+    row: Int8Matrix,
+) -> None:
+    """Take in examples and fold whenever it is due, in one thread.
+
+    The head folds at max(keep, batch_size) examples, and at the end of a batch if it holds ``keep`` or
+    more; folding leaves ``keep`` less an eighth of it.
+    """
+    limit = max(keep, batch_size)
+    n = rows.shape[0]
+    for i in range(n):
+        append(head, counters, now, rows[i : i + 1], weights[i : i + 1], forgetting)
+        held = counters[N]
+        end_of_batch = (i + 1) % batch_size == 0 or i + 1 == n
+        if held == limit or (end_of_batch and held >= keep):
+            n_fold = held - keep + (keep + 7) // 8
+            fold(
+                tail,
+                head,
+                counters,
+                now,
+                n_fold,
+                order,
+                correction,
+                smoothing,
+                solution,
+                newcomers,
+                room,
+                row,
+            )
+
+
+@kernel
+def slide(
+    tail: Tail,
+    head: Head,
+    counters: Ints,
+    now: Floats,
+    rows: Int8Matrix,
+    weights: Floats,
+    keep: int,
+    forgetting: float,
+) -> None:
+    """Take examples into a window of exactly ``keep``: the oldest leave, and there is no tail."""
+    for i in range(rows.shape[0]):
+        if counters[N] == keep:
+            counters[FIRST] = (counters[FIRST] + 1) % head.weight.size
+            counters[N] -= 1
+        append(head, counters, now, rows[i : i + 1], weights[i : i + 1], forgetting)
+        if counters[NOW_UNIT] > 1000:
+            shift_units(tail, head, counters[FIRST], counters[N], counters[NOW_UNIT])
+            counters[NOW_UNIT] = 0
+
+
+@plain
+def blend(
+    p: Floats, q: Floats, order: int, base: Floats, base_unit: Ints, sign: int, out: Floats
+) -> None:
+    """The pairs of two tails together: each counts by its share of the row's weight.
+
+    Compiled without contraction: a·x + b·y must be the same as b·y + a·x to the last bit.
+    """
+    for j in range(base.shape[2]):
+        low = first_column(j, order)
+        start = row_start(j, order)
+        W, W_unit = add(
+            base[0, sign, j], base_unit[0, sign, j], base[1, sign, j], base_unit[1, sign, j]
+        )
+        if W == 0.0:
+            continue
+        a = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)
+        b = ratio(base[1, sign, j], base_unit[1, sign, j], W, W_unit)
+        for k in range(start, start + j - low):
+            out[k] = min(p[k] * a + q[k] * b, 1.0)
+
+
+@plain
+def add_numbers(a: Floats, ua: Ints, b: Floats, ub: Ints, out: Floats, out_unit: Ints) -> None:
+    """The sums of two arrays of scaled numbers."""
+    for i in range(a.size):
+        out.flat[i], out_unit.flat[i] = add(a.flat[i], ua.flat[i], b.flat[i], ub.flat[i])

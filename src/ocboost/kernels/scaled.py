@@ -1,0 +1,97 @@
+"""Numbers with a wide exponent: ``value · 2^(256·unit)``.
+
+The weights d and the sums W span hundreds of orders of magnitude when there are many hypotheses, more
+than a double holds. A positive scaled number keeps its value in [2⁻¹²⁸, 2¹²⁸) and counts units of
+2²⁵⁶ beside it. Changing units is exact, and costs nothing while all units are equal, as they nearly
+always are.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .compile import helper, kernel
+
+UP = 2.0**256
+DOWN = 2.0**-256
+HIGH = 2.0**128
+LOW = 2.0**-128
+LOG_UNIT = 256.0 * math.log(2.0)
+
+
+@kernel
+def normal(value: float, unit: int) -> tuple[float, int]:
+    """Bring a non-negative value into [2⁻¹²⁸, 2¹²⁸); zero is ``(0, 0)``."""
+    if value == 0.0:
+        return 0.0, 0
+    while value >= HIGH:
+        value *= DOWN
+        unit += 1
+    while value < LOW:
+        value *= UP
+        unit -= 1
+    return value, unit
+
+
+@helper
+def add(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+    """The sum of two normal numbers; what lies two units below cannot reach the last digit."""
+    if a == 0.0:
+        return b, ub
+    if b == 0.0:
+        return a, ua
+    if ua == ub:
+        return normal(a + b, ua)
+    if ua < ub:
+        a, ua, b, ub = b, ub, a, ua
+    if ua - ub == 1:
+        return normal(a + b * DOWN, ua)
+    return a, ua
+
+
+@helper
+def multiply(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+    """The product of two normal numbers."""
+    return normal(a * b, ua + ub)
+
+
+@helper
+def divide(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+    """The quotient of two normal numbers, the second not zero."""
+    return normal(a / b, ua - ub)
+
+
+@helper
+def exponential(x: float) -> tuple[float, int]:
+    """``exp(x)`` for any finite x."""
+    if -80.0 < x < 80.0:
+        return math.exp(x), 0
+    unit = round(x / LOG_UNIT)
+    return normal(math.exp(x - unit * LOG_UNIT), unit)
+
+
+@helper
+def to_float(value: float, unit: int) -> float:
+    """The plain double nearest to a normal number: it may round to zero or to infinity."""
+    while unit > 0 and value < math.inf:
+        value *= UP
+        unit -= 1
+    while unit < 0 and value > 0.0:
+        value *= DOWN
+        unit += 1
+    return value
+
+
+@helper
+def ratio(a: float, ua: int, b: float, ub: int) -> float:
+    """``a / b`` as a plain double, b not zero."""
+    if ua == ub:
+        return a / b
+    value, unit = divide(a, ua, b, ub)
+    return to_float(value, unit)
+
+
+@helper
+def log(value: float, unit: int) -> float:
+    """The natural logarithm of a positive normal number."""
+    return math.log(value) + unit * LOG_UNIT

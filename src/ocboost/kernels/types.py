@@ -1,0 +1,40 @@
+"""Names for the arrays that kernels pass around."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Units: TypeAlias = NDArray[np.int32]
+Words: TypeAlias = NDArray[np.uint64]
+WordVector: TypeAlias = NDArray[np.uint64]
+Int8Matrix: TypeAlias = NDArray[np.int8]
+
+
+class Tail(NamedTuple):
+    """The sums over all examples that have left the head, at the α they were taken at.
+
+    Row j of a sign σ holds ``p^σ_jk = W^σ_jk / W^σ_jj`` for the coordinates k of its band, the ``order``
+    ones just before j, and ``W^σ_jj`` as a scaled number (`ocboost.kernels.scaled`). Storing p and not
+    W_jk keeps every pair in [0, 1], whatever the weights; the log scale lives on the diagonal alone.
+    """
+
+    p_plus: Floats  # rows of the band, one after the other: see `row_start`
+    p_minus: Floats
+    W: Floats  # (2, J): W⁺_jj, W⁻_jj
+    W_unit: Ints  # (2, J)
+    alpha: Floats  # (J,): the α at which the sums were taken
+    total: Floats  # (1,): T₀ = Σw of the examples in the tail
+    total_unit: Ints  # (1,)
+
+
+class Head(NamedTuple):
+    """The most recent examples, kept exactly: margins as bits in a ring of blocks, and weights."""
+
+    words: Words  # (blocks, J)
+    weight: Floats  # (64 · blocks,)
+    weight_unit: Units  # (64 · blocks,)

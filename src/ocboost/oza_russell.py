@@ -1,0 +1,178 @@
+"""Oza and Russell's online boosting, its hypotheses fixed: what the paper compares with."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .adaboost import SMOOTHING_ADVICE
+from .errors import InputError, ModelFileError
+from .kernels.oza import accumulate, oza_alpha, oza_batches, rescale
+from .kernels.scaled import normal
+from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
+from .storage import load, require, save
+
+KIND = "OzaRussell"
+PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
+
+
+class OzaRussell:
+    """Online boosting after Oza and Russell over the margins of J fixed hypotheses.
+
+    Each example is added to W⁺_j or W⁻_j with its weight d, which is then averaged between old and
+    reweighted (section 3.4 of the paper): ``d ← d (W⁺_j + W⁻_j) / (2 W^σ_j) = (d + d e^{-2 α_j m_j}) / 2``. The
+    sums are never corrected for later changes of α; that is where it parts from AdaBoost.
+
+    Parameters
+    ----------
+    n_hypotheses : int
+        J.
+    smoothing : float, default 1.0
+        ε, as in `BoostingSketch`, in α and in the reweighting.
+    forgetting : float, default 1.0
+        λ in (0, 1], as in `BoostingSketch`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> margins = np.where(rng.random((2000, 3)) < [0.8, 0.7, 0.6], 1, -1)
+    >>> booster = OzaRussell(3)
+    >>> booster.update_many(margins)
+    >>> booster.alpha.round(1)
+    array([0.7, 0.4, 0.2])
+    """
+
+    def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
+        self.n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
+        self.smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
+        self.forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
+        self._n = 0
+        self._state = {
+            "W": np.zeros((2, self.n_hypotheses)),
+            "W_unit": np.zeros((2, self.n_hypotheses), np.int64),
+            "total": np.zeros(1),
+            "total_unit": np.zeros(1, np.int64),
+            "now": np.ones(1),
+            "now_unit": np.zeros(1, np.int64),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"OzaRussell({self.n_hypotheses}, smoothing={self.smoothing!r}, forgetting={self.forgetting!r})"
+        )
+
+    @property
+    def n_seen(self) -> int:
+        """Examples taken in."""
+        return self._n
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The weights of the hypotheses, (J,) float64."""
+        alpha = np.zeros(self.n_hypotheses)
+        oza_alpha(self.smoothing, *self._state.values(), alpha)
+        return alpha
+
+    @classmethod
+    def from_margins(
+        cls, margins: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
+    ) -> Self:
+        """Start from a first set of examples, all added at once."""
+        rows = as_margins(margins)
+        booster = cls(rows.shape[1], **parameters)
+        booster._take(rows, as_weights(sample_weight, rows.shape[0]), rows.shape[0])
+        return booster
+
+    def update(self, row: ArrayLike, sample_weight: float = 1.0) -> None:
+        """Take in one example: its margins y·h_j(x), of shape (J,)."""
+        self._take(as_row(row, self.n_hypotheses), as_weight(sample_weight), 1)
+
+    def update_many(
+        self, margins: ArrayLike, *, batch_size: int = 1, sample_weight: ArrayLike | None = None
+    ) -> None:
+        """Take in several examples in order, ``batch_size`` at once."""
+        rows = as_margins(margins, self.n_hypotheses)
+        weights = as_weights(sample_weight, rows.shape[0])
+        self._take(rows, weights, as_count(batch_size, "batch_size", 1, None, "1 adds example by example."))
+
+    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        batch_size = min(batch_size, len(rows))
+        piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
+        d, d_unit = np.zeros(batch_size), np.zeros(batch_size, np.int64)
+        for start in range(0, len(rows), piece):
+            part, heavy = rows[start : start + piece], weights[start : start + piece]
+            oza_batches(
+                part, heavy, batch_size, self.smoothing, self.forgetting, *self._state.values(), d, d_unit
+            )
+            self._n += len(part)
+
+    def decay(self, factor: float) -> None:
+        """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
+        factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
+        rescale(self._state["now"], self._state["now_unit"], *normal(factor, 0))
+
+    def merge(self, other: OzaRussell) -> Self:
+        """A new booster with the sums of both."""
+        if not isinstance(other, OzaRussell):
+            raise InputError(f"other must be an OzaRussell; got {type(other).__name__}.")
+        for name in ("n_hypotheses", "smoothing", "forgetting"):
+            if getattr(self, name) != getattr(other, name):
+                raise InputError(
+                    f"other must have the same {name} to be merged: {getattr(self, name)!r} here, "
+                    f"{getattr(other, name)!r} there."
+                )
+        result = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
+        for key in ("W", "total"):
+            for side in (self, other):
+                value, unit = side._state[key].reshape(-1).copy(), side._state[key + "_unit"].reshape(-1).copy()
+                rescale(value, unit, side._state["now"][0], side._state["now_unit"][0])
+                accumulate(result._state[key].reshape(-1), result._state[key + "_unit"].reshape(-1), value, unit)
+        result._n = self._n + other._n
+        return result
+
+    def __add__(self, other: OzaRussell) -> Self:
+        if not isinstance(other, OzaRussell):
+            return NotImplemented
+        return self.merge(other)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle)."""
+        parameters = {
+            "n_hypotheses": self.n_hypotheses,
+            "smoothing": self.smoothing,
+            "forgetting": self.forgetting,
+            "n_seen": self._n,
+        }
+        save(path, KIND, parameters, self._state)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save` has written."""
+        parameters, arrays = load(path, KIND)
+        name = os.fspath(path)
+        n = parameters.pop("n_seen", None)
+        require(type(n) is int and n >= 0, name, "n_seen must be a count")
+        require(
+            set(parameters) == {"n_hypotheses", "smoothing", "forgetting"}, name, "its parameters are not known"
+        )
+        shape = arrays.get("W", np.empty((0, 0))).shape
+        require(shape == (2, parameters["n_hypotheses"]), name, "n_hypotheses does not fit its arrays")
+        try:
+            booster = cls(**parameters)
+        except InputError as error:
+            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        require(set(arrays) == set(booster._state), name, "its arrays are not known")
+        for key, like in booster._state.items():
+            found = arrays[key]
+            require(found.shape == like.shape and found.dtype == like.dtype, name, f"{key} has the wrong shape")
+            like[...] = found
+        for key in ("W", "total", "now"):
+            value, unit = booster._state[key], booster._state[key + "_unit"]
+            inside = (value >= 2.0**-128) & (value < 2.0**128) & (np.abs(unit) < 1 << 30)
+            require(bool((inside | (value == 0.0)).all()), name, f"{key} must be a normal scaled number")
+        require(booster._state["now"][0] > 0.0, name, "now must be positive")
+        booster._n = n
+        return booster

@@ -1,0 +1,130 @@
+"""The file a model is saved in: plain arrays behind a plain header, and a checksum. No pickle.
+
+::
+
+    8 bytes   magic, b"ocboost\\n"
+    4 bytes   format version, little-endian
+    4 bytes   length of the header
+    ...       header, JSON in UTF-8: the kind of model, its parameters, and each array's name, type, shape
+    ...       the arrays, one after the other, C order, little-endian
+    32 bytes  SHA-256 of everything before
+
+A file is written beside its place and renamed, so a reader sees the old one or the new one. Reading
+trusts nothing: sizes are checked against the length of the file before memory is asked for. The checksum
+finds damage, not malice; what the arrays say is checked by the model that takes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import struct
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ModelFileError
+
+MAGIC = b"ocboost\n"
+VERSION = 1
+MAX_HEADER = 1 << 20
+_TYPES = {"f8": "<f8", "i8": "<i8", "i4": "<i4", "u8": "<u8"}
+_PREFIX = struct.Struct("<8sII")
+_DIGEST = 32
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file beside its place and rename it: whoever reads sees the old one or the new one."""
+    place = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)  # a temporary file is private; a saved one is like any other
+        os.replace(name, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def save(path: str | os.PathLike[str], kind: str, parameters: dict[str, Any], arrays: Arrays) -> None:
+    """Write a model's parameters and arrays."""
+    write_atomically(path, to_bytes(kind, parameters, arrays))
+
+
+def to_bytes(kind: str, parameters: dict[str, Any], arrays: Arrays) -> bytes:
+    """A model's parameters and arrays as the bytes of a file."""
+    table = [[name, f"{a.dtype.kind}{a.dtype.itemsize}", list(a.shape)] for name, a in arrays.items()]
+    header = json.dumps({"kind": kind, "parameters": parameters, "arrays": table}, allow_nan=False).encode()
+    body = b"".join(
+        [_PREFIX.pack(MAGIC, VERSION, len(header)), header]
+        + [np.ascontiguousarray(a, dtype=_TYPES[t[1]]).tobytes() for a, t in zip(arrays.values(), table, strict=True)]
+    )
+    return body + hashlib.sha256(body).digest()
+
+
+def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Read a model's parameters and arrays; anything wrong with the file is a `ModelFileError`."""
+    place = Path(path)
+    return from_bytes(place.read_bytes(), kind, str(place))
+
+
+def from_bytes(data: bytes, kind: str, name: str = "the data") -> tuple[dict[str, Any], Arrays]:
+    """The parameters and arrays that `to_bytes` has written."""
+    if len(data) < _PREFIX.size or data[: len(MAGIC)] != MAGIC:
+        raise ModelFileError(f"{name} is not an ocboost model: it does not begin as one. Was it saved by ocboost?")
+    _, version, length = _PREFIX.unpack_from(data)
+    if version != VERSION:
+        raise ModelFileError(
+            f"{name} has format version {version}, and this ocboost reads version {VERSION}. "
+            "Load it with the ocboost that saved it, or install a newer one."
+        )
+    if length > MAX_HEADER or _PREFIX.size + length + _DIGEST > len(data):
+        raise ModelFileError(
+            f"{name} is damaged: its header claims {length} bytes of a file of {len(data)}. Get a fresh copy."
+        )
+    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        raise ModelFileError(f"{name} is damaged or cut short: its checksum does not fit. Get a fresh copy.")
+    start = _PREFIX.size + length
+    try:
+        header = json.loads(data[_PREFIX.size : start].decode())
+        found, parameters, table = header["kind"], header["parameters"], header["arrays"]
+        if not isinstance(parameters, dict):
+            raise TypeError("parameters")
+        arrays: Arrays = {}
+        for entry, code, shape in table:
+            if not all(type(n) is int and n >= 0 for n in shape):
+                raise ValueError("shape")
+            count = math.prod(shape)
+            dtype = np.dtype(_TYPES[code])
+            if count * dtype.itemsize > len(data) - _DIGEST - start:
+                raise ValueError("size")
+            array = np.frombuffer(data, dtype, count, start).reshape(shape)
+            arrays[entry] = array.astype(dtype.newbyteorder("="))  # a copy that may be written to
+            start += count * dtype.itemsize
+    except (KeyError, TypeError, ValueError, UnicodeDecodeError, RecursionError) as error:
+        raise ModelFileError(f"{name} is not a model of ocboost: its header makes no sense ({error}).") from None
+    if start != len(data) - _DIGEST:
+        raise ModelFileError(f"{name} is not a model of ocboost: its arrays do not fill it.")
+    if found != kind:
+        raise ModelFileError(f"{name} holds a {found!s:.40}, not a {kind}. Load it with the class that saved it.")
+    return parameters, arrays
+
+
+def require(condition: bool, name: str, what: str) -> None:
+    """Refuse a file whose contents cannot be a model's, however well its checksum fits."""
+    if not condition:
+        raise ModelFileError(f"{name} is not a valid model: {what}. It was not written by ocboost.")

@@ -1,0 +1,91 @@
+"""How many threads large folds use, and the pool they run in.
+
+The kernels release the GIL, so plain threads do; a pool of them survives being used from several
+threads at once, and is made anew in a forked child.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+from .errors import InputError
+from .margins import as_count
+
+A = TypeVar("A")
+
+_pool: ThreadPoolExecutor | None = None
+_n_threads: int | None = None
+
+
+def _default() -> int:
+    text = os.environ.get("OCBOOST_NUM_THREADS")
+    if text is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    try:
+        return as_count(int(text), "OCBOOST_NUM_THREADS", 1, 1024, "")
+    except ValueError:
+        raise InputError(
+            f"the environment variable OCBOOST_NUM_THREADS must be a whole number from 1 to 1024; got {text!r}."
+        ) from None
+
+
+def get_num_threads() -> int:
+    """How many threads a large fold may use."""
+    global _n_threads
+    if _n_threads is None:
+        _n_threads = _default()
+    return _n_threads
+
+
+def set_num_threads(n: int) -> None:
+    """Let large folds use n threads; the result is the same bit for bit.
+
+    The default is the number of cores this process may use, or the environment variable
+    ``OCBOOST_NUM_THREADS``.
+    """
+    global _n_threads, _pool
+    _n_threads = as_count(n, "n", 1, 1024, "")
+    if _pool is not None:
+        _pool.shutdown(wait=False)
+    _pool = None
+
+
+def run(task: Callable[[A], None], items: Iterable[A]) -> None:
+    """Run a task on each item, in the pool; the first error is raised here."""
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(get_num_threads(), thread_name_prefix="ocboost")
+    for _ in _pool.map(task, items):
+        pass
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the work inside is done, so that nothing is left half-applied."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python delivers signals to the main thread only
+        return
+    held: list[FrameType | None] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: held.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held and callable(before):
+            before(signal.SIGINT, held[0])
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
