@@ -42,7 +42,7 @@ def _packed(margins: NDArray[np.int8], weights: NDArray[np.float64]) -> Head:
 
 def _solve(head: Head, n: int, n_fold: int, smoothing: float, solution: Solution) -> NDArray[np.float64]:
     """AdaBoost is a solve with no tail."""
-    no_tail = (empty_tail(solution.alpha.size, 1, pairs=False),)
+    no_tail = empty_tail(solution.alpha.size, 1, pairs=False)
     solve(no_tail, 1, BALANCED, head, 0, n, n_fold, smoothing, 1.0, 0, solution, False)
     return solution.alpha.copy()
 

@@ -99,7 +99,7 @@ def fold_shared(
     first, n = int(counters[kernels.FIRST]), int(counters[kernels.N])
     with uninterrupted():
         diverged = solve(
-            (tail,),
+            tail,
             order,
             correction,
             head,

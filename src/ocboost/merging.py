@@ -11,11 +11,11 @@ from .folding import Workspace, fold_pairs, join
 from .head_ring import blocks_for, empty_head, rows_of
 from .kernels import fold as kernels
 from .kernels.bits import pack_rows
-from .kernels.scaled import normal
+from .kernels.scaled import normal_number
 from .kernels.solve import Solution, make_solution, solve
 from .kernels.tail import THEOREM
 from .kernels.types import Head, Tail
-from .tails import copy_tail, empty_tail
+from .tails import copy_tail, empty_tail, stacked
 
 
 class Side(NamedTuple):
@@ -62,7 +62,7 @@ def merge(
     tails = tails or [empty_tail(J, order)]
     solution = make_solution(J, len(tails), n)
     diverged = solve(
-        tuple(tails), order, correction, head, 0, n, n_fold, smoothing, 1.0, 0, solution, False
+        stacked(tails), order, correction, head, 0, n, n_fold, smoothing, 1.0, 0, solution, False
     )
     if diverged:
         counters[kernels.DIVERGED] = 1
@@ -81,7 +81,7 @@ def _examples_of(side: Side) -> _Examples:
     shift = int(side.counters[kernels.NOW_UNIT])
     if side.now != 1.0 or shift:
         for i in range(side.n):
-            weight[i], unit[i] = normal(weight[i] / side.now, unit[i] - shift)
+            weight[i], unit[i] = normal_number(weight[i] / side.now, unit[i] - shift)
     return _Examples(rows_of(side.head, first, side.n), weight, unit)
 
 
@@ -118,7 +118,7 @@ def _at_present(side: Side) -> Tail:
     if side.now != 1.0 or shift:
         for value, unit in ((tail.W, tail.W_unit), (tail.total, tail.total_unit)):
             for place in np.ndindex(value.shape):
-                value[place], unit[place] = normal(value[place] / side.now, unit[place] - shift)
+                value[place], unit[place] = normal_number(value[place] / side.now, unit[place] - shift)
     return tail
 
 
@@ -136,7 +136,7 @@ def _together(
     result = empty_tail(J, order)
     if len(tails) == 2:
         for sign, key in enumerate(("p_plus", "p_minus")):
-            p, q, out = (getattr(t, key) for t in (*tails, result))
+            p, q, out = (getattr(t, key)[0] for t in (*tails, result))
             kernels.blend(p, q, order, solution.base, solution.base_unit, sign, out)
         kernels.add_numbers(
             solution.base[0], solution.base_unit[0], solution.base[1], solution.base_unit[1], own.base[0], own.base_unit[0]
@@ -146,6 +146,6 @@ def _together(
         )
     else:
         result = tails[0]
-    own.alpha[...] = solution.alpha
+    own.alpha[...], own.exp_alpha[...] = solution.alpha, solution.exp_alpha
     own.folded[...], own.folded_unit[...] = solution.folded, solution.folded_unit
     return result

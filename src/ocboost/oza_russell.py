@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .adaboost import SMOOTHING_ADVICE
 from .errors import InputError, ModelFileError
 from .kernels.oza import accumulate, oza_alpha, oza_batches, rescale
-from .kernels.scaled import normal
+from .kernels.scaled import normal_number
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
 from .storage import load, require, save
 
@@ -112,7 +112,7 @@ class OzaRussell:
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
-        rescale(self._state["now"], self._state["now_unit"], *normal(factor, 0))
+        rescale(self._state["now"], self._state["now_unit"], *normal_number(factor, 0))
 
     def merge(self, other: OzaRussell) -> Self:
         """A new booster with the sums of both."""

@@ -15,7 +15,7 @@ from .folding import Workspace, fold_shared, worth_sharing
 from .head_ring import blocks_for, empty_head, relaid
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
-from .kernels.scaled import normal
+from .kernels.scaled import normal_number
 from .kernels.solve import make_solution, solve
 from .kernels.tail import BALANCED, CORRECTIONS
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
@@ -203,11 +203,11 @@ class BoostingSketch:
     def _solved(self) -> tuple[NDArray[np.float64], bool]:
         if self._cached is None:
             if self.n_head == 0 and not self._decayed:
-                self._cached = self._tail.alpha.copy(), False
+                self._cached = self._tail.alpha[0].copy(), False
             else:
                 solution = make_solution(self._J, 1, self.n_head)
                 diverged = solve(
-                    (self._tail,),
+                    self._tail,
                     self._order,
                     CORRECTIONS[self._correction],
                     self._head,
@@ -278,8 +278,8 @@ class BoostingSketch:
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
-        value, unit = normal(factor, 0)
-        now, shift = normal(self._now[0] / value, self._counters[kernels.NOW_UNIT] - unit)
+        value, unit = normal_number(factor, 0)
+        now, shift = normal_number(self._now[0] / value, self._counters[kernels.NOW_UNIT] - unit)
         self._cached, self._decayed = None, True
         self._now[0], self._counters[kernels.NOW_UNIT] = now, shift
 
@@ -485,6 +485,8 @@ class BoostingSketch:
             p = getattr(tail, key)
             require(bool(((p >= 0.0) & (p <= 1.0)).all()), name, f"{key} must lie in [0, 1]")
         require(bool(np.isfinite(tail.alpha).all()), name, "alpha must be finite")
+        usable = np.isfinite(tail.exp_alpha) & (tail.exp_alpha > 0.0)
+        require(bool(usable.all()), name, "exp_alpha must be positive")
         for key, value, unit in (
             ("W", tail.W, tail.W_unit),
             ("total", tail.total, tail.total_unit),

@@ -14,11 +14,12 @@ def empty_tail(n_hypotheses: int, order: int, *, pairs: bool = True) -> Tail:
     """A tail of no examples; ``pairs=False`` leaves out the rows, for where no example will ever come."""
     size = n_pairs(n_hypotheses, order) if pairs else 0
     return Tail(
-        p_plus=np.zeros(size),
-        p_minus=np.zeros(size),
-        W=np.zeros((2, n_hypotheses)),
-        W_unit=np.zeros((2, n_hypotheses), np.int64),
-        alpha=np.zeros(n_hypotheses),
+        p_plus=np.zeros((1, size)),
+        p_minus=np.zeros((1, size)),
+        W=np.zeros((1, 2, n_hypotheses)),
+        W_unit=np.zeros((1, 2, n_hypotheses), np.int64),
+        alpha=np.zeros((1, n_hypotheses)),
+        exp_alpha=np.ones((1, n_hypotheses)),
         total=np.zeros(1),
         total_unit=np.zeros(1, np.int64),
     )
@@ -27,6 +28,11 @@ def empty_tail(n_hypotheses: int, order: int, *, pairs: bool = True) -> Tail:
 def copy_tail(tail: Tail) -> Tail:
     """A tail of its own with the same sums."""
     return Tail(*(array.copy() for array in tail))
+
+
+def stacked(tails: list[Tail]) -> Tail:
+    """Several tails as one array each, copied."""
+    return Tail(*(np.concatenate(arrays) for arrays in zip(*tails, strict=True)))
 
 
 def sum_bytes(n_hypotheses: int, order: int) -> int:
@@ -42,14 +48,14 @@ def dense_sums(tail: Tail, order: int) -> tuple[NDArray[np.float64], NDArray[np.
     """W⁺ and W⁻ as (J, J) matrices, zero outside the band."""
     J = tail.alpha.size
     with np.errstate(over="ignore", under="ignore"):
-        diagonal = tail.W * np.exp(tail.W_unit * LOG_UNIT)
+        diagonal = tail.W[0] * np.exp(tail.W_unit[0] * LOG_UNIT)
     result = []
     for sign, pairs in enumerate((tail.p_plus, tail.p_minus)):
         W = np.zeros((J, J))
         start = 0
         for j in range(J):
             length = min(j, order)
-            W[j, j - length : j] = pairs[start : start + length] * diagonal[sign, j]
+            W[j, j - length : j] = pairs[0, start : start + length] * diagonal[sign, j]
             W[j, j] = diagonal[sign, j]
             start += length
         result.append(W)

@@ -64,4 +64,4 @@ def plain(function: F) -> F:
 
 def helper(function: F) -> F:
     """Compile ``function`` as part of the kernels that call it; it has no cache entry of its own."""
-    return cast(F, numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function))
+    return cast(F, numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, forceinline=True)(function))

@@ -14,12 +14,13 @@ import numpy as np
 from .band import first_column, row_start
 from .bits import bit, mask_between, pack_row, transpose, unpack_row
 from .compile import helper, kernel, plain
-from .head import UNIFORM, UNIT, open_segment, step
+from .head import UNIFORM, UNIT, open_segment, step, weight_of
 from .lanes import add_by_bits
 from .scaled import add, divide, multiply, normal, ratio
-from .solve import Solution, solve
-from .tail import OWN, own, shrink
-from .types import Floats, Head, Int8Matrix, Ints, Tail, Units, Words
+from .solve import Solution, segment_of, solve
+from .tail import OWN, own, shrink, tidy
+from .types import Floats, Head, Int8Matrix, Ints, Tail, Words
+from .views import floats_at
 
 CHUNK = 4  # so many blocks of 64 examples at most join the pairs in one pass over them
 NO_FLIP = np.uint64(0)
@@ -33,7 +34,6 @@ class Newcomers(NamedTuple):
     scale: Floats  # (blocks, 2, J)
     member: Words  # (blocks, 2, J): the examples with margin +1, -1
     column: Words  # (blocks, tiles, 64): for each example its margins, 64 hypotheses to a word
-    unit: Units  # (64,)
     size: Ints  # (1,): blocks in use
 
 
@@ -46,96 +46,62 @@ def make_newcomers(n_hypotheses: int, n_blocks: int) -> Newcomers:
         scale=np.zeros((n_blocks, 2, n_hypotheses)),
         member=np.zeros((n_blocks, 2, n_hypotheses), np.uint64),
         column=np.zeros((n_blocks, tiles, 64), np.uint64),
-        unit=np.zeros(64, np.int32),
         size=np.zeros(1, np.int64),
     )
-
-
-@helper
-def _share_of_row(
-    d: Floats, unit: Units, state: Ints, j: int, solution: Solution, newcomers: Newcomers, block: int
-) -> None:
-    """Write d_ij / W^σ_jj, σ the margin at j: as d and one scale per sign where one unit fits all."""
-    weight = newcomers.weight[block, j]
-    for i in range(64):
-        weight[i] = d[i]
-    for sign in range(2):
-        W, W_unit = add(
-            solution.base[0, sign, j],
-            solution.base_unit[0, sign, j],
-            solution.folded[sign, j],
-            solution.folded_unit[sign, j],
-        )
-        if W == 0.0:
-            newcomers.scale[block, sign, j] = 0.0
-        elif state[UNIFORM] and W_unit == state[UNIT]:
-            newcomers.scale[block, sign, j] = 1.0 / W
-        else:
-            newcomers.scale[block, sign, j] = 1.0
-            members = newcomers.member[block, sign, j]
-            for i in range(64):
-                if bit(members, i):
-                    x, u = normal(d[i], state[UNIT] if state[UNIFORM] else np.int64(unit[i]))
-                    weight[i] = ratio(x, u, W, W_unit) if x > 0.0 else 0.0
 
 
 @kernel
 def gather(head: Head, first: int, count: int, solution: Solution, newcomers: Newcomers) -> int:
     """Prepare the oldest examples for joining the pairs; returns how many fitted in.
 
-    Their weights are led through the coordinates once more, now that all of α is known.
+    Their weights are led through the coordinates once more, now that all of α is known, and divided by
+    W^σ_jj, σ the margin at j: as d and one scale for each sign where one unit fits all.
     """
-    J = solution.alpha.size
-    n_ring = head.words.shape[0]
+    alphas, exp_alphas, state, ds = solution.alpha, solution.exp_alpha, solution.state, solution.d
+    base, base_unit = solution.base, solution.base_unit
+    folded, folded_unit = solution.folded, solution.folded_unit
+    words, weight, scale, member = head.words, newcomers.weight, newcomers.scale, newcomers.member
+    segment = segment_of(solution, head, 0, 0)
+    J = alphas.size
+    n_ring = words.shape[0]
     block = 0
     done = 0
-    while block < newcomers.weight.shape[0] and done < count:
+    while block < weight.shape[0] and done < count:
         position = (first + done) % (64 * n_ring)
         here = min(64 - (position & 63), count - done)
-        words = head.words[position >> 6]
+        physical = position >> 6
         valid = mask_between(position & 63, (position & 63) + here)
-        for j in range(J):
-            newcomers.member[block, 0, j] = words[j] & valid
-            newcomers.member[block, 1, j] = ~words[j] & valid
         for tile in range(newcomers.column.shape[1]):
-            transpose(words[64 * tile : min(64 * tile + 64, J)], newcomers.column[block, tile])
-        d, unit, state, drift = solution.d[:64], newcomers.unit, solution.state[0], solution.drift[0]
-        open_segment(head, position, here, d, unit, state, drift)
-        alpha = 0.0
+            transpose(words[physical, 64 * tile : min(64 * tile + 64, J)], newcomers.column[block, tile])
+        open_segment(segment, head, position, here)
+        alpha, if_right, if_wrong = 0.0, 1.0, 1.0
         for j in range(J):
-            step(d, unit, state, drift, head.words, j, alpha, np.exp(-alpha), np.exp(alpha), solution.sums)
-            _share_of_row(d, unit, state, j, solution, newcomers, block)
-            alpha = solution.alpha[j]
+            step(segment, j, alpha, if_right, if_wrong)
+            member[block, 0, j] = words[physical, j] & valid
+            member[block, 1, j] = ~words[physical, j] & valid
+            for i in range(64):
+                weight[block, j, i] = ds[i]
+            for sign in range(2):
+                W, W_unit = add(
+                    base[0, sign, j], base_unit[0, sign, j], folded[sign, j], folded_unit[sign, j]
+                )
+                if W == 0.0:
+                    scale[block, sign, j] = 0.0
+                elif state[0, UNIFORM] and W_unit == state[0, UNIT]:
+                    scale[block, sign, j] = 1.0 / W
+                else:
+                    scale[block, sign, j] = 1.0
+                    for i in range(64):
+                        if bit(member[block, sign, j], i):
+                            x, u = weight_of(segment, i)
+                            weight[block, j, i] = ratio(x, u, W, W_unit) if x > 0.0 else 0.0
+            alpha = alphas[j]
+            if_wrong = exp_alphas[j]
+            if_right = 1.0 / if_wrong
         done += here
         block += 1
     newcomers.size[0] = block
     return done
-
-
-@helper
-def _join_tile(
-    p: Floats, place: int, sign: int, j: int, tile: int, newcomers: Newcomers, room: Floats
-) -> None:
-    """Add the newcomers to the pairs of row j that lie in one tile of 64 coordinates."""
-    whole = p.size == 64
-    if not whole:
-        room[place : place + p.size] = p
-    out = p.ctypes.data if whole else room.ctypes.data
-    for block in range(newcomers.size[0]):
-        add_by_bits(
-            out,
-            newcomers.weight[block, j].ctypes.data,
-            newcomers.scale[block, sign, j],
-            newcomers.column[block, tile].ctypes.data,
-            newcomers.member[block, sign, j],
-            NO_FLIP if sign == 0 else FLIP,
-        )
-    if whole:
-        for k in range(64):
-            p[k] = min(p[k], 1.0)
-    else:
-        for k in range(p.size):
-            p[k] = min(room[place + k], 1.0)
 
 
 @kernel
@@ -155,46 +121,69 @@ def join_pairs(
     ``rebase``: give each pair its own factor and make room for the newcomers first, once for each fold.
     Tiles of 64 coordinates go in the outer loop, so that the newcomers' margins stay in the cache.
     """
-    for tile in range(newcomers.column.shape[1]):
+    base, base_unit = solution.base, solution.base_unit
+    folded, folded_unit = solution.folded, solution.folded_unit
+    fall_at, rise_at, room_at = solution.fall.ctypes.data, solution.rise.ctypes.data, room.ctypes.data
+    p_plus, p_minus = tail.p_plus.ctypes.data, tail.p_minus.ctypes.data
+    weight_at, column_at = newcomers.weight.ctypes.data, newcomers.column.ctypes.data
+    scale, member = newcomers.scale, newcomers.member
+    n_blocks, J, n_tiles = newcomers.size[0], folded.shape[1], newcomers.column.shape[1]
+    for tile in range(n_tiles):
         left = 64 * tile
         for j in range(max(begin, left + 1), min(end, left + 64 + order)):
             band = first_column(j, order)
             low, high = max(left, band), min(left + 64, j)
-            if low >= high:
+            size = high - low
+            if size <= 0:
                 continue
-            start = row_start(j, order) + low - band
-            stop = start + high - low
-            fall, rise = solution.fall[0, low:high], solution.rise[0, low:high]
+            start = 8 * (row_start(j, order) + low - band)
             for sign in range(2):
-                p = tail.p_plus[start:stop] if sign == 0 else tail.p_minus[start:stop]
+                place = (p_plus if sign == 0 else p_minus) + start
+                p = floats_at(place, size)
+                joining = folded[sign, j] > 0.0
                 if rebase:
                     keep = 1.0
-                    if solution.folded[sign, j] > 0.0:
+                    if joining:
                         W, W_unit = add(
-                            solution.base[0, sign, j],
-                            solution.base_unit[0, sign, j],
-                            solution.folded[sign, j],
-                            solution.folded_unit[sign, j],
+                            base[0, sign, j], base_unit[0, sign, j], folded[sign, j], folded_unit[sign, j]
                         )
-                        keep = ratio(solution.base[0, sign, j], solution.base_unit[0, sign, j], W, W_unit)
+                        keep = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)
                     if correction >= OWN:
+                        fall = floats_at(fall_at + 8 * low, size)
+                        rise = floats_at(rise_at + 8 * low, size)
                         if sign == 0:
                             own(p, fall, rise, keep)
                         else:
                             own(p, rise, fall, keep)
-                    else:
+                    elif joining:
                         shrink(p, keep)
-                if solution.folded[sign, j] > 0.0:
-                    _join_tile(p, low - left, sign, j, tile, newcomers, room)
+                if not joining:
+                    continue
+                out = place
+                if size < 64:  # a part of a tile is brought up to date in a whole one
+                    out = room_at
+                    for k in range(size):
+                        room[low - left + k] = p[k]
+                for block in range(n_blocks):
+                    add_by_bits(
+                        out,
+                        weight_at + 512 * (block * J + j),
+                        scale[block, sign, j],
+                        column_at + 512 * (block * n_tiles + tile),
+                        member[block, sign, j],
+                        NO_FLIP if sign == 0 else FLIP,
+                    )
+                tidy(floats_at(out + 8 * (low - left) if size < 64 else out, size), p)
 
 
 @kernel
 def settle_tail(tail: Tail, head: Head, first: int, n_fold: int, solution: Solution) -> None:
     """End a fold: the tail's diagonal, its α and its total take the new values."""
     for j in range(solution.alpha.size):
-        tail.alpha[j] = solution.alpha[j]
+        tail.alpha[0, j] = solution.alpha[j]
+        tail.exp_alpha[0, j] = solution.exp_alpha[j]
         for sign in range(2):
-            tail.W[sign, j], tail.W_unit[sign, j] = add(
+            tail.W[0, sign, j], tail.W_unit[0, sign, j] = add(
                 solution.base[0, sign, j],
                 solution.base_unit[0, sign, j],
                 solution.folded[sign, j],
@@ -222,8 +211,8 @@ def shift_units(tail: Tail, head: Head, first: int, n: int, shift: int) -> None:
     """Take ``shift`` units of 2²⁵⁶ off every weight: exact, and keeps the counts small under forgetting."""
     for j in range(tail.alpha.size):
         for sign in range(2):
-            if tail.W[sign, j] > 0.0:
-                tail.W_unit[sign, j] -= shift
+            if tail.W[0, sign, j] > 0.0:
+                tail.W_unit[0, sign, j] -= shift
     if tail.total[0] > 0.0:
         tail.total_unit[0] -= shift
     for i in range(n):
@@ -256,7 +245,7 @@ def fold(
     if move:
         unpack_member(head, first, solution, row)
     if solve(
-        (tail,),
+        tail,
         order,
         correction,
         head,

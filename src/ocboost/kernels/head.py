@@ -7,13 +7,16 @@ Otherwise each example carries its own unit (the slow way), and nothing is lost.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .bits import bit
 from .compile import helper
 from .lanes import reweight_and_sum
-from .scaled import DOWN, HIGH, LOW, UP, add, exponential, normal
-from .types import Floats, Head, Ints, Units, Words
+from .scaled import DOWN, add, exponential, normal
+from .types import Head
+from .views import floats_at, ints_at, units_at, words_at
 
 # One unit fits all while the weights span at most three units, 2^-640 … 2^128. |α| may then add up to
 # ROOM before anything can overflow or lose a digit: e^±200 is about 2^±289.
@@ -21,115 +24,127 @@ SPAN = 2
 ROOM = 200.0
 FEW = 8  # so few examples are summed one by one
 
-# The columns of a segment's state.
+# The places of a segment's state.
 BLOCK, SHIFT, COUNT, N_BLOCKS, UNIFORM, UNIT = range(6)
 STATE_SIZE = 6
 
 
+class Segment(NamedTuple):
+    """Where a segment lies: addresses, and the shape of the ring (see `ocboost.kernels.views` for why)."""
+
+    d: int  # 64 · N_BLOCKS doubles
+    unit: int  # as many 32-bit integers, where one unit does not fit all
+    state: int  # STATE_SIZE integers
+    drift: int  # a double: Σ|α| since the weights were last settled
+    sums: int  # two doubles to work with
+    words: int
+    n_ring: int
+    J: int
+
+
 @helper
-def settle(d: Floats, unit: Units, state: Ints, drift: Floats) -> None:
+def settle(segment: Segment) -> None:
     """Normalise the weights, and put them into one unit if one fits all."""
+    state = ints_at(segment.state, STATE_SIZE)
+    n = 64 * state[N_BLOCKS]
+    d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
     low, high = np.int64(1 << 40), np.int64(-(1 << 40))
-    for i in range(d.size):
+    for i in range(n):
         if d[i] > 0.0:
-            x, u = d[i], np.int64(unit[i])
-            while x >= HIGH:
-                x *= DOWN
-                u += 1
-            while x < LOW:
-                x *= UP
-                u -= 1
+            x, u = normal(d[i], state[UNIT] if state[UNIFORM] else np.int64(unit[i]))
             d[i], unit[i] = x, u
             low, high = min(low, u), max(high, u)
     state[UNIFORM] = high - low <= SPAN
     state[UNIT] = high if high >= low else 0
-    drift[0] = 0.0
+    floats_at(segment.drift, 1)[0] = 0.0
     if state[UNIFORM] and low < high:
-        for i in range(d.size):
+        for i in range(n):
             if d[i] > 0.0:
                 for _ in range(high - unit[i]):
                     d[i] *= DOWN
-                unit[i] = high
 
 
 @helper
-def open_segment(
-    head: Head, first: int, count: int, d: Floats, unit: Units, state: Ints, drift: Floats
-) -> None:
+def open_segment(segment: Segment, head: Head, first: int, count: int) -> None:
     """Start a segment of ``count`` examples at ring position ``first``: d is the sample weight.
 
     Places of the first and the last block that belong to no example of the segment weigh nothing.
     """
-    n_ring = head.words.shape[0]
-    state[BLOCK] = (first >> 6) % n_ring
+    state = ints_at(segment.state, STATE_SIZE)
+    state[BLOCK] = (first >> 6) % segment.n_ring
     state[SHIFT] = first & 63
     state[COUNT] = count
-    state[N_BLOCKS] = (state[SHIFT] + count + 63) >> 6 if count else 0
-    d[:] = 0.0
+    state[N_BLOCKS] = ((first & 63) + count + 63) >> 6 if count else 0
+    n = 64 * state[N_BLOCKS]
+    d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
+    for i in range(n):
+        d[i] = 0.0
     position = first
-    uniform = True
-    for i in range(count):
-        if position >= 64 * n_ring:
-            position -= 64 * n_ring
-        d[state[SHIFT] + i] = head.weight[position]
-        unit[state[SHIFT] + i] = head.weight_unit[position]
-        uniform &= head.weight[position] == 1.0 and head.weight_unit[position] == 0
+    ones = True
+    for i in range(first & 63, (first & 63) + count):
+        if position >= 64 * segment.n_ring:
+            position -= 64 * segment.n_ring
+        d[i] = head.weight[position]
+        unit[i] = head.weight_unit[position]
+        ones &= head.weight[position] == 1.0 and head.weight_unit[position] == 0
         position += 1
-    if uniform:  # all weights one: by far the most usual case
-        state[UNIFORM], state[UNIT] = 1, 0
-        drift[0] = 0.0
+    state[UNIFORM], state[UNIT] = 0, 0
+    floats_at(segment.drift, 1)[0] = 0.0
+    if ones:  # by far the most usual case
+        state[UNIFORM] = 1
     else:
-        settle(d, unit, state, drift)
+        settle(segment)
 
 
 @helper
-def _sums_fast(
-    d: Floats, state: Ints, words: Words, j: int, if_right: float, if_wrong: float, sums: Floats
-) -> None:
-    n_ring, J = words.shape
+def _sums_fast(segment: Segment, j: int, if_right: float, if_wrong: float) -> tuple[float, float]:
+    state = ints_at(segment.state, STATE_SIZE)
     previous = max(j - 1, 0)
-    sums[0] = 0.0
-    sums[1] = 0.0
     block = state[BLOCK]
     if state[N_BLOCKS] == 1 and state[COUNT] <= FEW:
+        words = words_at(segment.words, segment.n_ring, segment.J)
+        d = floats_at(segment.d, 64)
         was, now = words[block, previous], words[block, j]
+        plus, minus = 0.0, 0.0
         for i in range(state[SHIFT], state[SHIFT] + state[COUNT]):
-            d[i] *= if_right if bit(was, i) else if_wrong
+            x = d[i] * (if_right if bit(was, i) else if_wrong)
+            d[i] = x
             if bit(now, i):
-                sums[0] += d[i]
+                plus += x
             else:
-                sums[1] += d[i]
-        return
-    before_wrap = min(state[N_BLOCKS], n_ring - block)
-    base = words.ctypes.data
-    row = base + 8 * J * block
+                minus += x
+        return plus, minus
+    sums = floats_at(segment.sums, 2)
+    sums[0] = 0.0
+    sums[1] = 0.0
+    stride = 8 * segment.J
+    base = segment.words
+    row = base + stride * block
+    out = segment.sums
+    till_wrap = min(state[N_BLOCKS], segment.n_ring - block)
     reweight_and_sum(
-        d.ctypes.data, row + 8 * previous, row + 8 * j, 8 * J, before_wrap, if_right, if_wrong, sums.ctypes.data
+        segment.d, row + 8 * previous, row + 8 * j, stride, till_wrap, if_right, if_wrong, out
     )
-    after_wrap = state[N_BLOCKS] - before_wrap
-    reweight_and_sum(
-        d.ctypes.data + 512 * before_wrap,
-        base + 8 * previous,
-        base + 8 * j,
-        8 * J,
-        after_wrap,
-        if_right,
-        if_wrong,
-        sums.ctypes.data,
-    )
+    rest = state[N_BLOCKS] - till_wrap
+    if rest > 0:
+        d_rest = segment.d + 512 * till_wrap
+        reweight_and_sum(
+            d_rest, base + 8 * previous, base + 8 * j, stride, rest, if_right, if_wrong, out
+        )
+    return sums[0], sums[1]
 
 
 @helper
-def _sums_slow(
-    d: Floats, unit: Units, state: Ints, words: Words, j: int, alpha: float
-) -> tuple[float, int, float, int]:
-    n_ring = words.shape[0]
+def _sums_slow(segment: Segment, j: int, alpha: float) -> tuple[float, int, float, int]:
+    state = ints_at(segment.state, STATE_SIZE)
+    n = 64 * state[N_BLOCKS]
+    d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
+    words = words_at(segment.words, segment.n_ring, segment.J)
     right, right_unit = exponential(-alpha)
     wrong, wrong_unit = exponential(alpha)
     plus, plus_unit, minus, minus_unit = 0.0, 0, 0.0, 0
-    low, high = np.int64(1 << 40), np.int64(-(1 << 40))
     for b in range(state[N_BLOCKS]):
-        block = (state[BLOCK] + b) % n_ring
+        block = (state[BLOCK] + b) % segment.n_ring
         was, now = words[block, max(j - 1, 0)], words[block, j]
         for i in range(64):
             place = 64 * b + i
@@ -140,27 +155,16 @@ def _sums_slow(
             else:
                 x, u = normal(d[place] * wrong, unit[place] + wrong_unit)
             d[place], unit[place] = x, u
-            low, high = min(low, u), max(high, u)
             if bit(now, i):
                 plus, plus_unit = add(plus, plus_unit, x, u)
             else:
                 minus, minus_unit = add(minus, minus_unit, x, u)
-    state[UNIT] = high if high >= low else 0
     return plus, plus_unit, minus, minus_unit
 
 
 @helper
 def step(
-    d: Floats,
-    unit: Units,
-    state: Ints,
-    drift: Floats,
-    words: Words,
-    j: int,
-    alpha: float,
-    if_right: float,
-    if_wrong: float,
-    sums: Floats,
+    segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
 ) -> tuple[float, int, float, int]:
     """Bring the weights from coordinate j - 1 to j and sum them by the margins at j.
 
@@ -168,23 +172,33 @@ def step(
     and ``if_wrong`` are exp(-α_{j-1}) and exp(α_{j-1}), which only the fast way can use. Returns the sums
     of the weights with margin +1 and with margin -1, each as a scaled number.
     """
+    state = ints_at(segment.state, STATE_SIZE)
     if state[COUNT] == 0:
         return 0.0, 0, 0.0, 0
-    drift[0] += abs(alpha)
-    if drift[0] > ROOM or not state[UNIFORM]:
-        if state[UNIFORM]:
-            for i in range(d.size):
-                unit[i] = state[UNIT]
-        drift[0] -= abs(alpha)
-        settle(d, unit, state, drift)
-        drift[0] += abs(alpha)
-        if not state[UNIFORM] or drift[0] > ROOM:
-            if state[UNIFORM]:
-                for i in range(d.size):
-                    unit[i] = state[UNIT]
+    drift = floats_at(segment.drift, 1)
+    if not state[UNIFORM] or drift[0] + abs(alpha) > ROOM:
+        settle(segment)
+        if state[UNIFORM] and abs(alpha) > ROOM:
+            n = 64 * state[N_BLOCKS]
+            d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
+            for i in range(n):
+                x, u = normal(d[i], state[UNIT])
+                d[i], unit[i] = x, u
             state[UNIFORM] = 0
-            return _sums_slow(d, unit, state, words, j, alpha)
-    _sums_fast(d, state, words, j, if_right, if_wrong, sums)
-    plus, plus_unit = normal(sums[0], state[UNIT])
-    minus, minus_unit = normal(sums[1], state[UNIT])
+        if not state[UNIFORM]:
+            return _sums_slow(segment, j, alpha)
+    drift[0] += abs(alpha)
+    a, b = _sums_fast(segment, j, if_right, if_wrong)
+    plus, plus_unit = normal(a, state[UNIT])
+    minus, minus_unit = normal(b, state[UNIT])
     return plus, plus_unit, minus, minus_unit
+
+
+@helper
+def weight_of(segment: Segment, i: int) -> tuple[float, int]:
+    """The weight at place i of a segment, at the coordinate it was last stepped to."""
+    state = ints_at(segment.state, STATE_SIZE)
+    x = floats_at(segment.d, 64 * state[N_BLOCKS])[i]
+    if state[UNIFORM]:
+        return normal(x, state[UNIT])
+    return normal(x, np.int64(units_at(segment.unit, 64 * state[N_BLOCKS])[i]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from .compile import helper, kernel
 from .scaled import add, divide, multiply, normal
-from .solve import SMALLEST, half_log_ratio
+from .solve import SMALLEST, half_log_ratio, smoothed
 from .types import Floats, Int8Matrix, Ints
 
 
@@ -108,16 +108,10 @@ def oza_alpha(
     floor, floor_unit = normal(SMALLEST, 0)
     floor, floor_unit = multiply(floor, floor_unit, now[0], now_unit[0])
     for j in range(alpha.size):
-        alpha[j] = half_log_ratio(
-            W[0, j],
-            W_unit[0, j],
-            W[1, j],
-            W_unit[1, j],
-            share,
-            share_unit,
-            floor,
-            floor_unit,
+        plus, plus_unit, minus, minus_unit = smoothed(
+            W[0, j], W_unit[0, j], W[1, j], W_unit[1, j], share, share_unit
         )
+        alpha[j] = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
 
 
 @kernel

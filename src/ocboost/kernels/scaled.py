@@ -19,7 +19,7 @@ LOW = 2.0**-128
 LOG_UNIT = 256.0 * math.log(2.0)
 
 
-@kernel
+@helper
 def normal(value: float, unit: int) -> tuple[float, int]:
     """Bring a non-negative value into [2⁻¹²⁸, 2¹²⁸); zero is ``(0, 0)``."""
     if value == 0.0:
@@ -95,3 +95,9 @@ def ratio(a: float, ua: int, b: float, ub: int) -> float:
 def log(value: float, unit: int) -> float:
     """The natural logarithm of a positive normal number."""
     return math.log(value) + unit * LOG_UNIT
+
+
+@kernel
+def normal_number(value: float, unit: int) -> tuple[float, int]:
+    """`normal`, to be called from Python."""
+    return normal(value, unit)

@@ -11,14 +11,19 @@ from __future__ import annotations
 import math
 
 from .compile import helper
-from .scaled import exponential, normal
+from .scaled import exponential, multiply, normal
 from .types import Floats
 
 LISTING, THEOREM, OWN, BALANCED = range(4)
 CORRECTIONS = {"listing": LISTING, "theorem": THEOREM, "own": OWN, "balanced": BALANCED}
 
+# A share of a row below this is zero. It could be seen in t only if some |Δ| were beyond 200, and numbers
+# below the normal range of a double make the processor ten times slower.
+NOTHING = 1e-200
+
 # A product of terms between exp(-|Δ|) and exp(|Δ|) stays a double while Σ|Δ| is below this.
 SAFE = 300.0
+PIECE = 64
 
 
 @helper
@@ -52,15 +57,25 @@ def pi(
     """π^σ_j as a scaled number; ``same`` is exp(-σΔ), ``other`` exp(σΔ), ``change`` is Σ|Δ_k|."""
     if change < SAFE:
         return normal(_product(p, same, other), 0)
-    return exponential(_log_product(p, delta, sign))
+    value, unit = 1.0, 0
+    for start in range(0, p.size, PIECE):  # a product for each piece, as long as it stays a double
+        stop = min(start + PIECE, p.size)
+        change = 0.0
+        for k in range(start, stop):
+            change += abs(delta[k])
+        if change < SAFE:
+            x, u = normal(_product(p[start:stop], same[start:stop], other[start:stop]), 0)
+        else:
+            x, u = exponential(_log_product(p[start:stop], delta[start:stop], sign))
+        value, unit = multiply(value, unit, x, u)
+    return value, unit
 
 
 @helper
 def exponentials(delta: float) -> tuple[float, float]:
     """``exp(-Δ), exp(Δ)``; past `SAFE`, both divided by the larger, as only their ratio is used then."""
     if -SAFE < delta < SAFE:
-        up = math.exp(delta)
-        return 1.0 / up, up
+        return math.exp(-delta), math.exp(delta)
     size = abs(delta)
     return math.exp(-delta - size), math.exp(delta - size)
 
@@ -77,24 +92,30 @@ def _own(p: float, same: float, other: float) -> float:
 
 
 @helper
+def _share(p: float) -> float:
+    """Keep rounding from pushing a share past one, and drop what is as good as zero."""
+    return 0.0 if p < NOTHING else (1.0 if p > 1.0 else p)
+
+
+@helper
 def own(p: Floats, same: Floats, other: Floats, keep: float) -> None:
     """Give each pair its own factor, then ``keep`` as its share of the row's new weight."""
     for k in range(p.size):
-        p[k] = _own(p[k], same[k], other[k]) * keep
+        p[k] = _share(_own(p[k], same[k], other[k]) * keep)
 
 
 @helper
 def own_mix(p: Floats, same: Floats, other: Floats, keep: float, come: float, member: Floats) -> None:
     """`own`, then one new example whose share of the row's weight is ``come``."""
     for k in range(p.size):
-        p[k] = min(_own(p[k], same[k], other[k]) * keep + come * member[k], 1.0)
+        p[k] = _share(_own(p[k], same[k], other[k]) * keep + come * member[k])
 
 
 @helper
 def mix(p: Floats, keep: float, come: float, member: Floats) -> None:
     """One new example joins the row: p ← keep · p + come · [margin σ at k]."""
     for k in range(p.size):
-        p[k] = min(p[k] * keep + come * member[k], 1.0)
+        p[k] = _share(p[k] * keep + come * member[k])
 
 
 @helper
@@ -102,3 +123,10 @@ def shrink(p: Floats, keep: float) -> None:
     """Make room in a row: p ← keep · p."""
     for k in range(p.size):
         p[k] *= keep
+
+
+@helper
+def tidy(sums: Floats, p: Floats) -> None:
+    """Take sums of shares over as shares."""
+    for k in range(p.size):
+        p[k] = _share(sums[k])

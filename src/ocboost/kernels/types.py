@@ -18,18 +18,21 @@ Int8Matrix: TypeAlias = NDArray[np.int8]
 class Tail(NamedTuple):
     """The sums over all examples that have left the head, at the α they were taken at.
 
+    A sketch has one tail (t = 1); while two sketches are merged there are two.
+
     Row j of a sign σ holds ``p^σ_jk = W^σ_jk / W^σ_jj`` for the coordinates k of its band, the ``order``
     ones just before j, and ``W^σ_jj`` as a scaled number (`ocboost.kernels.scaled`). Storing p and not
     W_jk keeps every pair in [0, 1], whatever the weights; the log scale lives on the diagonal alone.
     """
 
-    p_plus: Floats  # rows of the band, one after the other: see `row_start`
+    p_plus: Floats  # (t, pairs): rows of the band, one after the other, see `row_start`
     p_minus: Floats
-    W: Floats  # (2, J): W⁺_jj, W⁻_jj
-    W_unit: Ints  # (2, J)
-    alpha: Floats  # (J,): the α at which the sums were taken
-    total: Floats  # (1,): T₀ = Σw of the examples in the tail
-    total_unit: Ints  # (1,)
+    W: Floats  # (t, 2, J): W⁺_jj, W⁻_jj
+    W_unit: Ints
+    alpha: Floats  # (t, J): the α at which the sums were taken
+    exp_alpha: Floats  # (t, J): exp(α), where |α| is moderate: it saves an exponential for each row
+    total: Floats  # (t,): T₀ = Σw of the examples in the tail
+    total_unit: Ints
 
 
 class Head(NamedTuple):

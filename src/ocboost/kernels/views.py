@@ -1,0 +1,50 @@
+"""Views of memory that own nothing.
+
+Passing a numpy array to a function, or slicing it, counts references to its owner, atomically; in a loop
+over short rows that counting costs more than the arithmetic. These views are an address and a shape; the
+caller keeps the owner alive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, types
+from numba.extending import intrinsic
+
+from .compile import helper
+from .types import Floats, Ints, Units, Words
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _pointer(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.intp), codegen
+
+
+@helper
+def floats_at(address: int, n: int) -> Floats:
+    """n doubles from an address on."""
+    return carray(_pointer(address), n, np.float64)  # type: ignore[no-any-return]
+
+
+@helper
+def ints_at(address: int, n: int) -> Ints:
+    """n 64-bit integers from an address on."""
+    return carray(_pointer(address), n, np.int64)  # type: ignore[no-any-return]
+
+
+@helper
+def units_at(address: int, n: int) -> Units:
+    """n 32-bit integers from an address on."""
+    return carray(_pointer(address), n, np.int32)  # type: ignore[no-any-return]
+
+
+@helper
+def words_at(address: int, rows: int, columns: int) -> Words:
+    """A matrix of words from an address on."""
+    return carray(_pointer(address), (rows, columns), np.uint64)  # type: ignore[no-any-return]
