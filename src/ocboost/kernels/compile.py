@@ -63,5 +63,11 @@ def plain(function: F) -> F:
 
 
 def helper(function: F) -> F:
-    """Compile ``function`` as part of the kernels that call it; it has no cache entry of its own."""
-    return cast(F, numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, forceinline=True)(function))
+    """Compile ``function`` into the kernels that call it, at the place of the call."""
+    options = {"fastmath": FAST_MATH, "error_model": "numpy", "nogil": True, "forceinline": True}
+    return cast(F, numba.njit(**options)(function))
+
+
+def seldom(function: F) -> F:
+    """Compile ``function`` beside the kernels that call it: for the way that is hardly ever taken."""
+    return cast(F, numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function))

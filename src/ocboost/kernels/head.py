@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .bits import bit
-from .compile import helper
+from .branch import out_of_line, unlikely
+from .compile import helper, seldom
 from .lanes import reweight_and_sum
 from .scaled import DOWN, add, exponential, normal
 from .types import Head
@@ -42,9 +43,10 @@ class Segment(NamedTuple):
     J: int
 
 
-@helper
+@seldom
 def settle(segment: Segment) -> None:
     """Normalise the weights, and put them into one unit if one fits all."""
+    out_of_line()
     state = ints_at(segment.state, STATE_SIZE)
     n = 64 * state[N_BLOCKS]
     d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
@@ -134,12 +136,18 @@ def _sums_fast(segment: Segment, j: int, if_right: float, if_wrong: float) -> tu
     return sums[0], sums[1]
 
 
-@helper
+@seldom
 def _sums_slow(segment: Segment, j: int, alpha: float) -> tuple[float, int, float, int]:
+    out_of_line()
     state = ints_at(segment.state, STATE_SIZE)
     n = 64 * state[N_BLOCKS]
     d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
     words = words_at(segment.words, segment.n_ring, segment.J)
+    if state[UNIFORM]:
+        for i in range(n):
+            x, u = normal(d[i], state[UNIT])
+            d[i], unit[i] = x, u
+        state[UNIFORM] = 0
     right, right_unit = exponential(-alpha)
     wrong, wrong_unit = exponential(alpha)
     plus, plus_unit, minus, minus_unit = 0.0, 0, 0.0, 0
@@ -176,16 +184,9 @@ def step(
     if state[COUNT] == 0:
         return 0.0, 0, 0.0, 0
     drift = floats_at(segment.drift, 1)
-    if not state[UNIFORM] or drift[0] + abs(alpha) > ROOM:
+    if unlikely((state[UNIFORM] == 0) | (drift[0] + abs(alpha) > ROOM)):
         settle(segment)
-        if state[UNIFORM] and abs(alpha) > ROOM:
-            n = 64 * state[N_BLOCKS]
-            d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
-            for i in range(n):
-                x, u = normal(d[i], state[UNIT])
-                d[i], unit[i] = x, u
-            state[UNIFORM] = 0
-        if not state[UNIFORM]:
+        if not state[UNIFORM] or abs(alpha) > ROOM:
             return _sums_slow(segment, j, alpha)
     drift[0] += abs(alpha)
     a, b = _sums_fast(segment, j, if_right, if_wrong)
@@ -194,9 +195,10 @@ def step(
     return plus, plus_unit, minus, minus_unit
 
 
-@helper
+@seldom
 def weight_of(segment: Segment, i: int) -> tuple[float, int]:
     """The weight at place i of a segment, at the coordinate it was last stepped to."""
+    out_of_line()
     state = ints_at(segment.state, STATE_SIZE)
     x = floats_at(segment.d, 64 * state[N_BLOCKS])[i]
     if state[UNIFORM]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 
-from .compile import helper, kernel
+from .branch import out_of_line, unlikely
+from .compile import helper, kernel, seldom
 
 UP = 2.0**256
 DOWN = 2.0**-256
@@ -19,9 +20,9 @@ LOW = 2.0**-128
 LOG_UNIT = 256.0 * math.log(2.0)
 
 
-@helper
-def normal(value: float, unit: int) -> tuple[float, int]:
-    """Bring a non-negative value into [2⁻¹²⁸, 2¹²⁸); zero is ``(0, 0)``."""
+@seldom
+def _made_normal(value: float, unit: int) -> tuple[float, int]:
+    out_of_line()
     if value == 0.0:
         return 0.0, 0
     while value >= HIGH:
@@ -34,19 +35,33 @@ def normal(value: float, unit: int) -> tuple[float, int]:
 
 
 @helper
+def normal(value: float, unit: int) -> tuple[float, int]:
+    """Bring a non-negative value into [2⁻¹²⁸, 2¹²⁸); zero is ``(0, 0)``."""
+    if unlikely((value < LOW) | (value >= HIGH)):
+        return _made_normal(value, unit)
+    return value, unit
+
+
+@seldom
+def _add_apart(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+    out_of_line()
+    if ua < ub:
+        a, ua, b, ub = b, ub, a, ua
+    if ua - ub == 1:
+        return normal(a + b * DOWN, ua)
+    return a, ua
+
+
+@helper
 def add(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
     """The sum of two normal numbers; what lies two units below cannot reach the last digit."""
     if a == 0.0:
         return b, ub
     if b == 0.0:
         return a, ua
-    if ua == ub:
-        return normal(a + b, ua)
-    if ua < ub:
-        a, ua, b, ub = b, ub, a, ua
-    if ua - ub == 1:
-        return normal(a + b * DOWN, ua)
-    return a, ua
+    if unlikely(ua != ub):
+        return _add_apart(a, ua, b, ub)
+    return normal(a + b, ua)
 
 
 @helper
@@ -61,13 +76,19 @@ def divide(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
     return normal(a / b, ua - ub)
 
 
+@seldom
+def _exponential_far(x: float) -> tuple[float, int]:
+    out_of_line()
+    unit = round(x / LOG_UNIT)
+    return normal(math.exp(x - unit * LOG_UNIT), unit)
+
+
 @helper
 def exponential(x: float) -> tuple[float, int]:
     """``exp(x)`` for any finite x."""
-    if -80.0 < x < 80.0:
-        return math.exp(x), 0
-    unit = round(x / LOG_UNIT)
-    return normal(math.exp(x - unit * LOG_UNIT), unit)
+    if unlikely(abs(x) >= 80.0):
+        return _exponential_far(x)
+    return math.exp(x), 0
 
 
 @helper
@@ -82,13 +103,19 @@ def to_float(value: float, unit: int) -> float:
     return value
 
 
+@seldom
+def _ratio_apart(a: float, ua: int, b: float, ub: int) -> float:
+    out_of_line()
+    value, unit = divide(a, ua, b, ub)
+    return to_float(value, unit)
+
+
 @helper
 def ratio(a: float, ua: int, b: float, ub: int) -> float:
     """``a / b`` as a plain double, b not zero."""
-    if ua == ub:
-        return a / b
-    value, unit = divide(a, ua, b, ub)
-    return to_float(value, unit)
+    if unlikely(ua != ub):
+        return _ratio_apart(a, ua, b, ub)
+    return a / b
 
 
 @helper

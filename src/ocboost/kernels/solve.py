@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .band import first_column, row_start
-from .compile import helper, kernel
+from .branch import out_of_line, unlikely
+from .compile import helper, kernel, seldom
 from .head import ROOM, STATE_SIZE, Segment, open_segment, step
 from .scaled import add, divide, exponential, log, multiply, normal, ratio
 from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
@@ -81,6 +82,20 @@ def smoothed(
     return plus, plus_unit, minus, minus_unit
 
 
+@seldom
+def _half_log_ratio_apart(
+    plus: float, plus_unit: int, minus: float, minus_unit: int, floor: float, floor_unit: int
+) -> float:
+    out_of_line()
+    if plus > 0.0 and minus > 0.0:
+        return 0.5 * (log(plus, plus_unit) - log(minus, minus_unit))
+    if plus > 0.0:
+        return 0.5 * max(log(plus, plus_unit) - log(floor, floor_unit), 0.0)
+    if minus > 0.0:
+        return 0.5 * min(log(floor, floor_unit) - log(minus, minus_unit), 0.0)
+    return 0.0
+
+
 @helper
 def half_log_ratio(
     plus: float, plus_unit: int, minus: float, minus_unit: int, floor: float, floor_unit: int
@@ -89,15 +104,22 @@ def half_log_ratio(
 
     0/0 gives 0, and a one-sided row takes ``floor`` for the side that is missing.
     """
-    if plus > 0.0 and minus > 0.0:
-        if plus_unit == minus_unit:
-            return 0.5 * math.log(plus / minus)
-        return 0.5 * (log(plus, plus_unit) - log(minus, minus_unit))
-    if plus > 0.0:
-        return 0.5 * max(log(plus, plus_unit) - log(floor, floor_unit), 0.0)
-    if minus > 0.0:
-        return 0.5 * min(log(floor, floor_unit) - log(minus, minus_unit), 0.0)
-    return 0.0
+    if unlikely((plus_unit != minus_unit) | (plus == 0.0) | (minus == 0.0)):
+        return _half_log_ratio_apart(plus, plus_unit, minus, minus_unit, floor, floor_unit)
+    return 0.5 * math.log(plus / minus)
+
+
+@seldom
+def _factors(alpha: float) -> tuple[float, float]:
+    """``exp(α), exp(-α)``, or ones where α is so large that only `exponential` will do."""
+    out_of_line()
+    return (math.exp(alpha), math.exp(-alpha)) if abs(alpha) < ROOM else (1.0, 1.0)
+
+
+@seldom
+def _scaled_factor(x: float) -> tuple[float, int]:
+    out_of_line()
+    return exponential(x)
 
 
 @helper
@@ -113,18 +135,6 @@ def segment_of(solution: Solution, head: Head, which: int, blocks_before: int) -
         head.words.shape[0],
         head.words.shape[1],
     )
-
-
-@helper
-def _pi(
-    p: int, size: int, correction: int, sign: int, delta: int, fall: int, rise: int, change: float
-) -> tuple[float, int]:
-    """π^σ of one row; all but size and change are addresses or codes."""
-    pairs, deltas = floats_at(p, size), floats_at(delta, size)
-    falls, rises = floats_at(fall, size), floats_at(rise, size)
-    if sign == 0 or correction == LISTING:  # the listing has exp(∓Δ) for both signs
-        return pi(pairs, falls, rises, deltas, 1.0, change)
-    return pi(pairs, rises, falls, deltas, -1.0, change)
 
 
 @helper
@@ -227,9 +237,12 @@ def solve(
                 shift = 8 * (t * J + low)
                 delta, fall, rise = delta_at + shift, fall_at + shift, rise_at + shift
                 row = start + t * row_of_pairs
-                value, unit = _pi(p_plus + row, size, correction, 0, delta, fall, rise, change)
+                value, unit = pi(p_plus + row, fall, rise, delta, size, 1.0, change)
                 a, a_unit = multiply(a, a_unit, value, unit)
-                value, unit = _pi(p_minus + row, size, correction, 1, delta, fall, rise, change)
+                if correction == LISTING:  # as printed: exp(∓Δ) for both signs
+                    value, unit = pi(p_minus + row, fall, rise, delta, size, 1.0, change)
+                else:
+                    value, unit = pi(p_minus + row, rise, fall, delta, size, -1.0, change)
                 b, b_unit = multiply(b, b_unit, value, unit)
             if correction == BALANCED:
                 both, both_unit = add(a, a_unit, b, b_unit)
@@ -268,34 +281,30 @@ def solve(
             plus, plus_unit, minus, minus_unit, share, share_unit
         )
         alpha = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
-        if correction != BALANCED and abs(alpha) > SATURATED:
+        if unlikely((correction != BALANCED) & (abs(alpha) > SATURATED)):
             alpha = math.copysign(SATURATED, alpha)
             diverged = True
         alphas[j] = alpha
         moderate = abs(alpha) < ROOM
-        if moderate:  # exp(α) = √(W⁺ / W⁻), which is cheaper than an exponential
-            if plus > 0.0 and minus > 0.0 and plus_unit == minus_unit:
-                if_wrong = math.sqrt(plus / minus)
-            else:
-                if_wrong = math.exp(alpha)
-            if_right = 1.0 / if_wrong
-        exp_alphas[j] = if_wrong if moderate else 1.0
+        if unlikely((not moderate) | (plus_unit != minus_unit) | (plus == 0.0) | (minus == 0.0)):
+            if_wrong, if_right = _factors(alpha)
+            wrong, wrong_unit = _scaled_factor(alpha)
+            right, right_unit = _scaled_factor(-alpha)
+        else:  # exp(α) = √(W⁺ / W⁻) is cheaper than an exponential
+            if_wrong, if_right = math.sqrt(plus / minus), math.sqrt(minus / plus)
+            wrong, wrong_unit = normal(if_wrong, 0)
+            right, right_unit = normal(if_right, 0)
+        exp_alphas[j] = if_wrong
         for t in range(n_tails):
             change = alpha - old[t, j]
             deltas[t, j] = change
-            if moderate and abs(old[t, j]) < ROOM and abs(change) < SAFE:
-                falls[t, j], rises[t, j] = exp_old[t, j] * if_right, if_wrong / exp_old[t, j]
-            else:
+            if unlikely((not moderate) | (abs(old[t, j]) >= ROOM) | (abs(change) >= SAFE)):
                 falls[t, j], rises[t, j] = exponentials(change)
+            else:
+                falls[t, j], rises[t, j] = exp_old[t, j] * if_right, if_wrong / exp_old[t, j]
             changes[t, j] = abs(change) + (changes[t, j - 1] if j > 0 else 0.0)
             if correction == BALANCED:  # T_{j+1} = W⁺_jj e^{-α_j} + W⁻_jj e^{α_j}
-                if moderate:
-                    a, a_unit = normal(if_right, 0)
-                    b, b_unit = normal(if_wrong, 0)
-                else:
-                    a, a_unit = exponential(-alpha)
-                    b, b_unit = exponential(alpha)
-                a, a_unit = multiply(base[t, 0, j], base_unit[t, 0, j], a, a_unit)
-                b, b_unit = multiply(base[t, 1, j], base_unit[t, 1, j], b, b_unit)
+                a, a_unit = multiply(base[t, 0, j], base_unit[t, 0, j], right, right_unit)
+                b, b_unit = multiply(base[t, 1, j], base_unit[t, 1, j], wrong, wrong_unit)
                 T[t], T_unit[t] = add(a, a_unit, b, b_unit)
     return diverged

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 
-from .compile import helper
+from .branch import out_of_line, unlikely
+from .compile import helper, seldom
 from .scaled import exponential, multiply, normal
 from .types import Floats
+from .views import floats_at
 
 LISTING, THEOREM, OWN, BALANCED = range(4)
 CORRECTIONS = {"listing": LISTING, "theorem": THEOREM, "own": OWN, "balanced": BALANCED}
@@ -34,9 +36,10 @@ def _product(p: Floats, same: Floats, other: Floats) -> float:
     return value
 
 
-@helper
+@seldom
 def _log_product(p: Floats, delta: Floats, sign: float) -> float:
     """Σ_k log t, for changes so large that the product itself, or an exponential, would overflow."""
+    out_of_line()
     total = 0.0
     for k in range(p.size):
         x = sign * delta[k]
@@ -50,30 +53,51 @@ def _log_product(p: Floats, delta: Floats, sign: float) -> float:
     return total
 
 
-@helper
-def pi(
-    p: Floats, same: Floats, other: Floats, delta: Floats, sign: float, change: float
+@seldom
+def _pi_in_pieces(
+    p: int, same: int, other: int, delta: int, size: int, sign: float
 ) -> tuple[float, int]:
-    """π^σ_j as a scaled number; ``same`` is exp(-σΔ), ``other`` exp(σΔ), ``change`` is Σ|Δ_k|."""
-    if change < SAFE:
-        return normal(_product(p, same, other), 0)
+    """π where it may leave the range of a double: a product for each piece as long as that one does not."""
+    out_of_line()
     value, unit = 1.0, 0
-    for start in range(0, p.size, PIECE):  # a product for each piece, as long as it stays a double
-        stop = min(start + PIECE, p.size)
+    for start in range(0, size, PIECE):
+        n, skip = min(PIECE, size - start), 8 * start
+        deltas = floats_at(delta + skip, n)
         change = 0.0
-        for k in range(start, stop):
-            change += abs(delta[k])
+        for k in range(n):
+            change += abs(deltas[k])
         if change < SAFE:
-            x, u = normal(_product(p[start:stop], same[start:stop], other[start:stop]), 0)
+            x = _product(floats_at(p + skip, n), floats_at(same + skip, n), floats_at(other + skip, n))
+            x, u = normal(x, 0)
         else:
-            x, u = exponential(_log_product(p[start:stop], delta[start:stop], sign))
+            x, u = exponential(_log_product(floats_at(p + skip, n), deltas, sign))
         value, unit = multiply(value, unit, x, u)
     return value, unit
 
 
 @helper
+def pi(
+    p: int, same: int, other: int, delta: int, size: int, sign: float, change: float
+) -> tuple[float, int]:
+    """π^σ_j as a scaled number; ``same`` is exp(-σΔ), ``other`` exp(σΔ), ``change`` is Σ|Δ_k|.
+
+    The row of pairs and the three vectors are given by their addresses.
+    """
+    if unlikely(change >= SAFE):
+        return _pi_in_pieces(p, same, other, delta, size, sign)
+    # The last Δ was stored a moment ago: read by itself it comes at once, read as part of a vector it
+    # would have to wait for the store.
+    n = size - 1
+    share, end = floats_at(p, size)[n], 8 * n
+    last = share * floats_at(same + end, 1)[0] + (1.0 - share) * floats_at(other + end, 1)[0]
+    value = _product(floats_at(p, n), floats_at(same, n), floats_at(other, n))
+    return normal(value * last, 0)
+
+
+@seldom
 def exponentials(delta: float) -> tuple[float, float]:
     """``exp(-Δ), exp(Δ)``; past `SAFE`, both divided by the larger, as only their ratio is used then."""
+    out_of_line()
     if -SAFE < delta < SAFE:
         return math.exp(-delta), math.exp(delta)
     size = abs(delta)

@@ -1,0 +1,18 @@
+"""The peers, one a file.
+
+Each module has one function, ``methods(columns)``, which returns what to time at that size and raises
+`harness.UnavailableError` with the reason where the peer cannot run.
+"""
+
+from collections.abc import Callable
+
+from harness import Columns, Method
+
+from peers import moa, river_adaboost, sklearn_sgd, vowpal_wabbit
+
+PEERS: dict[str, Callable[[Columns], list[Method]]] = {
+    "moa": moa.methods,
+    "river": river_adaboost.methods,
+    "sklearn": sklearn_sgd.methods,
+    "vw": vowpal_wabbit.methods,
+}

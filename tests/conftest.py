@@ -1,0 +1,24 @@
+"""Settings that every test shares."""
+
+from __future__ import annotations
+
+import hypothesis
+import pytest
+
+# The same examples on every run: a red test must be red again when it is looked into.
+hypothesis.settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, max_examples=40
+)
+hypothesis.settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def saved_bytes(tmp_path):
+    """A function that returns a booster's whole state as the bytes of its file."""
+
+    def read(booster):
+        path = tmp_path / "state"
+        booster.save(path)
+        return path.read_bytes()
+
+    return read

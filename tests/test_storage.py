@@ -1,0 +1,478 @@
+"""Saving and loading: the same model or a clear error, never a crash and never a wrong model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+
+import numpy as np
+import pytest
+
+import ocboost
+from makers import independent_columns, random_margins
+from ocboost import storage
+from ocboost.errors import ModelFileError, OcboostError
+
+KINDS = {
+    "paper": {},
+    "head": {"head": 100},
+    "partly filled head": {"head": 5000},
+    "window": {"head": 70, "tail": False},
+    "band": {"order": 3, "head": 20},
+    "forgetting": {"forgetting": 0.99, "head": 30, "smoothing": 0.2},
+    "theorem": {"correction": "theorem", "smoothing": 5.0},
+    "listing": {"correction": "listing", "order": 1, "smoothing": 5.0},
+}
+
+
+def make(name, J=20, n=300):
+    rng = np.random.default_rng(120)
+    sketch = ocboost.BoostingSketch.from_margins(random_margins(rng, 100, J), **KINDS[name])
+    sketch.update_many(random_margins(rng, n, J), batch_size=8, sample_weight=rng.uniform(0, 2, n))
+    return sketch
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A small saved model."""
+    path = tmp_path / "model.ocb"
+    make("head", J=5).save(path)
+    return path
+
+
+def reseal(body):
+    """Bytes with a checksum that fits, as a hostile writer would make it."""
+    return body + hashlib.sha256(body).digest()
+
+
+def taken_apart(data):
+    """The header of a saved model as a dict, and the bytes of its arrays."""
+    magic, version, length = struct.unpack_from("<8sII", data)
+    assert (magic, version) == (storage.MAGIC, storage.VERSION)
+    return json.loads(data[16 : 16 + length]), data[16 + length : -32]
+
+
+def put_together(header, body):
+    text = json.dumps(header).encode()
+    return reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text + body)
+
+
+def assert_refused(path, match=None):
+    with pytest.raises(ModelFileError, match=match) as caught:
+        ocboost.BoostingSketch.load(path)
+    assert isinstance(caught.value, OcboostError)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+# The same behaviour -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_loaded_sketch_goes_on_as_the_saved_one(name, tmp_path):
+    sketch = make(name)
+    sketch.save(tmp_path / "model")
+    loaded = ocboost.BoostingSketch.load(tmp_path / "model")
+    assert type(loaded) is ocboost.BoostingSketch
+    for attribute in (
+        "n_hypotheses",
+        "order",
+        "head",
+        "tail",
+        "smoothing",
+        "forgetting",
+        "correction",
+        "n_seen",
+        "n_head",
+        "diverged",
+    ):
+        assert getattr(loaded, attribute) == getattr(sketch, attribute)
+    np.testing.assert_array_equal(loaded.alpha, sketch.alpha)
+    more = random_margins(np.random.default_rng(121), 1000, 20)
+    for start in range(0, 1000, 50):
+        part = more[start : start + 50]
+        if start < 500:
+            for row in part:
+                sketch.update(row, sample_weight=0.5)
+                loaded.update(row, sample_weight=0.5)
+        else:
+            sketch.update_many(part, batch_size=33)
+            loaded.update_many(part, batch_size=33)
+        np.testing.assert_array_equal(loaded.alpha, sketch.alpha)
+    assert loaded.n_seen == sketch.n_seen
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_saving_what_was_loaded_gives_the_same_bytes(name, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    make(name).save(first)
+    ocboost.BoostingSketch.load(first).save(second)
+    assert second.read_bytes() == first.read_bytes()
+
+
+def test_an_empty_sketch_and_a_decayed_one(tmp_path):
+    margins = random_margins(np.random.default_rng(122), 50, 6)
+    for sketch in (
+        ocboost.BoostingSketch(6),
+        ocboost.BoostingSketch(6, head=9, tail=False),
+        make("head", J=6),
+    ):
+        sketch.decay(0.3)
+        sketch.save(tmp_path / "model")
+        loaded = ocboost.BoostingSketch.load(tmp_path / "model")
+        np.testing.assert_array_equal(loaded.alpha, sketch.alpha)
+        for booster in (sketch, loaded):
+            booster.update_many(margins)
+        np.testing.assert_array_equal(loaded.alpha, sketch.alpha)
+
+
+def test_a_loaded_sketch_merges_as_the_saved_one(tmp_path):
+    a, b = make("head"), make("head", n=170)
+    a.save(tmp_path / "a")
+    b.save(tmp_path / "b")
+    loaded = [ocboost.BoostingSketch.load(tmp_path / name) for name in "ab"]
+    np.testing.assert_array_equal(loaded[0].merge(loaded[1]).alpha, a.merge(b).alpha)
+
+
+def test_divergence_is_not_forgotten(tmp_path):
+    rng = np.random.default_rng(123)
+    sketch = ocboost.BoostingSketch(400, correction="listing", smoothing=0.01)
+    sketch.update_many(independent_columns(rng, 400, rng.uniform(0.5, 0.65, 400)))
+    assert sketch.diverged
+    sketch.save(tmp_path / "model")
+    loaded = ocboost.BoostingSketch.load(tmp_path / "model")
+    assert loaded.diverged
+    np.testing.assert_array_equal(loaded.alpha, sketch.alpha)
+
+
+def test_the_file_is_no_pickle_and_holds_no_square(tmp_path):
+    sketch = ocboost.BoostingSketch(1000, order=10)
+    sketch.update(np.ones(1000, dtype=int))
+    sketch.save(tmp_path / "model")
+    data = (tmp_path / "model").read_bytes()
+    assert data.startswith(storage.MAGIC)
+    assert len(data) < 2 * 1000 * 10 * 8 + 200 * 1000
+
+
+def test_a_path_may_be_text(tmp_path):
+    make("paper").save(str(tmp_path / "model"))
+    assert ocboost.BoostingSketch.load(str(tmp_path / "model")).n_seen == 400
+
+
+# Damage -----------------------------------------------------------------------------------------------
+
+
+def test_cut_short_at_any_length(file):
+    data = file.read_bytes()
+    lengths = {*range(0, 120), *range(120, len(data), 37), len(data) - 33, len(data) - 32, len(data) - 1}
+    for length in sorted(lengths):
+        file.write_bytes(data[:length])
+        assert_refused(file)
+
+
+def test_one_bit_flipped_anywhere(file):
+    data = file.read_bytes()
+    bits = [*range(0, 8 * 400, 3), *range(8 * 400, 8 * len(data), 101), 8 * len(data) - 1]
+    for bit in bits:
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(damaged)
+        assert_refused(file)
+
+
+def test_a_block_of_zeros_or_noise_in_the_middle(file):
+    data = file.read_bytes()
+    noise = np.random.default_rng(124).bytes(64)
+    for start in range(0, len(data) - 64, 64):
+        for block in (bytes(64), noise):
+            file.write_bytes(data[:start] + block + data[start + 64 :])
+            if file.read_bytes() != data:
+                assert_refused(file)
+
+
+def test_more_at_the_end(file):
+    file.write_bytes(file.read_bytes() + b"\0" * 32)
+    assert_refused(file)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 15, 16, 47, 48, 1000, 100_000])
+def test_random_bytes(size, tmp_path):
+    path = tmp_path / "noise"
+    path.write_bytes(np.random.default_rng(size).bytes(size))
+    assert_refused(path, match="not an ocboost model")
+
+
+def test_other_formats(tmp_path):
+    path = tmp_path / "other"
+    np.savez(tmp_path / "other.npz", alpha=np.ones(3))
+    for content in (b"", b"\x80\x04N.", b'{"alpha": [1, 2]}', (tmp_path / "other.npz").read_bytes()):
+        path.write_bytes(content)
+        assert_refused(path, match="not an ocboost model")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        ocboost.BoostingSketch.load(tmp_path / "nowhere")
+
+
+def test_a_directory(tmp_path):
+    with pytest.raises((IsADirectoryError, ModelFileError), match=tmp_path.name):
+        ocboost.BoostingSketch.load(tmp_path)
+
+
+def test_saving_into_a_directory_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        make("paper").save(tmp_path / "nowhere" / "model")
+
+
+@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
+def test_another_version(version, file):
+    data = file.read_bytes()
+    file.write_bytes(reseal(data[:8] + struct.pack("<I", version) + data[12:-32]))
+    message = assert_refused(file, match=f"version {version}")
+    assert f"version {storage.VERSION}" in message
+
+
+@pytest.mark.parametrize("length", [0, 1, 2**20, 2**31, 2**32 - 1])
+def test_a_header_of_another_length_than_it_says(length, file):
+    data = file.read_bytes()
+    file.write_bytes(reseal(data[:12] + struct.pack("<I", length) + data[16:-32]))
+    assert_refused(file)
+
+
+def test_a_header_as_large_as_the_file(file):
+    text = b" " * (2 * storage.MAX_HEADER)
+    file.write_bytes(reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text))
+    assert_refused(file, match="header")
+
+
+def test_the_model_of_another_class(tmp_path):
+    booster = ocboost.OzaRussell(5)
+    booster.update(np.ones(5, dtype=int))
+    booster.save(tmp_path / "oza")
+    assert_refused(tmp_path / "oza", match=r"OzaRussell.*BoostingSketch")
+    make("paper").save(tmp_path / "sketch")
+    with pytest.raises(ModelFileError, match=r"BoostingSketch.*OzaRussell"):
+        ocboost.OzaRussell.load(tmp_path / "sketch")
+
+
+# Malice: the checksum fits, the contents do not ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1.0])
+def test_arrays_of_impossible_numbers(value, name, tmp_path):
+    path = tmp_path / "model"
+    make(name, J=5).save(path)
+    parameters, arrays = storage.load(path, "BoostingSketch")
+    filled = 0
+    for key, array in arrays.items():
+        if array.dtype.kind != "f" or array.size == 0:
+            continue
+        if value == -1.0 and "alpha" in key:
+            continue  # the one array that may be negative
+        storage.save(path, "BoostingSketch", parameters, {**arrays, key: np.full_like(array, value)})
+        assert_refused(path)
+        filled += 1
+    assert filled >= 2
+
+
+@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper"])
+def test_one_nan_anywhere(name, tmp_path):
+    path = tmp_path / "model"
+    make(name, J=5).save(path)
+    parameters, arrays = storage.load(path, "BoostingSketch")
+    for key, array in arrays.items():
+        if array.dtype.kind != "f":
+            continue
+        for place in range(0, array.size, max(1, array.size // 7)):
+            spoilt = array.copy()
+            spoilt.flat[place] = np.nan
+            storage.save(path, "BoostingSketch", parameters, {**arrays, key: spoilt})
+            assert_refused(path)
+
+
+@pytest.mark.parametrize("value", [-1, 1, 2**31 - 1, -(2**31), 2**62, -(2**62)])
+@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper"])
+def test_arrays_of_other_whole_numbers(name, value, tmp_path):
+    # Many of these are models that could have been; those that could not must be refused, and those that are
+    # let in must go on like any other.
+    path = tmp_path / "model"
+    make(name, J=5).save(path)
+    parameters, arrays = storage.load(path, "BoostingSketch")
+    more = random_margins(np.random.default_rng(125), 300, 5)
+    for key, array in arrays.items():
+        if array.dtype.kind != "i" or not np.iinfo(array.dtype).min <= value <= np.iinfo(array.dtype).max:
+            continue
+        for place in [*range(min(array.size, 8)), slice(None)]:
+            spoilt = array.copy()
+            spoilt.reshape(-1)[place] = value
+            storage.save(path, "BoostingSketch", parameters, {**arrays, key: spoilt})
+            try:
+                sketch = ocboost.BoostingSketch.load(path)
+            except ModelFileError:
+                continue
+            assert np.isfinite(sketch.alpha).all(), (key, place)
+            assert 0 <= sketch.n_head <= sketch.head
+            sketch.update_many(more, batch_size=7)
+            assert np.isfinite(sketch.alpha).all(), (key, place)
+
+
+@pytest.mark.parametrize("name", ["head", "window", "paper"])
+def test_arrays_of_another_shape_or_missing(name, tmp_path):
+    path = tmp_path / "model"
+    make(name, J=5).save(path)
+    parameters, arrays = storage.load(path, "BoostingSketch")
+    for key, array in arrays.items():
+        others = [{k: a for k, a in arrays.items() if k != key}]
+        others += [{**arrays, key: np.concatenate([array.reshape(-1), np.ones(1, array.dtype)])}]
+        others += [{**arrays, key: array[None]}]
+        if array.size:
+            others += [{**arrays, key: array.reshape(-1)[:-1]}]
+        if array.dtype.kind == "f":
+            others += [{**arrays, key: array.astype(np.int64)}]
+        for changed in others:
+            storage.save(path, "BoostingSketch", parameters, changed)
+            assert_refused(path)
+    storage.save(path, "BoostingSketch", parameters, {**arrays, "more": np.ones(3)})
+    assert_refused(path)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_hypotheses", 6),
+        ("n_hypotheses", 0),
+        ("n_hypotheses", 10**15),
+        ("n_hypotheses", "5"),
+        ("n_hypotheses", True),
+        ("order", 3),
+        ("order", 0),
+        ("order", 10**15),
+        ("head", 0),
+        ("head", 2**70),
+        ("head", [1]),
+        ("tail", 1),
+        ("smoothing", -1.0),
+        ("smoothing", float("nan")),
+        ("smoothing", float("inf")),
+        ("smoothing", None),
+        ("forgetting", 0.0),
+        ("forgetting", 2),
+        ("correction", "best"),
+        ("correction", ["own"]),
+        ("correction", {}),
+        ("unknown", 1),
+    ],
+)
+def test_parameters_that_cannot_be(parameter, value, file):
+    header, body = taken_apart(file.read_bytes())
+    header["parameters"][parameter] = value
+    file.write_bytes(put_together(header, body))
+    assert_refused(file)
+
+
+def test_parameters_that_are_missing(file):
+    header, body = taken_apart(file.read_bytes())
+    for parameter in header["parameters"]:
+        kept = {k: v for k, v in header["parameters"].items() if k != parameter}
+        file.write_bytes(put_together({**header, "parameters": kept}, body))
+        assert_refused(file)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        [],
+        "text",
+        1e999,
+        {},
+        {"kind": "BoostingSketch"},
+        {"kind": "BoostingSketch", "parameters": [], "arrays": []},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": {}},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": 3},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [["W", "f8", [2**62, 2**62]]]},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [["W", "f8", [-1]]]},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [["W", "O8", [1]]]},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [["W", "f8", [1.5]]]},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [["W", ["f8"], [1]]]},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [[["W"], "f8", [0]]]},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [["W", "f8", 0]]},
+        {"kind": "BoostingSketch", "parameters": {}, "arrays": [["W", "f8", [0] * 100]]},
+        {"kind": ["BoostingSketch"], "parameters": {}, "arrays": []},
+    ],
+)
+def test_headers_that_make_no_sense(header, file):
+    file.write_bytes(put_together(header, b""))
+    assert_refused(file)
+    file.write_bytes(put_together(header, bytes(8)))
+    assert_refused(file)
+
+
+def test_a_header_nested_without_end(file):
+    text = b"[" * 100_000
+    file.write_bytes(reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text))
+    assert_refused(file)
+
+
+def test_a_header_that_is_not_text(file):
+    text = b"\xff\xfe" * 20
+    file.write_bytes(reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text))
+    assert_refused(file)
+
+
+# Interruption -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()])
+def test_a_kill_in_the_middle_of_saving_leaves_the_old_file_whole(step, error, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    old, new = make("head"), make("head", n=200)
+    old.save(path)
+    before = path.read_bytes()
+
+    def killed(*args, **kwargs):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, killed)
+        with pytest.raises(type(error)):
+            new.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
+    np.testing.assert_array_equal(ocboost.BoostingSketch.load(path).alpha, old.alpha)
+    new.save(path)
+    np.testing.assert_array_equal(ocboost.BoostingSketch.load(path).alpha, new.alpha)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_the_file_is_whole_before_it_takes_its_name(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    sketch = make("head")
+    synced, replace, fsync = [], os.replace, os.fsync
+
+    def watched_fsync(descriptor):
+        fsync(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    def watched_replace(source, target):
+        assert not path.exists()
+        assert os.stat(source).st_ino in synced
+        assert len(ocboost.BoostingSketch.load(source).alpha) == 20
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    sketch.save(path)
+    assert path.exists()
+    assert synced
+
+
+def test_a_saved_file_has_ordinary_permissions(tmp_path):
+    (tmp_path / "ordinary").write_bytes(b"")
+    make("paper").save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
