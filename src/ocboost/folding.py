@@ -21,16 +21,11 @@ class Workspace:
 
     def __init__(self, n_hypotheses: int, n_examples: int, n_fold: int) -> None:
         self.n_examples = n_examples
-        self.n_fold = n_fold
         self.solution: Solution = make_solution(n_hypotheses, 1, n_examples)
         # A fold may begin within a block, and so touch one block more than it fills.
         self.newcomers: Newcomers = make_newcomers(n_hypotheses, (n_fold + 63) // 64 + 1)
         self.room = np.zeros(64)
         self.row = np.zeros(n_hypotheses, np.int8)
-
-    def fits(self, n_examples: int, n_fold: int) -> bool:
-        """Whether a fold of so many examples can use it."""
-        return self.n_examples >= n_examples and min(self.n_fold, 64 * CHUNK) >= min(n_fold, 64 * CHUNK)
 
 
 def worth_sharing(n_hypotheses: int, order: int, n_fold: int) -> bool:

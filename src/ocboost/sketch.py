@@ -27,6 +27,7 @@ PIECE = 400_000_000
 
 HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
 KIND = "BoostingSketch"
+MANY = 1 << 40  # more examples than any head or batch will hold
 
 
 class BoostingSketch:
@@ -95,12 +96,12 @@ class BoostingSketch:
             raise InputError(f"head must be a whole number of at least 1, or 'auto'; got {head!r}.")
         if not isinstance(tail, bool | np.bool_):
             raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
-        if correction not in CORRECTIONS:
+        if not isinstance(correction, str) or correction not in CORRECTIONS:
             names = ", ".join(f"'{name}'" for name in reversed(CORRECTIONS))
             raise InputError(f"correction must be one of {names}; got {correction!r:.80}.")
         self._J = J
         self._order = K
-        self._keep = as_count(head, "head", 1, None, HEAD_ADVICE)
+        self._keep = as_count(head, "head", 1, MANY, HEAD_ADVICE)
         self._has_tail = bool(tail)
         self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
         self._forgetting = as_number(
@@ -273,7 +274,7 @@ class BoostingSketch:
         rows = as_margins(margins, self._J)
         weights = as_weights(sample_weight, rows.shape[0])
         batch_size = as_count(batch_size, "batch_size", 1, None, "1 adds example by example.")
-        self._take(rows, weights, min(batch_size, rows.shape[0]))
+        self._take(rows, weights, min(batch_size, MANY))
 
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
@@ -291,9 +292,8 @@ class BoostingSketch:
                 self._tail, self._head, self._counters, self._now, rows, weights, self._keep, self._forgetting
             )
             return
-        limit = max(self._keep, batch_size)
-        n_fold = limit - self._keep + (self._keep + 7) // 8
-        if worth_sharing(self._J, self._order, n_fold):
+        most = min(max(self._keep, batch_size), self.n_head + len(rows))
+        if worth_sharing(self._J, self._order, most - self._keep + (self._keep + 7) // 8):
             self._take_shared(rows, weights, batch_size)
         else:
             self._take_alone(rows, weights, batch_size)

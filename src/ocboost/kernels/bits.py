@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import helper, kernel
+from .lanes import not_margins, positive_bytes
 from .types import Int8Matrix, Words, WordVector
 
 ONE = np.uint64(1)
@@ -37,12 +38,11 @@ def _set_bits(row: Int8Matrix, words: WordVector, i: np.uint64) -> None:
 @kernel
 def first_not_a_margin(flat: Int8Matrix) -> int:
     """The place of the first entry that is neither -1 nor +1, or -1."""
-    bad = np.int8(0)
-    for i in range(flat.size):
-        bad |= (flat[i] + np.int8(1)) & np.int8(-3)
-    if bad == 0:
-        return -1
-    for i in range(flat.size):
+    start = 0
+    address = flat.ctypes.data
+    while start + 64 <= flat.size and not_margins(address + start) == 0:
+        start += 64
+    for i in range(start, flat.size):
         if flat[i] != 1 and flat[i] != -1:
             return i
     return -1
@@ -58,17 +58,6 @@ def pack_row(row: Int8Matrix, words: Words, position: int) -> None:
     _set_bits(row, block, np.uint64(i))
 
 
-@kernel
-def pack_rows(rows: Int8Matrix, words: Words, position: int) -> None:
-    """Write the margins of several examples at consecutive positions of the ring, from ``position`` on."""
-    size = 64 * words.shape[0]
-    for i in range(rows.shape[0]):
-        pack_row(rows[i], words, position)
-        position += 1
-        if position == size:
-            position = 0
-
-
 @helper
 def transpose(block: WordVector, out: WordVector) -> None:
     """Turn up to 64 words of 64 examples into 64 words, one for each example (Hacker's Delight 7-3)."""
@@ -77,14 +66,45 @@ def transpose(block: WordVector, out: WordVector) -> None:
     half = 32
     mask = np.uint64(0x00000000FFFFFFFF)
     while half:
-        k = 0
-        while k < 64:
-            swap = ((out[k] >> np.uint64(half)) ^ out[k + half]) & mask
-            out[k] ^= swap << np.uint64(half)
-            out[k + half] ^= swap
-            k = (k + half + 1) & ~half
+        shift = np.uint64(half)
+        for top in range(0, 64, 2 * half):
+            for k in range(top, top + half):
+                swap = ((out[k] >> shift) ^ out[k + half]) & mask
+                out[k] ^= swap << shift
+                out[k + half] ^= swap
         half >>= 1
         mask ^= mask << np.uint64(half)
+
+
+@kernel
+def pack_rows(rows: Int8Matrix, words: Words, position: int) -> None:
+    """Write the margins of several examples at consecutive positions of the ring, from ``position`` on."""
+    n, J = rows.shape
+    size = 64 * words.shape[0]
+    n_tiles = (J + 63) // 64
+    by_example = np.empty((n_tiles, 64), np.uint64)
+    by_hypothesis = np.empty(64, np.uint64)
+    base = rows.ctypes.data
+    i = 0
+    while i < n:
+        if position & 63 or n - i < 64 or J < 64:
+            pack_row(rows[i], words, position)
+            i += 1
+            position += 1
+        else:  # a whole block: 64 × 64 bits at a time, the last tile overlapping the one before
+            block = words[position >> 6]
+            for e in range(64):
+                for tile in range(n_tiles):
+                    by_example[tile, e] = positive_bytes(base + (i + e) * J + min(64 * tile, J - 64))
+            for tile in range(n_tiles):
+                left = min(64 * tile, J - 64)
+                transpose(by_example[tile], by_hypothesis)
+                for k in range(64):
+                    block[left + k] = by_hypothesis[k]
+            i += 64
+            position += 64
+        if position == size:
+            position = 0
 
 
 @kernel

@@ -68,6 +68,16 @@ def helper(function: F) -> F:
     return cast(F, numba.njit(**options)(function))
 
 
+def exact(function: F) -> F:
+    """Like `helper`, with every rounding as written.
+
+    For loops that store what they compute: LLVM keeps a plain version beside the vectorised one for
+    arrays that might overlap, and left free it would round the two differently, so that the last digit
+    would depend on where an array happens to lie.
+    """
+    return cast(F, numba.njit(error_model="numpy", nogil=True, forceinline=True)(function))
+
+
 def seldom(function: F) -> F:
     """Compile ``function`` beside the kernels that call it: for the way that is hardly ever taken."""
     return cast(F, numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function))

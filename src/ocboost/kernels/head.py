@@ -116,23 +116,20 @@ def _sums_fast(segment: Segment, j: int, if_right: float, if_wrong: float) -> tu
             else:
                 minus += x
         return plus, minus
-    sums = floats_at(segment.sums, 2)
-    sums[0] = 0.0
-    sums[1] = 0.0
-    stride = 8 * segment.J
-    base = segment.words
-    row = base + stride * block
-    out = segment.sums
-    till_wrap = min(state[N_BLOCKS], segment.n_ring - block)
     reweight_and_sum(
-        segment.d, row + 8 * previous, row + 8 * j, stride, till_wrap, if_right, if_wrong, out
+        segment.d,
+        segment.words,
+        8 * segment.J,
+        block,
+        segment.n_ring,
+        state[N_BLOCKS],
+        previous,
+        j,
+        if_right,
+        if_wrong,
+        segment.sums,
     )
-    rest = state[N_BLOCKS] - till_wrap
-    if rest > 0:
-        d_rest = segment.d + 512 * till_wrap
-        reweight_and_sum(
-            d_rest, base + 8 * previous, base + 8 * j, stride, rest, if_right, if_wrong, out
-        )
+    sums = floats_at(segment.sums, 2)
     return sums[0], sums[1]
 
 

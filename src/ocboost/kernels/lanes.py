@@ -1,4 +1,4 @@
-"""Two inner loops written in LLVM's vector instructions, eight doubles at a time.
+"""Inner loops written in LLVM's vector instructions: eight doubles, or 64 bytes, at a time.
 
 Margins are bits. A byte of them, read as a mask of eight lanes, says which of eight doubles take part in
 an addition: with AVX-512 that is one masked instruction, and LLVM spells it out elsewhere. numba's own
@@ -106,26 +106,29 @@ def add_by_bits(
 def reweight_and_sum(
     typing_context: Any,
     d: Any,
+    words: Any,
+    stride: Any,
+    first: Any,
+    n_ring: Any,
+    n_blocks: Any,
     previous: Any,
     current: Any,
-    stride: Any,
-    n_blocks: Any,
     if_right: Any,
     if_wrong: Any,
     out: Any,
 ) -> tuple[Any, Any]:
     """Reweight d by one hypothesis and sum it by the next, in one pass over blocks of 64 examples.
 
-    ``d[i] *= if_right if bit i of previous else if_wrong``; then ``out[0] += d[i]`` where bit i of
-    current is set and ``out[1] += d[i]`` where it is not. ``previous`` and ``current`` are the addresses
-    of the first block's words, ``stride`` the bytes from one block's word to the next's.
+    ``d[i] *= if_right if bit i of previous else if_wrong``; then ``out[0]`` is the sum of d[i] where bit i
+    of current is set and ``out[1]`` where it is not. ``words`` is the address of a ring of ``n_ring`` blocks
+    of ``stride`` bytes; the pass begins at block ``first``. The sums do not depend on where the ring wraps.
     """
     address, real = types.intp, types.float64
-    signature = types.void(address, address, address, address, address, real, real, address)
+    signature = types.void(*[address] * 8, real, real, address)
     n_sums = 4  # per sign, to hide the latency of an addition
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        d, previous, current, stride, n_blocks, if_right, if_wrong, out = args
+        d, words, stride, first, n_ring, n_blocks, previous, current, if_right, if_wrong, out = args
         right, wrong = _spread(builder, if_right), _spread(builder, if_wrong)
         before = builder.block
         zero = ir.Constant(_VECTOR, [0.0] * LANES)
@@ -139,16 +142,19 @@ def reweight_and_sum(
         sums = [builder.phi(_VECTOR) for _ in range(2 * n_sums)]
         for phi in sums:
             phi.add_incoming(zero, before)
-        jump = builder.mul(b, stride)
-        was = _load(builder, builder.add(previous, jump), _I64)
-        now = _load(builder, builder.add(current, jump), _I64)
+        place = builder.add(first, b)
+        past = builder.icmp_signed(">=", place, n_ring)
+        place = builder.select(past, builder.sub(place, n_ring), place)
+        row = builder.add(words, builder.mul(place, stride))
+        was = _load(builder, builder.add(row, builder.shl(previous, _int(3))), _I64)
+        now = _load(builder, builder.add(row, builder.shl(current, _int(3))), _I64)
         block = builder.add(d, builder.shl(b, _int(9)))
         after = list(sums)
         for g in range(_GROUPS):
-            place = builder.add(block, _int(64 * g))
+            at = builder.add(block, _int(64 * g))
             factor = builder.select(_mask(builder, was, g), right, wrong)
-            x = builder.fmul(_load(builder, place, _VECTOR), factor)
-            _store(builder, x, place)
+            x = builder.fmul(_load(builder, at, _VECTOR), factor)
+            _store(builder, x, at)
             mask, s = _mask(builder, now, g), g % n_sums
             plus, minus = after[s], after[n_sums + s]
             after[s] = builder.select(mask, builder.fadd(plus, x), plus)
@@ -165,13 +171,44 @@ def reweight_and_sum(
             phi.add_incoming(zero, before)
             phi.add_incoming(value, loop)
         for side in range(2):
-            a, b2, c, e = finals[side * n_sums : (side + 1) * n_sums]
-            vector = builder.fadd(builder.fadd(a, b2), builder.fadd(c, e))
+            parts = finals[side * n_sums : (side + 1) * n_sums]
+            vector = builder.fadd(builder.fadd(parts[0], parts[1]), builder.fadd(parts[2], parts[3]))
             total = builder.extract_element(vector, ir.Constant(_I32, 0))
             for lane in range(1, LANES):
                 total = builder.fadd(total, builder.extract_element(vector, ir.Constant(_I32, lane)))
-            place = builder.add(out, _int(8 * side))
-            _store(builder, builder.fadd(_load(builder, place, _DOUBLE), total), place)
+            _store(builder, total, builder.add(out, _int(8 * side)))
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+_BYTES = ir.VectorType(_I8, COLUMNS)
+
+
+def _bytes(value: int) -> Any:
+    return ir.Constant(_BYTES, [value] * COLUMNS)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def positive_bytes(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """A word whose bit i says whether the i-th of 64 signed bytes is positive."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], ir.PointerType(_BYTES))
+        values = builder.load(pointer, align=1)
+        return builder.bitcast(builder.icmp_signed(">", values, _bytes(0)), _I64)
+
+    return types.uint64(types.intp), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def not_margins(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """A word whose bit i says whether the i-th of 64 signed bytes is neither -1 nor +1."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], ir.PointerType(_BYTES))
+        values = builder.load(pointer, align=1)
+        odd = builder.and_(builder.add(values, _bytes(1)), _bytes(-3))  # 0 for -1 and for +1 only
+        return builder.bitcast(builder.icmp_signed("!=", odd, _bytes(0)), _I64)
+
+    return types.uint64(types.intp), codegen

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from .branch import out_of_line, unlikely
-from .compile import helper, seldom
+from .compile import exact, helper, seldom
 from .scaled import exponential, multiply, normal
 from .types import Floats
 from .views import floats_at
@@ -104,7 +104,7 @@ def exponentials(delta: float) -> tuple[float, float]:
     return math.exp(-delta - size), math.exp(delta - size)
 
 
-@helper
+@exact
 def _own(p: float, same: float, other: float) -> float:
     """The own coordinate: all of W_jk has margin σ at k, so its factor is exp(-σΔ_k) exactly.
 
@@ -115,41 +115,41 @@ def _own(p: float, same: float, other: float) -> float:
     return right / both if both > 0.0 else p
 
 
-@helper
+@exact
 def _share(p: float) -> float:
     """Keep rounding from pushing a share past one, and drop what is as good as zero."""
     return 0.0 if p < NOTHING else (1.0 if p > 1.0 else p)
 
 
-@helper
+@exact
 def own(p: Floats, same: Floats, other: Floats, keep: float) -> None:
     """Give each pair its own factor, then ``keep`` as its share of the row's new weight."""
     for k in range(p.size):
         p[k] = _share(_own(p[k], same[k], other[k]) * keep)
 
 
-@helper
+@exact
 def own_mix(p: Floats, same: Floats, other: Floats, keep: float, come: float, member: Floats) -> None:
     """`own`, then one new example whose share of the row's weight is ``come``."""
     for k in range(p.size):
         p[k] = _share(_own(p[k], same[k], other[k]) * keep + come * member[k])
 
 
-@helper
+@exact
 def mix(p: Floats, keep: float, come: float, member: Floats) -> None:
     """One new example joins the row: p ← keep · p + come · [margin σ at k]."""
     for k in range(p.size):
         p[k] = _share(p[k] * keep + come * member[k])
 
 
-@helper
+@exact
 def shrink(p: Floats, keep: float) -> None:
     """Make room in a row: p ← keep · p."""
     for k in range(p.size):
         p[k] *= keep
 
 
-@helper
+@exact
 def tidy(sums: Floats, p: Floats) -> None:
     """Take sums of shares over as shares."""
     for k in range(p.size):
