@@ -223,17 +223,23 @@ def test_decay_weighs_against_smoothing_at_once(head):
     assert sketch.alpha[0] == pytest.approx(expected[0], abs=1e-12)
 
 
-def test_the_number_of_threads_does_not_change_the_model():
-    margins = random_margins(np.random.default_rng(41), 600, 150)
+@pytest.mark.parametrize(
+    ("head", "batch_size", "forgetting"), [(1, 400, 1.0), (50, 400, 0.999), (3000, 1, 0.999)]
+)
+def test_the_number_of_threads_does_not_change_the_model(head, batch_size, forgetting, saved_bytes):
+    # Folds large enough to be shared among threads: tens of millions of additions each.
+    margins = random_margins(np.random.default_rng(41), 3600, 400, low=0.45, high=0.65)
     before = ocboost.get_num_threads()
-    alphas = []
+    sketches = []
     try:
-        for threads in (1, 2):
+        for threads in (1, 2, 3):
             ocboost.set_num_threads(threads)
             assert ocboost.get_num_threads() == threads
-            sketch = ocboost.BoostingSketch(150, head=10)
-            sketch.update_many(margins, batch_size=100)
-            alphas.append(sketch.alpha)
+            sketch = ocboost.BoostingSketch(400, head=head, forgetting=forgetting)
+            sketch.update_many(margins, batch_size=batch_size)
+            sketches.append(sketch)
     finally:
         ocboost.set_num_threads(before)
-    np.testing.assert_allclose(*alphas, rtol=0, atol=1e-9)
+    for sketch in sketches[1:]:
+        np.testing.assert_array_equal(sketch.alpha, sketches[0].alpha)
+        assert saved_bytes(sketch) == saved_bytes(sketches[0])

@@ -196,7 +196,11 @@ class BoostingSketch:
 
     @property
     def diverged(self) -> bool:
-        """Whether an unbalanced correction has left its range: some |α| would have passed 1,000."""
+        """Whether an unbalanced correction has left its range, so that the weights mean nothing any more.
+
+        Some |α| would have passed 1,000 and was held there, or the sums of some row have grown to ten times
+        the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
+        """
         if CORRECTIONS[self._correction] == BALANCED:
             return False
         return bool(self._counters[kernels.DIVERGED]) or self._solved()[1]

@@ -16,7 +16,11 @@ from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix,
 from .types import Floats, Head, Ints, Tail, Units
 from .views import floats_at
 
-SATURATED = 1000.0  # where an unbalanced correction is said to have diverged
+# Where an unbalanced correction is said to have diverged: |α| past 1,000, or, as smoothing bounds α
+# whatever the sums are, a row that claims so many times the weight its examples began with. In AdaBoost
+# the total never grows; as long as the correction works no row has been seen to pass 1.
+SATURATED = 1000.0
+TOO_MUCH = 10.0
 SMALLEST = float(np.finfo(np.float64).tiny)
 
 
@@ -114,6 +118,13 @@ def _factors(alpha: float) -> tuple[float, float]:
     """``exp(α), exp(-α)``, or ones where α is so large that only `exponential` will do."""
     out_of_line()
     return (math.exp(alpha), math.exp(-alpha)) if abs(alpha) < ROOM else (1.0, 1.0)
+
+
+@seldom
+def _exceeds(a: float, ua: int, b: float, ub: int) -> bool:
+    """Whether a is more than b."""
+    out_of_line()
+    return a > 0.0 and (b == 0.0 or ratio(a, ua, b, ub) > 1.0)
 
 
 @seldom
@@ -244,8 +255,11 @@ def solve(
                 else:
                     value, unit = pi(p_minus + row, rise, fall, delta, size, -1.0, change)
                 b, b_unit = multiply(b, b_unit, value, unit)
-            if correction == BALANCED:
-                both, both_unit = add(a, a_unit, b, b_unit)
+            both, both_unit = add(a, a_unit, b, b_unit)
+            if correction != BALANCED:  # T[t] is still T₀ then
+                if unlikely((both_unit != T_unit[t]) | (both > TOO_MUCH * T[t])):
+                    diverged |= _exceeds(both, both_unit, TOO_MUCH * T[t], T_unit[t])
+            else:
                 if both > 0.0:  # all that left the coordinate before enters this one
                     value, unit = divide(T[t], T_unit[t], both, both_unit)
                     a, a_unit = multiply(a, a_unit, value, unit)
