@@ -130,11 +130,11 @@ def approximation_error(reference: ArrayLike, alpha: ArrayLike) -> float:
         raise InputError("reference and alpha must be finite; got a NaN or an infinity.")
 
     def direction(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        largest = np.abs(x).max()
+        largest = float(np.abs(x).max())
         if largest == 0.0:
             return x
         x = x / largest  # so that the sum cannot overflow
-        return x / np.abs(x).sum()
+        return x / float(np.abs(x).sum())
 
     return float(0.5 * np.abs(direction(a) - direction(b)).sum())
 
@@ -144,8 +144,8 @@ class IncrementalAdaBoost:
 
     The exact incremental form (equation 7), ``W^σ_j = Σ_{i: m_ij=σ} d^N_ij Π_{k<j} e^{-Δα_k m_ik} + g^σ_j``,
     needs the margins of all earlier examples. With them at hand the sum regroups to AdaBoost's own,
-    ``d^N_ij Π_{k<j} e^{-Δα_k m_ik} = exp(-Σ_{k<j} α^{N+1}_k m_ik)``, and that is computed: memory grows by J/8
-    bytes for each example, and the weights after the n-th one cost O(n J) when they are read.
+    ``d^N_ij Π_{k<j} e^{-Δα_k m_ik} = exp(-Σ_{k<j} α^{N+1}_k m_ik)``, and that is computed: memory grows by
+    J/8 bytes for each example, and the weights after the n-th one cost O(n J) when they are read.
 
     Parameters
     ----------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
-from .kernels.fold import CHUNK, Newcomers, make_newcomers
+from .kernels.fold import Newcomers, make_newcomers
 from .kernels.solve import Solution, make_solution, solve
 from .kernels.types import Head, Tail
 from .threads import get_num_threads, run, uninterrupted
@@ -47,7 +49,7 @@ def row_ranges(n_hypotheses: int, order: int, n_ranges: int) -> list[tuple[int, 
     done = np.cumsum(lengths)
     goals = done[-1] * np.arange(1, n_ranges) / n_ranges
     cuts = [0, *(np.searchsorted(done, goals) + 1).tolist(), n_hypotheses]
-    return [(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if a < b]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 def join(
@@ -65,7 +67,9 @@ def join(
         run(task, ranges)
 
 
-def fold_pairs(tail: Tail, head: Head, first: int, n_fold: int, order: int, correction: int, work: Workspace) -> None:
+def fold_pairs(
+    tail: Tail, head: Head, first: int, n_fold: int, order: int, correction: int, work: Workspace
+) -> None:
     """The second phase of a fold: all rows' pairs, once α and the diagonal are known."""
     J = tail.alpha.size
     shares = 4 * get_num_threads() if worth_sharing(J, order, n_fold) else 1

@@ -11,7 +11,7 @@ from .folding import Workspace, fold_pairs, join
 from .head_ring import blocks_for, empty_head, rows_of
 from .kernels import fold as kernels
 from .kernels.bits import pack_rows
-from .kernels.scaled import normal_number
+from .kernels.scaled import rescale
 from .kernels.solve import Solution, make_solution, solve
 from .kernels.tail import THEOREM
 from .kernels.types import Head, Tail
@@ -42,7 +42,7 @@ def merge(
     """The tail, the head and the counters of both sides together, in the weights of the present."""
     examples = _in_order(_examples_of(a), _examples_of(b))
     if not has_tail:
-        examples = _Examples(*(array[-keep:] for array in examples))
+        examples = _Examples._make(array[-keep:] for array in examples)
     n, J = examples.rows.shape[0], a.tail.alpha.size
     head = empty_head(J, blocks_for(max(n, 1)))
     if n:
@@ -80,8 +80,7 @@ def _examples_of(side: Side) -> _Examples:
     weight, unit = side.head.weight[places], side.head.weight_unit[places].astype(np.int64)
     shift = int(side.counters[kernels.NOW_UNIT])
     if side.now != 1.0 or shift:
-        for i in range(side.n):
-            weight[i], unit[i] = normal_number(weight[i] / side.now, unit[i] - shift)
+        rescale(weight, unit, side.now, shift)
     return _Examples(rows_of(side.head, first, side.n), weight, unit)
 
 
@@ -108,7 +107,7 @@ def _in_order(a: _Examples, b: _Examples) -> _Examples:
         key=lambda entry: entry[:2],
     )
     places = np.array([i + s * len(keys[0]) for _, _, s, i in order], dtype=np.int64)
-    return _Examples(*(np.concatenate([x, y])[places] for x, y in zip(a, b, strict=True)))
+    return _Examples._make(np.concatenate([x, y])[places] for x, y in zip(a, b, strict=True))
 
 
 def _at_present(side: Side) -> Tail:
@@ -117,14 +116,11 @@ def _at_present(side: Side) -> Tail:
     shift = int(side.counters[kernels.NOW_UNIT])
     if side.now != 1.0 or shift:
         for value, unit in ((tail.W, tail.W_unit), (tail.total, tail.total_unit)):
-            for place in np.ndindex(value.shape):
-                value[place], unit[place] = normal_number(value[place] / side.now, unit[place] - shift)
+            rescale(value.reshape(-1), unit.reshape(-1), side.now, shift)
     return tail
 
 
-def _together(
-    tails: list[Tail], order: int, correction: int, solution: Solution, work: Workspace
-) -> Tail:
+def _together(tails: list[Tail], order: int, correction: int, solution: Solution, work: Workspace) -> Tail:
     """Re-base each tail to the new α and add them; the solution in ``work`` then speaks of the sum."""
     own, J = work.solution, solution.alpha.size
     work.newcomers.size[0] = 0
@@ -139,10 +135,20 @@ def _together(
             p, q, out = (getattr(t, key)[0] for t in (*tails, result))
             kernels.blend(p, q, order, solution.base, solution.base_unit, sign, out)
         kernels.add_numbers(
-            solution.base[0], solution.base_unit[0], solution.base[1], solution.base_unit[1], own.base[0], own.base_unit[0]
+            solution.base[0],
+            solution.base_unit[0],
+            solution.base[1],
+            solution.base_unit[1],
+            own.base[0],
+            own.base_unit[0],
         )
         kernels.add_numbers(
-            tails[0].total, tails[0].total_unit, tails[1].total, tails[1].total_unit, result.total, result.total_unit
+            tails[0].total,
+            tails[0].total_unit,
+            tails[1].total,
+            tails[1].total_unit,
+            result.total,
+            result.total_unit,
         )
     else:
         result = tails[0]

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .adaboost import SMOOTHING_ADVICE
 from .errors import InputError, ModelFileError
-from .kernels.oza import accumulate, oza_alpha, oza_batches, rescale
-from .kernels.scaled import normal_number
+from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
+from .kernels.scaled import normal_number, rescale
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
-from .storage import load, require, save
+from .storage import fill, load, require, require_normal, save
 
 KIND = "OzaRussell"
 PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
@@ -23,8 +23,8 @@ class OzaRussell:
     """Online boosting after Oza and Russell over the margins of J fixed hypotheses.
 
     Each example is added to W⁺_j or W⁻_j with its weight d, which is then averaged between old and
-    reweighted (section 3.4 of the paper): ``d ← d (W⁺_j + W⁻_j) / (2 W^σ_j) = (d + d e^{-2 α_j m_j}) / 2``. The
-    sums are never corrected for later changes of α; that is where it parts from AdaBoost.
+    reweighted (section 3.4 of the paper): ``d ← d (W⁺_j + W⁻_j) / (2 W^σ_j) = (d + d e^{-2 α_j m_j}) / 2``.
+    The sums are never corrected for later changes of α; that is where it parts from AdaBoost.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class OzaRussell:
     >>> booster = OzaRussell(3)
     >>> booster.update_many(margins)
     >>> booster.alpha.round(1)
-    array([0.7, 0.4, 0.2])
+    array([0.6, 0.5, 0.2])
     """
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
@@ -50,14 +50,14 @@ class OzaRussell:
         self.smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
         self.forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
         self._n = 0
-        self._state = {
-            "W": np.zeros((2, self.n_hypotheses)),
-            "W_unit": np.zeros((2, self.n_hypotheses), np.int64),
-            "total": np.zeros(1),
-            "total_unit": np.zeros(1, np.int64),
-            "now": np.ones(1),
-            "now_unit": np.zeros(1, np.int64),
-        }
+        self._sums = Sums(
+            W=np.zeros((2, self.n_hypotheses)),
+            W_unit=np.zeros((2, self.n_hypotheses), np.int64),
+            total=np.zeros(1),
+            total_unit=np.zeros(1, np.int64),
+            now=np.ones(1),
+            now_unit=np.zeros(1, np.int64),
+        )
 
     def __repr__(self) -> str:
         return (
@@ -73,7 +73,7 @@ class OzaRussell:
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses, (J,) float64."""
         alpha = np.zeros(self.n_hypotheses)
-        oza_alpha(self.smoothing, *self._state.values(), alpha)
+        oza_alpha(self.smoothing, self._sums, alpha)
         return alpha
 
     @classmethod
@@ -104,15 +104,13 @@ class OzaRussell:
         d, d_unit = np.zeros(batch_size), np.zeros(batch_size, np.int64)
         for start in range(0, len(rows), piece):
             part, heavy = rows[start : start + piece], weights[start : start + piece]
-            oza_batches(
-                part, heavy, batch_size, self.smoothing, self.forgetting, *self._state.values(), d, d_unit
-            )
+            oza_batches(part, heavy, batch_size, self.smoothing, self.forgetting, self._sums, d, d_unit)
             self._n += len(part)
 
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
-        rescale(self._state["now"], self._state["now_unit"], *normal_number(factor, 0))
+        rescale(self._sums.now, self._sums.now_unit, *normal_number(factor, 0))
 
     def merge(self, other: OzaRussell) -> Self:
         """A new booster with the sums of both."""
@@ -125,11 +123,15 @@ class OzaRussell:
                     f"{getattr(other, name)!r} there."
                 )
         result = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
-        for key in ("W", "total"):
-            for side in (self, other):
-                value, unit = side._state[key].reshape(-1).copy(), side._state[key + "_unit"].reshape(-1).copy()
-                rescale(value, unit, side._state["now"][0], side._state["now_unit"][0])
-                accumulate(result._state[key].reshape(-1), result._state[key + "_unit"].reshape(-1), value, unit)
+        for side in (self, other):
+            mine, theirs = result._sums, side._sums
+            for value, unit, more, more_unit in (
+                (mine.W, mine.W_unit, theirs.W, theirs.W_unit),
+                (mine.total, mine.total_unit, theirs.total, theirs.total_unit),
+            ):
+                present, present_unit = more.reshape(-1).copy(), more_unit.reshape(-1).copy()
+                rescale(present, present_unit, theirs.now[0], theirs.now_unit[0])
+                accumulate(value.reshape(-1), unit.reshape(-1), present, present_unit)
         result._n = self._n + other._n
         return result
 
@@ -146,7 +148,7 @@ class OzaRussell:
             "forgetting": self.forgetting,
             "n_seen": self._n,
         }
-        save(path, KIND, parameters, self._state)
+        save(path, KIND, parameters, self._sums._asdict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -156,7 +158,9 @@ class OzaRussell:
         n = parameters.pop("n_seen", None)
         require(type(n) is int and n >= 0, name, "n_seen must be a count")
         require(
-            set(parameters) == {"n_hypotheses", "smoothing", "forgetting"}, name, "its parameters are not known"
+            set(parameters) == {"n_hypotheses", "smoothing", "forgetting"},
+            name,
+            "its parameters are not known",
         )
         shape = arrays.get("W", np.empty((0, 0))).shape
         require(shape == (2, parameters["n_hypotheses"]), name, "n_hypotheses does not fit its arrays")
@@ -164,15 +168,12 @@ class OzaRussell:
             booster = cls(**parameters)
         except InputError as error:
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
-        require(set(arrays) == set(booster._state), name, "its arrays are not known")
-        for key, like in booster._state.items():
-            found = arrays[key]
-            require(found.shape == like.shape and found.dtype == like.dtype, name, f"{key} has the wrong shape")
-            like[...] = found
-        for key in ("W", "total", "now"):
-            value, unit = booster._state[key], booster._state[key + "_unit"]
-            inside = (value >= 2.0**-128) & (value < 2.0**128) & (np.abs(unit) < 1 << 30)
-            require(bool((inside | (value == 0.0)).all()), name, f"{key} must be a normal scaled number")
-        require(booster._state["now"][0] > 0.0, name, "now must be positive")
+        sums = booster._sums
+        require(set(arrays) == set(sums._fields), name, "its arrays are not known")
+        for key, like in sums._asdict().items():
+            fill(like, arrays[key], name, key)
+        require_normal(name, W=(sums.W, sums.W_unit), total=(sums.total, sums.total_unit))
+        require_normal(name, now=(sums.now, sums.now_unit))
+        require(sums.now[0] > 0.0, name, "now must be positive")
         booster._n = n
         return booster

@@ -19,10 +19,10 @@ from .kernels.scaled import normal_number
 from .kernels.solve import make_solution, solve
 from .kernels.tail import BALANCED, CORRECTIONS
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
-from .storage import load, require, save
+from .storage import fill, load, require, require_normal, save
 from .tails import copy_tail, empty_tail, sum_bytes
 
-# So many pairs may be visited in one call of the kernel, about a quarter of a second: Ctrl-C is heard between.
+# So many pairs may be visited in one call of the kernel, about a quarter of a second: then Ctrl-C is heard.
 PIECE = 400_000_000
 
 HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
@@ -74,7 +74,7 @@ class BoostingSketch:
     >>> sketch.update(margins[0])
     >>> sketch.update_many(margins[1:], batch_size=50)
     >>> sketch.alpha.round(2)
-    array([0.68, 0.42, 0.2 , 0.11, 0.  ])
+    array([ 0.69,  0.44,  0.22,  0.08, -0.04])
     """
 
     def __init__(
@@ -105,7 +105,12 @@ class BoostingSketch:
         self._has_tail = bool(tail)
         self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
         self._forgetting = as_number(
-            forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing, 0.99 halves a weight in 69 examples.", low_open=True
+            forgetting,
+            "forgetting",
+            0.0,
+            1.0,
+            "1 forgets nothing, 0.99 halves a weight in 69 examples.",
+            low_open=True,
         )
         self._correction = correction
         self._tail = empty_tail(J, K, pairs=self._has_tail)
@@ -378,7 +383,9 @@ class BoostingSketch:
         """A sketch of its own with the same state."""
         other = type(self)(**self._parameters)
         other._tail = copy_tail(self._tail)
-        other._head = relaid(self._head, int(self._counters[kernels.FIRST]), self.n_head, self._head.words.shape[0])
+        other._head = relaid(
+            self._head, int(self._counters[kernels.FIRST]), self.n_head, self._head.words.shape[0]
+        )
         other._counters = self._counters.copy()
         other._counters[kernels.FIRST] &= 63
         other._now = self._now.copy()
@@ -412,7 +419,13 @@ class BoostingSketch:
             merging.Side(s._tail, s._head, s._counters, float(s._now[0]), s.n_head) for s in (self, other)
         ]
         merged = merging.merge(
-            sides[0], sides[1], keep, self._has_tail, self._order, CORRECTIONS[self._correction], self._smoothing
+            sides[0],
+            sides[1],
+            keep,
+            self._has_tail,
+            self._order,
+            CORRECTIONS[self._correction],
+            self._smoothing,
         )
         result._tail, result._head, result._counters = merged
         result._decayed = True  # the tail's α may be that of one side
@@ -426,7 +439,7 @@ class BoostingSketch:
     # Saving ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle); the old file stays until the new one is whole."""
+        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
         first = int(self._counters[kernels.FIRST])
         head = relaid(self._head, first, self.n_head, blocks_for(self.n_head))
         counters = self._counters.copy()
@@ -464,19 +477,13 @@ class BoostingSketch:
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
         state = {**sketch._tail._asdict(), "counters": sketch._counters, "now": sketch._now}
         for key, like in state.items():
-            found = arrays.pop(key, None)
-            fits = found is not None and found.shape == like.shape and found.dtype == like.dtype
-            require(fits, name, f"the array {key!r} is missing or has the wrong shape")
-            like[...] = found
+            fill(like, arrays.pop(key, None), name, key)
         sketch._decayed = decayed
         n = sketch.n_head
         require(0 <= n <= arrays.get("weight", np.empty(0)).size, name, "the head's count is wrong")
         head = empty_head(J, blocks_for(n))
         for key, like in head._asdict().items():
-            found = arrays.pop(key, None)
-            fits = found is not None and found.shape == like.shape and found.dtype == like.dtype
-            require(fits, name, f"the array {key!r} is missing or has the wrong shape")
-            like[...] = found
+            fill(like, arrays.pop(key, None), name, key)
         require(not arrays, name, f"it holds unknown arrays: {', '.join(arrays)}")
         sketch._head = head
         sketch._check(name)
@@ -491,14 +498,13 @@ class BoostingSketch:
         require(bool(np.isfinite(tail.alpha).all()), name, "alpha must be finite")
         usable = np.isfinite(tail.exp_alpha) & (tail.exp_alpha > 0.0)
         require(bool(usable.all()), name, "exp_alpha must be positive")
-        for key, value, unit in (
-            ("W", tail.W, tail.W_unit),
-            ("total", tail.total, tail.total_unit),
-            ("weight", head.weight, head.weight_unit),
-            ("now", self._now, counters[kernels.NOW_UNIT]),
-        ):
-            inside = (value >= 2.0**-128) & (value < 2.0**128) & (np.abs(unit) < 1 << 30)
-            require(bool((inside | (value == 0.0)).all()), name, f"{key} must be a normal scaled number")
+        require_normal(
+            name,
+            W=(tail.W, tail.W_unit),
+            total=(tail.total, tail.total_unit),
+            weight=(head.weight, head.weight_unit),
+            now=(self._now, counters[kernels.NOW_UNIT :][:1]),
+        )
         require(self._now[0] > 0.0, name, "now must be positive")
         first, n, _, diverged, seen = (int(c) for c in counters)
         require(0 <= first < 64 and n <= self._keep and n <= seen, name, "its counters do not fit")

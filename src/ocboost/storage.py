@@ -1,8 +1,8 @@
-"""The file a model is saved in: plain arrays behind a plain header, and a checksum. No pickle.
+r"""The file a model is saved in: plain arrays behind a plain header, and a checksum. No pickle.
 
 ::
 
-    8 bytes   magic, b"ocboost\\n"
+    8 bytes   magic, b"ocboost\n"
     4 bytes   format version, little-endian
     4 bytes   length of the header
     ...       header, JSON in UTF-8: the kind of model, its parameters, and each array's name, type, shape
@@ -67,11 +67,14 @@ def save(path: str | os.PathLike[str], kind: str, parameters: dict[str, Any], ar
 
 def to_bytes(kind: str, parameters: dict[str, Any], arrays: Arrays) -> bytes:
     """A model's parameters and arrays as the bytes of a file."""
-    table = [[name, f"{a.dtype.kind}{a.dtype.itemsize}", list(a.shape)] for name, a in arrays.items()]
+    table = [(name, f"{a.dtype.kind}{a.dtype.itemsize}", list(a.shape)) for name, a in arrays.items()]
     header = json.dumps({"kind": kind, "parameters": parameters, "arrays": table}, allow_nan=False).encode()
     body = b"".join(
         [_PREFIX.pack(MAGIC, VERSION, len(header)), header]
-        + [np.ascontiguousarray(a, dtype=_TYPES[t[1]]).tobytes() for a, t in zip(arrays.values(), table, strict=True)]
+        + [
+            np.ascontiguousarray(a, dtype=_TYPES[t[1]]).tobytes()
+            for a, t in zip(arrays.values(), table, strict=True)
+        ]
     )
     return body + hashlib.sha256(body).digest()
 
@@ -85,7 +88,9 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Array
 def from_bytes(data: bytes, kind: str, name: str = "the data") -> tuple[dict[str, Any], Arrays]:
     """The parameters and arrays that `to_bytes` has written."""
     if len(data) < _PREFIX.size or data[: len(MAGIC)] != MAGIC:
-        raise ModelFileError(f"{name} is not an ocboost model: it does not begin as one. Was it saved by ocboost?")
+        raise ModelFileError(
+            f"{name} is not an ocboost model: it does not begin as one. Was it saved by ocboost?"
+        )
     _, version, length = _PREFIX.unpack_from(data)
     if version != VERSION:
         raise ModelFileError(
@@ -116,11 +121,15 @@ def from_bytes(data: bytes, kind: str, name: str = "the data") -> tuple[dict[str
             arrays[entry] = array.astype(dtype.newbyteorder("="))  # a copy that may be written to
             start += count * dtype.itemsize
     except (KeyError, TypeError, ValueError, UnicodeDecodeError, RecursionError) as error:
-        raise ModelFileError(f"{name} is not a model of ocboost: its header makes no sense ({error}).") from None
+        raise ModelFileError(
+            f"{name} is not a model of ocboost: its header makes no sense ({error})."
+        ) from None
     if start != len(data) - _DIGEST:
         raise ModelFileError(f"{name} is not a model of ocboost: its arrays do not fill it.")
     if found != kind:
-        raise ModelFileError(f"{name} holds a {found!s:.40}, not a {kind}. Load it with the class that saved it.")
+        raise ModelFileError(
+            f"{name} holds a {found!s:.40}, not a {kind}. Load it with the class that saved it."
+        )
     return parameters, arrays
 
 
@@ -128,3 +137,17 @@ def require(condition: bool, name: str, what: str) -> None:
     """Refuse a file whose contents cannot be a model's, however well its checksum fits."""
     if not condition:
         raise ModelFileError(f"{name} is not a valid model: {what}. It was not written by ocboost.")
+
+
+def fill(like: NDArray[Any], found: NDArray[Any] | None, name: str, key: str) -> None:
+    """Copy an array of a file into a model's, if it has the same shape and type."""
+    fits = found is not None and found.shape == like.shape and found.dtype == like.dtype
+    require(fits, name, f"the array {key!r} is missing or has the wrong shape")
+    like[...] = found
+
+
+def require_normal(name: str, **numbers: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
+    """Refuse values that are not normal scaled numbers (`ocboost.kernels.scaled`): NaN and infinity too."""
+    for key, (value, unit) in numbers.items():
+        inside = (value >= 2.0**-128) & (value < 2.0**128) & (np.abs(unit) < 1 << 30)
+        require(bool((inside | (value == 0.0)).all()), name, f"{key} must be a normal scaled number")

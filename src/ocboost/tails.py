@@ -27,12 +27,12 @@ def empty_tail(n_hypotheses: int, order: int, *, pairs: bool = True) -> Tail:
 
 def copy_tail(tail: Tail) -> Tail:
     """A tail of its own with the same sums."""
-    return Tail(*(array.copy() for array in tail))
+    return Tail._make(array.copy() for array in tail)
 
 
 def stacked(tails: list[Tail]) -> Tail:
     """Several tails as one array each, copied."""
-    return Tail(*(np.concatenate(arrays) for arrays in zip(*tails, strict=True)))
+    return Tail._make(np.concatenate(arrays) for arrays in zip(*tails, strict=True))
 
 
 def sum_bytes(n_hypotheses: int, order: int) -> int:

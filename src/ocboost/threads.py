@@ -32,7 +32,7 @@ def _default() -> int:
         return as_count(int(text), "OCBOOST_NUM_THREADS", 1, 1024, "")
     except ValueError:
         raise InputError(
-            f"the environment variable OCBOOST_NUM_THREADS must be a whole number from 1 to 1024; got {text!r}."
+            f"the environment variable OCBOOST_NUM_THREADS must be a whole number, 1 to 1024; got {text!r}."
         ) from None
 
 

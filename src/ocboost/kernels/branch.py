@@ -6,10 +6,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from .compile import instruction
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def unlikely(typing_context: Any, condition: Any) -> tuple[Any, Any]:
     """The condition itself, expected to be false.
 
@@ -28,7 +29,7 @@ def unlikely(typing_context: Any, condition: Any) -> tuple[Any, Any]:
     return types.boolean(types.boolean), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def out_of_line(typing_context: Any) -> tuple[Any, Any]:
     """Keep the function this stands in from being copied into its callers: it is for rare cases."""
 

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
+
 
 # Reassociation and contraction are what the vectoriser needs. Flags that assume away NaN and infinity
 # are not safe here and stay off.
@@ -48,6 +50,11 @@ def _enable_cache(dispatcher: Any) -> None:
         dispatcher._cache = numba.core.caching.NullCache()
 
 
+def instruction(function: Callable[..., Any]) -> Any:
+    """Let ``function`` write LLVM instructions where it is called: it sees types, its callers give values."""
+    return intrinsic(function)
+
+
 def kernel(function: F) -> F:
     """Compile ``function`` on first use; it releases the GIL and divides as numpy does."""
     dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
@@ -64,8 +71,8 @@ def plain(function: F) -> F:
 
 def helper(function: F) -> F:
     """Compile ``function`` into the kernels that call it, at the place of the call."""
-    options = {"fastmath": FAST_MATH, "error_model": "numpy", "nogil": True, "forceinline": True}
-    return cast(F, numba.njit(**options)(function))
+    compiled = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, forceinline=True)(function)
+    return cast(F, compiled)
 
 
 def exact(function: F) -> F:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .band import first_column, row_start
 from .bits import bit, mask_between, pack_row, transpose, unpack_row
-from .compile import helper, kernel, plain
+from .compile import kernel, plain
 from .head import UNIFORM, UNIT, open_segment, step, weight_of
 from .lanes import add_by_bits
 from .scaled import add, divide, multiply, normal, ratio
@@ -265,9 +265,7 @@ def fold(
             position = (first + done) % head.weight.size
             rebase = done == 0
             done += gather(head, position, n_fold - done, solution, newcomers)
-            join_pairs(
-                tail, order, correction, solution, newcomers, rebase, 0, solution.alpha.size, room
-            )
+            join_pairs(tail, order, correction, solution, newcomers, rebase, 0, solution.alpha.size, room)
     settle_tail(tail, head, first, n_fold, solution)
     end_fold(tail, head, counters, n_fold)
 
@@ -378,9 +376,7 @@ def slide(
 
 
 @plain
-def blend(
-    p: Floats, q: Floats, order: int, base: Floats, base_unit: Ints, sign: int, out: Floats
-) -> None:
+def blend(p: Floats, q: Floats, order: int, base: Floats, base_unit: Ints, sign: int, out: Floats) -> None:
     """The pairs of two tails together: each counts by its share of the row's weight.
 
     Compiled without contraction: a·x + b·y must be the same as b·y + a·x to the last bit.
@@ -388,9 +384,7 @@ def blend(
     for j in range(base.shape[2]):
         low = first_column(j, order)
         start = row_start(j, order)
-        W, W_unit = add(
-            base[0, sign, j], base_unit[0, sign, j], base[1, sign, j], base_unit[1, sign, j]
-        )
+        W, W_unit = add(base[0, sign, j], base_unit[0, sign, j], base[1, sign, j], base_unit[1, sign, j])
         if W == 0.0:
             continue
         a = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)

@@ -16,7 +16,7 @@ from .branch import out_of_line, unlikely
 from .compile import helper, seldom
 from .lanes import reweight_and_sum
 from .scaled import DOWN, add, exponential, normal
-from .types import Head
+from .types import Head, Whole
 from .views import floats_at, ints_at, units_at, words_at
 
 # One unit fits all while the weights span at most three units, 2^-640 … 2^128. |α| may then add up to
@@ -134,7 +134,7 @@ def _sums_fast(segment: Segment, j: int, if_right: float, if_wrong: float) -> tu
 
 
 @seldom
-def _sums_slow(segment: Segment, j: int, alpha: float) -> tuple[float, int, float, int]:
+def _sums_slow(segment: Segment, j: int, alpha: float) -> tuple[float, Whole, float, Whole]:
     out_of_line()
     state = ints_at(segment.state, STATE_SIZE)
     n = 64 * state[N_BLOCKS]
@@ -170,7 +170,7 @@ def _sums_slow(segment: Segment, j: int, alpha: float) -> tuple[float, int, floa
 @helper
 def step(
     segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
-) -> tuple[float, int, float, int]:
+) -> tuple[float, Whole, float, Whole]:
     """Bring the weights from coordinate j - 1 to j and sum them by the margins at j.
 
     ``alpha`` is α_{j-1}, 0 at the first coordinate: d_j = d_{j-1} · exp(-α_{j-1} m_{j-1}); ``if_right``
@@ -193,7 +193,7 @@ def step(
 
 
 @seldom
-def weight_of(segment: Segment, i: int) -> tuple[float, int]:
+def weight_of(segment: Segment, i: int) -> tuple[float, Whole]:
     """The weight at place i of a segment, at the coordinate it was last stepped to."""
     out_of_line()
     state = ints_at(segment.state, STATE_SIZE)

@@ -12,7 +12,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from .compile import instruction
 
 LANES = 8
 COLUMNS = 64  # one word of bits
@@ -49,7 +50,7 @@ def _mask(builder: Any, word: Any, group: int) -> Any:
     return builder.bitcast(builder.trunc(builder.lshr(word, _int(LANES * group)), _I8), _MASK)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def add_by_bits(
     typing_context: Any, out: Any, weights: Any, scale: Any, columns: Any, members: Any, flip: Any
 ) -> tuple[Any, Any]:
@@ -102,7 +103,7 @@ def add_by_bits(
     return signature, codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def reweight_and_sum(
     typing_context: Any,
     d: Any,
@@ -189,7 +190,7 @@ def _bytes(value: int) -> Any:
     return ir.Constant(_BYTES, [value] * COLUMNS)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def positive_bytes(typing_context: Any, address: Any) -> tuple[Any, Any]:
     """A word whose bit i says whether the i-th of 64 signed bytes is positive."""
 
@@ -201,7 +202,7 @@ def positive_bytes(typing_context: Any, address: Any) -> tuple[Any, Any]:
     return types.uint64(types.intp), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def not_margins(typing_context: Any, address: Any) -> tuple[Any, Any]:
     """A word whose bit i says whether the i-th of 64 signed bytes is neither -1 nor +1."""
 

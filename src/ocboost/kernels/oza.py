@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compile import helper, kernel
 from .scaled import add, divide, multiply, normal
 from .solve import SMALLEST, half_log_ratio, smoothed
-from .types import Floats, Int8Matrix, Ints
+from .types import Floats, Int8Matrix, Ints, Whole
+
+
+class Sums(NamedTuple):
+    """What the booster keeps, as scaled numbers (`ocboost.kernels.scaled`)."""
+
+    W: Floats  # (2, J): W⁺, W⁻
+    W_unit: Ints
+    total: Floats  # (1,): Σw
+    total_unit: Ints
+    now: Floats  # (1,): the weight an example of sample weight one has at present
+    now_unit: Ints
 
 
 @helper
 def _share(
-    smoothing: float, now: float, now_unit: int, total: float, total_unit: int
-) -> tuple[float, int]:
+    smoothing: float, now: float, now_unit: Whole, total: float, total_unit: Whole
+) -> tuple[float, Whole]:
     """ε / Σw in the weights of the present."""
     if smoothing == 0.0 or total == 0.0:
         return 0.0, 0
@@ -23,9 +36,7 @@ def _share(
 
 
 @helper
-def _factor(
-    a: float, ua: int, b: float, ub: int, share: float, share_unit: int
-) -> tuple[float, int]:
+def _factor(a: float, ua: Whole, b: float, ub: Whole, share: float, share_unit: Whole) -> tuple[float, Whole]:
     """(W⁺ + W⁻) / (2 W^σ), a being W^σ: the mean of 1 and exp(-2 α m), with both sums smoothed."""
     total, total_unit = add(a, ua, b, ub)
     if share > 0.0:
@@ -45,16 +56,12 @@ def oza_batches(
     batch_size: int,
     smoothing: float,
     forgetting: float,
-    W: Floats,
-    W_unit: Ints,
-    total: Floats,
-    total_unit: Ints,
-    now: Floats,
-    now_unit: Ints,
+    sums: Sums,
     d: Floats,
     d_unit: Ints,
 ) -> None:
     """Take in examples, ``batch_size`` at once: at each coordinate all are added, then reweighted."""
+    W, W_unit, total, total_unit, now, now_unit = sums
     n, J = rows.shape
     for start in range(0, n, batch_size):
         stop = min(start + batch_size, n)
@@ -95,15 +102,11 @@ def oza_batches(
 @kernel
 def oza_alpha(
     smoothing: float,
-    W: Floats,
-    W_unit: Ints,
-    total: Floats,
-    total_unit: Ints,
-    now: Floats,
-    now_unit: Ints,
+    sums: Sums,
     alpha: Floats,
 ) -> None:
     """α_j = ½ log((W⁺_j + ε_j) / (W⁻_j + ε_j))."""
+    W, W_unit, total, total_unit, now, now_unit = sums
     share, share_unit = _share(smoothing, now[0], now_unit[0], total[0], total_unit[0])
     floor, floor_unit = normal(SMALLEST, 0)
     floor, floor_unit = multiply(floor, floor_unit, now[0], now_unit[0])
@@ -112,13 +115,6 @@ def oza_alpha(
             W[0, j], W_unit[0, j], W[1, j], W_unit[1, j], share, share_unit
         )
         alpha[j] = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
-
-
-@kernel
-def rescale(value: Floats, unit: Ints, by: float, by_unit: int) -> None:
-    """Divide scaled numbers by another."""
-    for i in range(value.size):
-        value[i], unit[i] = normal(value[i] / by, unit[i] - by_unit)
 
 
 @kernel

@@ -12,6 +12,7 @@ import math
 
 from .branch import out_of_line, unlikely
 from .compile import helper, kernel, seldom
+from .types import Floats, Ints, Whole
 
 UP = 2.0**256
 DOWN = 2.0**-256
@@ -21,7 +22,7 @@ LOG_UNIT = 256.0 * math.log(2.0)
 
 
 @seldom
-def _made_normal(value: float, unit: int) -> tuple[float, int]:
+def _made_normal(value: float, unit: Whole) -> tuple[float, Whole]:
     out_of_line()
     if value == 0.0:
         return 0.0, 0
@@ -35,7 +36,7 @@ def _made_normal(value: float, unit: int) -> tuple[float, int]:
 
 
 @helper
-def normal(value: float, unit: int) -> tuple[float, int]:
+def normal(value: float, unit: Whole) -> tuple[float, Whole]:
     """Bring a non-negative value into [2⁻¹²⁸, 2¹²⁸); zero is ``(0, 0)``."""
     if unlikely((value < LOW) | (value >= HIGH)):
         return _made_normal(value, unit)
@@ -43,7 +44,7 @@ def normal(value: float, unit: int) -> tuple[float, int]:
 
 
 @seldom
-def _add_apart(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+def _add_apart(a: float, ua: Whole, b: float, ub: Whole) -> tuple[float, Whole]:
     out_of_line()
     if ua < ub:
         a, ua, b, ub = b, ub, a, ua
@@ -53,7 +54,7 @@ def _add_apart(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
 
 
 @helper
-def add(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+def add(a: float, ua: Whole, b: float, ub: Whole) -> tuple[float, Whole]:
     """The sum of two normal numbers; what lies two units below cannot reach the last digit."""
     if a == 0.0:
         return b, ub
@@ -65,26 +66,26 @@ def add(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
 
 
 @helper
-def multiply(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+def multiply(a: float, ua: Whole, b: float, ub: Whole) -> tuple[float, Whole]:
     """The product of two normal numbers."""
     return normal(a * b, ua + ub)
 
 
 @helper
-def divide(a: float, ua: int, b: float, ub: int) -> tuple[float, int]:
+def divide(a: float, ua: Whole, b: float, ub: Whole) -> tuple[float, Whole]:
     """The quotient of two normal numbers, the second not zero."""
     return normal(a / b, ua - ub)
 
 
 @seldom
-def _exponential_far(x: float) -> tuple[float, int]:
+def _exponential_far(x: float) -> tuple[float, Whole]:
     out_of_line()
     unit = round(x / LOG_UNIT)
     return normal(math.exp(x - unit * LOG_UNIT), unit)
 
 
 @helper
-def exponential(x: float) -> tuple[float, int]:
+def exponential(x: float) -> tuple[float, Whole]:
     """``exp(x)`` for any finite x."""
     if unlikely(abs(x) >= 80.0):
         return _exponential_far(x)
@@ -92,7 +93,7 @@ def exponential(x: float) -> tuple[float, int]:
 
 
 @helper
-def to_float(value: float, unit: int) -> float:
+def to_float(value: float, unit: Whole) -> float:
     """The plain double nearest to a normal number: it may round to zero or to infinity."""
     while unit > 0 and value < math.inf:
         value *= UP
@@ -104,14 +105,14 @@ def to_float(value: float, unit: int) -> float:
 
 
 @seldom
-def _ratio_apart(a: float, ua: int, b: float, ub: int) -> float:
+def _ratio_apart(a: float, ua: Whole, b: float, ub: Whole) -> float:
     out_of_line()
     value, unit = divide(a, ua, b, ub)
     return to_float(value, unit)
 
 
 @helper
-def ratio(a: float, ua: int, b: float, ub: int) -> float:
+def ratio(a: float, ua: Whole, b: float, ub: Whole) -> float:
     """``a / b`` as a plain double, b not zero."""
     if unlikely(ua != ub):
         return _ratio_apart(a, ua, b, ub)
@@ -119,12 +120,19 @@ def ratio(a: float, ua: int, b: float, ub: int) -> float:
 
 
 @helper
-def log(value: float, unit: int) -> float:
+def log(value: float, unit: Whole) -> float:
     """The natural logarithm of a positive normal number."""
-    return math.log(value) + unit * LOG_UNIT
+    return math.log(value) + float(unit) * LOG_UNIT
 
 
 @kernel
-def normal_number(value: float, unit: int) -> tuple[float, int]:
+def normal_number(value: float, unit: Whole) -> tuple[float, Whole]:
     """`normal`, to be called from Python."""
     return normal(value, unit)
+
+
+@kernel
+def rescale(value: Floats, unit: Ints, by: float, by_unit: Whole) -> None:
+    """Divide an array of scaled numbers by another number."""
+    for i in range(value.size):
+        value[i], unit[i] = normal(value[i] / by, unit[i] - by_unit)

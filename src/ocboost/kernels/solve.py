@@ -13,7 +13,7 @@ from .compile import helper, kernel, seldom
 from .head import ROOM, STATE_SIZE, Segment, open_segment, step
 from .scaled import add, divide, exponential, log, multiply, normal, ratio
 from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
-from .types import Floats, Head, Ints, Tail, Units
+from .types import Floats, Head, Ints, Tail, Units, Whole
 from .views import floats_at
 
 # Where an unbalanced correction is said to have diverged: |α| past 1,000, or, as smoothing bounds α
@@ -75,8 +75,8 @@ def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
 
 @helper
 def smoothed(
-    plus: float, plus_unit: int, minus: float, minus_unit: int, share: float, share_unit: int
-) -> tuple[float, int, float, int]:
+    plus: float, plus_unit: Whole, minus: float, minus_unit: Whole, share: float, share_unit: Whole
+) -> tuple[float, Whole, float, Whole]:
     """``W⁺ + ε_j`` and ``W⁻ + ε_j``, ε_j = share · (W⁺ + W⁻)."""
     if share > 0.0:
         total, total_unit = add(plus, plus_unit, minus, minus_unit)
@@ -88,7 +88,7 @@ def smoothed(
 
 @seldom
 def _half_log_ratio_apart(
-    plus: float, plus_unit: int, minus: float, minus_unit: int, floor: float, floor_unit: int
+    plus: float, plus_unit: Whole, minus: float, minus_unit: Whole, floor: float, floor_unit: Whole
 ) -> float:
     out_of_line()
     if plus > 0.0 and minus > 0.0:
@@ -102,7 +102,7 @@ def _half_log_ratio_apart(
 
 @helper
 def half_log_ratio(
-    plus: float, plus_unit: int, minus: float, minus_unit: int, floor: float, floor_unit: int
+    plus: float, plus_unit: Whole, minus: float, minus_unit: Whole, floor: float, floor_unit: Whole
 ) -> float:
     """α = ½ log(W⁺ / W⁻), the paper's equation 5, both sums smoothed already.
 
@@ -121,14 +121,14 @@ def _factors(alpha: float) -> tuple[float, float]:
 
 
 @seldom
-def _exceeds(a: float, ua: int, b: float, ub: int) -> bool:
+def _exceeds(a: float, ua: Whole, b: float, ub: Whole) -> bool:
     """Whether a is more than b."""
     out_of_line()
     return a > 0.0 and (b == 0.0 or ratio(a, ua, b, ub) > 1.0)
 
 
 @seldom
-def _scaled_factor(x: float) -> tuple[float, int]:
+def _scaled_factor(x: float) -> tuple[float, Whole]:
     out_of_line()
     return exponential(x)
 
@@ -185,7 +185,7 @@ def solve(
     n_fold: int,
     smoothing: float,
     now: float,
-    now_unit: int,
+    now_unit: Whole,
     solution: Solution,
     move: bool,
 ) -> bool:
@@ -275,25 +275,24 @@ def solve(
         plus, plus_unit = add(plus, plus_unit, a, a_unit)
         minus, minus_unit = add(minus, minus_unit, b, b_unit)
         if move and size > 0:
-            right = a > 0.0
-            sign = 0 if right else 1
-            x, unit = (a, a_unit) if right else (b, b_unit)
+            is_right = a > 0.0
+            sign = 0 if is_right else 1
+            x, unit = (a, a_unit) if is_right else (b, b_unit)
             keep, come = 1.0, 0.0
             if x > 0.0:
                 after, after_unit = add(base[0, sign, j], base_unit[0, sign, j], x, unit)
                 keep = ratio(base[0, sign, j], base_unit[0, sign, j], after, after_unit)
                 come = ratio(x, unit, after, after_unit)
-            joined, other = (p_plus, p_minus) if right else (p_minus, p_plus)
+            joined, other = (p_plus, p_minus) if is_right else (p_minus, p_plus)
             member = member_at + 8 * (sign * J + low)
             fall, rise = fall_at + 8 * low, rise_at + 8 * low
-            _move_row(joined + start, other + start, size, correction, right, fall, rise, member, keep, come)
+            joined, other = joined + start, other + start
+            _move_row(joined, other, size, correction, is_right, fall, rise, member, keep, come)
         a, a_unit, b, b_unit = step(staying, j, alpha, if_right, if_wrong)
         plus, plus_unit = add(plus, plus_unit, a, a_unit)
         minus, minus_unit = add(minus, minus_unit, b, b_unit)
 
-        plus, plus_unit, minus, minus_unit = smoothed(
-            plus, plus_unit, minus, minus_unit, share, share_unit
-        )
+        plus, plus_unit, minus, minus_unit = smoothed(plus, plus_unit, minus, minus_unit, share, share_unit)
         alpha = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
         if unlikely((correction != BALANCED) & (abs(alpha) > SATURATED)):
             alpha = math.copysign(SATURATED, alpha)

@@ -13,7 +13,7 @@ import math
 from .branch import out_of_line, unlikely
 from .compile import exact, helper, seldom
 from .scaled import exponential, multiply, normal
-from .types import Floats
+from .types import Floats, Whole
 from .views import floats_at
 
 LISTING, THEOREM, OWN, BALANCED = range(4)
@@ -54,9 +54,7 @@ def _log_product(p: Floats, delta: Floats, sign: float) -> float:
 
 
 @seldom
-def _pi_in_pieces(
-    p: int, same: int, other: int, delta: int, size: int, sign: float
-) -> tuple[float, int]:
+def _pi_in_pieces(p: int, same: int, other: int, delta: int, size: int, sign: float) -> tuple[float, Whole]:
     """π where it may leave the range of a double: a product for each piece as long as that one does not."""
     out_of_line()
     value, unit = 1.0, 0
@@ -78,7 +76,7 @@ def _pi_in_pieces(
 @helper
 def pi(
     p: int, same: int, other: int, delta: int, size: int, sign: float, change: float
-) -> tuple[float, int]:
+) -> tuple[float, Whole]:
     """π^σ_j as a scaled number; ``same`` is exp(-σΔ), ``other`` exp(σΔ), ``change`` is Σ|Δ_k|.
 
     The row of pairs and the three vectors are given by their addresses.

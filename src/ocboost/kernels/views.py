@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
-from numba.extending import intrinsic
+from numba import types
 
-from .compile import helper
+from .compile import helper, instruction
 from .types import Floats, Ints, Units, Words
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def _pointer(typing_context: Any, address: Any) -> tuple[Any, Any]:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
@@ -28,23 +28,23 @@ def _pointer(typing_context: Any, address: Any) -> tuple[Any, Any]:
 
 @helper
 def floats_at(address: int, n: int) -> Floats:
-    """n doubles from an address on."""
-    return carray(_pointer(address), n, np.float64)  # type: ignore[no-any-return]
+    """N doubles from an address on."""
+    return numba.carray(_pointer(address), n, np.float64)  # type: ignore[attr-defined]
 
 
 @helper
 def ints_at(address: int, n: int) -> Ints:
-    """n 64-bit integers from an address on."""
-    return carray(_pointer(address), n, np.int64)  # type: ignore[no-any-return]
+    """N 64-bit integers from an address on."""
+    return numba.carray(_pointer(address), n, np.int64)  # type: ignore[attr-defined]
 
 
 @helper
 def units_at(address: int, n: int) -> Units:
-    """n 32-bit integers from an address on."""
-    return carray(_pointer(address), n, np.int32)  # type: ignore[no-any-return]
+    """N 32-bit integers from an address on."""
+    return numba.carray(_pointer(address), n, np.int32)  # type: ignore[attr-defined]
 
 
 @helper
 def words_at(address: int, rows: int, columns: int) -> Words:
     """A matrix of words from an address on."""
-    return carray(_pointer(address), (rows, columns), np.uint64)  # type: ignore[no-any-return]
+    return numba.carray(_pointer(address), (rows, columns), np.uint64)  # type: ignore[attr-defined]
