@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import helper, kernel
-from .lanes import not_margins, positive_bytes
+from .lanes import not_margins, positive_bytes, transpose_bits
 from .types import Int8Matrix, Words, WordVector
 
 ONE = np.uint64(1)
@@ -60,20 +60,13 @@ def pack_row(row: Int8Matrix, words: Words, position: int) -> None:
 
 @helper
 def transpose(block: WordVector, out: WordVector) -> None:
-    """Turn up to 64 words of 64 examples into 64 words, one for each example (Hacker's Delight 7-3)."""
+    """Turn up to 64 words of 64 examples into 64 words, one for each example."""
+    if block.size == 64:
+        transpose_bits(block.ctypes.data, out.ctypes.data)
+        return
     for k in range(64):
         out[k] = block[k] if k < block.size else np.uint64(0)
-    half = 32
-    mask = np.uint64(0x00000000FFFFFFFF)
-    while half:
-        shift = np.uint64(half)
-        for top in range(0, 64, 2 * half):
-            for k in range(top, top + half):
-                swap = ((out[k] >> shift) ^ out[k + half]) & mask
-                out[k] ^= swap << shift
-                out[k + half] ^= swap
-        half >>= 1
-        mask ^= mask << np.uint64(half)
+    transpose_bits(out.ctypes.data, out.ctypes.data)
 
 
 @kernel
@@ -83,7 +76,6 @@ def pack_rows(rows: Int8Matrix, words: Words, position: int) -> None:
     size = 64 * words.shape[0]
     n_tiles = (J + 63) // 64
     by_example = np.empty((n_tiles, 64), np.uint64)
-    by_hypothesis = np.empty(64, np.uint64)
     base = rows.ctypes.data
     i = 0
     while i < n:
@@ -98,9 +90,7 @@ def pack_rows(rows: Int8Matrix, words: Words, position: int) -> None:
                     by_example[tile, e] = positive_bytes(base + (i + e) * J + min(64 * tile, J - 64))
             for tile in range(n_tiles):
                 left = min(64 * tile, J - 64)
-                transpose(by_example[tile], by_hypothesis)
-                for k in range(64):
-                    block[left + k] = by_hypothesis[k]
+                transpose(by_example[tile], block[left : left + 64])
             i += 64
             position += 64
         if position == size:

@@ -45,9 +45,22 @@ def _spread(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(first, empty, zeros)
 
 
+def _sum_of_lanes(builder: Any, vector: Any) -> Any:
+    total = builder.extract_element(vector, ir.Constant(_I32, 0))
+    for lane in range(1, LANES):
+        total = builder.fadd(total, builder.extract_element(vector, ir.Constant(_I32, lane)))
+    return total
+
+
 def _mask(builder: Any, word: Any, group: int) -> Any:
     """Bits ``8·group`` to ``8·group + 7`` of a word, as a mask of lanes."""
     return builder.bitcast(builder.trunc(builder.lshr(word, _int(LANES * group)), _I8), _MASK)
+
+
+def _mask_at(builder: Any, word: Any, group: int) -> Any:
+    """The same of the word at an address: a byte loaded as a mask spares shifting one."""
+    pointer = builder.inttoptr(builder.add(word, _int(group)), ir.PointerType(_I8))
+    return builder.bitcast(builder.load(pointer, align=1), _MASK)
 
 
 @instruction
@@ -147,16 +160,16 @@ def reweight_and_sum(
         past = builder.icmp_signed(">=", place, n_ring)
         place = builder.select(past, builder.sub(place, n_ring), place)
         row = builder.add(words, builder.mul(place, stride))
-        was = _load(builder, builder.add(row, builder.shl(previous, _int(3))), _I64)
-        now = _load(builder, builder.add(row, builder.shl(current, _int(3))), _I64)
+        was = builder.add(row, builder.shl(previous, _int(3)))
+        now = builder.add(row, builder.shl(current, _int(3)))
         block = builder.add(d, builder.shl(b, _int(9)))
         after = list(sums)
         for g in range(_GROUPS):
             at = builder.add(block, _int(64 * g))
-            factor = builder.select(_mask(builder, was, g), right, wrong)
+            factor = builder.select(_mask_at(builder, was, g), right, wrong)
             x = builder.fmul(_load(builder, at, _VECTOR), factor)
             _store(builder, x, at)
-            mask, s = _mask(builder, now, g), g % n_sums
+            mask, s = _mask_at(builder, now, g), g % n_sums
             plus, minus = after[s], after[n_sums + s]
             after[s] = builder.select(mask, builder.fadd(plus, x), plus)
             after[n_sums + s] = builder.select(mask, minus, builder.fadd(minus, x))
@@ -174,10 +187,7 @@ def reweight_and_sum(
         for side in range(2):
             parts = finals[side * n_sums : (side + 1) * n_sums]
             vector = builder.fadd(builder.fadd(parts[0], parts[1]), builder.fadd(parts[2], parts[3]))
-            total = builder.extract_element(vector, ir.Constant(_I32, 0))
-            for lane in range(1, LANES):
-                total = builder.fadd(total, builder.extract_element(vector, ir.Constant(_I32, lane)))
-            _store(builder, total, builder.add(out, _int(8 * side)))
+            _store(builder, _sum_of_lanes(builder, vector), builder.add(out, _int(8 * side)))
         return context.get_dummy_value()
 
     return signature, codegen
@@ -213,3 +223,39 @@ def not_margins(typing_context: Any, address: Any) -> tuple[Any, Any]:
         return builder.bitcast(builder.icmp_signed("!=", odd, _bytes(0)), _I64)
 
     return types.uint64(types.intp), codegen
+
+
+@instruction
+def transpose_bits(typing_context: Any, source: Any, out: Any) -> tuple[Any, Any]:
+    """Transpose 64 words of 64 bits: bit i of word k becomes bit k of word i.
+
+    Six rounds; a round swaps, between the words k and k + h, the upper half of one with the lower half of
+    the other, in pieces of h bits.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        words = ir.VectorType(_I64, COLUMNS)
+
+        def spread(value: int) -> Any:
+            return ir.Constant(words, [value] * COLUMNS)
+
+        x = _load(builder, args[0], words)
+        empty = ir.Constant(words, ir.Undefined)
+        for h in (32, 16, 8, 4, 2, 1):
+            low = sum(1 << b for b in range(64) if not b & h)  # the lower half of each piece of 2h bits
+            indices = ir.Constant(ir.VectorType(_I32, COLUMNS), [k ^ h for k in range(COLUMNS)])
+            y = builder.shuffle_vector(x, empty, indices)
+            first = builder.or_(
+                builder.and_(x, spread(low)),
+                builder.shl(builder.and_(y, spread(low)), spread(h)),
+            )
+            second = builder.or_(
+                builder.and_(x, spread(low << h)),
+                builder.and_(builder.lshr(y, spread(h)), spread(low)),
+            )
+            which = ir.Constant(ir.VectorType(ir.IntType(1), COLUMNS), [not k & h for k in range(COLUMNS)])
+            x = builder.select(which, first, second)
+        _store(builder, x, args[1])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp), codegen
