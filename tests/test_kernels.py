@@ -20,6 +20,10 @@ import naive
 import ocboost
 from makers import independent_columns, random_margins
 from ocboost.kernels import band, bits, lanes, scaled, tail
+from ocboost.kernels.compile import FAST_MATH
+
+# Flags that a piece does not set itself it inherits from its caller: these callers set what kernels do.
+as_in_kernels = numba.njit(fastmath=FAST_MATH, error_model="numpy")
 
 ALL = 2**64 - 1
 WIDTHS = [1, 5, 63, 64, 65, 130]
@@ -37,7 +41,7 @@ def bit(word, i):
 # Lanes ------------------------------------------------------------------------------------------------
 
 
-@numba.njit
+@as_in_kernels
 def call_add_by_bits(out, weights, scale, columns, members, flip):
     lanes.add_by_bits(out.ctypes.data, weights.ctypes.data, scale, columns.ctypes.data, members, flip)
 
@@ -59,7 +63,7 @@ def test_add_by_bits_adds_in_order_and_stays_in_its_64_places(members, flip):
         np.testing.assert_array_equal(room, expected)
 
 
-@numba.njit
+@as_in_kernels
 def call_reweight_and_sum(d, words, first, n_blocks, previous, current, if_right, if_wrong, out):
     lanes.reweight_and_sum(
         d.ctypes.data,
@@ -114,7 +118,7 @@ def test_reweight_and_sum_does_not_depend_on_where_the_ring_wraps(n_blocks, prev
         assert len(found) == 1
 
 
-@numba.njit
+@as_in_kernels
 def call_on_bytes(values):
     return lanes.positive_bytes(values.ctypes.data), lanes.not_margins(values.ctypes.data)
 
@@ -153,7 +157,7 @@ def test_the_first_that_is_not_a_margin(size):
 # Bits -------------------------------------------------------------------------------------------------
 
 
-@numba.njit
+@as_in_kernels
 def call_transpose(block):
     out = np.full(64, np.uint64(12345))
     bits.transpose(block, out)
@@ -169,7 +173,7 @@ def test_transpose(size):
             assert int(out[i]) == sum(bit(block[k], i) << k for k in range(size))
 
 
-@numba.njit
+@as_in_kernels
 def call_mask_between(low, high):
     return bits.mask_between(low, high)
 
@@ -215,7 +219,7 @@ def test_packing_from_anywhere_in_the_ring(first, J):
 # Numbers with a wide exponent -------------------------------------------------------------------------
 
 
-@numba.njit(error_model="numpy")
+@as_in_kernels
 def call_arithmetic(a, ua, b, ub):
     return (
         scaled.add(a, ua, b, ub),
@@ -225,7 +229,7 @@ def call_arithmetic(a, ua, b, ub):
     )
 
 
-@numba.njit(error_model="numpy")
+@as_in_kernels
 def call_functions(value, unit, x):
     return scaled.log(value, unit), scaled.exponential(x), scaled.to_float(value, unit)
 
@@ -319,7 +323,7 @@ def test_scaled_log_and_exponential(value, unit, x):
 # The tail ---------------------------------------------------------------------------------------------
 
 
-@numba.njit(error_model="numpy")
+@as_in_kernels
 def call_pi(p, delta, sign):
     """log π by the kernel, with Δ prepared as `solve` does."""
     same, other = np.empty(p.size), np.empty(p.size)
@@ -386,7 +390,7 @@ def test_pi_lies_between_the_extremes_of_its_terms(seed, size, magnitude):
     assert call_pi(p, delta, 1.0) == pytest.approx(call_pi(p, -delta, -1.0), rel=1e-12, abs=1e-12)
 
 
-@numba.njit(error_model="numpy")
+@as_in_kernels
 def call_moves(p, delta, sign, keep, come, member):
     same, other = np.empty(p.size), np.empty(p.size)
     for k in range(p.size):
@@ -438,7 +442,7 @@ def test_shares_stay_shares(row, sign, old, new):
 # The band and the pairs in it ---------------------------------------------------------------------------
 
 
-@numba.njit
+@as_in_kernels
 def call_band(j, order):
     return band.row_start(j, order), band.first_column(j, order)
 
@@ -487,6 +491,25 @@ def test_the_pairs_are_those_of_the_plain_twin(correction, J, order, head, batch
             band_of_j = slice(max(0, j - order), j)
             assert W[j, j] > 0
             np.testing.assert_allclose(p[j, band_of_j], W[j, band_of_j] / W[j, j], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e6, 1e12, 1e15, 1e18])
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_rows_of_one_mind_survive_a_large_change(correction, weight):
+    # All of W⁺_10 is at p = 1: its weight must fall by exp(-Δ), though exp(Δ) is 10^16 times as much.
+    options = {"correction": correction}
+    margins = np.array([[1, 1]] * 100 + [[-1, -1]] * 60 + [[-1, 1]])
+    for rows in (margins[:-1], margins):
+        sketch = ocboost.BoostingSketch.from_margins(rows, **options)
+        plain = naive.NaiveSketch.from_margins(rows, **options)
+        for booster in (sketch, plain):
+            booster.update([1, -1], weight)
+        expected = plain.alpha
+        assert np.abs(expected).max() < 20
+        assert np.abs(sketch.alpha - expected).max() / np.abs(expected).max() < 1e-9
+        for sigma, p in zip((+1, -1), pairs_of(sketch), strict=True):
+            W = plain.tail.W[sigma][1]
+            assert p[1, 0] == pytest.approx(W[0] / W[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)

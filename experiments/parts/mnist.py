@@ -47,7 +47,7 @@ def best_ball(x: np.ndarray, y: np.ndarray) -> tuple[int, float]:
     """The centre, an index into x, and the squared threshold of the most telling ball of a sample."""
     squared = squared_distances(x, x)
     nearest = np.argsort(squared, axis=0)
-    # Labels inside less labels outside, for every θ by one running sum; far below 0 is as telling as far above.
+    # Labels inside less labels outside, by one running sum for every θ; below 0 tells as much as above.
     edge = 2 * np.cumsum(y[nearest], axis=0, dtype=np.int64)[:-1] - y.sum(dtype=np.int64)
     k, centre = np.unravel_index(int(np.abs(edge).argmax()), edge.shape)
     inside, outside = squared[nearest[k : k + 2, centre], centre]

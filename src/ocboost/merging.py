@@ -15,17 +15,8 @@ from .kernels.scaled import rescale
 from .kernels.solve import Solution, make_solution, solve
 from .kernels.tail import THEOREM
 from .kernels.types import Head, Tail
+from .sketch_file import SketchState
 from .tails import copy_tail, empty_tail, stacked
-
-
-class Side(NamedTuple):
-    """One of the two sketches."""
-
-    tail: Tail
-    head: Head
-    counters: NDArray[np.int64]
-    now: float
-    n: int
 
 
 class _Examples(NamedTuple):
@@ -37,9 +28,9 @@ class _Examples(NamedTuple):
 
 
 def merge(
-    a: Side, b: Side, keep: int, has_tail: bool, order: int, correction: int, smoothing: float
-) -> tuple[Tail, Head, NDArray[np.int64]]:
-    """The tail, the head and the counters of both sides together, in the weights of the present."""
+    a: SketchState, b: SketchState, keep: int, has_tail: bool, order: int, correction: int, smoothing: float
+) -> SketchState:
+    """Both sides together, in the weights of the present."""
     examples = _in_order(_examples_of(a), _examples_of(b))
     if not has_tail:
         examples = _Examples._make(array[-keep:] for array in examples)
@@ -53,12 +44,12 @@ def merge(
     counters[kernels.SEEN] = a.counters[kernels.SEEN] + b.counters[kernels.SEEN]
     counters[kernels.DIVERGED] = max(a.counters[kernels.DIVERGED], b.counters[kernels.DIVERGED])
     if not has_tail:
-        return a.tail, head, counters
+        return _merged(copy_tail(a.tail), head, counters)
 
     tails = [_at_present(side) for side in (a, b) if side.tail.total[0] > 0.0]
     n_fold = n - keep + (keep + 7) // 8 if n >= keep else 0
     if len(tails) < 2 and n_fold == 0:
-        return tails[0] if tails else empty_tail(J, order), head, counters
+        return _merged(tails[0] if tails else empty_tail(J, order), head, counters)
     tails = tails or [empty_tail(J, order)]
     solution = make_solution(J, len(tails), n)
     diverged = solve(
@@ -71,17 +62,19 @@ def merge(
     fold_pairs(tail, head, 0, n_fold, order, THEOREM, work)
     if n_fold:
         kernels.end_fold(tail, head, counters, n_fold)
-    return tail, head, counters
+    return _merged(tail, head, counters)
 
 
-def _examples_of(side: Side) -> _Examples:
-    first = int(side.counters[kernels.FIRST])
-    places = (first + np.arange(side.n)) % side.head.weight.size
+def _merged(tail: Tail, head: Head, counters: NDArray[np.int64]) -> SketchState:
+    # "Decayed": the tail's α may be that of one side only.
+    return SketchState(tail, head, counters, np.ones(1), True)
+
+
+def _examples_of(side: SketchState) -> _Examples:
+    places = (side.first + np.arange(side.n_head)) % side.head.weight.size
     weight, unit = side.head.weight[places], side.head.weight_unit[places].astype(np.int64)
-    shift = int(side.counters[kernels.NOW_UNIT])
-    if side.now != 1.0 or shift:
-        rescale(weight, unit, side.now, shift)
-    return _Examples(rows_of(side.head, first, side.n), weight, unit)
+    rescale(weight, unit, side.now[0], side.counters[kernels.NOW_UNIT])
+    return _Examples(rows_of(side.head, side.first, side.n_head), weight, unit)
 
 
 def _in_order(a: _Examples, b: _Examples) -> _Examples:
@@ -110,13 +103,11 @@ def _in_order(a: _Examples, b: _Examples) -> _Examples:
     return _Examples._make(np.concatenate([x, y])[places] for x, y in zip(a, b, strict=True))
 
 
-def _at_present(side: Side) -> Tail:
+def _at_present(side: SketchState) -> Tail:
     """A tail whose weights are those of the present, where an example of weight one weighs one."""
     tail = copy_tail(side.tail)
-    shift = int(side.counters[kernels.NOW_UNIT])
-    if side.now != 1.0 or shift:
-        for value, unit in ((tail.W, tail.W_unit), (tail.total, tail.total_unit)):
-            rescale(value.reshape(-1), unit.reshape(-1), side.now, shift)
+    for value, unit in ((tail.W, tail.W_unit), (tail.total, tail.total_unit)):
+        rescale(value.reshape(-1), unit.reshape(-1), side.now[0], side.counters[kernels.NOW_UNIT])
     return tail
 
 

@@ -19,14 +19,14 @@ from .kernels.scaled import normal_number
 from .kernels.solve import make_solution, solve
 from .kernels.tail import BALANCED, CORRECTIONS
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
-from .storage import fill, load, require, require_normal, save
+from .sketch_file import SketchState, read_sketch, write_sketch
+from .storage import require
 from .tails import copy_tail, empty_tail, sum_bytes
 
 # So many pairs may be visited in one call of the kernel, about a quarter of a second: then Ctrl-C is heard.
 PIECE = 400_000_000
 
 HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
-KIND = "BoostingSketch"
 MANY = 1 << 40  # more examples than any head or batch will hold
 
 
@@ -157,6 +157,15 @@ class BoostingSketch:
     def correction(self) -> str:
         """How the tail follows a change of α."""
         return self._correction
+
+    @property
+    def _state(self) -> SketchState:
+        return SketchState(self._tail, self._head, self._counters, self._now, self._decayed)
+
+    @_state.setter
+    def _state(self, state: SketchState) -> None:
+        self._tail, self._head, self._counters, self._now, self._decayed = state
+        self._cached = None
 
     @property
     def _parameters(self) -> dict[str, Any]:
@@ -382,14 +391,11 @@ class BoostingSketch:
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
         other = type(self)(**self._parameters)
-        other._tail = copy_tail(self._tail)
-        other._head = relaid(
-            self._head, int(self._counters[kernels.FIRST]), self.n_head, self._head.words.shape[0]
-        )
-        other._counters = self._counters.copy()
-        other._counters[kernels.FIRST] &= 63
-        other._now = self._now.copy()
-        other._decayed = self._decayed
+        state = self._state
+        counters = state.counters.copy()
+        counters[kernels.FIRST] &= 63
+        head = relaid(state.head, state.first, state.n_head, state.head.words.shape[0])
+        other._state = SketchState(copy_tail(state.tail), head, counters, state.now.copy(), state.decayed)
         return other
 
     def merge(self, other: BoostingSketch) -> Self:
@@ -415,20 +421,15 @@ class BoostingSketch:
             result._keep = keep
             return result  # type: ignore[return-value]
         result = type(self)(head=keep, **mine)
-        sides = [
-            merging.Side(s._tail, s._head, s._counters, float(s._now[0]), s.n_head) for s in (self, other)
-        ]
-        merged = merging.merge(
-            sides[0],
-            sides[1],
+        result._state = merging.merge(
+            self._state,
+            other._state,
             keep,
             self._has_tail,
             self._order,
             CORRECTIONS[self._correction],
             self._smoothing,
         )
-        result._tail, result._head, result._counters = merged
-        result._decayed = True  # the tail's α may be that of one side
         return result
 
     def __add__(self, other: BoostingSketch) -> Self:
@@ -440,12 +441,7 @@ class BoostingSketch:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
-        first = int(self._counters[kernels.FIRST])
-        head = relaid(self._head, first, self.n_head, blocks_for(self.n_head))
-        counters = self._counters.copy()
-        counters[kernels.FIRST] = first & 63
-        arrays = {**self._tail._asdict(), **head._asdict(), "counters": counters, "now": self._now}
-        save(path, KIND, {**self._parameters, "decayed": self._decayed}, arrays)
+        write_sketch(path, self._parameters, self._state)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -456,56 +452,11 @@ class BoostingSketch:
         ModelFileError
             If the file is damaged, of another version, or not a sketch. Nothing in a file is executed.
         """
-        parameters, arrays = load(path, KIND)
-        name = os.fspath(path)
-        decayed = parameters.pop("decayed", None)
-        require(isinstance(decayed, bool), name, "'decayed' must be true or false")
-        expected = {"n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction"}
-        require(set(parameters) == expected, name, f"its parameters must be {', '.join(sorted(expected))}")
-        J, K = parameters["n_hypotheses"], parameters["order"]
-        # Before any memory is asked for: do the arrays of the file have the size that J and K call for?
-        require(
-            type(J) is int and type(K) is int and 1 <= K <= J <= arrays.get("alpha", np.empty(0)).size,
-            name,
-            "n_hypotheses and order do not fit its arrays",
-        )
-        pairs = n_pairs(J, K) if parameters["tail"] else 0
-        require(arrays.get("p_plus", np.empty(0)).size == pairs, name, "the number of pairs is wrong")
+        parameters, state = read_sketch(path)
         try:
             sketch = cls(**parameters)
         except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
-        state = {**sketch._tail._asdict(), "counters": sketch._counters, "now": sketch._now}
-        for key, like in state.items():
-            fill(like, arrays.pop(key, None), name, key)
-        sketch._decayed = decayed
-        n = sketch.n_head
-        require(0 <= n <= arrays.get("weight", np.empty(0)).size, name, "the head's count is wrong")
-        head = empty_head(J, blocks_for(n))
-        for key, like in head._asdict().items():
-            fill(like, arrays.pop(key, None), name, key)
-        require(not arrays, name, f"it holds unknown arrays: {', '.join(arrays)}")
-        sketch._head = head
-        sketch._check(name)
+            raise ModelFileError(f"{os.fspath(path)} is not a valid model: {error}") from None
+        require(state.n_head <= sketch.head, os.fspath(path), "its head holds more than it may")
+        sketch._state = state
         return sketch
-
-    def _check(self, name: str) -> None:
-        """Refuse a state that no stream of examples leads to."""
-        tail, head, counters = self._tail, self._head, self._counters
-        for key in ("p_plus", "p_minus"):
-            p = getattr(tail, key)
-            require(bool(((p >= 0.0) & (p <= 1.0)).all()), name, f"{key} must lie in [0, 1]")
-        require(bool(np.isfinite(tail.alpha).all()), name, "alpha must be finite")
-        usable = np.isfinite(tail.exp_alpha) & (tail.exp_alpha > 0.0)
-        require(bool(usable.all()), name, "exp_alpha must be positive")
-        require_normal(
-            name,
-            W=(tail.W, tail.W_unit),
-            total=(tail.total, tail.total_unit),
-            weight=(head.weight, head.weight_unit),
-            now=(self._now, counters[kernels.NOW_UNIT :][:1]),
-        )
-        require(self._now[0] > 0.0, name, "now must be positive")
-        first, n, _, diverged, seen = (int(c) for c in counters)
-        require(0 <= first < 64 and n <= self._keep and n <= seen, name, "its counters do not fit")
-        require(diverged in (0, 1), name, "its counters do not fit")

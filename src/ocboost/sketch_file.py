@@ -1,0 +1,104 @@
+"""A sketch as a file: its parameters and its arrays out, and back in only if some stream leads to them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .head_ring import blocks_for, empty_head, relaid
+from .kernels import fold as kernels
+from .kernels.band import n_pairs
+from .kernels.types import Head, Tail
+from .storage import Arrays, fill, load, require, require_normal, save
+from .tails import empty_tail
+
+KIND = "BoostingSketch"
+PARAMETERS = {"n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction"}
+
+
+class SketchState(NamedTuple):
+    """All that a sketch has learnt."""
+
+    tail: Tail
+    head: Head
+    counters: NDArray[np.int64]
+    now: NDArray[np.float64]
+    decayed: bool  # whether α no longer is the tail's, though the head is empty
+
+    @property
+    def first(self) -> int:
+        """The ring position of the head's oldest example."""
+        return int(self.counters[kernels.FIRST])
+
+    @property
+    def n_head(self) -> int:
+        """Examples in the head."""
+        return int(self.counters[kernels.N])
+
+
+def write_sketch(path: str | os.PathLike[str], parameters: dict[str, Any], state: SketchState) -> None:
+    """Write a sketch; the head's ring is laid out anew, as small as it can be."""
+    counters = state.counters.copy()
+    counters[kernels.FIRST] &= 63
+    head = relaid(state.head, state.first, state.n_head, blocks_for(state.n_head))
+    arrays = {**state.tail._asdict(), **head._asdict(), "counters": counters, "now": state.now}
+    save(path, KIND, {**parameters, "decayed": state.decayed}, arrays)
+
+
+def read_sketch(path: str | os.PathLike[str]) -> tuple[dict[str, Any], SketchState]:
+    """Read a sketch's parameters and state; the parameters are the caller's to check."""
+    parameters, arrays = load(path, KIND)
+    name = os.fspath(path)
+    decayed = parameters.pop("decayed", None)
+    require(isinstance(decayed, bool), name, "'decayed' must be true or false")
+    require(set(parameters) == PARAMETERS, name, f"its parameters must be {', '.join(sorted(PARAMETERS))}")
+    state = _read_state(name, parameters, arrays, decayed)
+    _check(name, state)
+    return parameters, state
+
+
+def _read_state(name: str, parameters: dict[str, Any], arrays: Arrays, decayed: bool) -> SketchState:
+    J, K = parameters["n_hypotheses"], parameters["order"]
+    # Before any memory is asked for: do the arrays have the size that J and K call for?
+    fits = type(J) is int and type(K) is int and 1 <= K <= J <= _size(arrays, "alpha")
+    require(fits, name, "n_hypotheses and order do not fit its arrays")
+    pairs = n_pairs(J, K) if parameters["tail"] else 0
+    require(_size(arrays, "p_plus") == pairs, name, "the number of pairs is wrong")
+    tail = empty_tail(J, K, pairs=bool(parameters["tail"]))
+    counters, now = np.zeros(kernels.N_COUNTERS, np.int64), np.ones(1)
+    for key, like in {**tail._asdict(), "counters": counters, "now": now}.items():
+        fill(like, arrays.pop(key, None), name, key)
+    n = int(counters[kernels.N])
+    require(0 <= n <= _size(arrays, "weight"), name, "the head's count is wrong")
+    head = empty_head(J, blocks_for(n))
+    for key, like in head._asdict().items():
+        fill(like, arrays.pop(key, None), name, key)
+    require(not arrays, name, f"it holds unknown arrays: {', '.join(arrays)}")
+    return SketchState(tail, head, counters, now, decayed)
+
+
+def _size(arrays: Arrays, key: str) -> int:
+    return arrays[key].size if key in arrays else 0
+
+
+def _check(name: str, state: SketchState) -> None:
+    """Refuse a state that no stream of examples leads to."""
+    tail, head, counters = state.tail, state.head, state.counters
+    for key, p in (("p_plus", tail.p_plus), ("p_minus", tail.p_minus)):
+        require(bool(((p >= 0.0) & (p <= 1.0)).all()), name, f"{key} must lie in [0, 1]")
+    require(bool(np.isfinite(tail.alpha).all()), name, "alpha must be finite")
+    usable = np.isfinite(tail.exp_alpha) & (tail.exp_alpha > 0.0)
+    require(bool(usable.all()), name, "exp_alpha must be positive")
+    require_normal(
+        name,
+        W=(tail.W, tail.W_unit),
+        total=(tail.total, tail.total_unit),
+        weight=(head.weight, head.weight_unit),
+        now=(state.now, counters[kernels.NOW_UNIT :][:1]),
+    )
+    require(bool(state.now[0] > 0.0), name, "now must be positive")
+    first, n, _, diverged, seen = (int(c) for c in counters)
+    require(0 <= first < 64 and n <= seen and diverged in (0, 1), name, "its counters do not fit")
