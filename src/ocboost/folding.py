@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,10 +25,15 @@ class Workspace:
     def __init__(self, n_hypotheses: int, n_examples: int, n_fold: int) -> None:
         self.n_examples = n_examples
         self.solution: Solution = make_solution(n_hypotheses, 1, n_examples)
-        # A fold may begin within a block, and so touch one block more than it fills.
-        self.newcomers: Newcomers = make_newcomers(n_hypotheses, (n_fold + 63) // 64 + 1)
+        self._n_fold = n_fold
         self.room = np.zeros(64)
         self.row = np.zeros(n_hypotheses, np.int8)
+
+    @cached_property
+    def newcomers(self) -> Newcomers:
+        """Room for the examples to be folded; one that is only read needs none."""
+        # A fold may begin within a block, and so touch one block more than it fills.
+        return make_newcomers(self.row.size, (self._n_fold + 63) // 64 + 1)
 
 
 def worth_sharing(n_hypotheses: int, order: int, n_fold: int) -> bool:

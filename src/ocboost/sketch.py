@@ -16,7 +16,7 @@ from .head_ring import blocks_for, empty_head, relaid
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
 from .kernels.scaled import normal_number
-from .kernels.solve import make_solution, solve
+from .kernels.solve import solve
 from .kernels.tail import BALANCED, CORRECTIONS
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
 from .sketch_file import SketchState, read_sketch, write_sketch
@@ -224,7 +224,7 @@ class BoostingSketch:
             if self.n_head == 0 and not self._decayed:
                 self._cached = self._tail.alpha[0].copy(), False
             else:
-                solution = make_solution(self._J, 1, self.n_head)
+                solution = self._workspace().solution
                 diverged = solve(
                     self._tail,
                     self._order,
@@ -239,7 +239,7 @@ class BoostingSketch:
                     solution,
                     False,
                 )
-                self._cached = solution.alpha, bool(diverged)
+                self._cached = solution.alpha.copy(), bool(diverged)
         return self._cached
 
     # Learning --------------------------------------------------------------------------------------------
