@@ -100,7 +100,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Run the parts; 1 if none could be run, 2 if the results cannot be written."""
+    """Run the parts; 1 if none could be run, 2 if the results cannot be written, 130 on Ctrl-C."""
     options = arguments(given)
     settings = Options(options.data, options.seeds)
     measured, skipped = {}, {}
@@ -139,6 +139,9 @@ def main(given: Sequence[str] | None = None) -> int:
     except (ocboost.InputError, OSError) as error:
         print(f"core_figures: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("core_figures: interrupted; no result was written.", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -1,9 +1,10 @@
 """Cold start on 400 independent weak columns: how far from AdaBoost on everything seen.
 
 The setting is a hard one for *any* comparison with AdaBoost: 400 hypotheses that err independently nearly
-separate the data, so late weights rest on the few examples that many of them get wrong. The effective
-sample size (Σd)²/Σd² says on how many; AdaBoost on one half of the stream against AdaBoost on the other
-half says how much that alone moves its weights.
+separate the data, so late weights rest on the few examples that many of them get wrong. Four measures of
+that: the effective sample size (Σd)²/Σd² says on how many; AdaBoost on one half of the stream against
+AdaBoost on the other half says how much they move its own weights; the error is split by quarters of the
+coordinates; and the stream is run again with its first example made wrong on the better half of the columns.
 """
 
 from collections import defaultdict
@@ -12,7 +13,7 @@ import numpy as np
 
 from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
 
-from .common import Figures, Options, Table, cells, independent_columns, number, progress, spread
+from .common import Figures, Options, Table, cells, independent_columns, progress, spread
 
 J = 400
 SEEDS = 9
@@ -31,10 +32,17 @@ def effective_sample_size(margins: np.ndarray, alpha: np.ndarray) -> float:
     return float(d.sum() ** 2 / (d @ d))
 
 
-def one_seed(seed: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Errors to batch AdaBoost by method, and effective sample sizes by length of stream."""
+def by_quarters(reference: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Shares of the approximation error that each quarter of the coordinates makes."""
+    apart = np.abs(reference / np.abs(reference).sum() - alpha / np.abs(alpha).sum())
+    return apart.reshape(4, -1).sum(axis=1) / apart.sum()
+
+
+def one_seed(seed: int) -> tuple[dict[str, float], dict[str, float], np.ndarray]:
+    """Errors to batch AdaBoost by method, effective sample sizes by length of stream, shares by quarters."""
     rng = np.random.default_rng(seed)
-    margins = independent_columns(rng, LONG, rng.uniform(0.5, 0.65, J))
+    p = rng.uniform(0.5, 0.65, J)
+    margins = independent_columns(rng, LONG, p)
     errors: dict[str, float] = {}
     sizes: dict[str, float] = {}
 
@@ -62,7 +70,15 @@ def one_seed(seed: int) -> tuple[dict[str, float], dict[str, float]]:
         halves = [adaboost_weights(margins[: n // 2]), adaboost_weights(margins[n // 2 : n])]
         errors[f"AdaBoost on one half against the other, {n:,}"] = approximation_error(*halves)
         sizes[f"{n:,}"] = effective_sample_size(margins[:n], exact[n])
-    return errors, sizes
+    shares = by_quarters(exact[LONG], sketch.alpha)
+
+    margins[0] = np.where(p > np.median(p), -1, 1)
+    moved = adaboost_weights(margins)
+    for name, booster in (("head auto", BoostingSketch(J, head="auto")), ("Oza and Russell", OzaRussell(J))):
+        booster.update_many(margins)
+        errors[f"{name}, {LONG:,}, one outlier"] = approximation_error(moved, booster.alpha)
+    errors[f"AdaBoost with the outlier against without, {LONG:,}"] = approximation_error(moved, exact[LONG])
+    return errors, sizes, shares
 
 
 def run(options: Options) -> Figures:
@@ -70,9 +86,11 @@ def run(options: Options) -> Figures:
     seeds = options.seeds or SEEDS
     errors: dict[str, list[float]] = defaultdict(list)
     sizes: dict[str, list[float]] = defaultdict(list)
+    shares = []
     for seed in range(seeds):
         progress(f"columns: seed {seed + 1} of {seeds}")
-        error, size = one_seed(seed)
+        error, size, share = one_seed(seed)
+        shares.append(share)
         for name, value in error.items():
             errors[name].append(value)
         for name, value in size.items():
@@ -95,13 +113,18 @@ def run(options: Options) -> Figures:
         "bars": {name: {"bar": bar, "seeds_at_or_under": under[name]} for name, bar in BARS.items()},
         "effective_sample_size": {n: spread(values) for n, values in sizes.items()},
     }
-    remarks = []
+    quarters = np.mean(shares, axis=0)
+    record["share_of_the_error_by_quarter_of_the_coordinates"] = quarters.tolist()
+    remarks = [
+        f"Of the error of head auto after {LONG:,}, the four quarters of the coordinates make "
+        f"{', '.join(f'{100 * share:.0f}' for share in quarters)} %."
+    ]
     if seeds > 2:
         related = float(np.corrcoef(np.log(sizes[f"{LONG:,}"]), np.log(errors[f"head auto, {LONG:,}"]))[0, 1])
         record["correlation_of_log_size_and_log_error"] = related
         remarks.append(
             f"Over the seeds, log effective sample size and log error of head auto after {LONG:,} "
-            f"correlate by {number(related)}."
+            f"correlate by {related:.2f}."
         )
     header = ["", "mean", "least", "greatest"]
     return Figures(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InputError
 from .folding import Workspace, fold_pairs
 from .head_ring import blocks_for, empty_head, relaid
+from .interrupts import uninterrupted
 from .kernels.bits import pack_rows
 from .kernels.solve import Solution, make_solution, solve
 from .kernels.tail import BALANCED
@@ -193,8 +194,9 @@ class IncrementalAdaBoost:
 
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64]) -> None:
         n = self._n + rows.shape[0]
-        if n > self._head.weight.size:
-            self._head = relaid(self._head, 0, self._n, max(blocks_for(n), 2 * self._head.words.shape[0]))
-        pack_rows(rows, self._head.words, self._n)
-        self._head.weight[self._n : n] = weights
-        self._n, self._alpha = n, None
+        with uninterrupted():
+            if n > self._head.weight.size:
+                self._head = relaid(self._head, 0, self._n, max(blocks_for(n), 2 * self._head.words.shape[0]))
+            pack_rows(rows, self._head.words, self._n)
+            self._head.weight[self._n : n] = weights
+            self._n, self._alpha = n, None

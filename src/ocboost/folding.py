@@ -13,7 +13,7 @@ from .kernels.band import n_pairs
 from .kernels.fold import Newcomers, make_newcomers
 from .kernels.solve import Solution, make_solution, solve
 from .kernels.types import Head, Tail
-from .threads import get_num_threads, run, uninterrupted
+from .threads import get_num_threads, run
 
 # Below so many additions a second thread costs more than it brings (about two milliseconds of work).
 WORTH_SHARING = 20_000_000
@@ -59,13 +59,21 @@ def row_ranges(n_hypotheses: int, order: int, n_ranges: int) -> list[tuple[int, 
 
 
 def join(
-    tail: Tail, order: int, correction: int, work: Workspace, rebase: bool, ranges: list[tuple[int, int]]
+    tail: Tail,
+    order: int,
+    correction: int,
+    work: Workspace,
+    ranges: list[tuple[int, int]],
+    *,
+    rebase: bool,
+    last: bool,
 ) -> None:
     """Bring all pairs up to date with the newcomers, a range of rows to a thread."""
 
     def task(rows: tuple[int, int]) -> None:
         room = np.zeros(64)
-        kernels.join_pairs(tail, order, correction, work.solution, work.newcomers, rebase, *rows, room)
+        arguments = (tail, order, correction, work.solution, work.newcomers, rebase, last)
+        kernels.join_pairs(*arguments, *rows, room)
 
     if len(ranges) == 1:
         task(ranges[0])
@@ -85,7 +93,7 @@ def fold_pairs(
         position = (first + done) % head.weight.size
         rebase = done == 0
         done += kernels.gather(head, position, n_fold - done, work.solution, work.newcomers)
-        join(tail, order, correction, work, rebase, ranges)
+        join(tail, order, correction, work, ranges, rebase=rebase, last=done == n_fold)
     kernels.settle_tail(tail, head, first, n_fold, work.solution)
 
 
@@ -102,22 +110,21 @@ def fold_shared(
 ) -> None:
     """Fold the ``n_fold`` oldest examples, more than one, with several threads."""
     first, n = int(counters[kernels.FIRST]), int(counters[kernels.N])
-    with uninterrupted():
-        diverged = solve(
-            tail,
-            order,
-            correction,
-            head,
-            first,
-            n,
-            n_fold,
-            smoothing,
-            now[0],
-            counters[kernels.NOW_UNIT],
-            work.solution,
-            False,
-        )
-        if diverged:
-            counters[kernels.DIVERGED] = 1
-        fold_pairs(tail, head, first, n_fold, order, correction, work)
-        kernels.end_fold(tail, head, counters, n_fold)
+    diverged = solve(
+        tail,
+        order,
+        correction,
+        head,
+        first,
+        n,
+        n_fold,
+        smoothing,
+        now[0],
+        counters[kernels.NOW_UNIT],
+        work.solution,
+        False,
+    )
+    if diverged:
+        counters[kernels.DIVERGED] = 1
+    fold_pairs(tail, head, first, n_fold, order, correction, work)
+    kernels.end_fold(tail, head, counters, n_fold)

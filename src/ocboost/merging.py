@@ -119,7 +119,7 @@ def _together(tails: list[Tail], order: int, correction: int, solution: Solution
         own.base[0], own.base_unit[0] = solution.base[t], solution.base_unit[t]
         own.fall[0], own.rise[0] = solution.fall[t], solution.rise[t]
         own.folded[...] = 0.0
-        join(tail, order, correction, work, True, [(0, J)])
+        join(tail, order, correction, work, [(0, J)], rebase=True, last=True)
     result = empty_tail(J, order)
     if len(tails) == 2:
         for sign, key in enumerate(("p_plus", "p_minus")):

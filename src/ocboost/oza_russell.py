@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .adaboost import SMOOTHING_ADVICE
 from .errors import InputError, ModelFileError
+from .interrupts import uninterrupted
 from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
 from .kernels.scaled import normal_number, rescale
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
@@ -104,8 +105,9 @@ class OzaRussell:
         d, d_unit = np.zeros(batch_size), np.zeros(batch_size, np.int64)
         for start in range(0, len(rows), piece):
             part, heavy = rows[start : start + piece], weights[start : start + piece]
-            oza_batches(part, heavy, batch_size, self.smoothing, self.forgetting, self._sums, d, d_unit)
-            self._n += len(part)
+            with uninterrupted():
+                oza_batches(part, heavy, batch_size, self.smoothing, self.forgetting, self._sums, d, d_unit)
+                self._n += len(part)
 
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""

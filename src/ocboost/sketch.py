@@ -13,6 +13,7 @@ from .adaboost import SMOOTHING_ADVICE
 from .errors import InputError, ModelFileError
 from .folding import Workspace, fold_shared, worth_sharing
 from .head_ring import blocks_for, empty_head, relaid
+from .interrupts import uninterrupted
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
 from .kernels.scaled import normal_number
@@ -299,10 +300,19 @@ class BoostingSketch:
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
         value, unit = normal_number(factor, 0)
         now, shift = normal_number(self._now[0] / value, self._counters[kernels.NOW_UNIT] - unit)
-        self._cached, self._decayed = None, True
-        self._now[0], self._counters[kernels.NOW_UNIT] = now, shift
+        with uninterrupted():
+            self._cached, self._decayed = None, True
+            self._now[0], self._counters[kernels.NOW_UNIT] = now, shift
 
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        """Take in examples in pieces of whole batches; between the pieces Ctrl-C is heard."""
+        cost = n_pairs(self._J, self._order) + 40 * self._J
+        piece = max(1, PIECE // cost // batch_size) * batch_size
+        for start in range(0, len(rows), piece):
+            with uninterrupted():
+                self._take_piece(rows[start : start + piece], weights[start : start + piece], batch_size)
+
+    def _take_piece(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         self._cached = None
         if not self._has_tail:
             self._make_room(self._keep)
@@ -313,35 +323,27 @@ class BoostingSketch:
         most = min(max(self._keep, batch_size), self.n_head + len(rows))
         if worth_sharing(self._J, self._order, most - self._keep + (self._keep + 7) // 8):
             self._take_shared(rows, weights, batch_size)
-        else:
-            self._take_alone(rows, weights, batch_size)
-        self._decayed = self._decayed and self.n_head > 0
-        if self._head.words.shape[0] > 64 + 2 * blocks_for(self._keep):  # left by a large batch
-            self._relay(blocks_for(self.n_head))
-            self._work = None
-
-    def _take_alone(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        """All in one thread, and in one kernel: no Python between the examples."""
-        limit = max(self._keep, batch_size)
-        piece = max(1, PIECE // (n_pairs(self._J, self._order) + 40 * self._J) // batch_size) * batch_size
-        for start in range(0, len(rows), piece):
-            stop = min(start + piece, len(rows))
-            self._make_room(min(limit, self.n_head + stop - start))
+        else:  # all in one kernel: no Python between the examples
+            self._make_room(most)
             kernels.ingest(
                 self._tail,
                 self._head,
                 self._counters,
                 self._now,
-                rows[start:stop],
-                weights[start:stop],
+                rows,
+                weights,
                 batch_size,
                 self._keep,
                 self._forgetting,
                 *self._folding(),
             )
+        self._decayed = self._decayed and self.n_head > 0
+        if self._head.words.shape[0] > 64 + 2 * blocks_for(self._keep):  # left by a large batch
+            self._relay(blocks_for(self.n_head))
+            self._work = None
 
     def _take_shared(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        """The same, example for example, with each large fold shared among threads."""
+        """What `ingest` does, example for example, with each large fold shared among threads."""
         limit = max(self._keep, batch_size)
         start = 0
         while start < len(rows):

@@ -7,12 +7,8 @@ threads at once, and is made anew in a forked child.
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from types import FrameType
 from typing import TypeVar
 
 from .errors import InputError
@@ -64,22 +60,6 @@ def run(task: Callable[[A], None], items: Iterable[A]) -> None:
         _pool = ThreadPoolExecutor(get_num_threads(), thread_name_prefix="ocboost")
     for _ in _pool.map(task, items):
         pass
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the work inside is done, so that nothing is left half-applied."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python delivers signals to the main thread only
-        return
-    held: list[FrameType | None] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: held.append(frame))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if held and callable(before):
-            before(signal.SIGINT, held[0])
 
 
 def _forget_pool() -> None:

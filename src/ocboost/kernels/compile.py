@@ -64,7 +64,7 @@ def kernel(function: F) -> F:
 
 def plain(function: F) -> F:
     """Compile ``function`` like `kernel`, with every rounding as written: no reassociation or contraction."""
-    dispatcher = numba.njit(error_model="numpy", nogil=True)(function)
+    dispatcher = numba.njit(fastmath=False, error_model="numpy", nogil=True)(function)
     _enable_cache(dispatcher)
     return cast(F, dispatcher)
 
@@ -76,13 +76,13 @@ def helper(function: F) -> F:
 
 
 def exact(function: F) -> F:
-    """Like `helper`, with every rounding as written.
+    """Like `helper`, with every rounding as written (said aloud, or the flags of the caller are inherited).
 
     For loops that store what they compute: LLVM keeps a plain version beside the vectorised one for
     arrays that might overlap, and left free it would round the two differently, so that the last digit
     would depend on where an array happens to lie.
     """
-    return cast(F, numba.njit(error_model="numpy", nogil=True, forceinline=True)(function))
+    return cast(F, numba.njit(fastmath=False, error_model="numpy", nogil=True, forceinline=True)(function))
 
 
 def seldom(function: F) -> F:

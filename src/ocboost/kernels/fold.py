@@ -35,6 +35,7 @@ class Newcomers(NamedTuple):
     member: Words  # (blocks, 2, J): the examples with margin +1, -1
     column: Words  # (blocks, tiles, 64): for each example its margins, 64 hypotheses to a word
     size: Ints  # (1,): blocks in use
+    full: Floats  # (2, J): what a pair with margin σ wherever the row has comes to, see `tail._share`
 
 
 def make_newcomers(n_hypotheses: int, n_blocks: int) -> Newcomers:
@@ -47,6 +48,7 @@ def make_newcomers(n_hypotheses: int, n_blocks: int) -> Newcomers:
         member=np.zeros((n_blocks, 2, n_hypotheses), np.uint64),
         column=np.zeros((n_blocks, tiles, 64), np.uint64),
         size=np.zeros(1, np.int64),
+        full=np.ones((2, n_hypotheses)),
     )
 
 
@@ -112,30 +114,32 @@ def join_pairs(
     solution: Solution,
     newcomers: Newcomers,
     rebase: bool,
+    last: bool,
     begin: int,
     end: int,
     room: Floats,
 ) -> None:
     """Bring the pairs of the rows begin … end - 1 up to date with α and with the newcomers.
 
-    ``rebase``: give each pair its own factor and make room for the newcomers first, once for each fold.
-    Tiles of 64 coordinates go in the outer loop, so that the newcomers' margins stay in the cache.
+    ``rebase``: give each pair its own factor and make room for the newcomers first, once for each fold;
+    ``last``: no more newcomers will come. Tiles of 64 coordinates go in the outer loop, so that the
+    newcomers' margins stay in the cache, and downwards, so that a row begins with the tile that holds j
+    itself: the sum that stands there at j is what a pair in step with the row comes to.
     """
     base, base_unit = solution.base, solution.base_unit
-    folded, folded_unit = solution.folded, solution.folded_unit
+    folded, folded_unit, full = solution.folded, solution.folded_unit, newcomers.full
     fall_at, rise_at, room_at = solution.fall.ctypes.data, solution.rise.ctypes.data, room.ctypes.data
     p_plus, p_minus = tail.p_plus.ctypes.data, tail.p_minus.ctypes.data
     weight_at, column_at = newcomers.weight.ctypes.data, newcomers.column.ctypes.data
     scale, member = newcomers.scale, newcomers.member
     n_blocks, J, n_tiles = newcomers.size[0], folded.shape[1], newcomers.column.shape[1]
-    for tile in range(n_tiles):
+    for tile in range(n_tiles - 1, -1, -1):
         left = 64 * tile
-        for j in range(max(begin, left + 1), min(end, left + 64 + order)):
+        for j in range(max(begin, left), min(end, left + 64 + order)):
             band = first_column(j, order)
             low, high = max(left, band), min(left + 64, j)
-            size = high - low
-            if size <= 0:
-                continue
+            size = max(high - low, 0)
+            at_diagonal = j < left + 64
             start = 8 * (row_start(j, order) + low - band)
             for sign in range(2):
                 place = (p_plus if sign == 0 else p_minus) + start
@@ -148,6 +152,8 @@ def join_pairs(
                             base[0, sign, j], base_unit[0, sign, j], folded[sign, j], folded_unit[sign, j]
                         )
                         keep = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)
+                    if at_diagonal:
+                        full[sign, j] = keep
                     if correction >= OWN:
                         fall = floats_at(fall_at + 8 * low, size)
                         rise = floats_at(rise_at + 8 * low, size)
@@ -164,6 +170,8 @@ def join_pairs(
                     out = room_at
                     for k in range(size):
                         room[low - left + k] = p[k]
+                    if at_diagonal:
+                        room[j - left] = full[sign, j]
                 for block in range(n_blocks):
                     add_by_bits(
                         out,
@@ -173,7 +181,13 @@ def join_pairs(
                         member[block, sign, j],
                         NO_FLIP if sign == 0 else FLIP,
                     )
-                tidy(floats_at(out + 8 * (low - left) if size < 64 else out, size), p)
+                if size < 64:
+                    for k in range(size):
+                        p[k] = room[low - left + k]
+                    if at_diagonal:
+                        full[sign, j] = room[j - left]
+                if last:
+                    tidy(p, full[sign, j])
 
 
 @kernel
@@ -265,7 +279,10 @@ def fold(
             position = (first + done) % head.weight.size
             rebase = done == 0
             done += gather(head, position, n_fold - done, solution, newcomers)
-            join_pairs(tail, order, correction, solution, newcomers, rebase, 0, solution.alpha.size, room)
+            last = done == n_fold
+            join_pairs(
+                tail, order, correction, solution, newcomers, rebase, last, 0, solution.alpha.size, room
+            )
     settle_tail(tail, head, first, n_fold, solution)
     end_fold(tail, head, counters, n_fold)
 
@@ -390,7 +407,8 @@ def blend(p: Floats, q: Floats, order: int, base: Floats, base_unit: Ints, sign:
         a = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)
         b = ratio(base[1, sign, j], base_unit[1, sign, j], W, W_unit)
         for k in range(start, start + j - low):
-            out[k] = min(p[k] * a + q[k] * b, 1.0)
+            share = p[k] * a + q[k] * b
+            out[k] = 1.0 if share >= min(a + b, 1.0) else share
 
 
 @plain

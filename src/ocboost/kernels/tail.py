@@ -28,11 +28,17 @@ SAFE = 300.0
 PIECE = 64
 
 
+@exact
+def _term(p: float, same: float, other: float) -> float:
+    """t, as written: regrouped to other + p (same - other) it would lose all digits for p near 1."""
+    return p * same + (1.0 - p) * other
+
+
 @helper
 def _product(p: Floats, same: Floats, other: Floats) -> float:
     value = 1.0
     for k in range(p.size):
-        value *= p[k] * same[k] + (1.0 - p[k]) * other[k]
+        value *= _term(p[k], same[k], other[k])
     return value
 
 
@@ -49,7 +55,7 @@ def _log_product(p: Floats, delta: Floats, sign: float) -> float:
             total -= x
         else:
             size = abs(x)
-            total += size + math.log(p[k] * math.exp(-x - size) + (1.0 - p[k]) * math.exp(x - size))
+            total += size + math.log(_term(p[k], math.exp(-x - size), math.exp(x - size)))
     return total
 
 
@@ -87,7 +93,7 @@ def pi(
     # would have to wait for the store.
     n = size - 1
     share, end = floats_at(p, size)[n], 8 * n
-    last = share * floats_at(same + end, 1)[0] + (1.0 - share) * floats_at(other + end, 1)[0]
+    last = _term(share, floats_at(same + end, 1)[0], floats_at(other + end, 1)[0])
     value = _product(floats_at(p, n), floats_at(same, n), floats_at(other, n))
     return normal(value * last, 0)
 
@@ -114,30 +120,38 @@ def _own(p: float, same: float, other: float) -> float:
 
 
 @exact
-def _share(p: float) -> float:
-    """Keep rounding from pushing a share past one, and drop what is as good as zero."""
-    return 0.0 if p < NOTHING else (1.0 if p > 1.0 else p)
+def _share(p: float, full: float) -> float:
+    """A share of a row: dropped where it is as good as zero, and one where it is ``full``.
+
+    ``full`` is what the same additions make of a pair that has margin σ wherever the row has. Rounding
+    leaves it a digit off one, and such a pair would then seem to have a few examples with the other
+    margin, whose weight a large Δ brings up by exp(2Δ).
+    """
+    return 0.0 if p < NOTHING else (1.0 if p >= full else p)
 
 
 @exact
 def own(p: Floats, same: Floats, other: Floats, keep: float) -> None:
     """Give each pair its own factor, then ``keep`` as its share of the row's new weight."""
     for k in range(p.size):
-        p[k] = _share(_own(p[k], same[k], other[k]) * keep)
+        share = _own(p[k], same[k], other[k]) * keep
+        p[k] = 0.0 if share < NOTHING else share
 
 
 @exact
 def own_mix(p: Floats, same: Floats, other: Floats, keep: float, come: float, member: Floats) -> None:
     """`own`, then one new example whose share of the row's weight is ``come``."""
+    full = min(keep + come, 1.0)
     for k in range(p.size):
-        p[k] = _share(_own(p[k], same[k], other[k]) * keep + come * member[k])
+        p[k] = _share(_own(p[k], same[k], other[k]) * keep + come * member[k], full)
 
 
 @exact
 def mix(p: Floats, keep: float, come: float, member: Floats) -> None:
     """One new example joins the row: p ← keep · p + come · [margin σ at k]."""
+    full = min(keep + come, 1.0)
     for k in range(p.size):
-        p[k] = _share(p[k] * keep + come * member[k])
+        p[k] = _share(p[k] * keep + come * member[k], full)
 
 
 @exact
@@ -148,7 +162,8 @@ def shrink(p: Floats, keep: float) -> None:
 
 
 @exact
-def tidy(sums: Floats, p: Floats) -> None:
+def tidy(p: Floats, full: float) -> None:
     """Take sums of shares over as shares."""
+    full = min(full, 1.0)
     for k in range(p.size):
-        p[k] = _share(sums[k])
+        p[k] = _share(p[k], full)
