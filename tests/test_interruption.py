@@ -18,11 +18,9 @@ import ocboost
 from makers import independent_columns, random_margins
 from ocboost import folding
 
-# The files whose lines change a booster or a file; the others only compute.
-FILES = {
-    str(Path(ocboost.__file__).parent / f"{name}.py")
-    for name in ("adaboost", "folding", "head_ring", "oza_russell", "sketch", "storage", "threads")
-}
+PACKAGE = Path(ocboost.__file__).parent
+# The files whose lines change a booster or a file; those left out only compute.
+FILES = {str(path) for path in PACKAGE.glob("*.py") if path.stem not in ("margins", "errors")}
 
 pytestmark = pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread only"
@@ -261,6 +259,42 @@ def test_ctrl_c_is_left_alone_in_other_threads(threads, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is handler
     for sketch in sketches[1:]:
         np.testing.assert_array_equal(sketch.alpha, sketches[0].alpha)
+
+
+LEARN_FOR_EVER = """
+import signal, sys
+import numpy as np, ocboost
+signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
+ocboost.set_num_threads(int(sys.argv[2]))
+margins = np.where(np.random.default_rng(0).random((2048, 300)) < 0.6, 1, -1).astype(np.int8)
+sketch = ocboost.BoostingSketch(300)
+sketch.update_many(margins[:2])
+print("begun", flush=True)
+while True:
+    sketch.update_many(margins, batch_size=512)
+    print("learnt", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("handler", "n_threads"), [("SIG_DFL", 1), ("SIG_DFL", 2), ("SIG_IGN", 2)])
+def test_what_was_to_happen_on_ctrl_c_still_does(handler, n_threads):
+    # SIG_DFL ends the process, as programs with a window often want it; SIG_IGN does nothing.
+    with subprocess.Popen(
+        [sys.executable, "-c", LEARN_FOR_EVER, handler, str(n_threads)], stdout=subprocess.PIPE
+    ) as learner:
+        try:
+            assert learner.stdout.readline() == b"begun\n"
+            assert learner.stdout.readline() == b"learnt\n"
+            learner.send_signal(signal.SIGINT)
+            if handler == "SIG_DFL":
+                learner.wait(timeout=60)
+            else:
+                for _ in range(5):
+                    assert learner.stdout.readline() == b"learnt\n"
+                assert learner.poll() is None
+        finally:
+            learner.kill()
+    assert learner.returncode == -(signal.SIGINT if handler == "SIG_DFL" else signal.SIGKILL)
 
 
 # Kill -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ kernels are compiled in memory.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -35,17 +36,43 @@ def _stamp_of_all_kernels() -> bytes:
 _STAMP = _stamp_of_all_kernels()
 
 
+class _ForgivingCache:
+    """A cache of compiled kernels that is only ever a help: what it cannot read or write is compiled."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            return self._cache.load_overload(signature, context)
+        except Exception:  # a damaged file can raise anything when it is unpickled
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        # A folder that is gone or full, or an index that is damaged.
+        with contextlib.suppress(Exception):
+            self._cache.save_overload(signature, data)
+
+
 def _enable_cache(dispatcher: Any) -> None:
     """Cache ``dispatcher`` on disk where that is possible, and leave it uncached where it is not."""
     try:
         dispatcher.enable_caching()
+        cache = dispatcher._cache
+        # The stamp is part of the file's name too: numba writes the index before the code, and one that
+        # was stopped in between would otherwise lead to the code of another version.
+        cache._cache_file = type(cache._cache_file)(
+            cache_path=cache._cache_path,
+            filename_base=f"{cache._impl.filename_base}-{_STAMP.hex()[:16]}",
+            source_stamp=_STAMP,
+        )
+        dispatcher._cache = _ForgivingCache(cache)
     except (RuntimeError, OSError):  # no folder can be written: compile in memory
         return
-    try:
-        index = dispatcher._cache._cache_file
-        index._source_stamp  # noqa: B018  raises where numba has changed its insides
-        index._source_stamp = _STAMP
-    except AttributeError:
+    except (AttributeError, TypeError):  # numba has changed its insides
         # A cache that could go stale is worse than none.
         dispatcher._cache = numba.core.caching.NullCache()
 
