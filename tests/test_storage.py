@@ -320,6 +320,33 @@ def test_arrays_of_other_whole_numbers(name, value, tmp_path):
             assert np.isfinite(sketch.alpha).all(), (key, place)
 
 
+@pytest.mark.parametrize("name", ["head", "forgetting", "paper"])
+@pytest.mark.parametrize(("key", "value"), [("alpha", 1e300), ("alpha", -1e300), ("exp_alpha", 1e100)])
+def test_weights_that_no_stream_leads_to(key, value, name, tmp_path):
+    # A change of α by so much has no exponential, and exp_alpha is nothing but exp(α).
+    path = tmp_path / "model"
+    make(name, J=5).save(path)
+    parameters, arrays = storage.load(path, "BoostingSketch")
+    for place in [*range(5), slice(None)]:
+        spoilt = arrays[key].copy()
+        spoilt.reshape(-1)[place] = value
+        storage.save(path, "BoostingSketch", parameters, {**arrays, key: spoilt})
+        assert_refused(path)
+
+
+@pytest.mark.parametrize("head", [1, 40])
+def test_a_head_that_should_have_been_folded(head, tmp_path):
+    # There is room for what may come before the next fold, counted from a head that is not full.
+    path = tmp_path / "model"
+    sketch = ocboost.BoostingSketch(5, head=head + 1)
+    sketch.update_many(random_margins(np.random.default_rng(126), head, 5))
+    assert sketch.n_head == head
+    sketch.save(path)
+    parameters, arrays = storage.load(path, "BoostingSketch")
+    storage.save(path, "BoostingSketch", {**parameters, "head": head}, arrays)
+    assert_refused(path)
+
+
 @pytest.mark.parametrize("name", ["head", "window", "paper"])
 def test_arrays_of_another_shape_or_missing(name, tmp_path):
     path = tmp_path / "model"

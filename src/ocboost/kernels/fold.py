@@ -122,9 +122,9 @@ def join_pairs(
     """Bring the pairs of the rows begin … end - 1 up to date with α and with the newcomers.
 
     ``rebase``: give each pair its own factor and make room for the newcomers first, once for each fold;
-    ``last``: no more newcomers will come. Tiles of 64 coordinates go in the outer loop, so that the
-    newcomers' margins stay in the cache, and downwards, so that a row begins with the tile that holds j
-    itself: the sum that stands there at j is what a pair in step with the row comes to.
+    ``last``: no more newcomers will come. A row is brought up to date 64 coordinates at a time, beginning
+    with the tile that holds j itself: the sum that stands there at j is what a pair in step with the row
+    comes to.
     """
     base, base_unit = solution.base, solution.base_unit
     folded, folded_unit, full = solution.folded, solution.folded_unit, newcomers.full
@@ -133,44 +133,44 @@ def join_pairs(
     weight_at, column_at = newcomers.weight.ctypes.data, newcomers.column.ctypes.data
     scale, member = newcomers.scale, newcomers.member
     n_blocks, J, n_tiles = newcomers.size[0], folded.shape[1], newcomers.column.shape[1]
-    for tile in range(n_tiles - 1, -1, -1):
-        left = 64 * tile
-        for j in range(max(begin, left), min(end, left + 64 + order)):
-            band = first_column(j, order)
-            low, high = max(left, band), min(left + 64, j)
-            size = max(high - low, 0)
-            at_diagonal = j < left + 64
-            start = 8 * (row_start(j, order) + low - band)
-            for sign in range(2):
-                place = (p_plus if sign == 0 else p_minus) + start
-                p = floats_at(place, size)
-                joining = folded[sign, j] > 0.0
-                if rebase:
-                    keep = 1.0
-                    if joining:
-                        W, W_unit = add(
-                            base[0, sign, j], base_unit[0, sign, j], folded[sign, j], folded_unit[sign, j]
-                        )
-                        keep = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)
-                    if at_diagonal:
-                        full[sign, j] = keep
-                    if correction >= OWN:
-                        fall = floats_at(fall_at + 8 * low, size)
-                        rise = floats_at(rise_at + 8 * low, size)
-                        if sign == 0:
-                            own(p, fall, rise, keep)
-                        else:
-                            own(p, rise, fall, keep)
-                    elif joining:
-                        shrink(p, keep)
-                if not joining:
-                    continue
-                out = place
+    for j in range(begin, end):
+        band = first_column(j, order)
+        n_pairs = j - band
+        for sign in range(2):
+            place = (p_plus if sign == 0 else p_minus) + 8 * row_start(j, order)
+            p = floats_at(place, n_pairs)
+            joining = folded[sign, j] > 0.0
+            if rebase:
+                keep = 1.0
+                if joining:
+                    W, W_unit = add(
+                        base[0, sign, j], base_unit[0, sign, j], folded[sign, j], folded_unit[sign, j]
+                    )
+                    keep = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)
+                full[sign, j] = keep
+                if correction >= OWN:
+                    fall = floats_at(fall_at + 8 * band, n_pairs)
+                    rise = floats_at(rise_at + 8 * band, n_pairs)
+                    if sign == 0:
+                        own(p, fall, rise, keep)
+                    else:
+                        own(p, rise, fall, keep)
+                elif joining:
+                    shrink(p, keep)
+            if not joining:
+                continue
+            for tile in range(j >> 6, (band >> 6) - 1, -1):
+                left = 64 * tile
+                low, high = max(left, band), min(left + 64, j)
+                size = max(high - low, 0)
+                at = place + 8 * (low - band)
+                out = at
                 if size < 64:  # a part of a tile is brought up to date in a whole one
                     out = room_at
+                    part = floats_at(at, size)
                     for k in range(size):
-                        room[low - left + k] = p[k]
-                    if at_diagonal:
+                        room[low - left + k] = part[k]
+                    if j < left + 64:
                         room[j - left] = full[sign, j]
                 for block in range(n_blocks):
                     add_by_bits(
@@ -182,12 +182,13 @@ def join_pairs(
                         NO_FLIP if sign == 0 else FLIP,
                     )
                 if size < 64:
+                    part = floats_at(at, size)
                     for k in range(size):
-                        p[k] = room[low - left + k]
-                    if at_diagonal:
+                        part[k] = room[low - left + k]
+                    if j < left + 64:
                         full[sign, j] = room[j - left]
-                if last:
-                    tidy(p, full[sign, j])
+            if last:
+                tidy(p, full[sign, j])
 
 
 @kernel
