@@ -138,7 +138,7 @@ def at_every_line(make, margins, batch_size, check, n_threads=1):
 
 
 @pytest.mark.parametrize(
-    ("head", "batch_size", "n"), [(1, 32, 90), (20, 32, 90), (20, 8, 12), (60, 1, 12), (40, 40, 40)]
+    ("head", "batch_size", "n"), [(1, 32, 70), (20, 32, 40), (20, 8, 12), (60, 1, 12), (40, 40, 20)]
 )
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_at_every_line_of_an_update(n_threads, head, batch_size, n, monkeypatch, tmp_path):

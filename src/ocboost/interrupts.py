@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 
 @contextmanager
@@ -15,11 +14,11 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield  # Python delivers signals to the main thread only; None is a handler that is not Python's
         return
-    held: list[FrameType | None] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: held.append(frame))
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if held and callable(before):
-            before(signal.SIGINT, held[0])
+        if held:
+            signal.raise_signal(signal.SIGINT)  # now whatever was to happen on Ctrl-C does

@@ -459,6 +459,7 @@ class BoostingSketch:
             sketch = cls(**parameters)
         except InputError as error:
             raise ModelFileError(f"{os.fspath(path)} is not a valid model: {error}") from None
-        require(state.n_head <= sketch.head, os.fspath(path), "its head holds more than it may")
+        full = sketch.head - 1 if sketch.tail else sketch.head  # a full head has been folded
+        require(state.n_head <= full, os.fspath(path), "its head holds more than it may")
         sketch._state = state
         return sketch

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from .head_ring import blocks_for, empty_head, relaid
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
+from .kernels.head import ROOM
 from .kernels.types import Head, Tail
 from .storage import Arrays, fill, load, require, require_normal, save
 from .tails import empty_tail
 
 KIND = "BoostingSketch"
 PARAMETERS = {"n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction"}
+
+
+LARGEST_ALPHA = 1e6  # far beyond what any sum of doubles leads to
 
 
 class SketchState(NamedTuple):
@@ -89,9 +93,12 @@ def _check(name: str, state: SketchState) -> None:
     tail, head, counters = state.tail, state.head, state.counters
     for key, p in (("p_plus", tail.p_plus), ("p_minus", tail.p_minus)):
         require(bool(((p >= 0.0) & (p <= 1.0)).all()), name, f"{key} must lie in [0, 1]")
-    require(bool(np.isfinite(tail.alpha).all()), name, "alpha must be finite")
+    require(bool((np.abs(tail.alpha) < LARGEST_ALPHA).all()), name, "alpha must be finite")
     usable = np.isfinite(tail.exp_alpha) & (tail.exp_alpha > 0.0)
     require(bool(usable.all()), name, "exp_alpha must be positive")
+    moderate = np.where(np.abs(tail.alpha) < ROOM, tail.alpha, 0.0)
+    agree = np.abs(np.log(tail.exp_alpha) - moderate) < 1e-9
+    require(bool(agree.all()), name, "exp_alpha must be the exponential of alpha")
     require_normal(
         name,
         W=(tail.W, tail.W_unit),
