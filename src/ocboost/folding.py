@@ -86,7 +86,7 @@ def fold_pairs(
 ) -> None:
     """The second phase of a fold: all rows' pairs, once α and the diagonal are known."""
     J = tail.alpha.size
-    shares = 4 * get_num_threads() if worth_sharing(J, order, n_fold) else 1
+    shares = 2 * get_num_threads() if worth_sharing(J, order, n_fold) else 1
     ranges = row_ranges(J, order, shares) if shares > 1 else [(0, J)]
     done = 0
     while done < n_fold:

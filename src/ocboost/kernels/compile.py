@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,8 +27,11 @@ FAST_MATH = {"reassoc", "contract", "nsz"}
 
 
 def _stamp_of_all_kernels() -> bytes:
+    paths = sorted(Path(__file__).parent.glob("*.py"))
+    if not paths:  # imported from an archive: nothing cached is ever taken for this
+        return os.urandom(32)
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in paths:
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.digest()

@@ -23,8 +23,6 @@ from .types import Floats, Head, Int8Matrix, Ints, Tail, Words
 from .views import floats_at
 
 CHUNK = 4  # so many blocks of 64 examples at most join the pairs in one pass over them
-NO_FLIP = np.uint64(0)
-FLIP = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Newcomers(NamedTuple):
@@ -33,7 +31,7 @@ class Newcomers(NamedTuple):
     weight: Floats  # (blocks, J, 64): d_ij, up to the scale of its row and sign
     scale: Floats  # (blocks, 2, J)
     member: Words  # (blocks, 2, J): the examples with margin +1, -1
-    column: Words  # (blocks, tiles, 64): for each example its margins, 64 hypotheses to a word
+    column: Words  # (blocks, 2, tiles, 64): for each example where its margins are +1, -1, 64 to a word
     size: Ints  # (1,): blocks in use
     full: Floats  # (2, J): what a pair with margin σ wherever the row has comes to, see `tail._share`
 
@@ -46,7 +44,7 @@ def make_newcomers(n_hypotheses: int, n_blocks: int) -> Newcomers:
         weight=np.zeros((n_blocks, n_hypotheses, 64)),
         scale=np.zeros((n_blocks, 2, n_hypotheses)),
         member=np.zeros((n_blocks, 2, n_hypotheses), np.uint64),
-        column=np.zeros((n_blocks, tiles, 64), np.uint64),
+        column=np.zeros((n_blocks, 2, tiles, 64), np.uint64),
         size=np.zeros(1, np.int64),
         full=np.ones((2, n_hypotheses)),
     )
@@ -73,8 +71,11 @@ def gather(head: Head, first: int, count: int, solution: Solution, newcomers: Ne
         here = min(64 - (position & 63), count - done)
         physical = position >> 6
         valid = mask_between(position & 63, (position & 63) + here)
-        for tile in range(newcomers.column.shape[1]):
-            transpose(words[physical, 64 * tile : min(64 * tile + 64, J)], newcomers.column[block, tile])
+        for tile in range(newcomers.column.shape[2]):
+            right, wrong = newcomers.column[block, 0, tile], newcomers.column[block, 1, tile]
+            transpose(words[physical, 64 * tile : min(64 * tile + 64, J)], right)
+            for i in range(64):
+                wrong[i] = ~right[i]
         open_segment(segment, head, position, here)
         alpha, if_right, if_wrong = 0.0, 1.0, 1.0
         for j in range(J):
@@ -132,7 +133,7 @@ def join_pairs(
     p_plus, p_minus = tail.p_plus.ctypes.data, tail.p_minus.ctypes.data
     weight_at, column_at = newcomers.weight.ctypes.data, newcomers.column.ctypes.data
     scale, member = newcomers.scale, newcomers.member
-    n_blocks, J, n_tiles = newcomers.size[0], folded.shape[1], newcomers.column.shape[1]
+    n_blocks, J, n_tiles = newcomers.size[0], folded.shape[1], newcomers.column.shape[2]
     for j in range(begin, end):
         band = first_column(j, order)
         n_pairs = j - band
@@ -177,9 +178,8 @@ def join_pairs(
                         out,
                         weight_at + 512 * (block * J + j),
                         scale[block, sign, j],
-                        column_at + 512 * (block * n_tiles + tile),
+                        column_at + 512 * ((2 * block + sign) * n_tiles + tile),
                         member[block, sign, j],
-                        NO_FLIP if sign == 0 else FLIP,
                     )
                 if size < 64:
                     part = floats_at(at, size)

@@ -52,31 +52,29 @@ def _sum_of_lanes(builder: Any, vector: Any) -> Any:
     return total
 
 
-def _mask(builder: Any, word: Any, group: int) -> Any:
-    """Bits ``8·group`` to ``8·group + 7`` of a word, as a mask of lanes."""
-    return builder.bitcast(builder.trunc(builder.lshr(word, _int(LANES * group)), _I8), _MASK)
-
-
 def _mask_at(builder: Any, word: Any, group: int) -> Any:
-    """The same of the word at an address: a byte loaded as a mask spares shifting one."""
+    """Bits ``8·group`` to ``8·group + 7`` of the word at an address, as a mask of lanes.
+
+    Loading the byte is cheaper than loading the word and shifting it.
+    """
     pointer = builder.inttoptr(builder.add(word, _int(group)), ir.PointerType(_I8))
     return builder.bitcast(builder.load(pointer, align=1), _MASK)
 
 
 @instruction
 def add_by_bits(
-    typing_context: Any, out: Any, weights: Any, scale: Any, columns: Any, members: Any, flip: Any
+    typing_context: Any, out: Any, weights: Any, scale: Any, columns: Any, members: Any
 ) -> tuple[Any, Any]:
-    """``out[k] += scale · weights[i]`` for each member i whose bit k of ``columns[i] ^ flip`` is set.
+    """``out[k] += scale · weights[i]`` for each member i whose bit k of ``columns[i]`` is set.
 
     ``out`` has 64 doubles, ``weights`` 64 doubles and ``columns`` 64 words, one for each example;
     ``members`` is the word of examples that take part. The sum runs in order of i.
     """
     address, word = types.intp, types.uint64
-    signature = types.void(address, address, types.float64, address, word, word)
+    signature = types.void(address, address, types.float64, address, word)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, weights, scale, columns, members, flip = args
+        out, weights, scale, columns, members = args
         before = builder.block
         start = [_load(builder, builder.add(out, _int(64 * g)), _VECTOR) for g in range(_GROUPS)]
         loop = builder.append_basic_block("members")
@@ -93,9 +91,9 @@ def add_by_bits(
         offset = builder.shl(i, _int(3))
         weight = builder.fmul(_load(builder, builder.add(weights, offset), _DOUBLE), scale)
         weight = _spread(builder, weight)
-        word = builder.xor(_load(builder, builder.add(columns, offset), _I64), flip)
+        word = builder.add(columns, offset)
         after = [
-            builder.select(_mask(builder, word, g), builder.fadd(sums[g], weight), sums[g])
+            builder.select(_mask_at(builder, word, g), builder.fadd(sums[g], weight), sums[g])
             for g in range(_GROUPS)
         ]
         rest = builder.and_(left, builder.sub(left, _int(1)))

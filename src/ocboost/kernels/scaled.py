@@ -26,12 +26,13 @@ def _made_normal(value: float, unit: Whole) -> tuple[float, Whole]:
     out_of_line()
     if value == 0.0:
         return 0.0, 0
-    while value >= HIGH:
-        value *= DOWN
-        unit += 1
-    while value < LOW:
-        value *= UP
-        unit -= 1
+    for _ in range(5):  # enough for any double, and the end of it for one that is none
+        if value >= HIGH:
+            value *= DOWN
+            unit += 1
+        elif value < LOW:
+            value *= UP
+            unit -= 1
     return value, unit
 
 
