@@ -257,3 +257,23 @@ def transpose_bits(typing_context: Any, source: Any, out: Any) -> tuple[Any, Any
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp), codegen
+
+
+@instruction
+def prefetch(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """Ask for the cache line at an address, to be read soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer_type = ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
+        name = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [pointer_type],
+            ir.FunctionType(ir.VoidType(), [pointer_type, number, number, number]),
+        )
+        pointer = builder.inttoptr(args[0], pointer_type)
+        # To be read, to be kept in the second-level cache, data.
+        builder.call(name, [pointer, ir.Constant(number, 0), ir.Constant(number, 2), ir.Constant(number, 1)])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen

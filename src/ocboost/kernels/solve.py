@@ -11,6 +11,7 @@ from .band import first_column, row_start
 from .branch import out_of_line, unlikely
 from .compile import helper, kernel, seldom
 from .head import ROOM, STATE_SIZE, Segment, open_segment, step
+from .lanes import prefetch
 from .scaled import add, divide, exponential, log, multiply, normal, ratio
 from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
 from .types import Floats, Head, Ints, Tail, Units, Whole
@@ -243,11 +244,11 @@ def solve(
         for t in range(n_tails):
             # The tail's row re-based: W^σ_jj · π^σ_j (equation 8).
             a, a_unit, b, b_unit = W[t, 0, j], W_unit[t, 0, j], W[t, 1, j], W_unit[t, 1, j]
+            row = start + t * row_of_pairs
             if size > 0 and (a > 0.0 or b > 0.0) and changes[t, j - 1] > 0.0:
                 change = changes[t, j - 1] - (changes[t, low - 1] if low > 0 else 0.0)
                 shift = 8 * (t * J + low)
                 delta, fall, rise = delta_at + shift, fall_at + shift, rise_at + shift
-                row = start + t * row_of_pairs
                 value, unit = pi(p_plus + row, fall, rise, delta, size, 1.0, change)
                 a, a_unit = multiply(a, a_unit, value, unit)
                 if correction == LISTING:  # as printed: exp(∓Δ) for both signs
@@ -266,6 +267,10 @@ def solve(
                     b, b_unit = multiply(b, b_unit, value, unit)
             base[t, 0, j], base_unit[t, 0, j] = a, a_unit
             base[t, 1, j], base_unit[t, 1, j] = b, b_unit
+            # The next row comes from memory while the arithmetic between the rows goes on.
+            for line in range(row + 8 * size, row + 16 * size, 64):
+                prefetch(p_plus + line)
+                prefetch(p_minus + line)
             plus, plus_unit = add(plus, plus_unit, a, a_unit)
             minus, minus_unit = add(minus, minus_unit, b, b_unit)
 
