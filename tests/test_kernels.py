@@ -42,23 +42,29 @@ def bit(word, i):
 
 
 @as_in_kernels
-def call_add_by_bits(out, weights, scale, columns, members):
-    lanes.add_by_bits(out.ctypes.data, weights.ctypes.data, scale, columns.ctypes.data, members)
+def call_add_by_bits(n_columns, out, weights, scale, columns, members):
+    if n_columns == 16:
+        lanes.add_by_bits_16(out.ctypes.data, weights.ctypes.data, scale, columns.ctypes.data, members)
+    elif n_columns == 32:
+        lanes.add_by_bits_32(out.ctypes.data, weights.ctypes.data, scale, columns.ctypes.data, members)
+    else:
+        lanes.add_by_bits(out.ctypes.data, weights.ctypes.data, scale, columns.ctypes.data, members)
 
 
+@pytest.mark.parametrize("n_columns", [16, 32, 64])
 @pytest.mark.parametrize("members", [0, 1, 1 << 63, ALL, 0x8000_F0F0_1234_0001])
-def test_add_by_bits_adds_in_order_and_stays_in_its_64_places(members):
+def test_add_by_bits_adds_in_order_and_stays_in_its_places(members, n_columns):
     rng = np.random.default_rng(200)
     for offset in range(9):  # an address need not be a multiple of a whole vector
         weights, columns = rng.uniform(1e-3, 1.0, 64), random_words(rng, 64)
         room = rng.uniform(0.0, 1.0, 64 + 16)
         expected = room.copy()
         for i in range(64):
-            for k in range(64):
+            for k in range(n_columns):
                 if bit(members, i) and bit(int(columns[i]), k):
                     expected[offset + k] += weights[i] * 0.3
         out = room[offset : offset + 64]
-        call_add_by_bits(out, weights, 0.3, columns, np.uint64(members))
+        call_add_by_bits(n_columns, out, weights, 0.3, columns, np.uint64(members))
         np.testing.assert_array_equal(room, expected)
 
 

@@ -15,7 +15,7 @@ from .band import first_column, row_start
 from .bits import bit, mask_between, pack_row, transpose, unpack_row
 from .compile import kernel, plain
 from .head import UNIFORM, UNIT, open_segment, step, weight_of
-from .lanes import add_by_bits
+from .lanes import add_by_bits, add_by_bits_16, add_by_bits_32
 from .scaled import add, divide, multiply, normal, ratio
 from .solve import Solution, segment_of, solve
 from .tail import OWN, own, shrink, tidy
@@ -174,13 +174,14 @@ def join_pairs(
                     if j < left + 64:
                         room[j - left] = full[sign, j]
                 for block in range(n_blocks):
-                    add_by_bits(
-                        out,
-                        weight_at + 512 * (block * J + j),
-                        scale[block, sign, j],
-                        column_at + 512 * ((2 * block + sign) * n_tiles + tile),
-                        member[block, sign, j],
-                    )
+                    weight = weight_at + 512 * (block * J + j)
+                    column = column_at + 512 * ((2 * block + sign) * n_tiles + tile)
+                    if j - left < 16:
+                        add_by_bits_16(out, weight, scale[block, sign, j], column, member[block, sign, j])
+                    elif j - left < 32:
+                        add_by_bits_32(out, weight, scale[block, sign, j], column, member[block, sign, j])
+                    else:
+                        add_by_bits(out, weight, scale[block, sign, j], column, member[block, sign, j])
                 if size < 64:
                     part = floats_at(at, size)
                     for k in range(size):

@@ -61,22 +61,13 @@ def _mask_at(builder: Any, word: Any, group: int) -> Any:
     return builder.bitcast(builder.load(pointer, align=1), _MASK)
 
 
-@instruction
-def add_by_bits(
-    typing_context: Any, out: Any, weights: Any, scale: Any, columns: Any, members: Any
-) -> tuple[Any, Any]:
-    """``out[k] += scale · weights[i]`` for each member i whose bit k of ``columns[i]`` is set.
+def _add_by_bits(groups: int) -> Any:
+    """`add_by_bits` for the first ``8 · groups`` columns."""
 
-    ``out`` has 64 doubles, ``weights`` 64 doubles and ``columns`` 64 words, one for each example;
-    ``members`` is the word of examples that take part. The sum runs in order of i.
-    """
-    address, word = types.intp, types.uint64
-    signature = types.void(address, address, types.float64, address, word)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         out, weights, scale, columns, members = args
         before = builder.block
-        start = [_load(builder, builder.add(out, _int(64 * g)), _VECTOR) for g in range(_GROUPS)]
+        start = [_load(builder, builder.add(out, _int(64 * g)), _VECTOR) for g in range(groups)]
         loop = builder.append_basic_block("members")
         done = builder.append_basic_block("members.done")
         builder.cbranch(builder.icmp_unsigned("!=", members, _int(0)), loop, done)
@@ -84,7 +75,7 @@ def add_by_bits(
         builder.position_at_end(loop)
         left = builder.phi(_I64)
         left.add_incoming(members, before)
-        sums = [builder.phi(_VECTOR) for _ in range(_GROUPS)]
+        sums = [builder.phi(_VECTOR) for _ in range(groups)]
         for phi, value in zip(sums, start, strict=True):
             phi.add_incoming(value, before)
         i = builder.cttz(left, ir.Constant(ir.IntType(1), 1))
@@ -94,7 +85,7 @@ def add_by_bits(
         word = builder.add(columns, offset)
         after = [
             builder.select(_mask_at(builder, word, g), builder.fadd(sums[g], weight), sums[g])
-            for g in range(_GROUPS)
+            for g in range(groups)
         ]
         rest = builder.and_(left, builder.sub(left, _int(1)))
         left.add_incoming(rest, loop)
@@ -103,7 +94,7 @@ def add_by_bits(
         builder.cbranch(builder.icmp_unsigned("!=", rest, _int(0)), loop, done)
 
         builder.position_at_end(done)
-        finals = [builder.phi(_VECTOR) for _ in range(_GROUPS)]
+        finals = [builder.phi(_VECTOR) for _ in range(groups)]
         for g, phi in enumerate(finals):
             phi.add_incoming(start[g], before)
             phi.add_incoming(after[g], loop)
@@ -111,7 +102,40 @@ def add_by_bits(
             _store(builder, phi, builder.add(out, _int(64 * g)))
         return context.get_dummy_value()
 
-    return signature, codegen
+    return write
+
+
+def _add_by_bits_signature() -> Any:
+    address = types.intp
+    return types.void(address, address, types.float64, address, types.uint64)
+
+
+@instruction
+def add_by_bits(
+    typing_context: Any, out: Any, weights: Any, scale: Any, columns: Any, members: Any
+) -> tuple[Any, Any]:
+    """``out[k] += scale · weights[i]`` for each member i whose bit k of ``columns[i]`` is set.
+
+    ``out`` has 64 doubles, ``weights`` 64 doubles and ``columns`` 64 words, one for each example;
+    ``members`` is the word of examples that take part. The sum runs in order of i.
+    """
+    return _add_by_bits_signature(), _add_by_bits(_GROUPS)
+
+
+@instruction
+def add_by_bits_32(
+    typing_context: Any, out: Any, weights: Any, scale: Any, columns: Any, members: Any
+) -> tuple[Any, Any]:
+    """`add_by_bits` for the first 32 columns only."""
+    return _add_by_bits_signature(), _add_by_bits(_GROUPS // 2)
+
+
+@instruction
+def add_by_bits_16(
+    typing_context: Any, out: Any, weights: Any, scale: Any, columns: Any, members: Any
+) -> tuple[Any, Any]:
+    """`add_by_bits` for the first 16 columns only."""
+    return _add_by_bits_signature(), _add_by_bits(_GROUPS // 4)
 
 
 @instruction
