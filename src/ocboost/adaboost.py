@@ -22,7 +22,7 @@ from .kernels.types import Head
 from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
 from .tails import dense_sums, empty_tail
 
-SMOOTHING_ADVICE = "It is worth so many examples of average weight; 1 is the usual choice, 0 switches it off."
+SMOOTHING_ADVICE = "It is worth so many examples of weight one; 1 is the usual choice, 0 switches it off."
 
 
 class AdaBoostSums(NamedTuple):
@@ -58,7 +58,7 @@ def adaboost_weights(
     margins : array of shape (n, J)
         ``y_i h_j(x_i)``: +1 where hypothesis j is right on example i, -1 where it is wrong.
     smoothing : float, default 1.0
-        ε, worth so many examples of average weight:
+        ε, in units of sample weight: with weights of one it is worth so many examples.
         ``α_j = ½ log((W⁺_j + ε_j) / (W⁻_j + ε_j))`` with ``ε_j = ε (W⁺_j + W⁻_j) / Σw``.
     sample_weight : array of shape (n,), optional
         Weights of the examples, finite and not negative; all one if left out.
@@ -121,8 +121,12 @@ def approximation_error(reference: ArrayLike, alpha: ArrayLike) -> float:
     >>> approximation_error([1, 1], [2, 2]), approximation_error([1, 1], [1, 0])
     (0.0, 0.5)
     """
-    a = np.asarray(reference, dtype=np.float64)
-    b = np.asarray(alpha, dtype=np.float64)
+    a, b = np.asarray(reference), np.asarray(alpha)
+    if a.dtype.kind not in "iuf" or b.dtype.kind not in "iuf":
+        raise InputError(
+            f"reference and alpha must be vectors of numbers; got arrays of dtype {a.dtype} and {b.dtype}."
+        )
+    a, b = a.astype(np.float64), b.astype(np.float64)
     if a.ndim != 1 or a.shape != b.shape or a.size == 0:
         raise InputError(
             f"reference and alpha must be vectors of the same length; got shapes {a.shape} and {b.shape}."

@@ -12,6 +12,7 @@ from .errors import InputError
 from .kernels.bits import first_not_a_margin
 
 _HOW = "A margin is y·h(x): +1 where hypothesis and label agree, -1 where they differ."
+MANY = 1 << 40  # more examples than any head or batch will hold
 _PIECE = 1 << 20  # entries converted at a time
 
 
@@ -26,7 +27,7 @@ def as_margins(margins: ArrayLike, n_hypotheses: int | None = None) -> NDArray[n
     if array.ndim != 2:
         raise InputError(
             f"margins must be a matrix of shape (examples, hypotheses); got shape {array.shape}. "
-            "For a single example use update(row), or margins.reshape(1, -1)."
+            "A single example is a matrix of one row: margins.reshape(1, -1)."
         )
     if array.shape[0] == 0:
         raise InputError(
@@ -38,6 +39,11 @@ def as_margins(margins: ArrayLike, n_hypotheses: int | None = None) -> NDArray[n
 def as_row(row: ArrayLike, n_hypotheses: int) -> NDArray[np.int8]:
     """Check one example's margins, (J,) of -1 and +1, and give them as a (1, J) matrix of int8."""
     array = _as_numbers(row)
+    if array.ndim == 1 and array.size != n_hypotheses:
+        raise InputError(
+            f"row must have one margin for each of the {n_hypotheses} hypotheses; got {array.size}. "
+            "Give them in the order of the hypotheses."
+        )
     if array.ndim != 1:
         raise InputError(
             f"row must be one example's margins, of shape ({n_hypotheses},); got shape {array.shape}. "
@@ -55,14 +61,19 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     if sample_weight is None:
         return np.ones(n)
     try:
-        weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight must be numbers; got {sample_weight!r:.80} ({error}).") from None
-    if weights.shape != (n,):
+        given = np.asarray(sample_weight)
+    except ValueError:
+        given = np.asarray(None)
+    if given.dtype.kind not in "iuf":
+        raise InputError(
+            f"sample_weight must be numbers; got {sample_weight!r:.80}. Give 1.0 to each example."
+        )
+    if given.shape != (n,):
         raise InputError(
             f"sample_weight must have one weight for each of the {n} examples, shape ({n},); "
-            f"got shape {weights.shape}."
+            f"got shape {given.shape}. For one weight for all use np.full({n}, weight)."
         )
+    weights = np.ascontiguousarray(given, dtype=np.float64)
     bad = ~(np.isfinite(weights) & (weights >= 0.0))
     if bad.any():
         i = int(np.argmax(bad))
@@ -86,7 +97,7 @@ def as_count(value: object, name: str, low: int, high: int | None, advice: str) 
     >>> as_count(3, "order", 1, 5, "")
     3
     """
-    span = f"from {low} to {high}" if high is not None else f"of at least {low}"
+    span = f"from {low} to {high}" if high is not None and high < MANY else f"of at least {low}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InputError(f"{name} must be a whole number {span}; got {value!r:.80}. {advice}".rstrip())
     if int(value) < low or (high is not None and int(value) > high):
@@ -111,8 +122,15 @@ def as_number(
 def _as_numbers(margins: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(margins)
-    except ValueError as error:  # rows of different lengths
-        raise InputError(f"margins must be a rectangular array of -1 and +1; {error}.") from None
+    except ValueError:
+        raise InputError(
+            "margins must be a rectangular array of -1 and +1; got rows of different lengths. "
+            "Give each example one margin for each hypothesis."
+        ) from None
+    if np.ma.is_masked(margins):
+        raise InputError(
+            "margins must all be known; got a masked array. Leave out the examples with masked entries."
+        )
     if array.dtype.kind == "b":
         raise InputError(
             f"margins must be numbers, -1 and +1; got booleans. {_HOW} Convert with np.where(right, 1, -1)."
@@ -126,7 +144,8 @@ def _as_int8(array: NDArray[Any], n_hypotheses: int | None) -> NDArray[np.int8]:
     n, width = array.shape
     if n_hypotheses is not None and width != n_hypotheses:
         raise InputError(
-            f"margins must have one column for each of the {n_hypotheses} hypotheses; got {width} columns."
+            f"margins must have one column for each of the {n_hypotheses} hypotheses; got {width} columns. "
+            "Give each example one margin for each hypothesis, in the same order."
         )
     if width == 0:
         raise InputError(f"margins must have at least one column; got shape {array.shape}.")

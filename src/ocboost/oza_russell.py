@@ -47,9 +47,9 @@ class OzaRussell:
     """
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
-        self.n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        self.smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
-        self.forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
+        self._J = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
+        self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
+        self._forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
         self._n = 0
         self._sums = Sums(
             W=np.zeros((2, self.n_hypotheses)),
@@ -64,6 +64,21 @@ class OzaRussell:
         return (
             f"OzaRussell({self.n_hypotheses}, smoothing={self.smoothing!r}, forgetting={self.forgetting!r})"
         )
+
+    @property
+    def n_hypotheses(self) -> int:
+        """J."""
+        return self._J
+
+    @property
+    def smoothing(self) -> float:
+        """ε."""
+        return self._smoothing
+
+    @property
+    def forgetting(self) -> float:
+        """λ."""
+        return self._forgetting
 
     @property
     def n_seen(self) -> int:
@@ -113,6 +128,15 @@ class OzaRussell:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
         rescale(self._sums.now, self._sums.now_unit, *normal_number(factor, 0))
+
+    def copy(self) -> Self:
+        """A booster of its own with the same sums."""
+        other = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
+        other._sums = Sums._make(array.copy() for array in self._sums)
+        other._n = self._n
+        return other
+
+    __copy__ = copy
 
     def merge(self, other: OzaRussell) -> Self:
         """A new booster with the sums of both."""

@@ -19,7 +19,7 @@ from .kernels.band import n_pairs
 from .kernels.scaled import normal_number
 from .kernels.solve import solve
 from .kernels.tail import BALANCED, CORRECTIONS
-from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
+from .margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
 from .sketch_file import SketchState, read_sketch, write_sketch
 from .storage import require
 from .tails import copy_tail, empty_tail, sum_bytes
@@ -28,7 +28,6 @@ from .tails import copy_tail, empty_tail, sum_bytes
 PIECE = 400_000_000
 
 HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
-MANY = 1 << 40  # more examples than any head or batch will hold
 
 
 class BoostingSketch:
@@ -51,8 +50,9 @@ class BoostingSketch:
     tail : bool, default True
         False makes a window: AdaBoost on the last ``head`` examples and nothing else.
     smoothing : float, default 1.0
-        ε, worth so many examples of average weight:
-        ``α_j = ½ log((W⁺_jj + ε_j) / (W⁻_jj + ε_j))``, ``ε_j = ε (W⁺_jj + W⁻_jj) / Σw``.
+        ε, in units of sample weight: with weights of one it is worth so many examples.
+        ``α_j = ½ log((W⁺_jj + ε_j) / (W⁻_jj + ε_j))``, ``ε_j = ε (W⁺_jj + W⁻_jj) / Σw``. Weights that sum to
+        one want a smaller ε.
     forgetting : float, default 1.0
         λ in (0, 1]: at time n example i weighs ``w_i λ^(n-i)``. 1 forgets nothing.
     correction : {"balanced", "own", "theorem", "listing"}, default "balanced"
@@ -91,7 +91,7 @@ class BoostingSketch:
     ) -> None:
         J = as_count(n_hypotheses, "n_hypotheses", 1, None, "It is the number of columns of the margins.")
         K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
-        if head == "auto":
+        if isinstance(head, str) and head == "auto":
             head = max(1, sum_bytes(J, K) // (8 * ((J + 63) // 64) + 8))
         elif isinstance(head, str):
             raise InputError(f"head must be a whole number of at least 1, or 'auto'; got {head!r}.")
@@ -99,7 +99,9 @@ class BoostingSketch:
             raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
         if not isinstance(correction, str) or correction not in CORRECTIONS:
             names = ", ".join(f"'{name}'" for name in reversed(CORRECTIONS))
-            raise InputError(f"correction must be one of {names}; got {correction!r:.80}.")
+            raise InputError(
+                f"correction must be one of {names}; got {correction!r:.80}. 'balanced' is the usual choice."
+            )
         self._J = J
         self._order = K
         self._keep = as_count(head, "head", 1, MANY, HEAD_ADVICE)
@@ -251,8 +253,8 @@ class BoostingSketch:
     ) -> Self:
         """Start from a first set of examples (the paper's Option 2).
 
-        Rows that fit stay in the head; the rest go to the tail as AdaBoost's exact sums. Parameters are
-        those of the class, without ``n_hypotheses``.
+        Rows that fit stay in the head; otherwise the oldest go to the tail as AdaBoost's exact sums, and
+        seven eighths of the head are kept. Parameters are those of the class, without ``n_hypotheses``.
 
         Examples
         --------
@@ -289,6 +291,11 @@ class BoostingSketch:
             Examples added at once; all of them at once is batch AdaBoost, for an empty sketch.
         sample_weight : array of shape (n,), optional
             Finite and not negative.
+
+        Notes
+        -----
+        After Ctrl-C the sketch holds the examples taken in by then, whole batches of them; ``n_seen`` says
+        how many.
         """
         rows = as_margins(margins, self._J)
         weights = as_weights(sample_weight, rows.shape[0])
@@ -400,6 +407,8 @@ class BoostingSketch:
         other._state = SketchState(copy_tail(state.tail), head, counters, state.now.copy(), state.decayed)
         return other
 
+    __copy__ = copy
+
     def merge(self, other: BoostingSketch) -> Self:
         """A new sketch of both streams; ``self + other`` is the same.
 
@@ -409,7 +418,9 @@ class BoostingSketch:
         The order of the two does not matter, to the last bit.
         """
         if not isinstance(other, BoostingSketch):
-            raise InputError(f"other must be a BoostingSketch; got {type(other).__name__}.")
+            raise InputError(
+                f"other must be a BoostingSketch; got {type(other).__name__}. Make one with BoostingSketch."
+            )
         mine, others = self._parameters, other._parameters
         keep = max(mine.pop("head"), others.pop("head"))
         for name, value in mine.items():

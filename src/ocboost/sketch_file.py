@@ -107,5 +107,18 @@ def _check(name: str, state: SketchState) -> None:
         now=(state.now, counters[kernels.NOW_UNIT :][:1]),
     )
     require(bool(state.now[0] > 0.0), name, "now must be positive")
-    first, n, _, diverged, seen = (int(c) for c in counters)
-    require(0 <= first < 64 and n <= seen and diverged in (0, 1), name, "its counters do not fit")
+    first, n, now_unit, diverged, seen = (int(c) for c in counters)
+    fits = 0 <= first < 64 and n <= seen < 1 << 60 and diverged in (0, 1)
+    require(fits, name, "its counters do not fit")
+    # No example weighs more than the largest double does at present.
+    require(bool((head.weight_unit <= now_unit + 5).all()), name, "weight is too large")
+    if tail.p_plus.size == 0 and tail.alpha.size > 1:
+        empty = not (tail.W.any() or tail.total.any() or tail.alpha.any())
+        require(empty, name, "a window has no tail")
+    # All weight of the tail enters its first coordinate.
+    total = tail.total[0]
+    if total == 0.0:
+        require(not tail.W.any(), name, "W does not fit total")
+        return
+    share = np.exp2(256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0])) * tail.W[0, :, 0] / total
+    require(bool(abs(share.sum() - 1.0) < 1e-6), name, "W does not fit total")

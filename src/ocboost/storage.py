@@ -17,12 +17,14 @@ finds damage, not malice; what the arrays say is checked by the model that takes
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
 import os
+import secrets
+import stat
 import struct
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +45,20 @@ Arrays = dict[str, NDArray[Any]]
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file beside its place and rename it: whoever reads sees the old one or the new one."""
-    place = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)
+    place = Path(os.path.realpath(path))  # a link stays a link
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; give the name of a file", os.fspath(path))
+    if not place.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder; make it first", str(place.parent))
+    name = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
     try:
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)  # a temporary file is private; a saved one is like any other
+        with contextlib.suppress(FileNotFoundError):  # a file that was private stays so
+            os.chmod(name, stat.S_IMODE(place.stat().st_mode))
         os.replace(name, place)
     except BaseException:
         with contextlib.suppress(OSError):
