@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import numpy as np
@@ -351,3 +352,55 @@ def test_a_message_ends_with_what_to_do():
     sentences = str(caught.value).split(". ")
     assert len(sentences) >= 2
     assert sentences[-1].endswith(".")
+
+
+# Smaller stumbling blocks --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [["1", "2"], [True, False], [1j, 1.0], [[1.0], [1.0]], 2.0, [[1.0], []]])
+def test_weights_of_the_wrong_kind(weights):
+    sketch = ocboost.BoostingSketch(3)
+    with pytest.raises(InputError, match="sample_weight must"):
+        sketch.update_many([[1, 1, -1], [1, -1, -1]], sample_weight=weights)
+    assert sketch.n_seen == 0
+
+
+def test_a_short_row_is_called_a_row():
+    with pytest.raises(InputError, match=r"row must have one margin for each of the 3 hypotheses; got 2\."):
+        ocboost.BoostingSketch(3).update([1, 1])
+
+
+def test_masked_margins():
+    masked = np.ma.masked_array([1, 1, -1], mask=[False, True, False])
+    with pytest.raises(InputError, match="masked"):
+        ocboost.BoostingSketch(3).update(masked)
+    ocboost.BoostingSketch(3).update(np.ma.masked_array([1, 1, -1]))  # nothing is masked
+
+
+def test_a_head_that_is_an_array():
+    with pytest.raises(InputError, match="head must be a whole number"):
+        ocboost.BoostingSketch(3, head=np.array([1, 2]))
+
+
+@pytest.mark.parametrize("other", [["a", "b"], [1j, 1.0]])
+def test_distance_of_what_are_no_numbers(other):
+    with pytest.raises(InputError, match="vectors of numbers"):
+        ocboost.approximation_error([1.0, 2.0], other)
+
+
+@pytest.mark.parametrize("make", [ocboost.BoostingSketch, ocboost.OzaRussell])
+def test_a_copy_has_a_life_of_its_own(make):
+    booster = make(3)
+    booster.update_many([[1, 1, -1], [1, -1, -1]])
+    before = booster.alpha
+    for twin in (copy.copy(booster), copy.deepcopy(booster), booster.copy()):
+        np.testing.assert_array_equal(twin.alpha, before)
+        twin.update([-1, -1, 1])
+        assert (twin.n_seen, booster.n_seen) == (3, 2)
+        np.testing.assert_array_equal(booster.alpha, before)
+
+
+def test_parameters_cannot_be_changed_behind_its_back():
+    for booster in (ocboost.BoostingSketch(3), ocboost.OzaRussell(3)):
+        with pytest.raises(AttributeError):
+            booster.smoothing = -5.0

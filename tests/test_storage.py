@@ -503,3 +503,63 @@ def test_a_saved_file_has_ordinary_permissions(tmp_path):
     (tmp_path / "ordinary").write_bytes(b"")
     make("paper").save(tmp_path / "model")
     assert (tmp_path / "model").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+
+
+# Files that say what no stream leads to, with a checksum that fits ---------------------------------------
+
+
+def resealed(path, key, change):
+    """Change one array of a saved file, and its checksum with it."""
+    parameters, arrays = storage.load(path, "BoostingSketch")
+    change(arrays[key])
+    storage.save(path, "BoostingSketch", parameters, arrays)
+
+
+def test_a_window_with_a_tail(tmp_path):
+    # Its rows hold no pairs, so a tail's weight would have them read from nowhere.
+    path = tmp_path / "model"
+    sketch = ocboost.BoostingSketch(6, head=30, tail=False)
+    sketch.update_many(random_margins(np.random.default_rng(240), 40, 6))
+    for key in ("W", "total", "alpha"):
+        sketch.save(path)
+        resealed(path, key, lambda array: array.reshape(-1).__setitem__(-1, 1.0))
+        assert_refused(path, "is not a valid model")
+
+
+@pytest.mark.parametrize(
+    ("key", "place", "value"),
+    [("weight_unit", 3, 1 << 20), ("total_unit", 0, 1 << 20), ("W", 0, 0.0), ("counters", 4, 1 << 62)],
+)
+def test_scales_that_cannot_be(key, place, value, tmp_path):
+    path = tmp_path / "model"
+    sketch = ocboost.BoostingSketch(5, head=16)
+    sketch.update_many(random_margins(np.random.default_rng(241), 100, 5))
+    sketch.save(path)
+    ocboost.BoostingSketch.load(path)
+    resealed(path, key, lambda array: array.reshape(-1).__setitem__(place, value))
+    assert_refused(path, "is not a valid model")
+
+
+# The file and its place ----------------------------------------------------------------------------------
+
+
+def test_a_private_file_stays_private_and_a_link_a_link(tmp_path):
+    path, link = tmp_path / "model", tmp_path / "link"
+    sketch = ocboost.BoostingSketch(3)
+    sketch.save(path)
+    path.chmod(0o600)
+    link.symlink_to(path)
+    sketch.update([1, -1, 1])
+    sketch.save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert ocboost.BoostingSketch.load(path).n_seen == 1
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "model"]
+
+
+def test_errors_name_the_place_that_was_given(tmp_path):
+    sketch = ocboost.BoostingSketch(3)
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        sketch.save(tmp_path)
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        sketch.save(tmp_path / "nowhere" / "model")
