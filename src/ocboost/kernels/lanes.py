@@ -296,8 +296,8 @@ def prefetch(typing_context: Any, address: Any) -> tuple[Any, Any]:
             ir.FunctionType(ir.VoidType(), [pointer_type, number, number, number]),
         )
         pointer = builder.inttoptr(args[0], pointer_type)
-        # To be read, to be kept in the second-level cache, data.
-        builder.call(name, [pointer, ir.Constant(number, 0), ir.Constant(number, 2), ir.Constant(number, 1)])
+        # To be read, to be kept in every cache, data.
+        builder.call(name, [pointer, ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)])
         return context.get_dummy_value()
 
     return types.void(types.intp), codegen
