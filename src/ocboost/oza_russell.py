@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from .adaboost import SMOOTHING_ADVICE
+from .booster import Booster
 from .errors import InputError, ModelFileError
 from .interrupts import uninterrupted
 from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
 from .kernels.scaled import normal_number, rescale
-from .margins import as_count, as_margins, as_number, as_row, as_weight, as_weights
+from .margins import as_number
 from .storage import fill, load, require, require_normal, save
 
 KIND = "OzaRussell"
 PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
 
 
-class OzaRussell:
+class OzaRussell(Booster):
     """Online boosting after Oza and Russell over the margins of J fixed hypotheses.
 
     Each example is added to W⁺_j or W⁻_j with its weight d, which is then averaged between old and
@@ -47,9 +47,7 @@ class OzaRussell:
     """
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
-        self._J = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
-        self._forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
+        super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
         self._n = 0
         self._sums = Sums(
             W=np.zeros((2, self.n_hypotheses)),
@@ -66,21 +64,6 @@ class OzaRussell:
         )
 
     @property
-    def n_hypotheses(self) -> int:
-        """J."""
-        return self._J
-
-    @property
-    def smoothing(self) -> float:
-        """ε."""
-        return self._smoothing
-
-    @property
-    def forgetting(self) -> float:
-        """λ."""
-        return self._forgetting
-
-    @property
     def n_seen(self) -> int:
         """Examples taken in."""
         return self._n
@@ -91,28 +74,6 @@ class OzaRussell:
         alpha = np.zeros(self.n_hypotheses)
         oza_alpha(self.smoothing, self._sums, alpha)
         return alpha
-
-    @classmethod
-    def from_margins(
-        cls, margins: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
-    ) -> Self:
-        """Start from a first set of examples, all added at once."""
-        rows = as_margins(margins)
-        booster = cls(rows.shape[1], **parameters)
-        booster._take(rows, as_weights(sample_weight, rows.shape[0]), rows.shape[0])
-        return booster
-
-    def update(self, row: ArrayLike, sample_weight: float = 1.0) -> None:
-        """Take in one example: its margins y·h_j(x), of shape (J,)."""
-        self._take(as_row(row, self.n_hypotheses), as_weight(sample_weight), 1)
-
-    def update_many(
-        self, margins: ArrayLike, *, batch_size: int = 1, sample_weight: ArrayLike | None = None
-    ) -> None:
-        """Take in several examples in order, ``batch_size`` at once."""
-        rows = as_margins(margins, self.n_hypotheses)
-        weights = as_weights(sample_weight, rows.shape[0])
-        self._take(rows, weights, as_count(batch_size, "batch_size", 1, None, "1 adds example by example."))
 
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         batch_size = min(batch_size, len(rows))
@@ -160,11 +121,6 @@ class OzaRussell:
                 accumulate(value.reshape(-1), unit.reshape(-1), present, present_unit)
         result._n = self._n + other._n
         return result
-
-    def __add__(self, other: OzaRussell) -> Self:
-        if not isinstance(other, OzaRussell):
-            return NotImplemented
-        return self.merge(other)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle)."""

@@ -6,10 +6,10 @@ import os
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from . import merging
-from .adaboost import SMOOTHING_ADVICE
+from .booster import Booster
 from .errors import InputError, ModelFileError
 from .folding import Workspace, fold_shared, worth_sharing
 from .head_ring import blocks_for, empty_head, relaid
@@ -19,7 +19,7 @@ from .kernels.band import n_pairs
 from .kernels.scaled import normal_number
 from .kernels.solve import solve
 from .kernels.tail import BALANCED, CORRECTIONS
-from .margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
+from .margins import MANY, as_count, as_number
 from .sketch_file import SketchState, read_sketch, write_sketch
 from .storage import require
 from .tails import copy_tail, empty_tail, sum_bytes
@@ -30,7 +30,7 @@ PIECE = 400_000_000
 HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
 
 
-class BoostingSketch:
+class BoostingSketch(Booster):
     """Online Coordinate Boosting over the margins of J fixed hypotheses.
 
     A **head** keeps the most recent examples exactly, as bits. A **tail** keeps the sums W⁺ and W⁻ of all
@@ -62,6 +62,13 @@ class BoostingSketch:
 
     Notes
     -----
+    The head folds at ``max(head, batch_size)`` examples, and at the end of a batch if it holds ``head`` or
+    more: a ``batch_size`` up to ``head`` never changes the result, which is that of ``update`` in a loop bit
+    for bit; a larger one adds that many at once, and pays the corrections once for them. All of them at
+    once, for an empty sketch, is batch AdaBoost, and that is what ``from_margins`` does: rows that fit stay
+    in the head; otherwise the oldest go to the tail as AdaBoost's exact sums, and seven eighths of the head
+    are kept.
+
     ``update`` and ``update_many`` never solve for α but when the head is folded into the tail; reading
     ``alpha`` does, changes nothing, and is cached until the next example. A read costs about
     0.2 ns · J · (examples in the head) + 0.3 ns · (pairs): 1.3 ms at J = 400 and 25 ms at J = 1520 with
@@ -76,6 +83,11 @@ class BoostingSketch:
     >>> sketch.update_many(margins[1:], batch_size=50)
     >>> sketch.alpha.round(2)
     array([ 0.69,  0.44,  0.22,  0.08, -0.04])
+
+    >>> started = BoostingSketch.from_margins(margins[:200], order=1)
+    >>> from ocboost import adaboost_weights
+    >>> bool(np.allclose(started.alpha, adaboost_weights(margins[:200])))
+    True
     """
 
     def __init__(
@@ -89,7 +101,8 @@ class BoostingSketch:
         forgetting: float = 1.0,
         correction: str = "balanced",
     ) -> None:
-        J = as_count(n_hypotheses, "n_hypotheses", 1, None, "It is the number of columns of the margins.")
+        super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
+        J = self._J
         K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
         if isinstance(head, str) and head == "auto":
             head = max(1, sum_bytes(J, K) // (8 * ((J + 63) // 64) + 8))
@@ -102,19 +115,9 @@ class BoostingSketch:
             raise InputError(
                 f"correction must be one of {names}; got {correction!r:.80}. 'balanced' is the usual choice."
             )
-        self._J = J
         self._order = K
         self._keep = as_count(head, "head", 1, MANY, HEAD_ADVICE)
         self._has_tail = bool(tail)
-        self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
-        self._forgetting = as_number(
-            forgetting,
-            "forgetting",
-            0.0,
-            1.0,
-            "1 forgets nothing, 0.99 halves a weight in 69 examples.",
-            low_open=True,
-        )
         self._correction = correction
         self._tail = empty_tail(J, K, pairs=self._has_tail)
         self._head = empty_head(J, blocks_for(1))
@@ -125,11 +128,6 @@ class BoostingSketch:
         self._work: Workspace | None = None
 
     # What it was made with -------------------------------------------------------------------------------
-
-    @property
-    def n_hypotheses(self) -> int:
-        """J."""
-        return self._J
 
     @property
     def order(self) -> int:
@@ -145,16 +143,6 @@ class BoostingSketch:
     def tail(self) -> bool:
         """Whether examples that leave the head live on in the sums."""
         return self._has_tail
-
-    @property
-    def smoothing(self) -> float:
-        """ε."""
-        return self._smoothing
-
-    @property
-    def forgetting(self) -> float:
-        """λ."""
-        return self._forgetting
 
     @property
     def correction(self) -> str:
@@ -246,61 +234,6 @@ class BoostingSketch:
         return self._cached
 
     # Learning --------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_margins(
-        cls, margins: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
-    ) -> Self:
-        """Start from a first set of examples (the paper's Option 2).
-
-        Rows that fit stay in the head; otherwise the oldest go to the tail as AdaBoost's exact sums, and
-        seven eighths of the head are kept. Parameters are those of the class, without ``n_hypotheses``.
-
-        Examples
-        --------
-        >>> from ocboost import adaboost_weights
-        >>> margins = [[1, 1], [1, -1], [1, 1], [-1, 1]]
-        >>> sketch = BoostingSketch.from_margins(margins, order=1)
-        >>> bool(np.allclose(sketch.alpha, adaboost_weights(margins)))
-        True
-        """
-        rows = as_margins(margins)
-        sketch = cls(rows.shape[1], **parameters)
-        sketch._take(rows, as_weights(sample_weight, rows.shape[0]), rows.shape[0])
-        return sketch
-
-    def update(self, row: ArrayLike, sample_weight: float = 1.0) -> None:
-        """Take in one example: its margins y·h_j(x), of shape (J,)."""
-        self._take(as_row(row, self._J), as_weight(sample_weight), 1)
-
-    def update_many(
-        self, margins: ArrayLike, *, batch_size: int = 1, sample_weight: ArrayLike | None = None
-    ) -> None:
-        """Take in several examples, in order.
-
-        The head folds at ``max(head, batch_size)`` examples, and at the end of a batch if it holds
-        ``head`` or more: a ``batch_size`` up to ``head`` never changes the result, which is that of
-        ``update`` in a loop bit for bit; a larger one adds that many at once, and pays the corrections
-        once for them.
-
-        Parameters
-        ----------
-        margins : array of shape (n, J)
-            +1 where the hypothesis is right, -1 where it is wrong.
-        batch_size : int, default 1
-            Examples added at once; all of them at once is batch AdaBoost, for an empty sketch.
-        sample_weight : array of shape (n,), optional
-            Finite and not negative.
-
-        Notes
-        -----
-        After Ctrl-C the sketch holds the examples taken in by then, whole batches of them; ``n_seen`` says
-        how many.
-        """
-        rows = as_margins(margins, self._J)
-        weights = as_weights(sample_weight, rows.shape[0])
-        batch_size = as_count(batch_size, "batch_size", 1, None, "1 adds example by example.")
-        self._take(rows, weights, min(batch_size, MANY))
 
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
@@ -444,11 +377,6 @@ class BoostingSketch:
             self._smoothing,
         )
         return result
-
-    def __add__(self, other: BoostingSketch) -> Self:
-        if not isinstance(other, BoostingSketch):
-            return NotImplemented
-        return self.merge(other)
 
     # Saving ----------------------------------------------------------------------------------------------
 

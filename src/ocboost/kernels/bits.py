@@ -14,7 +14,6 @@ from .types import Int8Matrix, Words, WordVector
 
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-SIXTY_FOUR = np.uint64(64)
 
 
 @helper
