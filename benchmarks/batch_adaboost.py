@@ -134,7 +134,7 @@ def measure(n: int, J: int, rounds: int, seed: int) -> Iterator[str | dict[str, 
         def work() -> np.ndarray:
             return ocboost.adaboost_weights(data)
 
-        work.threads = threads  # type: ignore[attr-defined]
+        work.threads = threads
         return work
 
     cases: dict[str, Callable[[], np.ndarray]] = {

@@ -71,10 +71,10 @@ def targets(
     for name, result in (startup or {}).items():
         bound = 1.0 if name.startswith("import") else 0.5
         seconds = result.get("seconds")
-        lines.append(target(name, seconds, bound, " s", at_most=True))  # type: ignore[arg-type]
+        lines.append(target(name, seconds, bound, " s", at_most=True))
 
     if adaboost:
-        cases: dict[str, dict[str, float]] = adaboost["cases"]  # type: ignore[assignment]
+        cases: dict[str, dict[str, float]] = adaboost["cases"]
         for threads, clock in (("", "cpu_seconds"), (", two threads", "wall_seconds")):
             mine = cases.get(f"ocboost, rows{threads}")
             for name, case in cases.items():
@@ -184,7 +184,7 @@ def show(console: Console, results: dict[str, object], rows: list[Row]) -> None:
     table = Table(title="Targets", title_justify="left")
     for head in ("", "measured", "target", ""):
         table.add_column(head, justify="right" if head else "left")
-    for line in results["targets"]:  # type: ignore[attr-defined]
+    for line in results["targets"]:
         value = "not measured" if line["value"] is None else number(line["value"]) + line["unit"]
         bound = ""
         if line["bound"] is not None:
@@ -192,5 +192,5 @@ def show(console: Console, results: dict[str, object], rows: list[Row]) -> None:
         verdict = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}[line["met"]]
         table.add_row(line["name"], value, bound, verdict)
     console.print(table)
-    for note in results["notes"]:  # type: ignore[attr-defined]
+    for note in results["notes"]:
         console.print(f"note: {note}", style="yellow", markup=False)

@@ -105,13 +105,13 @@ def main() -> None:
             except ImportError as why:
                 notes.append(f"batch AdaBoost skipped: {why}")
     results["rows"] = [row.as_json() for row in rows]
-    results["targets"] = report.targets(rows, results.get("startup"), results.get("batch_adaboost"))  # type: ignore[arg-type]
+    results["targets"] = report.targets(rows, results.get("startup"), results.get("batch_adaboost"))
     notes += [
         f"{row.method.library} {row.method.name}, J={row.n_hypotheses:,}: {row.finding}"
         for row in rows
         if "NaN" in row.finding
     ]
-    for name, result in (results.get("startup") or {}).items():  # type: ignore[attr-defined]
+    for name, result in (results.get("startup") or {}).items():
         if "error" in result:
             notes.append(f"{name}: {result['error']}")
     results["notes"] = notes

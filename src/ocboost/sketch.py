@@ -107,7 +107,9 @@ class BoostingSketch(Booster):
         if isinstance(head, str) and head == "auto":
             head = max(1, sum_bytes(J, K) // (8 * ((J + 63) // 64) + 8))
         elif isinstance(head, str):
-            raise InputError(f"head must be a whole number of at least 1, or 'auto'; got {head!r}.")
+            raise InputError(
+                f"head must be a whole number of at least 1, or 'auto'; got {head!r}. {HEAD_ADVICE}"
+            )
         if not isinstance(tail, bool | np.bool_):
             raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
         if not isinstance(correction, str) or correction not in CORRECTIONS:
