@@ -12,6 +12,9 @@ data, and stay close to those of AdaBoost retrained on everything (Pelossof, Jon
 True
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .adaboost import (
     AdaBoostSums,
     IncrementalAdaBoost,
@@ -19,10 +22,15 @@ from .adaboost import (
     adaboost_weights,
     approximation_error,
 )
-from .errors import InputError, MissingExtraError, ModelFileError, OcboostError
+from .errors import InputError, MissingExtraError, ModelFileError, NotSavableError, OcboostError
 from .oza_russell import OzaRussell
 from .sketch import BoostingSketch
 from .threads import get_num_threads, set_num_threads
+
+if TYPE_CHECKING:
+    from . import evaluation, hypotheses, learners, streams
+    from .classifier import OCBClassifier
+    from .model import Model
 
 __version__ = "0.1.0"
 
@@ -32,12 +40,35 @@ __all__ = [
     "IncrementalAdaBoost",
     "InputError",
     "MissingExtraError",
+    "Model",
     "ModelFileError",
+    "NotSavableError",
+    "OCBClassifier",
     "OcboostError",
     "OzaRussell",
     "adaboost_sums",
     "adaboost_weights",
     "approximation_error",
+    "evaluation",
     "get_num_threads",
+    "hypotheses",
+    "learners",
     "set_num_threads",
+    "streams",
 ]
+
+# Imported when first asked for: they need scikit-learn, which takes its time.
+_LATER = {"OCBClassifier": "classifier", "Model": "model"}
+_PACKAGES = ("evaluation", "hypotheses", "learners", "streams")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .adaboost import SMOOTHING_ADVICE
 from .margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
+from .storage import Arrays, load, save
 
 
 class Booster(ABC):
     """Turns margins into weights, example by example.
 
-    A booster implements `n_seen`, `alpha`, `merge` and ``_take``, which gets checked margins and weights.
+    A booster implements `n_seen`, `alpha`, `merge`, ``_take``, which gets checked margins and weights, and
+    `parts` and `from_parts`, which say what is saved.
     """
+
+    kind: ClassVar[str]  # its name in files
 
     def __init__(self, n_hypotheses: int, *, smoothing: float, forgetting: float) -> None:
         self._J = as_count(
@@ -54,6 +59,15 @@ class Booster(ABC):
     @abstractmethod
     def merge(self, other: Any) -> Self:
         """A new booster of both streams."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """A booster of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
 
     @abstractmethod
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None: ...
@@ -98,6 +112,21 @@ class Booster(ABC):
         weights = as_weights(sample_weight, rows.shape[0])
         batch_size = as_count(batch_size, "batch_size", 1, None, "1 adds example by example.")
         self._take(rows, weights, min(batch_size, MANY))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
+        save(path, self.kind, *self.parts())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save` has written; it goes on exactly as the saved one would have.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged, of another version, or not such a booster. Nothing in a file is executed.
+        """
+        return cls.from_parts(*load(path, cls.kind), os.fspath(path))
 
     def __add__(self, other: Any) -> Self:
         if not isinstance(other, type(self)):

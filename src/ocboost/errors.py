@@ -5,6 +5,7 @@
     OcboostError
     ├── InputError (also a ValueError)     a parameter or an array is not what it must be
     ├── ModelFileError (also a ValueError) a saved model cannot be read
+    ├── NotSavableError (also a TypeError) a model holds what a file of arrays cannot
     └── MissingExtraError (also an ImportError)  an optional dependency is not installed
 
 Every message names the parameter, what it must be, what came, and what to do.
@@ -23,6 +24,10 @@ class InputError(OcboostError, ValueError):
 
 class ModelFileError(OcboostError, ValueError):
     """A file is not a model that this version can read; nothing was loaded."""
+
+
+class NotSavableError(OcboostError, TypeError):
+    """A model holds something that cannot be written as plain arrays; nothing was written."""
 
 
 class MissingExtraError(OcboostError, ImportError):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,8 @@ from .interrupts import uninterrupted
 from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
 from .kernels.scaled import normal_number, rescale
 from .margins import as_number
-from .storage import fill, load, require, require_normal, save
+from .storage import Arrays, fill, require, require_normal
 
-KIND = "OzaRussell"
 PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
 
 
@@ -45,6 +43,8 @@ class OzaRussell(Booster):
     >>> booster.alpha.round(1)
     array([0.6, 0.5, 0.2])
     """
+
+    kind = "OzaRussell"
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
         super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
@@ -122,21 +122,20 @@ class OzaRussell(Booster):
         result._n = self._n + other._n
         return result
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle)."""
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
         parameters = {
             "n_hypotheses": self.n_hypotheses,
             "smoothing": self.smoothing,
             "forgetting": self.forgetting,
             "n_seen": self._n,
         }
-        save(path, KIND, parameters, self._sums._asdict())
+        return parameters, self._sums._asdict()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save` has written."""
-        parameters, arrays = load(path, KIND)
-        name = os.fspath(path)
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """A booster of what `parts` gave."""
+        parameters = dict(parameters)
         n = parameters.pop("n_seen", None)
         require(type(n) is int and n >= 0, name, "n_seen must be a count")
         require(

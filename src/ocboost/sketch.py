@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +19,8 @@ from .kernels.scaled import normal_number
 from .kernels.solve import solve
 from .kernels.tail import BALANCED, CORRECTIONS
 from .margins import MANY, as_count, as_number
-from .sketch_file import SketchState, read_sketch, write_sketch
-from .storage import require
+from .sketch_file import SketchState, sketch_from_parts, sketch_parts
+from .storage import Arrays, require
 from .tails import copy_tail, empty_tail, sum_bytes
 
 # So many pairs may be visited in one call of the kernel, about a quarter of a second: then Ctrl-C is heard.
@@ -89,6 +88,8 @@ class BoostingSketch(Booster):
     >>> bool(np.allclose(started.alpha, adaboost_weights(margins[:200])))
     True
     """
+
+    kind = "BoostingSketch"
 
     def __init__(
         self,
@@ -344,6 +345,40 @@ class BoostingSketch(Booster):
 
     __copy__ = copy
 
+    def remade(self, **changes: Any) -> Self:
+        """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
+
+        A window keeps what it needs of the head; whatever was in the tail is gone then. A smaller head folds
+        its oldest examples into the tail.
+
+        Examples
+        --------
+        >>> sketch = BoostingSketch.from_margins([[1, -1], [1, 1], [-1, 1]], head=10)
+        >>> sketch.remade(head=2, tail=False).n_head
+        2
+        """
+        fixed = sorted(set(changes) - {"head", "tail", "smoothing", "forgetting"})
+        if fixed:
+            raise InputError(
+                f"only head, tail, smoothing and forgetting can change; got {', '.join(fixed)}. "
+                "Make a new sketch for others."
+            )
+        other = type(self)(**{**self._parameters, **changes})
+        state = self._state
+        keep = state.n_head if other._has_tail else min(state.n_head, other._keep)
+        first = (state.first + state.n_head - keep) % state.head.weight.size
+        counters = state.counters.copy()
+        counters[kernels.FIRST], counters[kernels.N] = first & 63, keep
+        head = relaid(state.head, first, keep, blocks_for(max(keep, 1)))
+        both = self._has_tail and other._has_tail
+        tail = copy_tail(state.tail) if both else other._tail
+        other._state = SketchState(tail, head, counters, state.now.copy(), state.decayed or not both)
+        if other._has_tail and keep >= other._keep:
+            n_fold = keep - other._keep + (other._keep + 7) // 8
+            kernels.fold(other._tail, other._head, counters, other._now, n_fold, *other._folding())
+            other._decayed = other._decayed and other.n_head > 0
+        return other
+
     def merge(self, other: BoostingSketch) -> Self:
         """A new sketch of both streams; ``self + other`` is the same.
 
@@ -382,25 +417,19 @@ class BoostingSketch(Booster):
 
     # Saving ----------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
-        write_sketch(path, self._parameters, self._state)
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
+        return sketch_parts(self._parameters, self._state)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save` has written; it goes on exactly as the saved one would have.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is damaged, of another version, or not a sketch. Nothing in a file is executed.
-        """
-        parameters, state = read_sketch(path)
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """A sketch of what `parts` gave; it goes on exactly as the one that gave it would have."""
+        parameters, state = sketch_from_parts(parameters, arrays, name)
         try:
             sketch = cls(**parameters)
         except InputError as error:
-            raise ModelFileError(f"{os.fspath(path)} is not a valid model: {error}") from None
+            raise ModelFileError(f"{name} is not a valid model: {error}") from None
         full = sketch.head - 1 if sketch.tail else sketch.head  # a full head has been folded
-        require(state.n_head <= full, os.fspath(path), "its head holds more than it may")
+        require(state.n_head <= full, name, "its head holds more than it may")
         sketch._state = state
         return sketch

@@ -1,8 +1,7 @@
-"""A sketch as a file: its parameters and its arrays out, and back in only if some stream leads to them."""
+"""A sketch as parameters and arrays for a file, and back only if some stream leads to them."""
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,9 @@ from .kernels import fold as kernels
 from .kernels.band import n_pairs
 from .kernels.head import ROOM
 from .kernels.types import Head, Tail
-from .storage import Arrays, fill, load, require, require_normal, save
+from .storage import Arrays, fill, require, require_normal
 from .tails import empty_tail
 
-KIND = "BoostingSketch"
 PARAMETERS = {"n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction"}
 
 
@@ -43,19 +41,20 @@ class SketchState(NamedTuple):
         return int(self.counters[kernels.N])
 
 
-def write_sketch(path: str | os.PathLike[str], parameters: dict[str, Any], state: SketchState) -> None:
-    """Write a sketch; the head's ring is laid out anew, as small as it can be."""
+def sketch_parts(parameters: dict[str, Any], state: SketchState) -> tuple[dict[str, Any], Arrays]:
+    """What a file holds of a sketch; the head's ring is laid out anew, as small as it can be."""
     counters = state.counters.copy()
     counters[kernels.FIRST] &= 63
     head = relaid(state.head, state.first, state.n_head, blocks_for(state.n_head))
     arrays = {**state.tail._asdict(), **head._asdict(), "counters": counters, "now": state.now}
-    save(path, KIND, {**parameters, "decayed": state.decayed}, arrays)
+    return {**parameters, "decayed": state.decayed}, arrays
 
 
-def read_sketch(path: str | os.PathLike[str]) -> tuple[dict[str, Any], SketchState]:
-    """Read a sketch's parameters and state; the parameters are the caller's to check."""
-    parameters, arrays = load(path, KIND)
-    name = os.fspath(path)
+def sketch_from_parts(
+    parameters: dict[str, Any], arrays: Arrays, name: str
+) -> tuple[dict[str, Any], SketchState]:
+    """A sketch's parameters and state from what a file holds; the parameters are the caller's to check."""
+    parameters, arrays = dict(parameters), dict(arrays)
     decayed = parameters.pop("decayed", None)
     require(isinstance(decayed, bool), name, "'decayed' must be true or false")
     require(set(parameters) == PARAMETERS, name, f"its parameters must be {', '.join(sorted(PARAMETERS))}")

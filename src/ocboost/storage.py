@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ModelFileError
+from .errors import InputError, ModelFileError
 
 MAGIC = b"ocboost\n"
 VERSION = 1
-MAX_HEADER = 1 << 20
-_TYPES = {"f8": "<f8", "i8": "<i8", "i4": "<i4", "u8": "<u8"}
+MAX_HEADER = 1 << 24
+_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
 
@@ -75,6 +75,11 @@ def to_bytes(kind: str, parameters: dict[str, Any], arrays: Arrays) -> bytes:
     """A model's parameters and arrays as the bytes of a file."""
     table = [(name, f"{a.dtype.kind}{a.dtype.itemsize}", list(a.shape)) for name, a in arrays.items()]
     header = json.dumps({"kind": kind, "parameters": parameters, "arrays": table}, allow_nan=False).encode()
+    if len(header) > MAX_HEADER:
+        raise InputError(
+            f"a model's names and settings must fit into {MAX_HEADER:,} bytes; these take {len(header):,}. "
+            "Shorten the names of its columns."
+        )
     body = b"".join(
         [_PREFIX.pack(MAGIC, VERSION, len(header)), header]
         + [
@@ -91,8 +96,24 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Array
     return from_bytes(place.read_bytes(), kind, str(place))
 
 
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What a file says it holds; whether it does, its own class finds out when it loads it."""
+    place = Path(path)
+    return str(_parsed(place.read_bytes(), str(place))[0])
+
+
 def from_bytes(data: bytes, kind: str, name: str = "the data") -> tuple[dict[str, Any], Arrays]:
     """The parameters and arrays that `to_bytes` has written."""
+    found, parameters, arrays = _parsed(data, name)
+    if found != kind:
+        raise ModelFileError(
+            f"{name} holds a {found!s:.40}, not a {kind}. Load it with the class that saved it."
+        )
+    return parameters, arrays
+
+
+def _parsed(data: bytes, name: str) -> tuple[object, dict[str, Any], Arrays]:
+    """The kind, the parameters and the arrays of a file."""
     if len(data) < _PREFIX.size or data[: len(MAGIC)] != MAGIC:
         raise ModelFileError(
             f"{name} is not an ocboost model: it does not begin as one. Was it saved by ocboost?"
@@ -132,11 +153,7 @@ def from_bytes(data: bytes, kind: str, name: str = "the data") -> tuple[dict[str
         ) from None
     if start != len(data) - _DIGEST:
         raise ModelFileError(f"{name} is not a model of ocboost: its arrays do not fill it.")
-    if found != kind:
-        raise ModelFileError(
-            f"{name} holds a {found!s:.40}, not a {kind}. Load it with the class that saved it."
-        )
-    return parameters, arrays
+    return found, parameters, arrays
 
 
 def require(condition: bool, name: str, what: str) -> None:

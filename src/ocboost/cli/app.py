@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import ocboost
-from ocboost.cli import reproduce
+from ocboost.cli import adapt, fit, info, predict, reproduce
 from ocboost.cli.terminal import say
 
 HELP = """Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.
@@ -29,6 +29,10 @@ Start with: ocboost reproduce synthetic --quick
 def build_app() -> App:
     """The application with all its commands."""
     app = App(name="ocboost", help=HELP, version=f"ocboost {ocboost.__version__}", help_format="plaintext")
+    app.command(fit.fit)
+    app.command(adapt.adapt)
+    app.command(predict.predict)
+    app.command(info.info)
     app.command(reproduce.app)
     return app
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 def say(message: str) -> None:
@@ -42,3 +50,33 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=done, total=total)
 
         yield advance
+
+
+@contextmanager
+def stream_progress(title: str) -> Iterator[Callable[[Any, int, str], None]]:
+    """A progress bar for a stream on stderr when that is a terminal, and nothing at all otherwise.
+
+    Yields a function to call as ``show(stream, rows, text)``; without a stream, or where nobody knows how
+    long it is, the bar only moves.
+    """
+    if not sys.stderr.isatty():
+        yield lambda stream, rows, text: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[rows]}"),
+        TextColumn("{task.fields[text]}", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None, rows="", text="")
+
+        def show(stream: Any, rows: int, text: str) -> None:
+            total = None if stream is None else stream.bytes_total
+            done = 0 if stream is None else stream.bytes_read
+            counted = f"{rows:,} rows" if rows else ""
+            bar.update(task, completed=done, total=total, rows=counted, text=text)
+
+        yield show

@@ -1,0 +1,157 @@
+"""A model on its way through a stream: predict, then learn, and a checkpoint that any end leaves whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+from .model import Model
+from .storage import load, require, save
+from .streams import Batch
+
+KIND = "Adaptation"
+RECENT = 1000
+_COUNTS = ("rows", "learnt")
+
+
+class Adaptation:
+    """A model, how far it has come in a stream, and how often it was right on the way.
+
+    Saved, it is a checkpoint: it goes on from there exactly as if it had never stopped.
+
+    Parameters
+    ----------
+    model : Model
+    origin : dict
+        What makes this run this one, in words of JSON: the model it began with, the stream, the settings.
+
+    Attributes
+    ----------
+    rows : int
+        Rows taken in.
+    learnt : int
+        Those of them that had a label.
+    confusion : array of shape (K, K)
+        How often class i, by its label, was predicted as class j before it was learnt.
+    finished : bool
+        Whether the stream has ended.
+    """
+
+    def __init__(self, model: Model, origin: dict[str, Any]) -> None:
+        self.model = model
+        self.origin = origin
+        self.rows = 0
+        self.learnt = 0
+        self.finished = False
+        K = len(model.classifier.classes_)
+        self.confusion = np.zeros((K, K), np.int64)
+        self._recent = np.empty(0, bool)
+
+    def take(self, batch: Batch) -> None:
+        """Predict the rows of a batch, then learn from those with a label."""
+        if batch.y is None:
+            raise InputError("the stream must have a label column to learn from; name it with --label.")
+        clf = self.model.classifier
+        X, y = batch.X[batch.known], batch.y[batch.known]
+        if len(y):
+            codes = self._codes(batch, y)
+            answers = clf.hypotheses_.answers(X)
+            scores = clf._scores_of(answers)
+            guesses = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+            clf._learn_from(answers, codes, np.ones(len(codes)))
+            np.add.at(self.confusion, (codes, guesses), 1)
+            self._recent = np.concatenate([self._recent, codes == guesses])[-RECENT:]
+        self.learnt += len(y)
+        self.rows = batch.first + len(batch)
+
+    def _codes(self, batch: Batch, y: NDArray[Any]) -> NDArray[np.int64]:
+        classes = self.model.classifier.classes_.tolist()
+        place = {label: code for code, label in enumerate(classes)}
+        codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
+        if (codes < 0).any():
+            i = int(np.argmax(codes < 0))
+            row = batch.first + int(np.flatnonzero(batch.known)[i]) + 1
+            raise InputError(
+                f"the label {y[i]!r:.60} in row {row:,} is no class of the model, which knows {classes!s:.100}. "
+                "Leave such rows out, or fit a new model that knows it."
+            )
+        return codes
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of right predictions; None before the first."""
+        total = int(self.confusion.sum())
+        return int(np.trace(self.confusion)) / total if total else None
+
+    @property
+    def recent_accuracy(self) -> float | None:
+        """The same over the last 1,000 (after a resumption: those since then)."""
+        return float(self._recent.mean()) if self._recent.size else None
+
+    def finish(self, stream: str) -> None:
+        """Note in the model's history what it has been through; the stream has ended."""
+        if not self.finished:
+            self.model.history.append(
+                {
+                    "event": "adapt",
+                    "stream": stream,
+                    "rows": self.rows,
+                    "learnt": self.learnt,
+                    "accuracy": self.accuracy,
+                    "run": run_id(self.origin),
+                }
+            )
+        self.finished = True
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as a checkpoint; an older one stays until this one is whole."""
+        parameters, arrays = self.model.parts()
+        about = {
+            "origin": self.origin,
+            "rows": self.rows,
+            "learnt": self.learnt,
+            "finished": self.finished,
+            "confusion": self.confusion.tolist(),
+        }
+        save(path, KIND, {"model": parameters, "about": about}, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load a checkpoint. Nothing in a file is executed."""
+        name = os.fspath(path)
+        parameters, arrays = load(path, KIND)
+        fits = set(parameters) == {"model", "about"} and all(isinstance(p, dict) for p in parameters.values())
+        require(fits, name, "a checkpoint holds a model and how far it came")
+        about = parameters["about"]
+        known = set(about) == {"origin", "finished", "confusion", *_COUNTS}
+        require(known and isinstance(about["origin"], dict), name, "its entries are not known")
+        counts = all(type(about[key]) is int and about[key] >= 0 for key in _COUNTS)
+        require(counts and isinstance(about["finished"], bool), name, "its counts make no sense")
+        adaptation = cls(Model.from_parts(parameters["model"], arrays, name), about["origin"])
+        adaptation.rows, adaptation.learnt = about["rows"], about["learnt"]
+        adaptation.finished = about["finished"]
+        try:
+            confusion = np.array(about["confusion"])
+        except ValueError:
+            confusion = np.empty(0)
+        same = confusion.shape == adaptation.confusion.shape and confusion.dtype == np.int64
+        require(same and bool((confusion >= 0).all()), name, "its counts make no sense")
+        adaptation.confusion = confusion
+        return adaptation
+
+
+def run_id(origin: dict[str, Any]) -> str:
+    """A name for a run: the same model, stream and settings give the same one."""
+    return hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()
+
+
+def model_digest(path: str | os.PathLike[str]) -> str:
+    """What a model's file is, as SHA-256."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -1,0 +1,78 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter, validators
+
+from ocboost.errors import InputError
+
+Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
+MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
+Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
+Format = Literal["csv", "jsonl", "parquet"]
+Flag = Annotated[bool, Parameter(negative="")]
+Names = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Following:
+    """How the weights follow the stream.
+
+    Parameters
+    ----------
+    forgetting
+        λ: an example of n examples ago weighs λ^n. 1 forgets nothing, 0.995 half in 139 examples.
+    window
+        Remember the last so many examples and nothing else: quick to follow, for streams that change fast.
+    head
+        So many recent examples are kept exactly; "auto" takes as many as the sums take bytes.
+    smoothing
+        Worth so many examples of doubt in every weight.
+    """
+
+    forgetting: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))] = None
+    window: MaybeCount = None
+    head: str | None = None
+    smoothing: Annotated[float | None, Parameter(validator=validators.Number(gte=0))] = None
+
+    def settings(self) -> dict[str, Any]:
+        """What was given, as parameters of OCBClassifier."""
+        settings: dict[str, Any] = {}
+        if self.window is not None and self.head is not None:
+            raise InputError("--window and --head exclude each other: a window is a head and nothing else.")
+        if self.window is not None:
+            settings |= {"head": self.window, "tail": False}
+        if self.head is not None:
+            settings |= {"head": _head(self.head), "tail": True}
+        if self.forgetting is not None:
+            settings["forgetting"] = self.forgetting
+        if self.smoothing is not None:
+            settings["smoothing"] = self.smoothing
+        return settings
+
+
+def _head(text: str) -> int | str:
+    if text == "auto":
+        return text
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise InputError(f"--head must be a whole number of at least 1, or auto; got {text!r:.40}.")
+
+
+def source(path: Path) -> Path | str:
+    """A file, or "-" for standard input."""
+    return "-" if str(path) == "-" else path
+
+
+def check_out(path: Path) -> None:
+    """Find out before the work that a file could not be written after it."""
+    place = path.resolve()
+    if place.is_dir():
+        raise InputError(f"--out must be a file; got the folder '{path}'. Add the name of a file.")
+    if not place.parent.is_dir():
+        raise InputError(f"--out must lie in a folder that exists; there is no '{place.parent}'. Make it first.")

@@ -1,0 +1,102 @@
+"""From a deployed model's weights to the sketch's own: at first exactly the former, at last only the latter."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .storage import Arrays, require
+
+
+class Handover:
+    """The weights a model was deployed with, fading as the examples that it was started from do.
+
+    A sketch started from a model's training data solves for weights of its own, close to the deployed ones
+    but not the same (smoothing, a learning rate). The difference is added to the sketch's weights in
+    proportion to the share that those first examples still have in all that the sketch remembers: 1 before
+    any new example, n₀ / (n₀ + n) after n of them, and 0 once a window has passed them.
+
+    Parameters
+    ----------
+    deployed : list of arrays of shape (J,)
+        The deployed α, for each booster.
+    started : list of arrays of shape (J,)
+        The α of the boosters when they had been started.
+    weight : float
+        Σw of the first examples.
+    """
+
+    def __init__(
+        self, deployed: list[NDArray[np.float64]], started: list[NDArray[np.float64]], weight: float
+    ) -> None:
+        self.deployed = deployed
+        self.started = started
+        self._old = weight  # of the first examples: their weight, or in a window their number
+        self._new = 0.0  # of all others
+        self._n = 0  # examples since
+        self._size: int | None = None  # of the window, if it is one
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no example has come since."""
+        return self._n == 0
+
+    @property
+    def share(self) -> float:
+        """The share of the first examples in what is remembered."""
+        return self._old / (self._old + self._new) if self._old > 0.0 else 0.0
+
+    def take(self, weights: NDArray[np.float64], forgetting: float) -> None:
+        """So many examples more, of these weights."""
+        n = weights.size
+        self._n += n
+        if self._size is None:
+            age = np.arange(n - 1, -1, -1, dtype=np.float64)
+            self._old *= forgetting**n
+            self._new = self._new * forgetting**n + float(weights @ forgetting**age)
+        else:
+            self._slide(self._size, self._old, self._new + n)
+
+    def enter_window(self, size: int, held: int) -> None:
+        """From now on a window of that size remembers, which holds so many examples."""
+        new = min(self._n, held)
+        self._size = size
+        self._slide(size, held - new, new)
+
+    def _slide(self, size: int, old: float, new: float) -> None:
+        self._new = float(min(new, size))
+        self._old = float(max(0.0, min(old, size - self._new)))
+
+    def alpha(self, own: NDArray[np.float64], booster: int) -> NDArray[np.float64]:
+        """The weights to vote with, from those of the sketch itself."""
+        if self.untouched:
+            return self.deployed[booster]
+        return own + self.share * (self.deployed[booster] - self.started[booster])
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds."""
+        arrays = {}
+        for c, (deployed, started) in enumerate(zip(self.deployed, self.started, strict=True)):
+            arrays[f"deployed/{c}"], arrays[f"started/{c}"] = deployed, started
+        return {"old": self._old, "new": self._new, "n": self._n, "size": self._size}, arrays
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, sizes: list[int], name: str) -> Self:
+        """A handover of what `parts` gave, for boosters of these numbers of hypotheses."""
+        require(set(parameters) == {"old", "new", "n", "size"}, name, "its handover is not known")
+        old, new, n, size = (parameters[key] for key in ("old", "new", "n", "size"))
+        fits = all(isinstance(w, float) and 0.0 <= w < np.inf for w in (old, new))
+        fits = fits and all(type(count) is int and count >= 0 for count in (n, 0 if size is None else size))
+        require(fits, name, "its handover's weights must not be negative")
+        keys = [f"{which}/{c}" for which in ("deployed", "started") for c in range(len(sizes))]
+        require(set(arrays) == set(keys), name, "its handover's arrays are not known")
+        for key, J in zip(keys, sizes * 2, strict=True):
+            array = arrays[key]
+            usable = array.dtype == np.float64 and array.shape == (J,) and np.isfinite(array).all()
+            require(bool(usable), name, f"{key} must be {J} finite weights")
+        lists = [[arrays[key] for key in keys[: len(sizes)]], [arrays[key] for key in keys[len(sizes) :]]]
+        handover = cls(lists[0], lists[1], old)
+        handover._new, handover._n, handover._size = new, n, size
+        return handover

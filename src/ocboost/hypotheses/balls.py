@@ -1,0 +1,123 @@
+"""Balls: is a row close to an example, or far from it? The weak hypotheses of the paper's MNIST experiment."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, ModelFileError
+from ..kernels.balls import ROWS, first_not_finite, lay_dense, lay_sparse, outside, tile_distances
+from ..storage import Arrays, require
+from .base import Hypotheses
+
+
+class Balls(Hypotheses):
+    """J balls: ball j answers ``sign_j`` outside of radius ``theta_j`` around ``centre_j``, ``-sign_j`` inside.
+
+    That is ``sign_j · sign(‖centre_j - x‖₂ - theta_j)``, the paper's hypothesis of section 4 with either sign;
+    a row exactly at the radius is outside. Computed as ``Σ_f (x_f - c_f)² >= theta²``, in double precision
+    and in the order of the features, so that the answer to a row does not depend on which rows are asked with
+    it. Features must be finite. Rows of a CSR matrix are made dense a few at a time.
+
+    Parameters
+    ----------
+    centre : array of shape (J, F)
+        float32 or float64, and saved as such.
+    theta : array of shape (J,)
+        Radii, finite and not negative; 0 makes a ball that answers ``sign_j`` always.
+    sign : array of shape (J,) of ±1, optional
+        The answer outside; all +1, as in the paper, if left out.
+
+    Examples
+    --------
+    >>> balls = Balls(centre=[[0.0, 0.0], [3.0, 4.0]], theta=[2.0, 5.0], sign=[1, -1])
+    >>> balls.answers(np.array([[1.0, 1.0], [0.0, 0.0]]))
+    array([[-1,  1],
+           [-1, -1]], dtype=int8)
+    """
+
+    kind = "Balls"
+    accepts_sparse = True
+
+    def __init__(self, centre: ArrayLike, theta: ArrayLike, sign: ArrayLike | None = None) -> None:
+        given = np.array(centre)
+        if given.dtype.kind not in "iuf" or given.ndim != 2 or 0 in given.shape:
+            raise InputError(f"centre must be a matrix of numbers, one row a ball; got {centre!r:.80}.")
+        self.centre = given if given.dtype == np.float32 else given.astype(np.float64)
+        self.theta = np.array(theta, dtype=np.float64)
+        J = self.centre.shape[0]
+        signs = np.ones(J, np.int8) if sign is None else np.array(sign)
+        if not np.isfinite(self.centre).all():
+            raise InputError("centre must be finite; got a NaN or an infinity. Leave out such examples.")
+        if self.theta.shape != (J,) or not (np.isfinite(self.theta) & (self.theta >= 0.0)).all():
+            raise InputError(f"theta must be {J} radii, finite and not negative; got {theta!r:.80}.")
+        if signs.shape != (J,) or not np.isin(signs, (-1, 1)).all():
+            raise InputError(f"sign must be {J} answers, each -1 or +1; got {sign!r:.80}.")
+        self.sign = signs.astype(np.int8)
+        self._double = np.ascontiguousarray(self.centre, dtype=np.float64)
+
+    @property
+    def n_hypotheses(self) -> int:
+        """J."""
+        return self.theta.size
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self.centre.shape[1]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} balls in {self.n_features} dimensions>"
+
+    def __getitem__(self, members: Any) -> Self:
+        members = np.atleast_1d(np.arange(len(self))[members])
+        return type(self)(self.centre[members], self.theta[members], self.sign[members])
+
+    def check(self, X: Any) -> Any:
+        """Check rows of features, which must be finite."""
+        return finite(super().check(X), "Balls")
+
+    def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        tile = np.empty((self.n_features, ROWS))
+        squared = np.empty((len(self), ROWS))
+        for first in range(0, X.shape[0], ROWS):
+            if isinstance(X, np.ndarray):
+                lay_dense(X[first : first + ROWS], tile)
+            else:
+                lay_sparse(X.data, X.indices, X.indptr, first, tile)
+            tile_distances(tile, self._double, squared)
+            outside(squared, self.theta, self.sign, first, block)
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds."""
+        return {}, {"centre": self.centre, "theta": self.theta, "sign": self.sign}
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """Balls from what a file holds."""
+        require(set(arrays) == {"centre", "theta", "sign"}, name, "balls have the arrays centre, sign, theta")
+        require(not parameters, name, "its parameters are not known")
+        try:
+            return cls(**arrays)
+        except InputError as error:
+            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+
+
+def finite(X: Any, what: str) -> Any:
+    """Refuse rows with a NaN or an infinity, and say where it is."""
+    dense = isinstance(X, np.ndarray)
+    place = int(first_not_finite(X.reshape(-1) if dense else X.data))
+    if place < 0:
+        return X
+    if dense:
+        row, column = divmod(place, X.shape[1])
+        value = X[row, column]
+    else:
+        row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+        value = X.data[place]
+    raise InputError(
+        f"X must be finite for {what}; got {value} at row {row}, column {column}. "
+        "Fill in missing values first, for example with sklearn.impute.SimpleImputer."
+    )

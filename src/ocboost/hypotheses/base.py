@@ -1,0 +1,165 @@
+"""What every set of weak hypotheses has in common: it answers ±1, it votes, it can be saved."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..kernels.answers import block_to_rows, tally
+from ..storage import Arrays, load, save
+from ..threads import get_num_threads, run
+
+BLOCK = 256  # rows answered at once: what they need stays in the cache
+SHARE = 1 << 22  # answers from which on several threads are worth their start
+
+
+class Ballot(NamedTuple):
+    """How one class counts answers: it adds ``up_j`` for a +1 of hypothesis ``first + j``, ``down_j`` for a -1."""
+
+    first: int
+    up: NDArray[np.float64]
+    down: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, alpha: NDArray[np.float64], first: int = 0) -> Self:
+        """AdaBoost's votes: Σ α_j h_j."""
+        return cls(first, alpha, -alpha)
+
+
+class Hypotheses(ABC):
+    """J weak hypotheses, each of which answers +1 or -1 to a row of features.
+
+    A subclass implements ``_fill``, which answers some rows hypothesis by hypothesis, `parts` and
+    `from_parts`, which say what is saved, and ``__getitem__``.
+    """
+
+    kind: ClassVar[str]
+    accepts_missing: bool = False
+    accepts_sparse: bool = False
+
+    @property
+    @abstractmethod
+    def n_hypotheses(self) -> int:
+        """J."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """How many features a row has."""
+
+    @abstractmethod
+    def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        """Write the answers to the rows X into ``block``, (J, rows)."""
+
+    @abstractmethod
+    def __getitem__(self, members: Any) -> Self:
+        """Some of the hypotheses, in the order given."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """Make hypotheses of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
+
+    def __len__(self) -> int:
+        return self.n_hypotheses
+
+    def answers(self, X: Any) -> NDArray[np.int8]:
+        """What each hypothesis says to each row: (n, J) of -1 and +1.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), float32 or float64, or SciPy CSR where `accepts_sparse`
+        """
+        X = self.check(X)
+        out = np.empty((X.shape[0], self.n_hypotheses), np.int8)
+
+        def answer(start: int) -> None:
+            rows = X[start : start + BLOCK]
+            block = np.empty((self.n_hypotheses, rows.shape[0]), np.int8)
+            self._fill(rows, block)
+            block_to_rows(block, out[start : start + BLOCK])
+
+        self._by_blocks(answer, X.shape[0])
+        return out
+
+    def votes(self, X: Any, ballots: Sequence[Ballot]) -> NDArray[np.float64]:
+        """Each row's sum of votes for each ballot, (n, K); the answers are never held all at once.
+
+        Examples
+        --------
+        >>> from ocboost.hypotheses import Stumps
+        >>> stumps = Stumps([0, 0], [1.0, 2.0], [1, 1])
+        >>> stumps.votes(np.array([[0.5], [1.5], [2.5]]), [Ballot.of(np.array([0.7, 0.2]))])
+        array([[ 0.9],
+               [-0.5],
+               [-0.9]])
+        """
+        X = self.check(X)
+        out = np.zeros((len(ballots), X.shape[0]))
+
+        def count(start: int) -> None:
+            rows = X[start : start + BLOCK]
+            block = np.empty((self.n_hypotheses, rows.shape[0]), np.int8)
+            self._fill(rows, block)
+            for total, ballot in zip(out, ballots, strict=True):
+                tally(block[ballot.first :], ballot.up, ballot.down, total[start : start + BLOCK])
+
+        self._by_blocks(count, X.shape[0])
+        return out.T
+
+    def _by_blocks(self, task: Any, n: int) -> None:
+        starts = range(0, n, BLOCK)
+        if get_num_threads() > 1 and n * self.n_hypotheses >= SHARE and self._may_share:
+            run(task, starts)
+        else:
+            for start in starts:
+                task(start)
+
+    @property
+    def _may_share(self) -> bool:
+        """Whether several threads may answer at once."""
+        return True
+
+    def check(self, X: Any) -> Any:
+        """Check rows of features, and give them as C-contiguous float32 or float64, or as CSR."""
+        if hasattr(X, "tocsr"):
+            if not self.accepts_sparse:
+                raise InputError(
+                    f"X must be a dense array for {self.kind}; got a sparse matrix. Use X.toarray()."
+                )
+            X = X.tocsr()
+            if X.dtype not in (np.float32, np.float64):
+                X = X.astype(np.float64)
+        else:
+            try:
+                X = np.asarray(X)
+                if X.dtype not in (np.float32, np.float64):
+                    X = X.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"X must be a matrix of numbers; {error}. Encode text first.") from None
+            X = np.ascontiguousarray(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise InputError(
+                f"X must have shape (rows, {self.n_features}), one column for each feature the hypotheses "
+                f"were made for; got shape {X.shape}."
+            )
+        return X
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle)."""
+        save(path, self.kind, *self.parts())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save` has written. Nothing in a file is executed."""
+        return cls.from_parts(*load(path, cls.kind), os.fspath(path))

@@ -1,0 +1,102 @@
+"""Several sets of hypotheses, of whatever kinds, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..storage import Arrays, require
+from .base import Hypotheses
+from .stumps import Stumps
+
+
+class Joined(Hypotheses):
+    """The hypotheses of several sets over the same features, one set after the other."""
+
+    kind = "Joined"
+
+    def __init__(self, sets: Sequence[Hypotheses]) -> None:
+        self.sets = list(sets)
+        if len({each.n_features for each in self.sets}) != 1:
+            counts = [each.n_features for each in self.sets]
+            raise InputError(f"sets must be over the same features; got sets for {counts} features.")
+        ends = np.cumsum([len(each) for each in self.sets]).tolist()
+        self._spans = list(zip([0, *ends], ends, strict=False))
+        self.accepts_missing = all(each.accepts_missing for each in self.sets)
+        self.accepts_sparse = all(each.accepts_sparse for each in self.sets)
+
+    @property
+    def n_hypotheses(self) -> int:
+        """J."""
+        return int(self._spans[-1][1])
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self.sets[0].n_features
+
+    @property
+    def _may_share(self) -> bool:
+        return all(each._may_share for each in self.sets)
+
+    def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        for each, (start, stop) in zip(self.sets, self._spans, strict=True):
+            each._fill(X, block[start:stop])
+
+    def __getitem__(self, members: Any) -> Self:
+        wanted = np.atleast_1d(np.arange(len(self))[members])
+        pieces: list[Hypotheses] = []
+        which = np.searchsorted([stop for _, stop in self._spans], wanted, side="right")
+        cuts = np.flatnonzero(np.diff(which)) + 1
+        for run, owner in zip(np.split(wanted, cuts), which[np.concatenate([[0], cuts])], strict=True):
+            pieces.append(self.sets[owner][run - self._spans[owner][0]])
+        return type(self)(pieces)
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds."""
+        described, arrays = [], {}
+        for k, each in enumerate(self.sets):
+            parameters, own = each.parts()
+            described.append([each.kind, parameters])
+            arrays.update({f"{k}/{key}": array for key, array in own.items()})
+        return {"sets": described}, arrays
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """Several sets from what a file holds."""
+        from .known import hypotheses_from_parts
+
+        described = parameters.get("sets")
+        require(set(parameters) == {"sets"} and isinstance(described, list), name, "its sets are not known")
+        assert isinstance(described, list)
+        sets = []
+        for k, one in enumerate(described):
+            fits = isinstance(one, list) and len(one) == 2 and isinstance(one[0], str)
+            require(fits and isinstance(one[1], dict) and one[0] != cls.kind, name, "a set is not known")
+            prefix = f"{k}/"
+            own = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
+            arrays = {key: array for key, array in arrays.items() if not key.startswith(prefix)}
+            sets.append(hypotheses_from_parts(one[0], one[1], own, name))
+        require(bool(sets) and not arrays, name, "its arrays do not fit its sets")
+        require(len({each.n_features for each in sets}) == 1, name, "its sets are over different features")
+        return cls(sets)
+
+
+def join(sets: Sequence[Hypotheses]) -> Hypotheses:
+    """One set of all the hypotheses; stumps become one set of stumps, which reads each feature once.
+
+    >>> join([Stumps([0], [1.0], [1], n_features=2), Stumps([1], [2.0], [-1], n_features=2)])
+    <2 stumps over 2 of 2 features>
+    """
+    if len(sets) == 1:
+        return sets[0]
+    stumps = [each for each in sets if isinstance(each, Stumps)]
+    if len(stumps) == len(sets) and len({(s.precision, s.n_features) for s in stumps}) == 1:
+        names = ("feature", "threshold", "left", "missing")
+        arrays = [np.concatenate([getattr(each, name) for each in stumps]) for name in names]
+        return Stumps(*arrays, n_features=stumps[0].n_features, precision=stumps[0].precision)
+    return Joined(sets)

@@ -1,0 +1,26 @@
+"""Which kinds of hypotheses a file can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ModelFileError
+from ..storage import Arrays
+from .balls import Balls
+from .base import Hypotheses
+from .joined import Joined
+from .stumps import Stumps
+from .trees import Trees
+
+KNOWN: dict[str, type[Hypotheses]] = {each.kind: each for each in (Stumps, Trees, Balls, Joined)}
+
+
+def hypotheses_from_parts(kind: str, parameters: dict[str, Any], arrays: Arrays, name: str) -> Hypotheses:
+    """The hypotheses that a file called ``name`` holds; whatever makes no sense is a `ModelFileError`."""
+    known = KNOWN.get(kind)
+    if known is None:
+        raise ModelFileError(
+            f"{name} holds hypotheses of the kind {kind!r:.40}, and this ocboost knows {', '.join(KNOWN)}. "
+            "Load it with the ocboost that saved it, or install a newer one."
+        )
+    return known.from_parts(parameters, arrays, name)

@@ -1,0 +1,164 @@
+"""Decision stumps: one feature, one threshold."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, ModelFileError
+from ..kernels.stumps import answer_stumps, gather_dense, gather_sparse
+from ..storage import Arrays, require
+from .base import Hypotheses
+
+PRECISIONS = ("double", "single")
+
+
+class Stumps(Hypotheses):
+    """J stumps: stump j answers ``left_j`` where ``x[feature_j] <= threshold_j``, and ``-left_j`` above.
+
+    Parameters
+    ----------
+    feature : array of shape (J,)
+        Which feature each stump looks at.
+    threshold : array of shape (J,)
+        Infinite ones make a stump that always answers the same.
+    left : array of shape (J,) of ±1
+        The answer at or below the threshold.
+    missing : array of shape (J,) of ±1, optional
+        The answer where the feature is NaN; ``-left`` if left out, as if NaN were large.
+    n_features : int, optional
+        Features of a row; by default as many as the stumps need.
+    precision : {"double", "single"}, default "double"
+        "single" rounds features to float32 before they are compared, as scikit-learn's trees do.
+
+    Examples
+    --------
+    >>> stumps = Stumps(feature=[0, 1], threshold=[0.5, 2.0], left=[1, -1])
+    >>> stumps.answers(np.array([[0.0, 1.0], [1.0, np.nan]]))
+    array([[ 1, -1],
+           [-1,  1]], dtype=int8)
+    """
+
+    kind = "Stumps"
+    accepts_missing = True
+    accepts_sparse = True
+
+    def __init__(
+        self,
+        feature: ArrayLike,
+        threshold: ArrayLike,
+        left: ArrayLike,
+        missing: ArrayLike | None = None,
+        *,
+        n_features: int | None = None,
+        precision: str = "double",
+    ) -> None:
+        self.feature = _whole(feature, "feature")
+        J = self.feature.size
+        if self.feature.ndim != 1 or J == 0:
+            raise InputError(f"feature must be a list of at least one column; got {feature!r:.80}.")
+        self.threshold = np.array(threshold, dtype=np.float64)
+        self.left = _signs(left, "left", J)
+        self.missing = -self.left if missing is None else _signs(missing, "missing", J)
+        if self.threshold.shape != (J,) or np.isnan(self.threshold).any():
+            raise InputError(f"threshold must be {J} numbers, one for each stump; got {threshold!r:.80}.")
+        if precision not in PRECISIONS:
+            raise InputError(f"precision must be 'double' or 'single'; got {precision!r:.80}.")
+        least = int(self.feature.max()) + 1
+        self._n_features = least if n_features is None else int(n_features)
+        if self.feature.min() < 0 or self._n_features < least:
+            raise InputError(
+                f"feature must lie between 0 and n_features - 1 = {self._n_features - 1}; "
+                f"got {int(self.feature.min())} to {least - 1}."
+            )
+        self.precision = precision
+        self._used, self._line = np.unique(self.feature, return_inverse=True)
+        self._single = _rounded_down(self.threshold)
+        self._place: NDArray[np.int64] | None = None
+
+    @property
+    def n_hypotheses(self) -> int:
+        """J."""
+        return self.feature.size
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self._n_features
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} stumps over {self._used.size} of {self._n_features} features>"
+
+    def __getitem__(self, members: Any) -> Self:
+        members = np.atleast_1d(np.arange(len(self))[members])
+        return type(self)(
+            self.feature[members],
+            self.threshold[members],
+            self.left[members],
+            self.missing[members],
+            n_features=self._n_features,
+            precision=self.precision,
+        )
+
+    def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        dtype: Any = np.float32 if self.precision == "single" else X.dtype
+        lines = np.empty((self._used.size, X.shape[0]), dtype)
+        if isinstance(X, np.ndarray):
+            gather_dense(X, self._used, lines)
+        else:
+            gather_sparse(X.data, X.indices, X.indptr, self._places(), lines)
+        threshold = self._single if dtype == np.float32 else self.threshold
+        answer_stumps(lines, self._line, threshold, self.left, self.missing, block)
+
+    def _places(self) -> NDArray[np.int64]:
+        if self._place is None:
+            place = np.full(self._n_features, -1)
+            place[self._used] = np.arange(self._used.size)
+            self._place = place
+        return self._place
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds."""
+        arrays = {
+            "feature": self.feature,
+            "threshold": self.threshold,
+            "left": self.left,
+            "missing": self.missing,
+        }
+        return {"n_features": self._n_features, "precision": self.precision}, arrays
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """Stumps from what a file holds."""
+        known = {"feature", "threshold", "left", "missing"}
+        require(set(arrays) == known, name, f"stumps have the arrays {', '.join(sorted(known))}")
+        require(set(parameters) == {"n_features", "precision"}, name, "its parameters are not known")
+        n_features = parameters["n_features"]
+        require(type(n_features) is int and 0 < n_features < 1 << 31, name, "n_features must be a count")
+        try:
+            return cls(**arrays, **parameters)
+        except InputError as error:
+            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+
+
+def _rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The largest float32 that is not above: for float32 features the comparison is then the same."""
+    with np.errstate(over="ignore"):
+        single = threshold.astype(np.float32)
+    return np.where(single > threshold, np.nextafter(single, np.float32(-np.inf)), single)
+
+
+def _whole(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    array = np.array(values)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} must be whole numbers; got {values!r:.80}.")
+    return array.astype(np.int64)
+
+
+def _signs(values: ArrayLike, name: str, n: int) -> NDArray[np.int8]:
+    array = np.array(values)
+    if array.shape != (n,) or not np.isin(array, (-1, 1)).all():
+        raise InputError(f"{name} must be {n} answers, each -1 or +1; got {values!r:.80}.")
+    return array.astype(np.int8)

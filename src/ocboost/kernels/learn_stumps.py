@@ -1,0 +1,195 @@
+"""One round of AdaBoost over stumps on binned features: find the best stump, then weigh the examples anew.
+
+A feature's histogram holds the signed weight Σ d_i y_i of each bin. A stump that cuts it after bin e answers
+right more than wrong by |L - R| + |M|: L the sum of the bins up to e, R of those above, M of the missing ones,
+each side answering as most of its weight wants. With L + R = S this is |2L - S| + |M|, so the largest and the
+smallest L of a feature are all that matter.
+
+From one round to the next the weight of a right example is multiplied by a, that of a wrong one by b. Hence
+new = a·old + (b - a)·(the histogram of the wrong examples alone), or the same with right and wrong exchanged:
+only the fewer of the two are visited. Every feature is summed in the order of the rows, with every rounding
+as written, so the result does not depend on how features are shared out among threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .binning import MISSING
+from .compile import exact, plain
+
+FLOOR = 1e-150  # no weight falls below: numbers that small cost time, and can no longer matter
+
+
+@exact
+def _scan(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[float, int]:
+    """The best score of one feature, and after which bin it cuts; the first of several."""
+    lowest, at_lowest = np.inf, 0
+    highest, at_highest = -np.inf, 0
+    left = 0.0
+    for e in range(n_bins):
+        left += sums[e]
+        if left > highest:
+            highest, at_highest = left, e
+        if left < lowest:
+            lowest, at_lowest = left, e
+    other = abs(sums[MISSING]) if missing else 0.0
+    if 2.0 * highest - left > left - 2.0 * lowest:
+        return 2.0 * highest - left + other, at_highest
+    if 2.0 * highest - left < left - 2.0 * lowest:
+        return left - 2.0 * lowest + other, at_lowest
+    return left - 2.0 * lowest + other, min(at_highest, at_lowest)
+
+
+@plain
+def search_dense(
+    bins: NDArray[np.uint8],
+    n_bins: NDArray[np.int64],
+    missing: NDArray[np.bool_],
+    sums: NDArray[np.float64],
+    factor: float,
+    rows: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    first: int,
+    last: int,
+    score: NDArray[np.float64],
+    cut: NDArray[np.int64],
+) -> None:
+    """Bring the histograms of features first to last up to date, and find each one's best cut.
+
+    ``factor`` multiplies what the histograms hold (0 makes them anew), then each row's value is added.
+    """
+    n = rows.size
+    f = first
+    while f < last:
+        group = 4 if f + 4 <= last else 1
+        for g in range(f, f + group):
+            if factor == 0.0:
+                sums[g] = 0.0
+            else:
+                for b in range(sums.shape[1]):
+                    sums[g, b] *= factor
+        if group == 4:  # four features to each load of a row and its value
+            b0, b1, b2, b3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
+            s0, s1, s2, s3 = sums[f], sums[f + 1], sums[f + 2], sums[f + 3]
+            for k in range(n):
+                i, v = rows[k], values[k]
+                s0[b0[i]] += v
+                s1[b1[i]] += v
+                s2[b2[i]] += v
+                s3[b3[i]] += v
+        else:
+            b0, s0 = bins[f], sums[f]
+            for k in range(n):
+                s0[b0[rows[k]]] += values[k]
+        for g in range(f, f + group):
+            score[g], cut[g] = _scan(sums[g], n_bins[g], missing[g])
+        f += group
+
+
+@plain
+def search_sparse(
+    start: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    bins: NDArray[np.uint8],
+    zero: NDArray[np.uint8],
+    n_bins: NDArray[np.int64],
+    missing: NDArray[np.bool_],
+    signed: NDArray[np.float64],
+    total: float,
+    first: int,
+    last: int,
+    score: NDArray[np.float64],
+    cut: NDArray[np.int64],
+) -> None:
+    """Find each feature's best cut from the stored entries; the bin of zero gets what is left of the total."""
+    sums = np.zeros(MISSING + 1)
+    for f in range(first, last):
+        sums[: n_bins[f]] = 0.0
+        sums[MISSING] = 0.0
+        stored = 0.0
+        for e in range(start[f], start[f + 1]):
+            v = signed[np.uint32(rows[e])]
+            sums[bins[e]] += v
+            stored += v
+        sums[zero[f]] += total - stored
+        score[f], cut[f] = _scan(sums, n_bins[f], missing[f])
+
+
+@plain
+def sides(column: NDArray[np.uint8], cut: int, signed: NDArray[np.float64]) -> tuple[float, float]:
+    """How much signed weight a cut has below it, less what it has above; and the missing ones'."""
+    difference, other = 0.0, 0.0
+    for i in range(column.size):
+        if column[i] == MISSING:
+            other += signed[i]
+        elif column[i] <= cut:
+            difference += signed[i]
+        else:
+            difference -= signed[i]
+    return difference, other
+
+
+@plain
+def answer_column(column: NDArray[np.uint8], cut: int, left: int, missing: int, out: NDArray[np.int8]) -> None:
+    """What a stump answers to each row."""
+    for i in range(column.size):
+        out[i] = np.int8(left) if column[i] <= cut else np.int8(-left)
+        if column[i] == MISSING:
+            out[i] = np.int8(missing)
+
+
+@plain
+def weigh(answers: NDArray[np.int8], y: NDArray[np.int8], d: NDArray[np.float64]) -> tuple[float, float, int]:
+    """W⁺ and W⁻, the weights of the examples answered right and wrong, and how many are wrong."""
+    right, wrong, n_wrong = 0.0, 0.0, 0
+    for i in range(y.size):
+        if answers[i] == y[i]:
+            right += d[i]
+        else:
+            wrong += d[i]
+            n_wrong += 1
+    return right, wrong, n_wrong
+
+
+@plain
+def reweigh(
+    answers: NDArray[np.int8],
+    y: NDArray[np.int8],
+    d: NDArray[np.float64],
+    right: float,
+    wrong: float,
+    listed: bool,
+    rows: NDArray[np.uint32],
+    values: NDArray[np.float64],
+) -> int:
+    """Multiply the weights of right and wrong examples by two factors, and list one kind's rows and change.
+
+    ``listed`` says which kind: that of the right examples, or of the wrong. A row's value is what its signed
+    weight gains beyond the factor of the kind that is not listed. Gives the length of the list.
+    """
+    gain = right - wrong if listed else wrong - right
+    k = 0
+    for i in range(y.size):
+        is_right = answers[i] == y[i]
+        rows[k] = i
+        values[k] = gain * d[i] * y[i]
+        k += is_right == listed
+        changed = d[i] * (right if is_right else wrong)
+        d[i] = FLOOR if changed < FLOOR and d[i] > 0.0 else changed
+    return k
+
+
+@plain
+def renormalise(
+    d: NDArray[np.float64], y: NDArray[np.int8], rows: NDArray[np.uint32], signed: NDArray[np.float64]
+) -> None:
+    """Make the weights sum to one, and list every row with its signed weight."""
+    total = 0.0
+    for i in range(d.size):
+        total += d[i]
+    for i in range(d.size):
+        d[i] /= total
+        signed[i] = d[i] * y[i]
+        rows[i] = i

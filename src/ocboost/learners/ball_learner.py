@@ -1,0 +1,158 @@
+"""AdaBoost with sampling over balls, as in the paper's MNIST experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..hypotheses.balls import Balls, finite
+from ..kernels.balls import ROWS, best_cuts, distances_to_one, lay_dense, tile_distances
+from ..kernels.learn_stumps import reweigh, weigh
+from ..margins import as_count
+from ..threads import get_num_threads, run
+from .base import Learner
+from .examples import as_examples, as_labels
+from .reweighting import CHANCE, step, worth_of_one
+
+SAMPLE_ADVICE = "More find better balls, and take longer: the time grows with its square."
+TRIES = 10  # samples drawn in a row that gave nothing better than chance, before learning stops
+TILES = 64  # tiles of rows a task takes
+
+
+class BallLearner(Learner):
+    """Finds balls by AdaBoost with sampling: `ocboost.hypotheses.Balls` around examples.
+
+    In every round ``n_sample`` examples are drawn by their weights, with replacement. The examples drawn are
+    the candidates for centres. Of all candidates, radii and signs the one of least error on the sample is
+    taken, the radius halfway between two neighbouring distances. Its weight α, and hence the next weights,
+    come from all examples. Where a ball that was good on the sample turns out worse than chance on all of
+    them, its sign is turned.
+
+    Learning stops after a ball that is right on every example, and when ten samples in a row gave nothing
+    better than chance.
+
+    Parameters
+    ----------
+    n_sample : int, default 600
+        Examples drawn in each round.
+    n_candidates : int, optional
+        Try so many of the drawn examples as centres; by default all.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.1], [0.2, 0.0], [2.0, 2.0], [-2.0, 1.0], [2.0, -1.0]])
+    >>> learner = BallLearner(n_sample=20)
+    >>> balls = learner.learn(X, np.array([1, 1, -1, -1, -1]), n_hypotheses=5, rng=np.random.default_rng(0))
+    >>> balls.answers(X).T
+    array([[ 1,  1, -1, -1, -1]], dtype=int8)
+    """
+
+    def __init__(self, n_sample: int = 600, n_candidates: int | None = None) -> None:
+        self.n_sample = as_count(n_sample, "n_sample", 2, 1 << 20, SAMPLE_ADVICE)
+        self.n_candidates = (
+            n_candidates
+            if n_candidates is None
+            else as_count(n_candidates, "n_candidates", 1, None, "None tries every example drawn.")
+        )
+
+    def __repr__(self) -> str:
+        return f"BallLearner(n_sample={self.n_sample}, n_candidates={self.n_candidates})"
+
+    def learn(
+        self,
+        X: Any,
+        y: NDArray[np.int8],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Balls:
+        """Find at most ``n_hypotheses`` balls; ``rng`` draws the samples."""
+        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
+        X, weights = as_examples(X, sample_weight, sparse=False, what="BallLearner")
+        y, X = as_labels(y, X.shape[0]), finite(X, "BallLearner")
+        rng = np.random.default_rng() if rng is None else rng
+        tiles, one = _tiled(X), worth_of_one(weights)
+        n = y.size
+        d, nowhere = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
+        squared = np.empty((tiles.shape[0], ROWS))
+        answers = np.empty(n, np.int8)
+        centre, theta, sign = [], [], []
+        tries = 0
+        while len(centre) < n_hypotheses and tries < TRIES:
+            c, radius = self._candidate(X, y, d, rng)
+            _share(lambda at: distances_to_one(tiles[at], X[c].astype(np.float64), squared[at]), tiles.shape[0])
+            answers[:] = np.where(squared.reshape(-1)[:n] >= radius * radius, 1, -1)
+            right, wrong, _ = weigh(answers, y, d)
+            turned = right < wrong
+            if turned:
+                np.negative(answers, out=answers)
+                right, wrong = wrong, right
+            better = right - wrong > CHANCE * (right + wrong)
+            tries = 0 if better else tries + 1
+            if not better and (centre or tries < TRIES):
+                continue
+            centre.append(X[c])
+            theta.append(radius)
+            sign.append(-1 if turned else 1)
+            if wrong == 0.0 or not better:
+                break
+            reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
+        return Balls(np.array(centre), theta, sign)
+
+    def _candidate(
+        self, X: NDArray[Any], y: NDArray[np.int8], d: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[int, float]:
+        """The row and the radius that err least on a sample, whatever the sign."""
+        reach = np.cumsum(d)
+        drawn = np.searchsorted(reach, rng.random(self.n_sample) * reach[-1], side="right")
+        drawn, times = np.unique(np.minimum(drawn, y.size - 1), return_counts=True)
+        signed = times * y[drawn].astype(np.float64)
+        candidates = np.arange(drawn.size)
+        if self.n_candidates is not None and self.n_candidates < drawn.size:
+            candidates = np.sort(rng.choice(drawn.size, self.n_candidates, replace=False))
+        rows = X[drawn].astype(np.float64)
+        tiles = _tiled(rows)
+        centres = rows[candidates]
+        squared = np.empty((candidates.size, tiles.shape[0] * ROWS))
+        score, cut = np.empty(candidates.size), np.empty(candidates.size, np.int64)
+        radius = np.empty(candidates.size)
+
+        def measure(at: slice) -> None:
+            for t in range(at.start, at.stop):
+                block = np.empty((candidates.size, ROWS))
+                tile_distances(tiles[t], centres, block)
+                squared[:, t * ROWS : (t + 1) * ROWS] = block
+
+        def choose(at: slice) -> None:
+            near = np.ascontiguousarray(squared[at, : drawn.size])
+            order = np.argsort(near, axis=1)
+            best_cuts(near, order, signed, score[at], cut[at])
+            for c, line, places in zip(range(at.start, at.stop), near, order, strict=True):
+                k = cut[c]
+                radius[c] = 0.0 if k < 0 else 0.5 * np.sqrt(line[places[k : k + 2]]).sum()
+
+        _share(measure, tiles.shape[0], 8)
+        _share(choose, candidates.size)
+        best = int(np.argmax(score))
+        return int(drawn[candidates[best]]), float(radius[best])
+
+
+def _tiled(X: NDArray[Any]) -> NDArray[Any]:
+    """Rows as `ocboost.kernels.balls` wants them: (tiles, F, 16)."""
+    tiles = np.empty((-(-X.shape[0] // ROWS), X.shape[1], ROWS), X.dtype)
+    for t, tile in enumerate(tiles):
+        lay_dense(X[t * ROWS : (t + 1) * ROWS], tile)
+    return tiles
+
+
+def _share(task: Any, n: int, size: int = TILES) -> None:
+    """Run a task on slices of range(n), in several threads where there are."""
+    parts = [slice(at, min(at + size, n)) for at in range(0, n, size)]
+    if get_num_threads() > 1 and len(parts) > 1:
+        run(task, parts)
+    else:
+        for part in parts:
+            task(part)

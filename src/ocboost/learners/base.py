@@ -1,0 +1,59 @@
+"""What every learner of weak hypotheses has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..hypotheses import Hypotheses
+
+
+class Learner(ABC):
+    """Finds weak hypotheses by boosting: each next one is good where the ones before were wrong."""
+
+    accepts_missing: bool = False
+    accepts_sparse: bool = False
+
+    @abstractmethod
+    def learn(
+        self,
+        X: Any,
+        y: NDArray[np.int8],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Hypotheses:
+        """Find at most ``n_hypotheses`` of them, and at least one; y is ±1."""
+
+    def learn_each(
+        self,
+        X: Any,
+        targets: Sequence[NDArray[np.int8]],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+        n_jobs: int | None = None,
+    ) -> Sequence[Hypotheses]:
+        """Find hypotheses for each of several targets, ``n_jobs`` of them at the same time.
+
+        Each target draws from a generator of its own, so that ``n_jobs`` changes nothing.
+        """
+        rngs = [None] * len(targets) if rng is None else rng.spawn(len(targets))
+
+        def learn(y: NDArray[np.int8], own: np.random.Generator | None) -> Hypotheses:
+            return self.learn(X, y, n_hypotheses=n_hypotheses, sample_weight=sample_weight, rng=own)
+
+        if n_jobs is None or n_jobs == 1 or len(targets) < 2:
+            return [learn(y, own) for y, own in zip(targets, rngs, strict=True)]
+        from joblib import Parallel, delayed
+
+        found: list[Hypotheses] = Parallel(n_jobs, prefer="threads")(
+            delayed(learn)(y, own) for y, own in zip(targets, rngs, strict=True)
+        )
+        return found

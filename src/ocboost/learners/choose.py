@@ -1,0 +1,35 @@
+"""Which learner is meant: by name, by a scikit-learn classifier, or none where hypotheses are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InputError
+from ..hypotheses import Hypotheses
+from .ball_learner import BallLearner
+from .base import Learner
+from .sklearn_learner import SklearnLearner
+from .stump_learner import StumpLearner
+
+NAMED = {"stump": StumpLearner, "ball": BallLearner}
+
+
+def learner_for(estimator: Any) -> Learner | Hypotheses:
+    """The learner that ``estimator`` means; hypotheses are given back as they are.
+
+    >>> type(learner_for("ball")).__name__
+    'BallLearner'
+    """
+    if estimator is None:
+        return StumpLearner()
+    if isinstance(estimator, Learner | Hypotheses):
+        return estimator
+    if isinstance(estimator, str) and estimator in NAMED:
+        return NAMED[estimator]()
+    if hasattr(estimator, "fit") and hasattr(estimator, "predict"):
+        return SklearnLearner(estimator)
+    raise InputError(
+        "estimator must be None, 'stump', 'ball', a learner of ocboost.learners, hypotheses of "
+        f"ocboost.hypotheses, or a classifier with fit and predict; got {estimator!r:.80}. "
+        "None learns decision stumps."
+    )

@@ -1,0 +1,74 @@
+"""A deployed model: a classifier, the columns it reads, and what it has been through."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+from .classifier import OCBClassifier
+from .classifier_file import KIND, classifier_from_parts, classifier_parts
+from .errors import InputError
+from .storage import Arrays, load, require, save
+from .streams import Schema
+
+MOST_EVENTS = 10_000
+
+
+class Model:
+    """What the command line keeps in a file: a classifier with its schema and its history.
+
+    Parameters
+    ----------
+    classifier : OCBClassifier
+        A fitted one.
+    schema : Schema, optional
+        How rows of a file become features. None for a classifier fitted in Python: then a file must have
+        its features as columns of numbers.
+    history : list of dict
+        What was done: each ``fit`` and ``adapt``, with the rows it took.
+    """
+
+    def __init__(
+        self,
+        classifier: OCBClassifier,
+        schema: Schema | None = None,
+        history: list[dict[str, Any]] | None = None,
+    ) -> None:
+        if schema is not None and schema.n_features != classifier.n_features_in_:
+            raise InputError(
+                f"schema must have the {classifier.n_features_in_} features of the classifier; got "
+                f"{schema.n_features}."
+            )
+        self.classifier = classifier
+        self.schema = schema
+        self.history = list(history or [])
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds."""
+        parameters, arrays = classifier_parts(self.classifier)
+        parameters["schema"] = None if self.schema is None else self.schema.as_dict()
+        parameters["history"] = self.history[-MOST_EVENTS:]
+        return parameters, arrays
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """A model of what `parts` gave, or of a classifier alone."""
+        parameters = dict(parameters)
+        described, history = parameters.pop("schema", None), parameters.pop("history", [])
+        require(isinstance(history, list) and len(history) <= MOST_EVENTS, name, "its history is not known")
+        require(all(isinstance(event, dict) for event in history), name, "its history is not known")
+        clf = classifier_from_parts(parameters, arrays, name, OCBClassifier)
+        schema = None
+        if described is not None:
+            schema = Schema.from_dict(described, name)
+            require(schema.n_features == clf.n_features_in_, name, "its schema does not fit its classifier")
+        return cls(clf, schema, history)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
+        save(path, KIND, *self.parts())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save`, or `OCBClassifier.save`, has written. Nothing in a file is executed."""
+        return cls.from_parts(*load(path, KIND), os.fspath(path))

@@ -1,0 +1,137 @@
+"""A schema from the first rows of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .arrow import arrow
+from .encoding import EXACT, FALSE, NUMBER, TRUE, is_text, numbers, plain, without_missing
+from .schema import LONGEST_TEXT, MAX_CATEGORIES, Column, Schema
+
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?"
+_DAY = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}"
+_DATE = rf"({_DAY})([ T]{_TIME}.*)?"
+
+
+def infer(
+    sample: Mapping[str, Any],
+    names: Collection[str],
+    *,
+    typed: bool,
+    label: str | None,
+    drop: Collection[str],
+) -> tuple[Schema, list[str]]:
+    """A schema for the columns of a sample, and notes on those that are left out."""
+    columns: list[Column] = []
+    notes: list[str] = []
+    for name in names:
+        if name == label or name in drop:
+            continue
+        if name not in sample:
+            notes.append(f"Column {name!r:.80} is left out: it holds lists, objects or bytes.")
+            continue
+        column, note = _column(name, plain(sample[name]), typed=typed)
+        if column is not None:
+            columns.append(column)
+        if note is not None:
+            notes.append(f"Column {name!r:.80} {note}")
+    if not columns:
+        raise InputError(
+            "the stream must have a column of numbers or categories besides the label; it has none. "
+            + " ".join(notes)
+        )
+    kind = None if label is None else label_kind(sample, label, typed=typed)
+    return Schema(tuple(columns), label, kind), notes
+
+
+def _column(name: str, values: Any, *, typed: bool) -> tuple[Column | None, str | None]:
+    """The column, if it can be used, and what there is to say."""
+    pa = arrow()
+    kind = values.type
+    if is_text(kind):
+        values = without_missing(values)
+    known = values.drop_null()
+    if not len(known):
+        return None, f"is left out: it is empty in the first {len(values)} rows."
+    if pa.types.is_temporal(kind):
+        return None, _dates(known)
+    if not is_text(kind):
+        return Column(name), None
+    if not typed and _all_match(known, rf"{NUMBER}|{'|'.join(TRUE + FALSE)}"):
+        return Column(name), None
+    if _all_match(known, _DATE) or _all_match(known, _TIME):
+        return None, _dates(known)
+    counts = known.value_counts()
+    distinct = len(counts)
+    if distinct > MAX_CATEGORIES and 2 * distinct > len(known):
+        return None, (
+            f"is left out: it holds {distinct} different texts in the first {len(values)} rows, "
+            f"such as {known[0].as_py()!r:.60}."
+        )
+    pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+    usable = sorted((-count, value) for value, count in pairs if len(value) <= LONGEST_TEXT)
+    if not usable:
+        return None, f"is left out: its texts are longer than {LONGEST_TEXT} characters."
+    column = Column(name, "category", tuple(value for _, value in usable[:MAX_CATEGORIES]))
+    if distinct > len(column.categories):
+        return column, f"keeps the {len(column.categories)} most frequent of its {distinct} values."
+    return column, None
+
+
+def _dates(known: Any) -> str:
+    return (
+        f"is left out: it holds dates or times, such as {str(known[0].as_py())!r:.60}. "
+        "Write what matters of them as numbers, such as the hour or the day of the week."
+    )
+
+
+def _all_match(texts: Any, pattern: str) -> bool:
+    compute = arrow("compute")
+    return bool(compute.all(compute.match_substring_regex(texts, rf"^({pattern})$")).as_py())
+
+
+def label_kind(sample: Mapping[str, Any], label: str, *, typed: bool) -> str:
+    """What the labels of a sample are."""
+    pa = arrow()
+    if label not in sample:
+        raise InputError(
+            f"the label column {label!r:.80} must hold numbers or texts; it holds lists, objects or bytes."
+        )
+    values = plain(sample[label])
+    kind = values.type
+    text = is_text(kind)
+    if text:
+        values = without_missing(values)
+    known = values.drop_null()
+    if not len(known):
+        raise InputError(
+            f"the label column {label!r:.80} must have labels among the first rows; it is empty in the first "
+            f"{len(values)}. Is it the right column? Else put some labelled rows first."
+        )
+    if pa.types.is_temporal(kind):
+        raise InputError(f"the label column {label!r:.80} must hold numbers or texts; it holds {kind}.")
+    if pa.types.is_boolean(kind) or (text and not typed and _all_match(known, "|".join(TRUE + FALSE))):
+        return "boolean"
+    if text and (typed or not _all_match(known, NUMBER)):
+        return "text"
+    if pa.types.is_integer(kind):
+        return "integer"
+    found = numbers(known, label, 0)
+    found = found[~np.isnan(found)]
+    whole = (found == np.rint(found)) & (np.abs(found) <= EXACT)
+    if whole.all() or (text and _fits_int64(known)):
+        return "integer"
+    return "number"
+
+
+def _fits_int64(texts: Any) -> bool:
+    pa = arrow()
+    try:
+        texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return False
+    return True

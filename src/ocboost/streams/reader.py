@@ -1,0 +1,221 @@
+"""Opening a file as a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..margins import MANY, as_count
+from .arrow import arrow
+from .cutting import Piece, cut
+from .delimited import DelimitedRows
+from .encoding import BadRowError
+from .inference import infer, label_kind
+from .json_lines import JsonRows
+from .names import listed, require_columns, require_name
+from .parquet import ParquetRows
+from .rows import Role, Rows
+from .schema import Schema
+from .source import STDIN, Identity, Source
+from .stream import Stream
+
+_FORMATS = ("csv", "tsv", "jsonl", "parquet")
+_ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+}
+_CELLS = 1 << 18  # of features held at a time
+
+
+def open_stream(
+    path: str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    drop: Iterable[str] = (),
+    schema: Schema | None = None,
+    batch_size: int = 1000,
+    format: str | None = None,
+    need_label: bool = True,
+    skip: int = 0,
+) -> Stream:
+    """Open a file as a stream of batches.
+
+    Parameters
+    ----------
+    path : str or path
+        A file of CSV, TSV, JSON lines or Parquet, by its ending; the first three may be packed with gzip.
+        ``"-"`` is standard input.
+    label : str, optional
+        The name of the label column. None: the schema's, if there is one.
+    drop : iterable of str
+        Columns that are no features.
+    schema : Schema, optional
+        What the columns are, as a model has it: they are found by name, in any order, and others are
+        ignored. None: inferred from the first 10,000 rows or 4 MB, nothing of which is lost.
+    batch_size : int
+        Rows of each batch; the last one may be shorter.
+    format : {"csv", "tsv", "jsonl", "parquet"}, optional
+        The format, where the name does not tell; standard input is CSV.
+    need_label : bool
+        Whether a file without the label column is refused. If not, its batches have no labels.
+    skip : int
+        Rows to pass over. The first batch then begins at row `skip`.
+
+    Notes
+    -----
+    An empty field is missing, and so are NA, N/A, NaN and null. Missing numbers are NaN, missing
+    categories all zeros. In CSV a line that is empty is no row.
+
+    A file that is broken somewhere gives the rows before, and then the error.
+    """
+    arrow()  # say at once if it is not there
+    if isinstance(drop, str):
+        raise InputError(f"drop must be a list of names; got the text {drop!r:.80}. Write [{drop!r:.80}].")
+    dropped = tuple(drop)
+    batch_size = as_count(batch_size, "batch_size", 1, MANY, "")
+    skip = as_count(skip, "skip", 0, None, "")
+    told = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
+    rows = _open(path, format, brief=told)
+    try:
+        found, notes = _resolve(rows, label, dropped, schema, need_label=need_label)
+        return FileStream(rows, Identity(path), found, notes, batch_size, skip)
+    except BaseException:
+        rows.close()
+        raise
+
+
+def _open(path: str | os.PathLike[str], format: str | None, *, brief: bool) -> Rows:
+    format = _format_of(path, format)
+    if format == "parquet":
+        return ParquetRows(path)
+    source = Source(path)
+    try:
+        if format == "jsonl":
+            return JsonRows(source, brief=brief)
+        return DelimitedRows(source, "\t" if format == "tsv" else ",", brief=brief)
+    except BaseException:
+        source.close()
+        raise
+
+
+def _format_of(path: str | os.PathLike[str], format: str | None) -> str:
+    if format is not None:
+        if format not in _FORMATS:
+            raise InputError(f"format must be one of {', '.join(_FORMATS)}; got {format!r:.80}.")
+        return format
+    if os.fspath(path) == STDIN:
+        return "csv"
+    endings = [ending.lower() for ending in PurePath(path).suffixes]
+    if endings and endings[-1] == ".gz":
+        endings.pop()
+    found = _ENDINGS.get(endings[-1]) if endings else None
+    if found is None:
+        Identity(path)  # a file that is not there, or is a folder, has another error
+        raise InputError(
+            f"the ending of {os.fspath(path)} must tell its format: {', '.join(_ENDINGS)}, perhaps with .gz. "
+            f"Else give format: {', '.join(_FORMATS)}."
+        )
+    return found
+
+
+def _resolve(
+    rows: Rows, label: str | None, drop: tuple[str, ...], schema: Schema | None, *, need_label: bool
+) -> tuple[Schema, list[str]]:
+    """The schema that the rows are read with, and notes."""
+    for name in drop:
+        require_name("drop", name, rows.names, rows.name)
+    if label is None and schema is not None:
+        label = schema.label
+    if label is not None and label in drop:
+        raise InputError(f"drop must not name the label column {label!r:.80}. Leave it out of drop.")
+    if label is not None and need_label:
+        require_name("label", label, rows.names, rows.name)
+    there = label is not None and label in rows.names
+    sample = rows.sample()
+    if schema is None:
+        found, notes = infer(sample, rows.names, typed=rows.typed, label=label if there else None, drop=drop)
+        return found, rows.notes + notes
+    clash = [column.name for column in schema.columns if column.name in drop]
+    if clash:
+        raise InputError(f"drop must not name columns that the model needs; got {listed(clash)}.")
+    require_columns(schema, rows.names, rows.name)
+    if there:
+        kind = schema.label_kind or label_kind(sample, str(label), typed=rows.typed)
+        schema = replace(schema, label=label, label_kind=kind)
+    return schema, list(rows.notes)
+
+
+class FileStream(Stream):
+    """The batches of a file; `open_stream` makes it."""
+
+    def __init__(
+        self, rows: Rows, identity: Identity, schema: Schema, notes: list[str], batch_size: int, skip: int
+    ) -> None:
+        super().__init__(schema, batch_size, notes)
+        self._rows = rows
+        self._identity = identity
+        self._skip = skip
+        self._label = schema.label if schema.label in rows.names else None
+        roles: dict[str, Role] = {c.name: "number" if c.kind == "number" else "text" for c in schema.columns}
+        if self._label is not None:
+            roles[self._label] = "label"
+        self._batches = cut(self._pieces(roles), batch_size, skip)
+
+    def _pieces(self, roles: Mapping[str, Role]) -> Iterator[Piece]:
+        at_once = max(1, _CELLS // self.schema.n_features)
+        row = self._skip
+        try:
+            for batch in self._rows.batches(roles, self._skip):
+                for start in range(0, batch.num_rows, at_once):
+                    part = batch.slice(start, at_once)
+                    piece, failure = self._encoded(part, row)
+                    yield piece
+                    if failure is not None:
+                        raise failure
+                    row += part.num_rows
+        finally:
+            self._rows.close()
+
+    def _encoded(self, part: Any, row: int) -> tuple[Piece, InputError | None]:
+        """The rows of a record batch up to the first bad one, and what is wrong with that."""
+        try:
+            X = self.schema.encode(part, first=row)
+            if self._label is None:
+                return Piece(X, None, np.zeros(len(X), np.bool_)), None
+            return Piece(X, *self.schema.encode_label(part.column(self._label), first=row)), None
+        except BadRowError as bad:
+            piece, earlier = self._encoded(part.slice(0, bad.offset), row)
+            return piece, earlier or bad
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        super().close()
+        self._rows.close()
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file read so far."""
+        return self._rows.bytes_read
+
+    @property
+    def bytes_total(self) -> int | None:
+        """The length of the file; None for standard input."""
+        return self._rows.bytes_total
+
+    def fingerprint(self) -> dict[str, Any] | None:
+        """How the file begins; None for standard input."""
+        return self._identity.fingerprint()
+
+    def matches(self, fingerprint: object) -> bool:
+        """Whether the file begins as it did when the fingerprint was taken; it may have grown."""
+        return self._identity.matches(fingerprint)

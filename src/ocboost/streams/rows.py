@@ -1,0 +1,72 @@
+"""What the readers of the formats have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from ..errors import InputError
+
+SAMPLE_ROWS = 10_000
+SAMPLE_BYTES = 1 << 22
+
+Role = Literal["number", "text", "label"]
+
+
+class Rows(ABC):
+    """The rows of a file, as Arrow record batches.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the file.
+    names : list of str
+        Its columns, in their order.
+    notes : list of str
+        What a user should know about them.
+    typed : bool
+        Whether the file says which values are texts; in CSV all are.
+    """
+
+    name: str
+    names: list[str]
+    notes: list[str]
+    typed: bool
+
+    @abstractmethod
+    def sample(self) -> Mapping[str, Any]:
+        """The first rows: each column as an Arrow array. Columns that cannot be used are left out."""
+
+    @abstractmethod
+    def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
+        """Record batches of the columns in `roles` and perhaps others, after the first `skip` rows.
+
+        If the file is broken, the rows before come first.
+        """
+
+    @property
+    @abstractmethod
+    def bytes_read(self) -> int:
+        """Bytes read so far."""
+
+    @property
+    @abstractmethod
+    def bytes_total(self) -> int | None:
+        """Bytes there are, if known."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+
+def too_short(name: str, skip: int, n: int) -> InputError:
+    """The error where fewer rows are there than were to be passed over."""
+    return InputError(
+        f"{name} must hold the {skip} rows that skip passes over; it holds {n}. Is it the same file?"
+    )
+
+
+def no_rows(name: str) -> InputError:
+    """The error of a file without rows."""
+    return InputError(f"{name} holds no rows. Give a file with at least one row of data.")

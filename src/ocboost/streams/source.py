@@ -1,0 +1,151 @@
+"""The bytes of a file or of standard input, unpacked if they are gzip."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from .fingerprints import fingerprint_of, fits
+
+CHUNK = 1 << 19
+STDIN = "-"
+_GZIP = b"\x1f\x8b"
+_OTHERS = {
+    b"PAR1": "a Parquet file. Give format='parquet', or a name that ends in .parquet",
+    b"PK\x03\x04": "a zip archive or a spreadsheet. Unpack it, or save it as CSV",
+    b"\x28\xb5\x2f\xfd": "packed with zstd. Unpack it first: zstd -d",
+    b"\xfd7zXZ": "packed with xz. Unpack it first: unxz",
+    b"BZh": "packed with bzip2. Unpack it first: bunzip2",
+    b"\xff\xfe": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
+}
+_BOM = b"\xef\xbb\xbf"
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """What messages call it."""
+    return "standard input" if os.fspath(path) == STDIN else os.fspath(path)
+
+
+def size_of(path: str | os.PathLike[str]) -> int | None:
+    """The length of an ordinary file; None for standard input, pipes and the like."""
+    if os.fspath(path) == STDIN:
+        return None
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"path must be a file; {os.fspath(path)} is a folder. Give one of the files in it.")
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+class Identity:
+    """What a file is recognised by; standard input and pipes cannot be recognised."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._can = size_of(path) is not None
+
+    def _beginning(self, length: int) -> bytes:
+        with self._path.open("rb") as file:
+            return file.read(length)
+
+    def fingerprint(self) -> dict[str, Any] | None:
+        """How the file begins."""
+        return fingerprint_of(self._beginning) if self._can else None
+
+    def matches(self, fingerprint: object) -> bool:
+        """Whether the file begins so; None fits only what cannot be recognised."""
+        return fits(self._beginning, fingerprint) if self._can else fingerprint is None
+
+
+class Source:
+    """Chunks of text in bytes, without a byte order mark; an error comes after the bytes before it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = name_of(path)
+        self.bytes_total = size_of(path)
+        self.bytes_read = 0
+        self._own = os.fspath(path) != STDIN
+        if self._own:
+            self._file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  closed by close()
+        elif sys.stdin is None:
+            raise InputError("path is '-', and there is no standard input. Give the name of a file.")
+        else:
+            self._file = getattr(sys.stdin, "buffer", sys.stdin)
+        try:
+            self._chunks = self._unpacked()
+            self._first: bytes | None = self._without_mark()
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self) -> bytes:
+        """The next bytes, as soon as there are some; none at the end."""
+        if self._first is not None:
+            chunk, self._first = self._first, None
+            return chunk
+        return next(self._chunks, b"")
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self._own:
+            self._file.close()
+
+    def _raw(self) -> bytes:
+        data: bytes = (getattr(self._file, "read1", None) or self._file.read)(CHUNK)
+        self.bytes_read += len(data)
+        return data
+
+    def _unpacked(self) -> Iterator[bytes]:
+        data = self._raw()
+        while data and len(data) < 8 and (more := self._raw()):
+            data += more
+        for magic, what in _OTHERS.items():
+            if data.startswith(magic):
+                raise InputError(f"{self.name} must be text in UTF-8, plain or gzip; it is {what}.")
+        if data.startswith(_GZIP):
+            yield from self._gunzipped(data)
+            return
+        while data:
+            yield data
+            data = self._raw()
+
+    def _gunzipped(self, data: bytes) -> Iterator[bytes]:
+        unpacker = zlib.decompressobj(wbits=31)
+        while True:
+            try:
+                text = unpacker.decompress(data, CHUNK)
+            except zlib.error as error:
+                raise InputError(
+                    f"{self.name} is damaged: its gzip data make no sense ({error}). "
+                    "The rows before are good; get a fresh copy."
+                ) from None
+            if text:
+                yield text
+            data = unpacker.unconsumed_tail
+            if unpacker.eof:  # another member may follow, or zeros that fill a block
+                data = unpacker.unused_data.lstrip(b"\0")
+                while not data:
+                    data = self._raw()
+                    if not data:
+                        return
+                    data = data.lstrip(b"\0")
+                unpacker = zlib.decompressobj(wbits=31)
+            elif not data and len(text) < CHUNK:
+                data = self._raw()
+                if not data:
+                    raise InputError(
+                        f"{self.name} is cut short: its gzip data end too early. "
+                        "The rows before are good; get a fresh copy."
+                    )
+
+    def _without_mark(self) -> bytes:
+        data = b""
+        while len(data) < len(_BOM) and (more := next(self._chunks, b"")):
+            data += more
+        return data.removeprefix(_BOM)
