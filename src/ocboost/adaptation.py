@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import deque
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
+from .interrupts import uninterrupted
 from .model import Model
 from .storage import load, require, save
 from .streams import Batch
@@ -52,34 +54,42 @@ class Adaptation:
         self.finished = False
         K = len(model.classifier.classes_)
         self.confusion = np.zeros((K, K), np.int64)
-        self._recent = np.empty(0, bool)
+        self._recent: deque[bool] = deque(maxlen=RECENT)
 
-    def take(self, batch: Batch) -> None:
-        """Predict the rows of a batch, then learn from those with a label."""
+    def take(self, batch: Batch, step: int = 1) -> None:
+        """Predict rows of a batch, then learn from those with a label, ``step`` rows at a time."""
         if batch.y is None:
             raise InputError("the stream must have a label column to learn from; name it with --label.")
         clf = self.model.classifier
-        X, y = batch.X[batch.known], batch.y[batch.known]
-        if len(y):
-            codes = self._codes(batch, y)
-            answers = clf.hypotheses_.answers(X)
-            scores = clf._scores_of(answers)
-            guesses = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-            clf._learn_from(answers, codes, np.ones(len(codes)))
-            np.add.at(self.confusion, (codes, guesses), 1)
-            self._recent = np.concatenate([self._recent, codes == guesses])[-RECENT:]
-        self.learnt += len(y)
-        self.rows = batch.first + len(batch)
+        codes = self._codes(batch, batch.y)  # before anything is learnt
+        answers = clf.hypotheses_.answers(batch.X)
+        ones = np.ones(step)
+        for start in range(0, len(batch), step):
+            known = batch.known[start : start + step]
+            seen, truth = answers[start : start + step], codes[start : start + step]
+            if not known.all():
+                seen, truth = seen[known], truth[known]
+            if len(truth):
+                scores = clf._scores_of(seen)
+                guesses = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+                with uninterrupted():  # what is learnt is counted
+                    clf._learn_from(seen, truth, ones[: len(truth)])
+                    np.add.at(self.confusion, (truth, guesses), 1)
+                    self._recent.extend((truth == guesses).tolist())
+                    self.learnt += len(truth)
+                    self.rows = batch.first + start + len(known)
+            else:
+                self.rows = batch.first + start + len(known)
 
     def _codes(self, batch: Batch, y: NDArray[Any]) -> NDArray[np.int64]:
         classes = self.model.classifier.classes_.tolist()
         place = {label: code for code, label in enumerate(classes)}
         codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
-        if (codes < 0).any():
-            i = int(np.argmax(codes < 0))
-            row = batch.first + int(np.flatnonzero(batch.known)[i]) + 1
+        strange = (codes < 0) & batch.known
+        if strange.any():
+            i = int(np.argmax(strange))
             raise InputError(
-                f"the label {y[i]!r:.60} in row {row:,} is no class of the model, which knows {classes!s:.100}. "
+                f"the label {y.tolist()[i]!r:.60} in row {batch.first + i + 1:,} is no class of the model, which knows {classes!s:.100}. "
                 "Leave such rows out, or fit a new model that knows it."
             )
         return codes
@@ -93,7 +103,7 @@ class Adaptation:
     @property
     def recent_accuracy(self) -> float | None:
         """The same over the last 1,000 (after a resumption: those since then)."""
-        return float(self._recent.mean()) if self._recent.size else None
+        return sum(self._recent) / len(self._recent) if self._recent else None
 
     def finish(self, stream: str) -> None:
         """Note in the model's history what it has been through; the stream has ended."""

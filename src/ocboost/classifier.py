@@ -217,13 +217,13 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
     ) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
         """Check examples and their labels and weights."""
-        X, y = validate_data(
+        rows, labels = validate_data(
             self, X, y, reset=reset, dtype=(np.float64, np.float32), order="C", **self._accepted()
         )
-        check_classification_targets(y)
+        check_classification_targets(labels)
         # Weights that do not count at all leave nothing to learn from; scikit-learn's check says so.
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return X, y, weights
+        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        return rows, labels, weights
 
     def _accepted(self) -> dict[str, Any]:
         what = getattr(self, "hypotheses_", None) or learner_for(self.estimator)
@@ -247,11 +247,14 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, classes: NDArray[Any], codes: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> None:
         """Find hypotheses, and start the boosters from the same examples."""
-        if len(np.unique(codes[weights > 0.0])) < 2:
+        counts = weights > 0.0
+        if len(np.unique(codes[counts])) < 2:
             raise InputError(
                 f"y must hold at least two classes to learn hypotheses from; got one class, "
                 f"{classes[codes[0]]!r:.80}, in all {len(codes)} examples. Give more examples at first."
             )
+        if not counts.all():  # an example without weight is none: not for the thresholds either
+            X, codes, weights = X[counts], codes[counts], weights[counts]
         self._set_up(X, classes, codes, weights, start=True)
 
     def _set_up(
@@ -350,13 +353,13 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _ballots(self) -> list[Ballot]:
         return [
-            Ballot.of(alpha, columns.start)
-            for alpha, columns in zip(self.alpha_, self._columns, strict=True)
+            Ballot.of(alpha, columns.start) for alpha, columns in zip(self.alpha_, self._columns, strict=True)
         ]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x): (n,) for two classes, positive for the second; (n, K) for more."""
-        votes = self.hypotheses_.votes(self._rows(X), self._ballots())
+        X = self._rows(X)
+        votes = self.hypotheses_.votes(X, self._ballots())
         return votes[:, 0] if len(self.boosters_) == 1 else votes
 
     def _scores_of(self, answers: NDArray[np.int8]) -> NDArray[np.float64]:
@@ -453,7 +456,7 @@ def _fed(
     weights: NDArray[np.float64],
     batch_size: int,
 ) -> BoostingSketch:
-    booster.update_many(_margins(answers, signs), batch_size=batch_size, sample_weight=weights)
+    booster._take(_margins(answers, signs), weights, batch_size)  # what it gets has been checked
     return booster
 
 

@@ -85,7 +85,9 @@ def classifier_from_parts(parameters: dict[str, Any], arrays: Arrays, name: str,
     simple = all(v is None or isinstance(v, bool | int | float | str) for v in settings.values())
     require(simple, name, "its settings must be simple values")
     require(
-        type(settings["batch_size"]) is int and settings["batch_size"] >= 1, name, "batch_size must be a count"
+        type(settings["batch_size"]) is int and settings["batch_size"] >= 1,
+        name,
+        "batch_size must be a count",
     )
     clf = make(estimator, **{key: settings[key] for key in SETTINGS})
     n_features, names = _pair(parameters["features"], name, "features")
@@ -148,6 +150,7 @@ def _classes_in(value: Any, name: str) -> NDArray[Any]:
     require(2 <= len(values) <= MOST_CLASSES, name, "there must be at least two classes")
     type_ = str if kind == "O" else _CLASS_TYPES[kind]
     require(all(type(v) is type_ for v in values), name, "its classes must be of one type")
+    classes: NDArray[Any] = np.empty(0)
     try:
         classes = np.array(values, dtype=object if kind == "O" else type_)
     except OverflowError:

@@ -10,6 +10,7 @@ Accuracy: 8...%
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Features = dict[Any, Any]
 
 
-class OCBClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
+class OCBClassifier(base.MiniBatchClassifier):
     """Online Coordinate Boosting over stumps that are found in the first examples.
 
     The first ``grace_period`` examples are kept, and answered by how often each label has come. Then stumps are
@@ -92,6 +93,10 @@ class OCBClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
     def _multiclass(self) -> bool:
         return True
 
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"n_hypotheses": 20, "grace_period": 30}  # so that river's checks reach beyond the grace period
+
     # Learning --------------------------------------------------------------------------------------------
 
     def learn_one(self, x: Features, y: Any) -> None:
@@ -139,7 +144,9 @@ class OCBClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         if not names:
             return
         # By name and not as they came: the order of a dictionary means nothing in River.
-        self._names = {name: k for k, name in enumerate(sorted(names, key=lambda name: (str(name), repr(name))))}
+        self._names = {
+            name: k for k, name in enumerate(sorted(names, key=lambda name: (str(name), repr(name))))
+        }
         labels = list(dict.fromkeys(label for _, label in self._recent))
         self._labels = sorted(labels, key=lambda label: (str(type(label)), str(label)))
         clf = SklearnOCB(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ocboost.model import Model
     from ocboost.streams import Stream
 
+READ = 500  # rows read at once
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 
 
@@ -31,7 +32,7 @@ def adapt(
     label: str | None = None,
     drop: Names = None,
     following: Following = Following(),  # noqa: B008
-    batch: Count = 100,
+    batch: Count = 1,
     checkpoint_rows: Count = 50_000,
     checkpoint_seconds: Seconds = 30.0,
     format: Format | None = None,
@@ -66,7 +67,8 @@ def adapt(
     drop
         Columns to leave out; only for a model that does not know its columns.
     batch
-        Rows predicted before they are learnt.
+        Rows predicted before any of them is learnt. More of them are faster, and show a model that is as much
+        older; what it has learnt in the end is the same.
     checkpoint_rows
         Keep the state after so many rows,
     checkpoint_seconds
@@ -114,7 +116,7 @@ def adapt(
             deployed.classifier._follow_settings()
         for note in rows_of.notes:
             say(note)
-        _run(adaptation, rows_of, checkpoint, checkpoint_rows, checkpoint_seconds)
+        _run(adaptation, rows_of, batch, checkpoint, checkpoint_rows, checkpoint_seconds)
     adaptation.finish(stream.name if str(stream) != "-" else "standard input")
     # The finished state first: whatever happens between here and the end, it is there to be taken up.
     adaptation.save(checkpoint)
@@ -125,15 +127,16 @@ def adapt(
 
 
 def _opened(
-    path: Path, model: Model, label: str | None, drop: tuple[str, ...], batch: int, format: Any, skip: int
+    path: Path, model: Model, label: str | None, drop: tuple[str, ...], step: int, format: Any, skip: int
 ) -> Stream:
     """The stream, read as the model's columns; or as numbers, if it does not know its columns."""
     from ocboost.cli.columns import columns_for
     from ocboost.streams import open_stream
 
     schema, label = columns_for(model, label)
+    rows = -(-READ // step) * step  # whole steps, so that they are the same ones after an interruption
     opened = open_stream(
-        source(path), label=label, drop=drop, schema=schema, batch_size=batch, format=format, skip=skip
+        source(path), label=label, drop=drop, schema=schema, batch_size=rows, format=format, skip=skip
     )
     if opened.schema.n_features != model.classifier.n_features_in_:
         n, found = model.classifier.n_features_in_, opened.schema.n_features
@@ -177,21 +180,25 @@ def _is_done(out: Path, run: str) -> bool:
     return bool(history) and history[-1].get("run") == run
 
 
-def _run(adaptation: Adaptation, stream: Stream, checkpoint: Path, every: int, seconds: float) -> None:
+def _run(
+    adaptation: Adaptation, stream: Stream, step: int, checkpoint: Path, every: int, seconds: float
+) -> None:
     kept_rows, kept_at = adaptation.rows, time.monotonic()
     if adaptation.finished:
         return
     with stream_progress("adapting") as show:
         try:
             for batch in stream:
-                adaptation.take(batch)
+                adaptation.take(batch, step)
                 if adaptation.rows - kept_rows >= every or time.monotonic() - kept_at >= seconds:
                     adaptation.save(checkpoint)
                     kept_rows, kept_at = adaptation.rows, time.monotonic()
                 show(stream, adaptation.rows, _in_short(adaptation))
         except (KeyboardInterrupt, OcboostError, OSError) as error:
             adaptation.save(checkpoint)
-            say(f"stopped after {adaptation.rows:,} rows, kept in '{checkpoint}'; --resume goes on from there.")
+            say(
+                f"stopped after {adaptation.rows:,} rows, kept in '{checkpoint}'; --resume goes on from there."
+            )
             raise error
 
 
@@ -206,7 +213,8 @@ def _report(adaptation: Adaptation, out: Path) -> None:
 
     console = results()
     classes = adaptation.model.classifier.classes_.tolist()
-    table = Table(title="Predicted before it was learnt", title_justify="left")
+    console.print("Each row was predicted, then learnt:")
+    table = Table()
     table.add_column("class")
     for heading in ("rows", "right"):
         table.add_column(heading, justify="right")

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ocboost.streams import Schema
 
 
-def columns_for(model: Model, label: str | None, *, need_label: bool = True) -> tuple[Schema | None, str | None]:
+def columns_for(
+    model: Model, label: str | None, *, need_label: bool = True
+) -> tuple[Schema | None, str | None]:
     """The schema to read a file with, None if only the file can tell, and the label column.
 
     A model fitted from a file knows both. A classifier saved in Python knows at most the names of its features.
@@ -22,7 +24,9 @@ def columns_for(model: Model, label: str | None, *, need_label: bool = True) -> 
     schema = model.schema
     if schema is None:
         if label is None and need_label:
-            raise InputError("--label must name the column that holds the class; this model does not know it.")
+            raise InputError(
+                "--label must name the column that holds the class; this model does not know it."
+            )
         names = getattr(model.classifier, "feature_names_in_", None)
         if names is None:
             return None, label

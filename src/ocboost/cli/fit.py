@@ -86,9 +86,7 @@ def fit(
     if len(y) == 0 or (y == y[0]).all():
         what = f"is {y[0]!s:.40} in all {len(y):,} rows" if len(y) else "is missing in all rows"
         raise InputError(f"the label column '{label}' must hold at least two classes; it {what}.")
-    clf = OCBClassifier(
-        learner, hypotheses, n_jobs=jobs, random_state=seed, **following.settings()
-    )
+    clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **following.settings())
     with stream_progress("learning") as show:
         show(None, 0, f"{hypotheses} hypotheses from {len(y):,} rows of {X.shape[1]} features")
         clf.fit(X, y)
@@ -107,4 +105,3 @@ def fit(
         console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
     console.print(f"Wrote {out}", soft_wrap=True, markup=False)
     return 0
-

@@ -65,10 +65,16 @@ def _show_model(console: Any, model: Model, path: Path, top: int) -> None:
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")
     booster = clf.boosters_[0]
-    memory = f"a window of {booster.head:,} examples" if not booster.tail else f"a head of {booster.head:,} examples"
+    memory = (
+        f"a window of {booster.head:,} examples"
+        if not booster.tail
+        else f"a head of {booster.head:,} examples"
+    )
     forgetting = "nothing forgotten" if booster.forgetting == 1 else f"forgetting {booster.forgetting}"
     facts.add_row("file", f"{path}, {path.stat().st_size:,} bytes")
-    facts.add_row("classes", ", ".join(str(c) for c in clf.classes_[:20]) + (" …" if len(clf.classes_) > 20 else ""))
+    facts.add_row(
+        "classes", ", ".join(str(c) for c in clf.classes_[:20]) + (" …" if len(clf.classes_) > 20 else "")
+    )
     facts.add_row("hypotheses", repr(clf.hypotheses_).strip("<>"))
     facts.add_row("remembers", f"{memory}, {forgetting}, smoothing {booster.smoothing:g}")
     facts.add_row("seen", f"{booster.n_seen:,} examples, {booster.n_head:,} of them kept exactly")
@@ -80,7 +86,9 @@ def _show_model(console: Any, model: Model, path: Path, top: int) -> None:
         accuracy = event.get("accuracy")
         right = f", right on {accuracy:.1%}" if isinstance(accuracy, float) else ""
         rows = event.get("rows")
-        facts.add_row(str(event.get("event", ""))[:20], f"{str(event.get('stream'))[:60]}: {rows} rows{right}")
+        facts.add_row(
+            str(event.get("event", ""))[:20], f"{str(event.get('stream'))[:60]}: {rows} rows{right}"
+        )
     console.print(facts)
     names = _names(model)
     for k, (alpha, columns_) in enumerate(zip(clf.alpha_, clf._columns, strict=True)):
@@ -97,10 +105,14 @@ def _names(model: Model) -> list[str]:
     if model.schema is not None:
         return list(model.schema.feature_names)
     names = getattr(model.classifier, "feature_names_in_", None)
-    return [str(n) for n in names] if names is not None else [f"x{i}" for i in range(model.classifier.n_features_in_)]
+    return (
+        [str(n) for n in names]
+        if names is not None
+        else [f"x{i}" for i in range(model.classifier.n_features_in_)]
+    )
 
 
-def _weights(alpha: Any, described: Any, first: int, top: int) -> Any:
+def _weights(alpha: Any, described: tuple[Any, list[str]] | None, first: int, top: int) -> Any:
     """A table of the heaviest weights with a bar for each."""
     import numpy as np
     from rich.table import Table
@@ -117,10 +129,8 @@ def _weights(alpha: Any, described: Any, first: int, top: int) -> Any:
     for j in order:
         length = round(WIDTH * abs(alpha[j]) / largest)
         bar = Text("█" * length, style="blue" if alpha[j] >= 0 else "red")
-        cells = [str(j + 1), f"{alpha[j]:.3f}", bar]
-        if described is not None:
-            cells.append(Text(describe(*described, first + int(j))))
-        table.add_row(*cells)
+        words = [] if described is None else [Text(describe(described[0], described[1], first + int(j)))]
+        table.add_row(str(j + 1), f"{alpha[j]:.3f}", bar, *words)
     return table
 
 
@@ -132,4 +142,5 @@ def describe(hypotheses: Any, names: list[str], j: int) -> str:
         return f"{type(hypotheses).__name__.lower()} {j + 1}"
     sign = "≤" if hypotheses.left[j] > 0 else ">"
     text = f"{names[hypotheses.feature[j]]} {sign} {hypotheses.threshold[j]:.6g}"
-    return text + (" or missing" if hypotheses.missing[j] > 0 else "")
+    # Missing counts as large unless the data said otherwise.
+    return text + (" or missing" if hypotheses.missing[j] > 0 and sign == "≤" else "")

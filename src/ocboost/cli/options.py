@@ -75,4 +75,6 @@ def check_out(path: Path) -> None:
     if place.is_dir():
         raise InputError(f"--out must be a file; got the folder '{path}'. Add the name of a file.")
     if not place.parent.is_dir():
-        raise InputError(f"--out must lie in a folder that exists; there is no '{place.parent}'. Make it first.")
+        raise InputError(
+            f"--out must lie in a folder that exists; there is no '{place.parent}'. Make it first."
+        )

@@ -18,8 +18,8 @@ def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: 
     Parameters
     ----------
     batches : iterable of objects with X, y, known and first
-        As `ocboost.streams` gives them. Where ``known`` is missing or None every row has a label; where
-        ``first`` is, rows are counted.
+        As `ocboost.streams` gives them. Where ``y`` is None no row has a label; where ``known`` is missing
+        or None every row has one; where ``first`` is, rows are counted.
     classes : sequence
         All labels.
     size : int
@@ -50,6 +50,8 @@ def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: 
 
 
 def _codes(batch: Any, place: dict[Any, int], first: int) -> NDArray[np.int64]:
+    if batch.y is None:
+        return np.full(batch.X.shape[0], -1)
     labels = np.asarray(batch.y).tolist()
     known = getattr(batch, "known", None)
     given = [True] * len(labels) if known is None else np.asarray(known).tolist()

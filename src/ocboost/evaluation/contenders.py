@@ -130,9 +130,7 @@ class OverAnswers(Contender):
         self._columns = columns
 
     @classmethod
-    def beside(
-        cls, classifier: OCBClassifier, make_booster: Callable[[int], Booster], *, name: str
-    ) -> Self:
+    def beside(cls, classifier: OCBClassifier, make_booster: Callable[[int], Booster], *, name: str) -> Self:
         """The same hypotheses for the same classes as a fitted `OCBClassifier`."""
         return cls(classifier.hypotheses_, make_booster, columns=classifier._columns, name=name)
 
@@ -178,18 +176,25 @@ class LogisticSGD(Contender):
     Parameters
     ----------
     hypotheses : Hypotheses
-    learning_rate : float, default 0.01
+    learning_rate : float, default 0.03
         Constant, so that it can follow a stream that changes.
     random_state : int, default 0
         For the order within a step of several rows.
     name : str, default "logistic SGD"
+
+    Notes
+    -----
+    No rate is best everywhere. Prequential accuracy from row 2,000 on, over the 79 stumps that AdaBoost finds on
+    elec2 and the 131 on INSECTS (gradual, three species against three), with the rate 0.003, 0.01, 0.03, 0.1 and
+    scikit-learn's "optimal": 0.828 0.864 0.889 0.898 0.895, and 0.835 0.835 0.816 0.800 0.799. The default has
+    the best mean of the constant ones; where it matters, let several take part.
     """
 
     def __init__(
         self,
         hypotheses: Hypotheses,
         *,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.03,
         random_state: int = 0,
         name: str = "logistic SGD",
     ) -> None:

@@ -38,8 +38,8 @@ class Tally:
 
     The AUC comes from a histogram of 8,192 bins over asinh(log-odds): scores within about 0.2 % (0.002
     around even odds) share a bin and count as ties. It is off by at most `auc_bound`, half the share of
-    pairs that share a bin. With more than two classes it is the mean of one class against the rest, over
-    the classes that have been seen.
+    the pairs in bins that hold different scores. With more than two classes it is the mean of one class
+    against the rest, over the classes that have been seen.
 
     What is undefined is None: everything before the first example, and all but accuracy and log-loss
     while only one class has been seen (kappa where chance agrees always).
@@ -56,7 +56,10 @@ class Tally:
         K = as_count(n_classes, "n_classes", 2, None, "A classifier has at least two classes.")
         self.confusion: NDArray[np.int64] = np.zeros((K, K), np.int64)  # truth, prediction
         self._loss = 0.0
-        self._bins = np.zeros((1 if K == 2 else K, 2, BINS), np.int64)  # of, whether it was so, score
+        n = 1 if K == 2 else K
+        self._bins = np.zeros((n, 2, BINS), np.int64)  # of a class, whether it was so, bin of the score
+        self._least = np.full((n, BINS), np.inf)  # score in a bin
+        self._most = np.full((n, BINS), -np.inf)
 
     @property
     def n(self) -> int:
@@ -69,29 +72,30 @@ class Tally:
             predicted = probabilities.argmax(axis=1)
         self.confusion += confusion_of(codes, predicted, len(self.confusion))
         self._loss += float(losses(probabilities, codes).sum())
-        for histogram, (score, positive) in zip(
-            self._bins, _one_against_rest(probabilities, codes), strict=True
-        ):
+        for c, (score, positive) in enumerate(_one_against_rest(probabilities, codes)):
             place = _bin_of(score)
-            histogram[0] += np.bincount(place[~positive], minlength=BINS)
-            histogram[1] += np.bincount(place[positive], minlength=BINS)
+            self._bins[c, 0] += np.bincount(place[~positive], minlength=BINS)
+            self._bins[c, 1] += np.bincount(place[positive], minlength=BINS)
+            np.minimum.at(self._least[c], place, score)
+            np.maximum.at(self._most[c], place, score)
 
     @property
     def auc_bound(self) -> float | None:
         """How far the AUC may be off at most; None where there is no AUC."""
-        return _mean([_auc_from_bins(*histogram)[1] for histogram in self._defined()])
+        mixed = self._least < self._most
+        return _mean([_pairs_in(self._bins[c], mixed[c]) / 2.0 for c in self._defined()])
 
     def values(self) -> Values:
         """Every metric by its name."""
         n = self.n
         return {
             **_of_confusion(self.confusion),
-            "auc": _mean([_auc_from_bins(*histogram)[0] for histogram in self._defined()]),
+            "auc": _mean([_auc_from_bins(*self._bins[c]) for c in self._defined()]),
             "log_loss": self._loss / n if n else None,
         }
 
-    def _defined(self) -> list[NDArray[np.int64]]:
-        return [histogram for histogram in self._bins if histogram.any(axis=1).all()]
+    def _defined(self) -> list[int]:
+        return [c for c, histogram in enumerate(self._bins) if histogram.any(axis=1).all()]
 
 
 class Window:
@@ -228,12 +232,16 @@ def _bin_of(score: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.minimum((share * BINS).astype(np.int64), BINS - 1)
 
 
-def _auc_from_bins(negative: NDArray[np.int64], positive: NDArray[np.int64]) -> tuple[float, float]:
-    """The area, scores in one bin counted as ties, and how far it may be off."""
+def _auc_from_bins(negative: NDArray[np.int64], positive: NDArray[np.int64]) -> float:
+    """The area, scores in one bin counted as ties."""
     down, up = negative / negative.sum(), positive / positive.sum()
-    below = np.cumsum(down) - down
-    shared = float(up @ down) / 2.0
-    return float(up @ below) + shared, shared
+    return float(up @ (np.cumsum(down) - down / 2.0))
+
+
+def _pairs_in(histogram: NDArray[np.int64], bins: NDArray[np.bool_]) -> float:
+    """The share of pairs, one of each kind, that share one of these bins."""
+    down, up = histogram / histogram.sum(axis=1, keepdims=True)
+    return float(up[bins] @ down[bins])
 
 
 def _auc_of_ranks(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:

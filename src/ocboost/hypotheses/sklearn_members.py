@@ -183,7 +183,11 @@ def _columns(taken: Any, fitted: Any) -> NDArray[np.int64] | None:
 def _is_tree(estimator: Any) -> bool:
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    return isinstance(estimator, DecisionTreeClassifier | DecisionTreeRegressor)
+    plain = {DecisionTreeClassifier.predict, DecisionTreeRegressor.predict}
+    return (
+        isinstance(estimator, DecisionTreeClassifier | DecisionTreeRegressor)
+        and type(estimator).predict in plain  # a subclass may predict otherwise
+    )
 
 
 def _n_features(fitted: Any, members: list[_Member]) -> int:

@@ -121,7 +121,7 @@ class Stumps(Hypotheses):
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
-        arrays = {
+        arrays: Arrays = {
             "feature": self.feature,
             "threshold": self.threshold,
             "left": self.left,
@@ -138,7 +138,7 @@ class Stumps(Hypotheses):
         n_features = parameters["n_features"]
         require(type(n_features) is int and 0 < n_features < 1 << 31, name, "n_features must be a count")
         try:
-            return cls(**arrays, **parameters)
+            return cls(**arrays, **parameters)  # type: ignore[arg-type]
         except InputError as error:
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
 

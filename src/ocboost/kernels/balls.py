@@ -132,7 +132,9 @@ def tile_distances(tile: NDArray[np.float64], centres: NDArray[np.float64], out:
 
 
 @plain
-def distances_to_one(tiles: NDArray[np.floating], centre: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def distances_to_one(
+    tiles: NDArray[np.floating], centre: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
     """Squared distances of the rows of many tiles, (T, F, 16), to one centre: ``out`` is (T, 16)."""
     for t in range(tiles.shape[0]):
         if tiles.itemsize == 8:

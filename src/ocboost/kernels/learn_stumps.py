@@ -88,6 +88,29 @@ def search_dense(
         f += group
 
 
+@exact
+def _two_bins(
+    first: int, last: int, rows: NDArray[np.int32], bins: NDArray[np.uint8], signed: NDArray[np.float64]
+) -> tuple[float, float]:
+    """The sum of a feature's stored entries, and of those in its bin 1: words that are there or not.
+
+    Two sums of each take turns, so that an addition need not wait for the one before.
+    """
+    stored, above = 0.0, 0.0
+    more_stored, more_above = 0.0, 0.0
+    for e in range(first, last - 1, 2):
+        v, w = signed[np.uint32(rows[e])], signed[np.uint32(rows[e + 1])]
+        stored += v
+        more_stored += w
+        above += v if bins[e] > 0 else 0.0
+        more_above += w if bins[e + 1] > 0 else 0.0
+    if (last - first) % 2:
+        v = signed[np.uint32(rows[last - 1])]
+        stored += v
+        above += v if bins[last - 1] > 0 else 0.0
+    return stored + more_stored, above + more_above
+
+
 @plain
 def search_sparse(
     start: NDArray[np.int64],
@@ -106,6 +129,12 @@ def search_sparse(
     """Find each feature's best cut from the stored entries; the bin of zero gets what is left of the total."""
     sums = np.zeros(MISSING + 1)
     for f in range(first, last):
+        if n_bins[f] == 2 and not missing[f]:
+            stored, above = _two_bins(start[f], start[f + 1], rows, bins, signed)
+            sums[0], sums[1] = stored - above, above
+            sums[zero[f]] += total - stored
+            score[f], cut[f] = _scan(sums, 2, False)
+            continue
         sums[: n_bins[f]] = 0.0
         sums[MISSING] = 0.0
         stored = 0.0
@@ -132,7 +161,9 @@ def sides(column: NDArray[np.uint8], cut: int, signed: NDArray[np.float64]) -> t
 
 
 @plain
-def answer_column(column: NDArray[np.uint8], cut: int, left: int, missing: int, out: NDArray[np.int8]) -> None:
+def answer_column(
+    column: NDArray[np.uint8], cut: int, left: int, missing: int, out: NDArray[np.int8]
+) -> None:
     """What a stump answers to each row."""
     for i in range(column.size):
         out[i] = np.int8(left) if column[i] <= cut else np.int8(-left)

@@ -83,7 +83,9 @@ class BallLearner(Learner):
         tries = 0
         while len(centre) < n_hypotheses and tries < TRIES:
             c, radius = self._candidate(X, y, d, rng)
-            _share(lambda at: distances_to_one(tiles[at], X[c].astype(np.float64), squared[at]), tiles.shape[0])
+            _share(
+                lambda at: distances_to_one(tiles[at], X[c].astype(np.float64), squared[at]), tiles.shape[0]
+            )
             answers[:] = np.where(squared.reshape(-1)[:n] >= radius * radius, 1, -1)
             right, wrong, _ = weigh(answers, y, d)
             turned = right < wrong

@@ -171,7 +171,11 @@ class SparseBins(Bins):
         first_edge = np.concatenate([[0], np.cumsum(n_edges)])[:-1]
         self._start = np.concatenate([[0], np.cumsum(np.diff(start)[self.feature])])
         self._rows, self._bins = X.indices.astype(np.int32)[keep], bins[keep]
-        self._zero, self.n_bins, self.missing = zero[self.feature], n_bins[self.feature], missing[self.feature]
+        self._zero, self.n_bins, self.missing = (
+            zero[self.feature],
+            n_bins[self.feature],
+            missing[self.feature],
+        )
         self._edges, self._first_edge = np.concatenate(edges), first_edge[self.feature]
 
     def column(self, f: int) -> NDArray[np.uint8]:

@@ -40,8 +40,9 @@ class SklearnLearner(Learner):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 3))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
-    >>> SklearnLearner(DecisionTreeClassifier(max_depth=2)).learn(X, y, n_hypotheses=5, rng=rng)
-    <5 trees of 35 nodes, over 3 of 3 features>
+    >>> trees = SklearnLearner(DecisionTreeClassifier(max_depth=2)).learn(X, y, n_hypotheses=5, rng=rng)
+    >>> trees.answers(X).shape
+    (200, 5)
     """
 
     def __init__(self, estimator: Any) -> None:

@@ -57,8 +57,8 @@ class StumpLearner(Learner):
 
     def __init__(self, max_bins: int = MOST, n_threads: int | None = None) -> None:
         self.max_bins = as_count(max_bins, "max_bins", 2, MOST, "A bin's number must fit into a byte.")
-        self.n_threads = n_threads if n_threads is None else as_count(
-            n_threads, "n_threads", 1, 1024, THREADS_ADVICE
+        self.n_threads = (
+            n_threads if n_threads is None else as_count(n_threads, "n_threads", 1, 1024, THREADS_ADVICE)
         )
 
     def __repr__(self) -> str:

@@ -123,17 +123,15 @@ def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any],
     """A column as labels of a kind, and which of them are known."""
     pa = arrow()
     column = plain(column)
+    if kind == "integer":
+        whole = _whole(column)
+        if whole is not None:
+            return _filled(whole, 0), _known(whole)
     if is_text(column.type):
         column = without_missing(column)
     if kind == "text":
         column = texts(column, name)
-        known = column.is_valid().to_numpy(zero_copy_only=False)
-        return column.fill_null("").to_numpy(zero_copy_only=False).astype(object), known
-    if kind == "integer":
-        whole = _whole(column)
-        if whole is not None:
-            known = whole.is_valid().to_numpy(zero_copy_only=False)
-            return whole.fill_null(0).to_numpy(zero_copy_only=False), known
+        return _filled(column, "").astype(object), _known(column)
     values = numbers(column, name, first)
     known = ~np.isnan(values)
     if kind == "number":
@@ -153,8 +151,23 @@ def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any],
     return values.astype(np.int64 if kind == "integer" else np.bool_), known
 
 
+def _filled(column: Any, value: object) -> NDArray[Any]:
+    """A column with a value where there is none."""
+    full = column.fill_null(value) if column.null_count else column
+    result: NDArray[Any] = full.to_numpy(zero_copy_only=False)
+    return result if result.flags.writeable else result.copy()
+
+
+def _known(column: Any) -> NDArray[np.bool_]:
+    """Where a column has a value."""
+    if not column.null_count:
+        return np.ones(len(column), np.bool_)
+    result: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return result
+
+
 def _whole(column: Any) -> Any:
-    """A column as int64 if that is exact and easy, or None."""
+    """A column as int64 if that is exact and easy, or None. No text for a missing value is a number."""
     pa = arrow()
     if not (is_text(column.type) or pa.types.is_integer(column.type)):
         return None

@@ -43,11 +43,14 @@ class Blocks:
         self._rest = self._read()
 
     def __iter__(self) -> Iterator[Block]:
-        while self._ahead:
-            yield self._ahead.pop(0)
+        return self
+
+    def __next__(self) -> Block:
+        if self._ahead:
+            return self._ahead.pop(0)
         if self._failure is not None:
             raise self._failure
-        yield from self._rest
+        return next(self._rest)
 
     def put_back(self, block: Block) -> None:
         """Let a block be the next."""
@@ -88,8 +91,9 @@ class Blocks:
             held += chunk
             end = self._end_of_rows(held)
             if end:
-                if held[:end].strip(b"\r\n"):
-                    yield Block(held[:end], line)
+                block = Block(held[:end], line)
+                if block.data[0] not in b"\r\n" or block.data.strip(b"\r\n"):
+                    yield block
                 line += held.count(b"\n", 0, end)
                 held = held[end:]
             if len(held) > LONGEST_ROW:

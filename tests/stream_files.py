@@ -1,0 +1,104 @@
+"""Tables written as files for the tests of streams, and read again in plain loops."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+
+
+def write_csv(path, names, rows, delimiter=","):
+    """Rows of values as CSV; None is an empty field."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([["" if v is None else spelt(v) for v in row] for row in rows])
+    return write_bytes(path, text.getvalue().encode())
+
+
+def write_jsonl(path, names, rows):
+    """Rows of values as JSON lines; None is null."""
+    lines = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n" for row in rows]
+    return write_bytes(path, "".join(lines).encode())
+
+
+def write_parquet(path, names, rows, row_group_size=7):
+    """Rows of values as Parquet, in small row groups."""
+    columns = {name: [row[j] for row in rows] for j, name in enumerate(names)}
+    pq.write_table(pa.table(columns), path, row_group_size=row_group_size)
+    return path
+
+
+def write_bytes(path, data):
+    """Bytes as a file, packed if its name says so."""
+    path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
+    return path
+
+
+def spelt(value):
+    """A value as CSV has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def all_rows(stream):
+    """The features, labels and known flags of a whole stream, whose batches must follow each other."""
+    X, y, known, row = [], [], [], None
+    for batch in stream:
+        assert row is None or batch.first == row
+        assert batch.X.dtype == np.float64
+        assert batch.X.flags.c_contiguous
+        assert len(batch) == len(batch.X) == len(batch.known)
+        row = batch.first + len(batch)
+        X.append(batch.X)
+        known.append(batch.known)
+        if batch.y is not None:
+            assert len(batch.y) == len(batch)
+            y.append(batch.y)
+    return np.concatenate(X), np.concatenate(y) if y else None, np.concatenate(known)
+
+
+def rows_before_error(stream, error):
+    """How many rows come before the error, and what it says."""
+    n = 0
+    try:
+        for batch in stream:
+            n += len(batch)
+    except error as caught:
+        return n, str(caught)
+    raise AssertionError("there was no error")
+
+
+def naive_features(columns, names, rows):
+    """The features of rows of texts, value by value."""
+    result = []
+    for row in rows:
+        features = []
+        for column in columns:
+            text = row[names.index(column.name)]
+            if column.kind == "number":
+                truth = {"true": 1.0, "false": 0.0}
+                features.append(
+                    math.nan if text in MISSING else truth.get(text, None) if text in truth else float(text)
+                )
+            else:
+                features.extend(1.0 if text == category else 0.0 for category in column.categories)
+        result.append(features)
+    return np.array(result)
+
+
+def naive_csv(path):
+    """The names and the rows of texts of a CSV file."""
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+    names, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    return names, rows

@@ -1,0 +1,50 @@
+"""A long stream takes no more memory than a short one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import resource, sys
+import ocboost
+from ocboost.streams import open_stream
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+n = 0
+with open_stream(sys.argv[1], label="y") as stream:
+    for batch in stream:
+        n += len(batch)
+        if batch.first == 100_000:
+            before = peak()
+print(n, peak() - before, peak())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss is kB on Linux")
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
+def test_memory_does_not_grow_with_the_stream(name, tmp_path):
+    import gzip
+
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    lines = "".join(f"{i}.25,{i / 7:.6f},{'abcdefg'[i % 7]},{-i},{i * 3},{i % 2}\n" for i in range(10_000))
+    path, times = tmp_path / name, 150
+    with gzip.open(path, "wb", 1) if name.endswith(".gz") else path.open("wb") as file:
+        file.write(b"p,q,c,r,s,y\n")
+        for _ in range(times):
+            file.write(lines.encode())
+    if name == "t.parquet":
+        table = pa.csv.read_csv(path)
+        pa.parquet.write_table(table, path, row_group_size=200_000)
+    done = subprocess.run([sys.executable, "-c", CODE, path], check=True, capture_output=True, text=True)
+    n, growth, peak = (int(number) for number in done.stdout.split())
+    assert n == times * 10_000
+    assert growth < 24 * 1024  # kB; the features alone are 130 MB
+    assert peak < 300 * 1024
