@@ -18,7 +18,7 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 def write_csv(path, names, rows, delimiter=","):
     """Rows of values as CSV; None is an empty field."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\r\n")
     writer.writerow(names)
     writer.writerows([["" if v is None else spelt(v) for v in row] for row in rows])
     return write_bytes(path, text.getvalue().encode())
@@ -86,10 +86,8 @@ def naive_features(columns, names, rows):
         for column in columns:
             text = row[names.index(column.name)]
             if column.kind == "number":
-                truth = {"true": 1.0, "false": 0.0}
-                features.append(
-                    math.nan if text in MISSING else truth.get(text, None) if text in truth else float(text)
-                )
+                truths = {"true": 1.0, "false": 0.0, **dict.fromkeys(MISSING, math.nan)}
+                features.append(truths[text] if text in truths else float(text))
             else:
                 features.extend(1.0 if text == category else 0.0 for category in column.categories)
         result.append(features)

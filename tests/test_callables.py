@@ -129,7 +129,7 @@ def test_what_is_no_member_is_refused():
 
     from sklearn.linear_model import LogisticRegression
 
-    with pytest.raises(InputError, match="fitted classifiers; got LogisticRegression.* Call its fit"):
+    with pytest.raises(InputError, match=r"fitted classifiers; got LogisticRegression.* Call its fit"):
         Callables([LogisticRegression()], 2)
 
 

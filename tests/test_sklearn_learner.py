@@ -121,7 +121,7 @@ def test_learning_stops_at_a_perfect_one():
 
 
 def test_perfect_is_perfect_on_what_has_weight():
-    X, y = examples(60)
+    _X, y = examples(60)
     weights = np.ones(60)
     weights[:5] = 0.0
     spoilt = y.copy()
@@ -145,7 +145,7 @@ def test_learning_stops_at_chance_but_gives_one():
 
 
 def test_one_class_only():
-    X, y = examples(20)
+    X, _y = examples(20)
     found = SklearnLearner(DecisionTreeClassifier()).learn(X, np.ones(20), n_hypotheses=3)
     assert isinstance(found, Stumps)
     assert (found.answers(X) == 1).all()

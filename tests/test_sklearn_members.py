@@ -210,7 +210,7 @@ def test_stumps_that_do_not_split_or_answer_the_same_on_both_sides():
     X = np.array([[1.0], [2.0], [3.0], [np.nan]])
     constant = DecisionTreeClassifier().fit(X, ["b", "b", "b", "b"])
     one_sided = DecisionTreeClassifier(max_depth=1).fit(
-        np.array([[0.0]] * 5 + [[1.0]] * 5), ["a", "b", "b", "b", "b"] + ["a", "a", "b", "b", "b"]
+        np.array([[0.0]] * 5 + [[1.0]] * 5), ["a", "b", "b", "b", "b", "a", "a", "b", "b", "b"]
     )
     stumps = from_sklearn([constant, one_sided], classes=["a", "b"])
     assert isinstance(stumps, Stumps)
@@ -282,7 +282,7 @@ def test_taken_over_members_can_be_saved(tmp_path):
     ],
 )
 def test_what_is_not_fitted_is_refused(model):
-    with pytest.raises(InputError, match="which is not fitted. Call its fit first"):
+    with pytest.raises(InputError, match=r"which is not fitted. Call its fit first"):
         from_sklearn(model)
 
 

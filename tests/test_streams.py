@@ -144,7 +144,7 @@ def test_skip_counts_rows_as_reading_does(tmp_path, monkeypatch):
 
 
 def test_values_that_the_first_rows_did_not_lead_to_expect(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 16)
+    monkeypatch.setattr(source, "CHUNK", 4096)
     text = b"a,b,y\n" + b"1,true,1\n" * 20000 + b" 2 , NA,1.0\ntrue,0.5,+1\n+3,FALSE,-2\n,,\n"
     path = write_bytes(tmp_path / "t.csv", text)
     X, y, known = all_rows(open_stream(path, label="y"))
@@ -237,7 +237,8 @@ def test_a_label_may_be_absent_or_have_another_name(tmp_path):
         (batch,) = stream
     assert batch.y is None
     assert batch.known.tolist() == [False]
-    assert open_stream(path, label="z", need_label=False).schema.label is None
+    with open_stream(path, label="z", need_label=False) as stream:
+        assert stream.schema.label is None
     _, y, _ = all_rows(open_stream(path, schema=schema, label="b"))
     assert y.tolist() == [2]
     with open_stream(path, schema=Schema.of_numbers(["a"]), label="b") as stream:

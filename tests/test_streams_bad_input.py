@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 import sys
+import zlib
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +26,11 @@ def chunk(request, monkeypatch):
 
 def refused(path, match, **options):
     """Opening or reading must fail with one line that says so; the rows that come before."""
-    n = 0
+    sizes = []
     with pytest.raises(InputError, match=match) as caught:
-        for batch in open_stream(path, **options):
-            n += len(batch)
+        sizes.extend(len(batch) for batch in open_stream(path, **options))
     assert "\n" not in str(caught.value)
-    return n
+    return sum(sizes)
 
 
 # Nothing in it ----------------------------------------------------------------------------------------
@@ -138,29 +138,25 @@ def test_the_first_row_is_broken(tmp_path):
 @pytest.mark.usefixtures("chunk")
 def test_gzip_that_is_cut_short(tmp_path):
     rng = np.random.default_rng(0)
-    text = b"a,b\n" + b"".join(b"%.6f,%.6f\n" % tuple(row) for row in rng.random((5000, 2)))
+    text = b"a,b\n" + b"".join(b"%.6f,%.6f\n" % tuple(row) for row in rng.random((3000, 2)))
     packed = gzip.compress(text, 6)
     path = tmp_path / "t.csv.gz"
     path.write_bytes(packed[:-4])
     n, message = rows_before_error(open_stream(path), InputError)
-    assert n == 5000
+    assert n == 3000
     assert "is cut short: its gzip data end too early" in message
     path.write_bytes(packed[: len(packed) // 2])
     n, message = rows_before_error(open_stream(path), InputError)
     assert "cut short" in message
-    import zlib
-
     readable = zlib.decompressobj(31).decompress(packed[: len(packed) // 2])
-    assert n == readable.count(b"\n") - 1 > 1000
+    assert n == readable.count(b"\n") - 1 > 500
     path.write_bytes(packed[:-8] + b"\0" * 8)
     n, message = rows_before_error(open_stream(path), InputError)
+    assert n == 3000
     assert "is damaged: its gzip data make no sense" in message
-    path.write_bytes(packed[:1000] + b"\xff" * 50 + packed[1050:])
-    _, message = rows_before_error(open_stream(path), InputError)
-    assert "is damaged" in message
     path.write_bytes(packed + b"rubbish")
     n, message = rows_before_error(open_stream(path), InputError)
-    assert n == 5000
+    assert n == 3000
     assert "is damaged" in message
 
 

@@ -25,10 +25,20 @@ SCHEMA = Schema((Column("a"), Column("b", "category", ("x", "y"))), "late", "boo
 def test_kinds_of_columns(tmp_path):
     names = ["n", "flag", "text", "empty", "date", "stamp", "time", "id", "many", ""]
     rows = [
-        (i if i % 7 else None, i % 2 == 0, "abbccc"[i % 6], "NA", f"2024-01-{i % 28 + 1:02}", f"03/04/2024 1{i % 10}:00",
-         f"1{i % 10}:30", f"N{i}", f"m{i % 70:02}", i)
+        (
+            i if i % 7 else None,
+            i % 2 == 0,
+            "abbccc"[i % 6],
+            "NA",
+            f"2024-01-{i % 28 + 1:02}",
+            f"03/04/2024 1{i % 10}:00",
+            f"1{i % 10}:30",
+            f"N{i}",
+            f"m{i % 70:02}",
+            i,
+        )
         for i in range(500)
-    ]  # fmt: skip
+    ]
     with open_stream(write_csv(tmp_path / "t.csv", names, rows)) as stream:
         columns, notes = stream.schema.columns, stream.notes
     assert columns[:3] == (Column("n"), Column("flag"), Column("text", "category", ("c", "b", "a")))
@@ -51,14 +61,25 @@ def test_kinds_of_columns(tmp_path):
 
 def test_kinds_of_columns_with_types(tmp_path):
     n = 100
-    table = pa.table({
-        "i": pa.array(range(n), "int32"), "u": pa.array([2**63] * n, "uint64"), "f": pa.array([0.5] * n, "float32"),
-        "b": [True, None] * (n // 2), "d": pa.array([1] * n, pa.decimal128(5, 2)),
-        "s": ["x", "NA"] * (n // 2), "c": pa.array(["p", "q"] * (n // 2)).dictionary_encode(),
-        "l": pa.array(["v"] * n, "large_string"), "digits": ["1", "2"] * (n // 2),
-        "list": [[1]] * n, "struct": [{"a": 1}] * n, "bytes": [b"1"] * n, "null": pa.nulls(n),
-        "day": [datetime.date(2024, 1, 1)] * n, "y": pa.array([0.0, 1.0] * (n // 2)),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "i": pa.array(range(n), "int32"),
+            "u": pa.array([2**63] * n, "uint64"),
+            "f": pa.array([0.5] * n, "float32"),
+            "b": [True, None] * (n // 2),
+            "d": pa.array([1] * n, pa.decimal128(5, 2)),
+            "s": ["x", "NA"] * (n // 2),
+            "c": pa.array(["p", "q"] * (n // 2)).dictionary_encode(),
+            "l": pa.array(["v"] * n, "large_string"),
+            "digits": ["1", "2"] * (n // 2),
+            "list": [[1]] * n,
+            "struct": [{"a": 1}] * n,
+            "bytes": [b"1"] * n,
+            "null": pa.nulls(n),
+            "day": [datetime.date(2024, 1, 1)] * n,
+            "y": pa.array([0.0, 1.0] * (n // 2)),
+        }
+    )
     pq.write_table(table, tmp_path / "t.parquet")
     with open_stream(tmp_path / "t.parquet", label="y") as stream:
         X, y, _ = all_rows(stream)
@@ -101,8 +122,14 @@ def test_kinds_of_labels(texts, kind, values, tmp_path):
 
 @pytest.mark.parametrize(
     ("values", "kind"),
-    [([1, 2.0, None], "integer"), ([True, None, False], "boolean"), (["1", "2"], "text"), ([0.5, 1], "number"), ([1, "a"], "text")],
-)  # fmt: skip
+    [
+        ([1, 2.0, None], "integer"),
+        ([True, None, False], "boolean"),
+        (["1", "2"], "text"),
+        ([0.5, 1], "number"),
+        ([1, "a"], "text"),
+    ],
+)
 def test_kinds_of_labels_in_json(values, kind, tmp_path):
     path = write_jsonl(tmp_path / "t.jsonl", ["a", "y"], [(1, value) for value in values])
     with open_stream(path, label="y") as stream:
@@ -145,15 +172,33 @@ def test_a_schema_survives_json():
 @pytest.mark.parametrize(
     "change",
     [
-        {"columns": None}, {"columns": []}, {"columns": "ab"}, {"columns": ["a", "a"]}, {"columns": [""]},
-        {"columns": [1]}, {"columns": [["b"]]}, {"columns": [["b", "xy"]]}, {"columns": [["b", [1]]]},
-        {"columns": [["b", ["x", "x"]]]}, {"columns": [["b", []]]}, {"columns": [[["b"], ["x"]]]},
-        {"columns": [["b", [str(i) for i in range(65)]]]}, {"columns": ["x" * 1001]}, {"columns": ["\ud800"]},
-        {"columns": [["b", ["x" * 1001]]]}, {"columns": [str(i) for i in range(65537)]}, {"columns": ["late"]},
-        {"label": 1}, {"label": ["late"]}, {"label": ""}, {"label": None}, {"label_kind": "x"}, {"label_kind": []},
+        {"columns": None},
+        {"columns": []},
+        {"columns": "ab"},
+        {"columns": ["a", "a"]},
+        {"columns": [""]},
+        {"columns": [1]},
+        {"columns": [["b"]]},
+        {"columns": [["b", "xy"]]},
+        {"columns": [["b", [1]]]},
+        {"columns": [["b", ["x", "x"]]]},
+        {"columns": [["b", []]]},
+        {"columns": [[["b"], ["x"]]]},
+        {"columns": [["b", [str(i) for i in range(65)]]]},
+        {"columns": ["x" * 1001]},
+        {"columns": ["\ud800"]},
+        {"columns": [["b", ["x" * 1001]]]},
+        {"columns": [str(i) for i in range(65537)]},
+        {"columns": ["late"]},
+        {"label": 1},
+        {"label": ["late"]},
+        {"label": ""},
+        {"label": None},
+        {"label_kind": "x"},
+        {"label_kind": []},
         {"more": 1},
     ],
-)  # fmt: skip
+)
 def test_a_hostile_schema_is_refused(change):
     with pytest.raises(ModelFileError, match=r"^the file is not a valid model"):
         Schema.from_dict({**SCHEMA.as_dict(), **change}, "the file")
@@ -228,12 +273,16 @@ def test_array_stream_details():
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (([1.0, 2.0],), "X must be a matrix"), (([["a"]],), "X must be a matrix"), ((np.empty((0, 2)),), "at least one row"),
+        (([1.0, 2.0],), "X must be a matrix"),
+        (([["a"]],), "X must be a matrix"),
+        ((np.empty((0, 2)),), "at least one row"),
         ((np.eye(2), [1]), "y must have one label for each of the 2 rows"),
-        ((np.eye(2), np.array([1, "a"], object)), "not a mixture"), ((np.eye(2), np.array([None, None])), "not all missing"),
-        ((np.eye(2), [np.inf, 1.0]), "y must be finite"), ((np.eye(2), np.array([1j, 2])), "y must be numbers"),
+        ((np.eye(2), np.array([1, "a"], object)), "not a mixture"),
+        ((np.eye(2), np.array([None, None])), "not all missing"),
+        ((np.eye(2), [np.inf, 1.0]), "y must be finite"),
+        ((np.eye(2), np.array([1j, 2])), "y must be numbers"),
     ],
-)  # fmt: skip
+)
 def test_wrong_arrays_are_refused(arguments, what):
     with pytest.raises(InputError, match=what):
         ArrayStream(*arguments, batch_size=1)
@@ -244,7 +293,7 @@ def test_arrays_with_infinity_give_an_error_where_it_is():
     X[3, 1] = -np.inf
     stream = ArrayStream(X, batch_size=2)
     assert len(next(stream)) == 2
-    with pytest.raises(InputError, match="X must be finite.*got -inf in row 3 .*column 'x1'"):
+    with pytest.raises(InputError, match=r"X must be finite.*got -inf in row 3 .*column 'x1'"):
         next(stream)
     with pytest.raises(InputError, match="feature_names must name the 2 columns of X; got 1"):
         ArrayStream(X, batch_size=2, feature_names=["a"])
@@ -255,6 +304,7 @@ def test_arrays_need_no_pyarrow():
         "import sys; sys.modules['pyarrow'] = None\n"
         "import numpy as np, ocboost\n"
         "from ocboost.streams import ArrayStream, Schema\n"
-        "list(ArrayStream(np.eye(3), np.arange(3), batch_size=2)); Schema.from_dict(Schema.of_numbers('ab').as_dict(), '')"
+        "list(ArrayStream(np.eye(3), np.arange(3), batch_size=2))\n"
+        "Schema.from_dict(Schema.of_numbers('ab').as_dict(), '')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

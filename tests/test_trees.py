@@ -45,10 +45,7 @@ def walked(arrays, X, precision="double"):
             while arrays["feature"][v] >= 0:
                 x = row[arrays["feature"][v]]
                 x = float(np.float32(x)) if precision == "single" else float(x)
-                if np.isnan(x):
-                    goes_left = arrays["missing_left"][v]
-                else:
-                    goes_left = x <= float(arrays["threshold"][v])
+                goes_left = arrays["missing_left"][v] if np.isnan(x) else x <= float(arrays["threshold"][v])
                 v = arrays["left" if goes_left else "right"][v]
             for g in range(G):
                 out[i, g * T + t] = answer[v, g]
@@ -90,15 +87,15 @@ def test_the_largest_tree_of_operations_has_as_many_leaves_as_an_int8_counts():
     rng = np.random.default_rng(0)
     inner, nodes = 127, 255
     v = np.arange(nodes)
-    arrays = dict(
-        root=[0],
-        feature=np.where(v < inner, rng.integers(0, 5, nodes), -1),
-        threshold=rng.normal(size=nodes),
-        left=np.where(v < inner, 2 * v + 1, -1),
-        right=np.where(v < inner, 2 * v + 2, -1),
-        missing_left=v % 2,
-        answer=rng.choice([-1, 1], (nodes, 2)),
-    )
+    arrays = {
+        "root": [0],
+        "feature": np.where(v < inner, rng.integers(0, 5, nodes), -1),
+        "threshold": rng.normal(size=nodes),
+        "left": np.where(v < inner, 2 * v + 1, -1),
+        "right": np.where(v < inner, 2 * v + 2, -1),
+        "missing_left": v % 2,
+        "answer": rng.choice([-1, 1], (nodes, 2)),
+    }
     trees = Trees(**arrays)
     assert trees._plan.node.size == 0  # not walked
     X = rows(rng, 2000)
@@ -107,7 +104,9 @@ def test_the_largest_tree_of_operations_has_as_many_leaves_as_an_int8_counts():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("precision", ["double", "single"])
-def test_values_on_thresholds_and_beside_them(precision, dtype):
+@pytest.mark.parametrize("limit", [0, 127])  # walked, and by operations
+def test_values_on_thresholds_and_beside_them(monkeypatch, limit, precision, dtype):
+    monkeypatch.setattr(module, "_INNER", limit)
     rng = np.random.default_rng(3)
     near = np.array([0.1, -0.1, 1.0, 1e-30, 3e38, -3e38, 1e300, -1e300, 16777217.0, 0.0])
     single = np.clip(near, -3.4e38, 3.4e38).astype(np.float32)

@@ -66,8 +66,9 @@ def _codes(batch: Any, place: dict[Any, int], first: int) -> NDArray[np.int64]:
             code = place.get(label)
             if code is None:
                 raise InputError(
-                    f"classes must hold every label of the stream; got {label!r:.80} at row {first + i}, and "
-                    f"the classes are {list(place)!s:.80}. Add it to classes, or mark such rows as unlabelled."
+                    f"classes must hold every label of the stream; got {label!r:.80} at row {first + i}, "
+                    f"and the classes are {list(place)!s:.80}. Add it to classes, or mark such rows as "
+                    "unlabelled."
                 )
             codes[i] = code
     return codes

@@ -1,4 +1,4 @@
-"""Contenders that weigh the answers of weak hypotheses: OCB, a fixed model, other boosters, logistic regression."""
+"""Contenders that weigh the answers of weak hypotheses: OCB, a fixed model, other boosters, logistic SGD."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..booster import Booster
 from ..errors import InputError
 from ..hypotheses.base import Hypotheses
 from ..link import probabilities
-from .learner import Contender, bytes_of, even
+from .learner import Contender, Role, bytes_of, even
 from .view import View
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class OCB(Contender):
     name : str, default "OCB"
     """
 
-    role = "ocb"
+    role: Role = "ocb"
 
     def __init__(self, classifier: OCBClassifier, name: str = "OCB") -> None:
         super().__init__(name)
@@ -184,10 +184,10 @@ class LogisticSGD(Contender):
 
     Notes
     -----
-    No rate is best everywhere. Prequential accuracy from row 2,000 on, over the 79 stumps that AdaBoost finds on
-    elec2 and the 131 on INSECTS (gradual, three species against three), with the rate 0.003, 0.01, 0.03, 0.1 and
-    scikit-learn's "optimal": 0.828 0.864 0.889 0.898 0.895, and 0.835 0.835 0.816 0.800 0.799. The default has
-    the best mean of the constant ones; where it matters, let several take part.
+    No rate is best everywhere. Prequential accuracy from row 2,000 on, over the 79 stumps that AdaBoost finds
+    on elec2 and the 131 on INSECTS (gradual, three species against three), with the rate 0.003, 0.01, 0.03,
+    0.1 and scikit-learn's "optimal": 0.828 0.864 0.889 0.898 0.895, and 0.835 0.835 0.816 0.800 0.799. The
+    default has the best mean; where it matters, let several take part.
     """
 
     def __init__(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ocboost.reproduce.figure_style import BLUES, GREEN, GREY, INK, ORANGE, RED, house_style, spread_out
-
+from ..reporting.figure_style import BLUES, GREEN, GREY, INK, ORANGE, RED, house_style, spread_out
 from .metrics import LOSSES, METRICS
 from .result import Result, Standing
 from .wording import NAMES, printable
@@ -26,8 +25,8 @@ RIVAL_COLOURS = ("#7d8590", "#a9746a", "#8b8b4a", "#6c8ea0", "#94769a")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1, 1.5)))
 PALE = "#a5adb6"
 LANE = "#e6eaee"
-LEFT, RIGHT = 0.065, 0.765  # the axes' sides; names stand to the right
-LONGEST = 30  # letters of a name
+LEFT, RIGHT = 0.06, 0.74  # the axes' sides; names stand to the right
+LONGEST = 28  # letters of a name
 
 
 def draw(
@@ -43,6 +42,7 @@ def draw(
     ----------
     result : Result
     title : str, optional
+        Without one ("") there is no heading, for a page that has its own.
     metrics : sequence of str, default ("accuracy", "kappa")
         One of `ocboost.evaluation.METRICS` for each panel.
     alarms : sequence of str, optional
@@ -63,32 +63,27 @@ def draw(
 
         tall = [max(3.4, 0.27 * len(result.standings) + 0.3)] + [2.4] * (len(metrics) - 1)  # inches
         strip = 0.28 * len(marked)
-        height = 1.35 + sum(tall) + strip + 0.25 * len(tall) + 0.55
+        head = 0.6 if title == "" else 1.35
+        height = head + sum(tall) + strip + 0.5 * len(tall) + 0.25
         figure = Figure(figsize=(12.5, height))
-        top = height - 1.35
+        top = height - head
         panels: list[Axes] = []
         for rank, (metric, inches) in enumerate(zip(metrics, tall, strict=True)):
             box = (LEFT, (top - inches) / height, RIGHT - LEFT, inches / height)
             axes = figure.add_axes(box, sharex=panels[0] if panels else None)
             _panel(axes, result, metric, inches, named=rank == 0)
             panels.append(axes)
-            top -= inches + 0.25
+            top -= inches + 0.5
             if rank == 0 and marked:
                 top -= strip
-                box = (LEFT, (top + 0.1) / height, RIGHT - LEFT, strip / height)
+                box = (LEFT, (top + 0.35) / height, RIGHT - LEFT, strip / height)
                 _alarms(figure.add_axes(box, sharex=axes), marked)
         _along(panels, result)
-        heading = "Learning as the stream goes by" if title is None else title
-        figure.text(
-            LEFT,
-            1 - 0.40 / height,
-            printable(heading, 90),
-            fontsize=18,
-            fontweight="bold",
-            va="center",
-            parse_math=False,
-        )
-        figure.text(LEFT, 1 - 0.76 / height, _note(result), color=GREY, fontsize=12.5, va="center")
+        if title != "":
+            heading = printable("Learning as the stream goes by" if title is None else title, 90)
+            style: dict[str, Any] = {"va": "center", "parse_math": False}
+            figure.text(LEFT, 1 - 0.40 / height, heading, fontsize=18, fontweight="bold", **style)
+            figure.text(LEFT, 1 - 0.76 / height, _note(result), color=GREY, fontsize=12.5, **style)
         return figure
 
 
@@ -140,7 +135,12 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
         axes.plot(rows, curve, **how[name])
     low, high = _range(list(curves.values()), metric)
     axes.set_ylim(low, high)
-    axes.set_ylabel(f"{NAMES[metric]}, last {result.settings['window']:,}")
+    better = ", less is better" if metric in LOSSES else ""
+    axes.set_title(
+        f"{NAMES[metric]} over the last {result.settings['window']:,} examples{better}",
+        loc="left",
+        fontsize=13,
+    )
     if not named:
         return
     ends = []
@@ -158,7 +158,7 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
         axes.plot([1.004, 1.022], [end, place], transform=right, clip_on=False, color=colour, lw=0.9)
         style: dict[str, Any] = {"transform": right, "color": colour, "fontsize": 12, "va": "center"}
         axes.text(1.027, place, f"{overall:.3f}", **style)
-        axes.text(1.088, place, printable(name, LONGEST), parse_math=False, **style)
+        axes.text(1.094, place, printable(name, LONGEST), parse_math=False, **style)
     axes.text(
         1.027, max([1.0, *places]) + 0.75 * gap, "whole stream", transform=right, color=GREY, fontsize=11
     )
@@ -249,7 +249,7 @@ def _any_script() -> Iterator[None]:
 
 def render(figure: Figure, stem: str) -> dict[str, bytes]:
     """The figure as the files ``stem.png`` and ``stem.svg``."""
-    from ocboost.reproduce import figure_style
+    from ..reporting import figure_style
 
     with _any_script():
         return figure_style.render(figure, stem)

@@ -67,7 +67,7 @@ class Tally:
         return int(self.confusion.sum())
 
     def add(self, probabilities: Probabilities, codes: Codes, predicted: Codes | None = None) -> None:
-        """Add examples: probabilities (n, K), true classes (n,), and predicted ones (the likeliest if None)."""
+        """Add examples: probabilities (n, K), true classes (n,), predicted ones (the likeliest if None)."""
         if predicted is None:
             predicted = probabilities.argmax(axis=1)
         self.confusion += confusion_of(codes, predicted, len(self.confusion))

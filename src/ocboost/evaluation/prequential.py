@@ -215,7 +215,7 @@ class _Track:
         predict_ns = learn_ns = 0
         view = schedule[0][0]
         try:
-            for view, learnable in schedule:  # noqa: B007 (named in the error)
+            for view, learnable in schedule:
                 shared = clock.ns
                 start = now()
                 share = predict(view)

@@ -13,9 +13,9 @@ NONE = "–"
 
 
 def printable(text: object, longest: int = 200) -> str:
-    """Text in one line: what cannot be printed becomes a dot, what is too long is cut.
+    r"""Text in one line: what cannot be printed becomes a dot, what is too long is cut.
 
-    >>> printable("a\\nb"), printable("abcdef", 4)
+    >>> printable("a\nb"), printable("abcdef", 4)
     ('a·b', 'abc…')
     """
     clean = "".join(letter if letter.isprintable() else "·" for letter in str(text))
@@ -48,7 +48,7 @@ def bytes_in_words(n: int | None) -> str:
     """Bytes in a fitting unit.
 
     >>> bytes_in_words(640), bytes_in_words(55_904), bytes_in_words(411_873_280)
-    ('640 B', '54.6 KiB', '392.8 MiB')
+    ('640 B', '55 KiB', '393 MiB')
     """
     if n is None:
         return NONE
@@ -57,4 +57,4 @@ def bytes_in_words(n: int | None) -> str:
         if size < 1024 or unit == "GiB":
             break
         size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
+    return f"{size:.1f} {unit}" if size < 9.95 and unit != "B" else f"{size:,.0f} {unit}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ocboost.reproduce.figure_style import (
+from ocboost.reporting.figure_style import (
     BLUES,
     GREEN,
     GREY,

@@ -57,6 +57,7 @@ class JsonRows(Rows):
             rows.extend(islice(self._parsed(Block(data, 1)), SAMPLE_ROWS))
         except InputError:
             if not rows:
+                list(self._parsed(next(self._blocks)))  # says what is wrong, and knows where the file ends
                 raise
         return rows
 

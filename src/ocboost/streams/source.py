@@ -118,9 +118,11 @@ class Source:
     def _gunzipped(self, data: bytes) -> Iterator[bytes]:
         unpacker = zlib.decompressobj(wbits=31)
         while True:
+            before = unpacker.copy()
             try:
                 text = unpacker.decompress(data, CHUNK)
             except zlib.error as error:
+                yield from _readable(before, data)
                 raise InputError(
                     f"{self.name} is damaged: its gzip data make no sense ({error}). "
                     "The rows before are good; get a fresh copy."
@@ -149,3 +151,18 @@ class Source:
         while len(data) < len(_BOM) and (more := next(self._chunks, b"")):
             data += more
         return data.removeprefix(_BOM)
+
+
+def _readable(unpacker: Any, data: bytes) -> Iterator[bytes]:
+    """What can be unpacked of damaged data, byte by byte up to the damage."""
+    text = b""
+    try:
+        for place in range(len(data)):
+            text += unpacker.decompress(data[place : place + 1])
+            if len(text) >= CHUNK:
+                yield text
+                text = b""
+    except zlib.error:
+        pass
+    if text:
+        yield text
