@@ -5,6 +5,7 @@ Hypotheses answer, a booster for each class weighs the answers, and the weighted
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ from .margins import as_count
 from .sketch import BoostingSketch
 from .storage import load, save
 
+WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is heard in between
 
 
@@ -319,8 +321,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._follow_settings()
         n = len(self.boosters_)
         with uninterrupted():
-            if n == 1:
-                _fed(self.boosters_[0], answers, _signs(codes, 0, 1), weights, self.batch_size)
+            if n == 1 or answers.size < WORTH_JOBS:
+                for k, (booster, c) in enumerate(zip(self.boosters_, self._columns, strict=True)):
+                    _fed(booster, answers[:, c], _signs(codes, k, n), weights, self.batch_size)
             else:
                 self.boosters_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                     delayed(_fed)(booster, answers[:, c], _signs(codes, k, n), weights, self.batch_size)
@@ -403,6 +406,15 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return validate_data(
             self, X, reset=False, dtype=(np.float64, np.float32), order="C", **self._accepted()
         )
+
+    def __copy__(self) -> Self:
+        """A classifier of its own with the same state; the hypotheses, which never change, are shared."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        if hasattr(self, "boosters_"):
+            other.boosters_ = [booster.copy() for booster in self.boosters_]
+            other._handover = copy.copy(self._handover)
+        return other
 
     # What it says of itself ------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import ocboost
-from ocboost.cli import adapt, fit, info, predict, reproduce
+from ocboost.cli import adapt, evaluate, fit, info, predict, reproduce
 from ocboost.cli.terminal import say
 
 HELP = """Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.
@@ -32,6 +32,7 @@ def build_app() -> App:
     app.command(fit.fit)
     app.command(adapt.adapt)
     app.command(predict.predict)
+    app.command(evaluate.evaluate)
     app.command(info.info)
     app.command(reproduce.app)
     return app

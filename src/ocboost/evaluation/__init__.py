@@ -4,6 +4,7 @@ from .baselines import Majority, NoChange
 from .contenders import OCB, Fixed, LogisticSGD, OverAnswers
 from .guests import RiverContender, SklearnContender
 from .learner import Contender
+from .lineup import lineup
 from .metrics import METRICS, Series, Tally, Window
 from .prequential import prequential
 from .result import Result, Standing
@@ -26,5 +27,6 @@ __all__ = [
     "Tally",
     "View",
     "Window",
+    "lineup",
     "prequential",
 ]

@@ -62,6 +62,7 @@ td b { font-weight: 700; }
 .settings th, .settings td { text-align: left; white-space: normal; vertical-align: top; }
 .settings td { overflow-wrap: anywhere; }
 .note { border-left: 3px solid #e8710a; background: var(--shade); padding: .5rem .9rem; max-width: 46rem; }
+summary { cursor: pointer; }
 figure { margin: 0; }
 figure svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 @media print {
@@ -203,7 +204,8 @@ def _alarms(result: Result) -> str:
         some = ", ".join(f"{row:,}" for row in standing.alarms[:40])
         more = f" and {len(standing.alarms) - 40:,} more" if len(standing.alarms) > 40 else ""
         pairs[standing.name] = f"{len(standing.alarms):,}: {some}{more}" if standing.alarms else "none"
-    return _pairs(pairs, longest=1000)
+    table = _pairs(pairs, longest=1000)
+    return f"<details><summary>The rows at which alarms were raised</summary>{table}</details>"
 
 
 def _settings(result: Result) -> dict[str, str]:

@@ -1,0 +1,222 @@
+"""``ocboost evaluate``: what would have followed a stream best, side by side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter, validators
+
+from ocboost.cli.options import Count, Flag, Format, MaybeCount, Names, Seed, source
+from ocboost.cli.terminal import results, say, stream_progress
+from ocboost.errors import InputError
+
+if TYPE_CHECKING:
+    from ocboost.classifier import OCBClassifier
+    from ocboost.evaluation import View
+    from ocboost.streams import Batch
+
+FILES = ["report.html", "curves.png", "curves.svg", "results.json"]
+Rate = Annotated[float, Parameter(validator=validators.Number(gt=0, lt=1))]
+Delay = Annotated[int, Parameter(validator=validators.Number(gte=0))]
+
+
+def evaluate(
+    stream: Path,
+    /,
+    *,
+    label: str | None = None,
+    model: Path | None = None,
+    drop: Names = None,
+    start: Count = 2_000,
+    hypotheses: Count = 100,
+    windows: Annotated[list[Count], Parameter(consume_multiple=True)] = [20, 200],  # noqa: B006
+    forgetting: Annotated[list[Rate], Parameter(consume_multiple=True)] = [0.995],  # noqa: B006
+    delay: Delay = 0,
+    step: Count = 1,
+    window: Count = 1_000,
+    rows: MaybeCount = None,
+    out: Path = Path("results/evaluate"),
+    no_drift: Flag = False,
+    seed: Seed = 0,
+    format: Format | None = None,
+) -> int:
+    """Compare a static model, OCB and others on a stream: each predicts every row, then learns from it.
+
+    What would have been best:  ocboost evaluate stream.csv --label y
+
+    For a deployed model:  ocboost evaluate stream.csv --model model.ocb
+
+    Labels that come a day late:  ocboost evaluate stream.csv --label y --delay 500
+
+    Compared are the model as it was at the start, OCB with the whole history, with forgetting and with windows,
+    Oza and Russell's boosting, logistic regression by stochastic gradients (all over the same weak hypotheses),
+    the most frequent class and the last label. A table is shown; the folder gets report.html, which needs
+    nothing but itself, the curves as PNG and SVG, and results.json.
+
+    Parameters
+    ----------
+    stream
+        CSV, JSON lines or Parquet, gzipped or not; - is standard input.
+    label
+        The column that holds the class; not needed with a model that knows it.
+    model
+        Start from this model, over its hypotheses, instead of learning from the first rows.
+    drop
+        Columns to leave out.
+    start
+        Learn hypotheses and first weights from so many rows; the comparison begins after them.
+    hypotheses
+        How many to learn, for each class if they are more than two.
+    windows
+        OCB with windows of these numbers of examples.
+    forgetting
+        OCB and Oza and Russell with these rates of forgetting.
+    delay
+        The label of a row arrives after so many further rows.
+    step
+        Rows predicted before any of them is learnt; more are faster.
+    window
+        A point of a curve is about so many recent examples.
+    rows
+        Stop after so many rows.
+    out
+        Folder for the report; made if needed, older files are replaced.
+    no_drift
+        Do not look for drift (ADWIN, of river).
+    seed
+        For what is drawn.
+    format
+        What the file is, where its name does not say.
+    """
+    from ocboost.cli.columns import columns_for
+    from ocboost.evaluation import figure, prequential, report, table
+    from ocboost.evaluation.lineup import lineup
+    from ocboost.model import Model
+    from ocboost.reporting.environment import versions
+    from ocboost.reporting.figure_style import require_matplotlib
+    from ocboost.reporting.output import OutputFolder, to_json
+    from ocboost.streams import open_stream
+
+    require_matplotlib()
+    schema, clf = None, None
+    if model is not None:
+        deployed = Model.load(model)
+        clf = deployed.classifier
+        schema, label = columns_for(deployed, label)
+    elif label is None:
+        raise InputError(
+            "--label must name the column that holds the class, or --model a model that knows it."
+        )
+    with OutputFolder(out, FILES) as folder:
+        with open_stream(
+            source(stream), label=label, drop=tuple(drop or ()), schema=schema, format=format
+        ) as opened:
+            for note in opened.notes:
+                say(note)
+            batches: Iterator[Batch] = iter(opened)
+            first = None
+            if clf is None:
+                clf, first, rest = _started(batches, start, hypotheses, seed)
+                batches = itertools.chain(rest, batches)
+            elif opened.schema.n_features != clf.n_features_in_:
+                raise InputError(
+                    f"the stream must have the {clf.n_features_in_} features of the model besides the label; it "
+                    f"has {opened.schema.n_features}. Leave others out with --drop."
+                )
+            if rows is not None:
+                batches = _at_most(batches, rows)
+            contenders = lineup(clf, first, windows=windows, forgetting=forgetting, seed=seed)
+            with stream_progress("evaluating") as show:
+                result = prequential(
+                    batches,
+                    contenders,
+                    classes=clf.classes_.tolist(),
+                    step=step,
+                    delay=delay,
+                    window=window,
+                    drift=not no_drift,
+                    progress=lambda done: show(opened, done, ""),
+                )
+        if result.n_scored == 0:
+            raise InputError(
+                "no labelled row is left to compare on; give a longer stream, or a smaller --start."
+            )
+        name = stream.name if str(stream) != "-" else "standard input"
+        about = {
+            "stream": name,
+            "label": opened.schema.label,
+            "hypotheses": repr(clf.hypotheses_).strip("<>"),
+            "learnt from": f"the first {start:,} rows" if model is None else str(model),
+            "seed": seed,
+        }
+        made_with = versions("scikit-learn", "river", "pyarrow")
+        files = figure.render(figure.draw(result, title=name), "curves")
+        files["report.html"] = report.as_html(
+            result, title=f"Following {name}", about=about, versions=made_with
+        ).encode()
+        files["results.json"] = to_json({"about": about, **result.as_dict(), "versions": made_with})
+        folder.write(files)
+    console = results()
+    console.print(table.as_table(result, title=name))
+    if result.interrupted:
+        say(f"interrupted; the report is about the {result.n_predicted:,} rows before that.")
+    for remark in result.notes:
+        say(remark)
+    console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
+    return 130 if result.interrupted else 0
+
+
+def _started(
+    batches: Iterator[Batch], start: int, hypotheses: int, seed: int
+) -> tuple[OCBClassifier, View, list[Batch]]:
+    """A classifier fitted on the first rows, those rows, and what is left of the batch they end in."""
+    import numpy as np
+
+    from ocboost.classifier import OCBClassifier
+    from ocboost.evaluation import View
+
+    Xs, ys, seen = [], [], 0
+    rest: list[Batch] = []
+    for batch in batches:
+        part, left = _cut(batch, start - seen)
+        assert part.y is not None
+        Xs.append(part.X[part.known])
+        ys.append(part.y[part.known])
+        seen += len(part)
+        if seen == start:
+            rest = [left] if len(left) else []
+            break
+    X, y = np.concatenate(Xs), np.concatenate(ys)
+    if len(set(y.tolist())) < 2:
+        raise InputError(
+            f"the first {seen:,} rows must hold at least two classes; they hold {len(set(y.tolist()))}. "
+            "Take more with --start."
+        )
+    clf = OCBClassifier(n_hypotheses=hypotheses, random_state=seed).fit(X, y)
+    codes = np.searchsorted(clf.classes_, y)
+    return clf, View.of(X, codes), rest
+
+
+def _cut(batch: Batch, n: int) -> tuple[Batch, Batch]:
+    """The first n rows of a batch, and the others."""
+    from ocboost.streams import Batch
+
+    n = min(n, len(batch))
+    y = batch.y
+    return (
+        Batch(batch.X[:n], None if y is None else y[:n], batch.known[:n], batch.first),
+        Batch(batch.X[n:], None if y is None else y[n:], batch.known[n:], batch.first + n),
+    )
+
+
+def _at_most(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+    """Batches up to that row of the stream."""
+    for batch in batches:
+        part, left = _cut(batch, max(0, rows - batch.first))
+        if len(part):
+            yield part
+        if len(left):
+            return
