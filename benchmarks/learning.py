@@ -3,7 +3,7 @@
 Both find stumps by discrete AdaBoost in the same examples, which are noisy enough that they are never parted.
 scikit-learn's stumps may cut between any two values, and ours at one of at most 254 edges for each feature;
 the errors on the training set stand side by side to show what that costs, and so do those on fresh examples.
-Ours are weighted by `ocboost.adaboost_weights`, inside the clock. Everything is compiled before a clock starts.
+Ours are weighted by `ocboost.adaboost_weights`, inside the clock. Everything is compiled beforehand.
 """
 
 import argparse

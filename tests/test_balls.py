@@ -97,7 +97,7 @@ def test_what_is_not_finite_is_refused_with_its_place(value):
     for given in (X, X.astype(np.float32), sp.csr_matrix(X)):
         with pytest.raises(InputError, match=rf"finite for Balls; got {value} at row 3, column 1\. Fill in"):
             balls.answers(given)
-    with pytest.raises(InputError, match="finite for BallLearner; got .* at row 3, column 1"):
+    with pytest.raises(InputError, match=r"finite for BallLearner; got .* at row 3, column 1"):
         BallLearner(5).learn(X, np.ones(5), n_hypotheses=1)
 
 

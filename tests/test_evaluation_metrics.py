@@ -64,7 +64,7 @@ def test_tally_agrees_with_scikit_learn(K, n):
     for name in METRICS:
         slack = tally.auc_bound if name == "auc" else 0.0
         assert abs(found[name] - want[name]) <= slack + 1e-12, name
-    assert tally.auc_bound < 0.001
+    assert n < 1000 or tally.auc_bound < 0.001
 
 
 @pytest.mark.parametrize("K", [2, 3, 7])
@@ -79,9 +79,7 @@ def test_window_agrees_with_scikit_learn(K):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.integers(2, 4), st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(1, 60), st.data()
-)
+@given(st.integers(2, 4), st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(1, 60), st.data())
 def test_a_window_is_a_tally_of_the_last_examples_however_they_came(K, pieces, size, data):
     n = sum(pieces)
     probabilities, codes = draw(data.draw(st.integers(0, 1000)), n, K)
@@ -104,7 +102,7 @@ def test_a_window_is_a_tally_of_the_last_examples_however_they_came(K, pieces, s
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.floats(-720, 720) | st.sampled_from([0.0, 0.001, 1.0, 1.0005, 50.0]), st.booleans()),
+        st.tuples(st.floats(-700, 700) | st.sampled_from([0.0, 0.001, 1.0, 1.0005, 50.0]), st.booleans()),
         min_size=2,
         max_size=80,
     )
@@ -194,7 +192,8 @@ class TestSeries:
         while n < 10 * MOST_POINTS * 3:
             n = series.due_after(n)
             series.record(n, 5, dict.fromkeys(METRICS, float(n)))
-            assert len(series) <= MOST_POINTS
+            assert len(series) < MOST_POINTS
+            assert series.rows[0] == series.every
         assert series.every == 40
         assert series.rows == list(range(40, n + 1, 40))
         assert series.values["kappa"] == [float(row) for row in series.rows]

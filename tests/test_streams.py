@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocboost.errors import InputError
-from ocboost.streams import Column, Schema, open_stream, source
+from ocboost.streams import Column, Schema, lines, open_stream, source
 from stream_files import (
     all_rows,
     naive_csv,
@@ -157,6 +157,45 @@ def test_values_that_the_first_rows_did_not_lead_to_expect(tmp_path, monkeypatch
     X, y, known = all_rows(open_stream(path, schema=schema))
     assert X[-3:].tolist() == [[1, 1, 0, 0], [1, 0, 1, 0], [1.5, 0, 0, 1]]
     assert (y[-2:].tolist(), known[-2:].tolist()) == ([2, 0], [True, False])
+
+
+def naive_row_ends(data, delimiter):
+    """Where rows end, letter by letter: a quote counts where a field begins, and doubled inside one."""
+    ends, inside, at_start, place = [], False, True, 0
+    while place < len(data):
+        letter = data[place : place + 1]
+        if inside:
+            if letter == b'"' and data[place + 1 : place + 2] == b'"':
+                place += 1
+            elif letter == b'"':
+                inside = False
+        elif letter == b'"' and at_start:
+            inside = True
+        elif letter == b"\n":
+            ends.append(place)
+        at_start = not inside and letter in (delimiter, b"\n", b"\r")
+        place += 1
+    return ends
+
+
+@given(st.text('""",,\na\r', max_size=40), st.sampled_from([b",", b"\t"]))
+@settings(max_examples=400)
+def test_rows_end_where_a_plain_loop_says(text, delimiter):
+    data = text.encode()
+    assert lines.row_ends(data, delimiter).tolist() == naive_row_ends(data, delimiter)
+    complete = [end + 1 for end in naive_row_ends(data, delimiter)]
+    assert lines.end_of_quoted(data, delimiter) == max(complete, default=0)
+
+
+def test_a_quote_inside_a_field_is_a_letter(tmp_path, monkeypatch):
+    path = write_bytes(tmp_path / "t.csv", b'a,c\n1,5" pipe\n2,6\n3,"x ""y""\nz"\n4,7" pipe\n5,"q"\n')
+    schema = Schema((Column("a"), Column("c", "category", ('5" pipe', 'x "y"\nz', '7" pipe', "q"))))
+    for chunk in (1, 9, 1000):
+        monkeypatch.setattr(source, "CHUNK", chunk)
+        X, _, _ = all_rows(open_stream(path, schema=schema))
+        assert X[:, 0].tolist() == [1, 2, 3, 4, 5]
+        assert X[:, 1:].argmax(axis=1).tolist() == [0, 0, 1, 2, 3]
+        assert X[:, 1:].sum(axis=1).tolist() == [1, 0, 1, 1, 1]
 
 
 def test_the_cut_of_batches_does_not_depend_on_chunks(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import signal
@@ -40,7 +41,7 @@ def noisy(n, F, seed, *, missing=0.0, levels=None):
 def plain_cuts(x):
     """Every cut of a feature: halfway between neighbouring distinct values, and above all of them."""
     values = sorted({v for v in x.tolist() if not math.isnan(v)})
-    return [(a + b) / 2 for a, b in zip(values, values[1:], strict=False)] + [math.inf]
+    return [(a + b) / 2 for a, b in itertools.pairwise(values)] + [math.inf]
 
 
 def plain_scores(X, signed):

@@ -63,23 +63,28 @@ class Adaptation:
         clf = self.model.classifier
         codes = self._codes(batch, batch.y)  # before anything is learnt
         answers = clf.hypotheses_.answers(batch.X)
-        ones = np.ones(step)
+        ones, complete = np.ones(step), bool(batch.known.all())
         for start in range(0, len(batch), step):
-            known = batch.known[start : start + step]
             seen, truth = answers[start : start + step], codes[start : start + step]
-            if not known.all():
+            end = batch.first + start + len(truth)
+            if not complete:
+                known = batch.known[start : start + step]
                 seen, truth = seen[known], truth[known]
-            if len(truth):
-                scores = clf._scores_of(seen)
-                guesses = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-                with uninterrupted():  # what is learnt is counted
-                    clf._learn_from(seen, truth, ones[: len(truth)])
-                    np.add.at(self.confusion, (truth, guesses), 1)
-                    self._recent.extend((truth == guesses).tolist())
-                    self.learnt += len(truth)
-                    self.rows = batch.first + start + len(known)
-            else:
-                self.rows = batch.first + start + len(known)
+            if not len(truth):
+                self.rows = end
+                continue
+            scores = clf._scores_of(seen)
+            guesses = scores > 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
+            with uninterrupted():  # what is learnt is counted
+                clf._learn_from(seen, truth, ones[: len(truth)])
+                self._count(truth.tolist(), guesses.tolist())
+                self.rows = end
+
+    def _count(self, truth: list[int], guesses: list[int]) -> None:
+        self.learnt += len(truth)
+        for code, guess in zip(truth, guesses, strict=True):
+            self.confusion[code, int(guess)] += 1
+            self._recent.append(code == guess)
 
     def _codes(self, batch: Batch, y: NDArray[Any]) -> NDArray[np.int64]:
         classes = self.model.classifier.classes_.tolist()
@@ -89,8 +94,8 @@ class Adaptation:
         if strange.any():
             i = int(np.argmax(strange))
             raise InputError(
-                f"the label {y.tolist()[i]!r:.60} in row {batch.first + i + 1:,} is no class of the model, which knows {classes!s:.100}. "
-                "Leave such rows out, or fit a new model that knows it."
+                f"the label {y.tolist()[i]!r:.60} in row {batch.first + i} (the first is row 0) is no class "
+                f"of the model, which knows {classes!s:.100}. Leave such rows out, or fit a new model."
             )
         return codes
 
@@ -115,6 +120,7 @@ class Adaptation:
                     "rows": self.rows,
                     "learnt": self.learnt,
                     "accuracy": self.accuracy,
+                    "model": self.origin.get("model"),
                     "run": run_id(self.origin),
                 }
             )
@@ -158,8 +164,9 @@ class Adaptation:
 
 
 def run_id(origin: dict[str, Any]) -> str:
-    """A name for a run: the same model, stream and settings give the same one."""
-    return hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()
+    """A name for a run: the same stream and settings give the same one, whatever the model it began with."""
+    named = {key: value for key, value in origin.items() if key != "model"}
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
 
 def model_digest(path: str | os.PathLike[str]) -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.options import Count, Flag, Following, Format, Names, check_out, source
-from ocboost.cli.terminal import results, say, stream_progress
-from ocboost.errors import InputError, OcboostError
+from ocboost.cli.options import Count, Flag, Following, Format, Names, UsageError, check_out
+from ocboost.cli.terminal import results, say, shown, stream_progress
+from ocboost.errors import InputError, ModelFileError, OcboostError
 
 if TYPE_CHECKING:
     from ocboost.adaptation import Adaptation
-    from ocboost.model import Model
-    from ocboost.streams import Stream
+    from ocboost.streams import Batch, Stream
 
 READ = 500  # rows read at once
+MOST_CLASSES = 20  # shown at the end
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 
 
@@ -39,13 +41,17 @@ def adapt(
 ) -> int:
     """Let a model go on learning from a stream: it predicts each row, then learns from it.
 
-    The model follows the stream:  ocboost adapt model.ocb stream.csv --out model.ocb
+    The model follows the stream:
+        ocboost adapt model.ocb stream.csv --out model.ocb
 
-    It changes fast, so remember little:  ocboost adapt model.ocb stream.csv --out model.ocb --window 200
+    The stream changes fast, so remember little:
+        ocboost adapt model.ocb stream.csv --out model.ocb --window 200
 
-    From another program:  producer | ocboost adapt model.ocb - --out model.ocb
+    From another program:
+        producer | ocboost adapt model.ocb - --out model.ocb
 
-    After an interruption, of whatever kind:  the same command with --resume
+    After an interruption of whatever kind, the same command and --resume:
+        ocboost adapt model.ocb stream.csv --out model.ocb --resume
 
     On the way the state is kept beside the model, in OUT.checkpoint. The model itself is written at the end.
 
@@ -58,17 +64,15 @@ def adapt(
     out
         The file for the adapted model; it may be the same as MODEL.
     resume
-        Go on from the checkpoint of a run that was interrupted. The result is the same as without the
-        interruption.
+        Go on where a run was interrupted, with the same stream from its beginning, and end in the same model.
     restart
-        Throw away such a checkpoint, and begin anew.
+        Throw away the checkpoint of such a run, and begin anew.
     label
         The column that holds the class, if it is another than the model was fitted with.
     drop
         Columns to leave out; only for a model that does not know its columns.
     batch
-        Rows predicted before any of them is learnt. More of them are faster, and show a model that is as much
-        older; what it has learnt in the end is the same.
+        Rows predicted before any of them is learnt: more of them are faster, and end in the same weights.
     checkpoint_rows
         Keep the state after so many rows,
     checkpoint_seconds
@@ -76,76 +80,80 @@ def adapt(
     format
         What the file is, where its name does not say.
     """
-    from ocboost.adaptation import Adaptation, model_digest, run_id
+    from ocboost.adaptation import Adaptation, model_digest
+    from ocboost.cli.columns import open_for
     from ocboost.model import Model
 
     if resume and restart:
-        raise InputError("--resume and --restart exclude each other: go on, or begin anew.")
-    check_out(out)
+        raise UsageError("--resume and --restart exclude each other: go on, or begin anew.")
+    settings = following.settings()
+    check_out(out, stream)
     checkpoint = out.with_name(out.name + ".checkpoint")
-    given = {
-        "settings": following.settings(),
-        "label": label,
-        "drop": sorted(drop or ()),
-        "batch": batch,
-    }
-    begun: Adaptation | None = None
-    if checkpoint.exists() and resume:
-        begun = Adaptation.load(checkpoint)
-    elif checkpoint.exists() and not restart:
-        rows = Adaptation.load(checkpoint).rows
-        raise InputError(
-            f"'{checkpoint}' holds a run that was interrupted after {rows:,} rows. Give --resume to go on from "
-            "there, or --restart to begin anew."
-        )
-    deployed = begun.model if begun is not None else Model.load(model)
+    if resume or restart:
+        _sweep(out, checkpoint)
+    begun = None if restart else _begun(checkpoint, resume=resume)
+    deployed = Model.load(model) if begun is None else begun.model
+    rows = -(-READ // batch) * batch  # whole steps, so that they are the same ones after an interruption
     skip = 0 if begun is None else begun.rows
-    with _opened(stream, deployed, label, tuple(drop or ()), batch, format, skip) as rows_of:
-        origin = {**given, "model": model_digest(model), "stream": rows_of.fingerprint()}
+    with open_for(
+        deployed, stream, batch_size=rows, label=label, drop=drop, format=format, skip=skip
+    ) as opened:
+        origin = {
+            "settings": settings,
+            "label": label,
+            "drop": sorted(drop or ()),
+            "batch": batch,
+            "model": model_digest(model),
+            "stream": opened.fingerprint(),
+        }
         if begun is not None:
-            _check_same(begun, origin, rows_of, checkpoint)
-        elif resume and _is_done(out, run_id(origin)):
-            say(f"nothing to resume: '{out}' has been through this stream already.")
+            _check_same(begun, origin, opened, checkpoint)
+        elif resume and _is_done(out, origin, in_place=model.resolve() == out.resolve()):
+            say(f"nothing to resume: '{out}' has been through it. Without --resume it goes once more.")
             return 0
         elif resume:
             say("no checkpoint was found; beginning at the first row.")
         adaptation = begun
         if adaptation is None:
             adaptation = Adaptation(deployed, origin)
-            deployed.classifier.set_params(**following.settings())
+            deployed.classifier.set_params(**settings)
             deployed.classifier._follow_settings()
-        for note in rows_of.notes:
+        for note in opened.notes:
             say(note)
-        _run(adaptation, rows_of, batch, checkpoint, checkpoint_rows, checkpoint_seconds)
-    adaptation.finish(stream.name if str(stream) != "-" else "standard input")
-    # The finished state first: whatever happens between here and the end, it is there to be taken up.
-    adaptation.save(checkpoint)
-    adaptation.model.save(out)
-    checkpoint.unlink()
+        if not adaptation.finished and not _run(
+            adaptation, opened, batch, checkpoint, checkpoint_rows, checkpoint_seconds
+        ):
+            return 130
+    _finish(adaptation, stream, checkpoint, out)
     _report(adaptation, out)
     return 0
 
 
-def _opened(
-    path: Path, model: Model, label: str | None, drop: tuple[str, ...], step: int, format: Any, skip: int
-) -> Stream:
-    """The stream, read as the model's columns; or as numbers, if it does not know its columns."""
-    from ocboost.cli.columns import columns_for
-    from ocboost.streams import open_stream
+def _begun(checkpoint: Path, *, resume: bool) -> Adaptation | None:
+    """The run that a checkpoint holds, if there is one; it must be wanted, so that nothing is lost."""
+    from ocboost.adaptation import Adaptation
 
-    schema, label = columns_for(model, label)
-    rows = -(-READ // step) * step  # whole steps, so that they are the same ones after an interruption
-    opened = open_stream(
-        source(path), label=label, drop=drop, schema=schema, batch_size=rows, format=format, skip=skip
-    )
-    if opened.schema.n_features != model.classifier.n_features_in_:
-        n, found = model.classifier.n_features_in_, opened.schema.n_features
-        opened.close()
+    if not checkpoint.exists():
+        return None
+    try:
+        begun = Adaptation.load(checkpoint)
+    except ModelFileError as error:
+        raise InputError(f"{error} Or give --restart to begin anew.") from None
+    if resume:
+        return begun
+    if begun.rows:
         raise InputError(
-            f"the stream must have the {n} features of the model, in its order, besides the label; it has "
-            f"{found}. Leave others out with --drop."
+            f"'{checkpoint}' holds a run that was interrupted after {begun.rows:,} rows. "
+            "Give --resume to go on from there, or --restart to begin anew."
         )
-    return opened
+    return None
+
+
+def _sweep(*places: Path) -> None:
+    """Remove what a run that was killed while it wrote a file has left beside its place."""
+    for place in map(Path, map(os.path.realpath, places)):
+        for left in place.parent.glob(f".{glob.escape(place.name)}.????????.tmp"):
+            left.unlink(missing_ok=True)
 
 
 def _check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, checkpoint: Path) -> None:
@@ -165,41 +173,94 @@ def _check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, check
             )
     if before.get("stream") is not None and not stream.matches(before["stream"]):
         raise InputError(
-            f"'{checkpoint}' belongs to another stream, or to one whose beginning has changed. Give the same one, "
-            "or --restart to begin anew."
+            f"'{checkpoint}' belongs to another stream, or to one whose beginning has changed. "
+            "Give the same one, or --restart to begin anew."
         )
 
 
-def _is_done(out: Path, run: str) -> bool:
-    """Whether the model has come to its end before, and only its checkpoint was removed."""
+def _is_done(out: Path, origin: dict[str, Any], *, in_place: bool) -> bool:
+    """Whether the model has come to its end before, and only its checkpoint was removed.
+
+    A model that was adapted in place is no longer there to be compared.
+    """
+    from ocboost.adaptation import run_id
     from ocboost.model import Model
 
     if not out.exists():
         return False
     history = Model.load(out).history
-    return bool(history) and history[-1].get("run") == run
+    last = history[-1] if history else {}
+    return last.get("run") == run_id(origin) and (in_place or last.get("model") == origin["model"])
 
 
 def _run(
     adaptation: Adaptation, stream: Stream, step: int, checkpoint: Path, every: int, seconds: float
-) -> None:
-    kept_rows, kept_at = adaptation.rows, time.monotonic()
-    if adaptation.finished:
-        return
-    with stream_progress("adapting") as show:
-        try:
+) -> bool:
+    """Go through the stream, and say whether it came to its end; if not, somebody has interrupted it."""
+    from ocboost.interrupts import uninterrupted
+
+    rest = None
+    hypotheses = adaptation.model.classifier.hypotheses_
+    try:
+        with stream_progress("adapting") as show:
+            # At once, since a run that has begun is to be told from one that has ended.
+            adaptation.save(checkpoint)
+            kept_rows, kept_at = adaptation.rows, time.monotonic()
             for batch in stream:
-                adaptation.take(batch, step)
+                _check(batch, stream, hypotheses)
+                whole, rest = _parted(batch, step)
+                adaptation.take(whole, step)
                 if adaptation.rows - kept_rows >= every or time.monotonic() - kept_at >= seconds:
                     adaptation.save(checkpoint)
                     kept_rows, kept_at = adaptation.rows, time.monotonic()
                 show(stream, adaptation.rows, _in_short(adaptation))
-        except (KeyboardInterrupt, OcboostError, OSError) as error:
-            adaptation.save(checkpoint)
-            say(
-                f"stopped after {adaptation.rows:,} rows, kept in '{checkpoint}'; --resume goes on from there."
-            )
-            raise error
+            if rest is not None:
+                adaptation.take(rest, step)
+    except (KeyboardInterrupt, OcboostError, OSError) as error:
+        with uninterrupted():
+            if adaptation.rows:
+                adaptation.save(checkpoint)
+                kept = f"{adaptation.rows:,} rows are kept in '{checkpoint}'; --resume goes on from there."
+            else:
+                checkpoint.unlink(missing_ok=True)
+                kept = "Nothing was learnt."
+        if not isinstance(error, KeyboardInterrupt):
+            raise InputError(f"{error} {kept}") from error
+        say(f"interrupted. {kept}")
+        return False
+    return True
+
+
+def _check(batch: Batch, stream: Stream, hypotheses: Any) -> None:
+    from ocboost.cli.columns import require_complete
+
+    if not hypotheses.accepts_missing:
+        require_complete(batch.X, stream.schema.feature_names, batch.first, hypotheses.kind.lower())
+
+
+def _parted(batch: Batch, step: int) -> tuple[Batch, Batch | None]:
+    """Whole steps, and the rows left over, which only the end of the stream makes a step."""
+    from ocboost.streams import Batch
+
+    n = len(batch) // step * step
+    if n == len(batch):
+        return batch, None
+    X, y, known = batch.X, batch.y, batch.known
+    return (
+        Batch(X[:n], None if y is None else y[:n], known[:n], batch.first),
+        Batch(X[n:], None if y is None else y[n:], known[n:], batch.first + n),
+    )
+
+
+def _finish(adaptation: Adaptation, stream: Path, checkpoint: Path, out: Path) -> None:
+    """Write the model; whatever happens on the way, --resume takes it up without learning a row twice."""
+    from ocboost.interrupts import uninterrupted
+
+    with uninterrupted():
+        adaptation.finish(stream.name if str(stream) != "-" else "standard input")
+        adaptation.save(checkpoint)
+        adaptation.model.save(out)
+        checkpoint.unlink()
 
 
 def _in_short(adaptation: Adaptation) -> str:
@@ -218,14 +279,15 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     table.add_column("class")
     for heading in ("rows", "right"):
         table.add_column(heading, justify="right")
-    shown = list(zip(classes, adaptation.confusion, strict=True))[:20]
-    for code, (label, row) in enumerate(shown):
-        share = f"{row[code] / row.sum():.1%}" if row.sum() else "–"
-        table.add_row(str(label), f"{row.sum():,}", share)
+    for code, label in enumerate(classes[:MOST_CLASSES]):
+        row = adaptation.confusion[code]
+        table.add_row(shown(label), f"{row.sum():,}", f"{row[code] / row.sum():.1%}" if row.sum() else "–")
+    if len(classes) > MOST_CLASSES:
+        table.add_row(f"… {len(classes) - MOST_CLASSES:,} more", "", "")
     total = adaptation.accuracy
     table.add_row("all", f"{adaptation.learnt:,}", f"{total:.1%}" if total is not None else "–", style="bold")
     console.print(table)
     missing = adaptation.rows - adaptation.learnt
     if missing:
         console.print(f"{missing:,} rows had no label and were not learnt.", soft_wrap=True)
-    console.print(f"Wrote {out}", soft_wrap=True, markup=False)
+    console.print(f"Wrote {out}", soft_wrap=True)

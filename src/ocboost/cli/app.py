@@ -18,6 +18,7 @@ from cyclopts import App, CycloptsError
 
 import ocboost
 from ocboost.cli import adapt, evaluate, fit, info, predict, reproduce
+from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import say
 
 HELP = """Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.
@@ -43,11 +44,20 @@ def run(words: Sequence[str]) -> int:
     try:
         command, bound, _ = build_app().parse_args(list(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        say(f"{_one_line(error)} See: ocboost --help")
+        say(f"{_one_line(error)} See: ocboost {_command_of(words)}--help")
         return 2
-    code = command(*bound.args, **bound.kwargs)
+    try:
+        code = command(*bound.args, **bound.kwargs)
+    except UsageError as error:
+        say(f"{_one_line(error)} See: ocboost {_command_of(words)}--help")
+        return 2
     return code if isinstance(code, int) else 0
 
 
-def _one_line(error: CycloptsError) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
+
+
+def _command_of(words: Sequence[str]) -> str:
+    """The command whose help tells more, and a space; nothing if there is no such command."""
+    return f"{words[0]} " if words and words[0] in build_app() and words[0].isalpha() else ""

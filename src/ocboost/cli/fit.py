@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ocboost.cli.options import Count, Following, Format, MaybeCount, Names, Seed, check_out, source
-from ocboost.cli.terminal import results, say, stream_progress
+from ocboost.cli.options import Count, Following, Format, Jobs, MaybeCount, Names, Seed, check_out, source
+from ocboost.cli.terminal import results, say, shown, stream_progress
+from ocboost.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_CLASSES = 1000
 
 
 def fit(
@@ -21,14 +27,16 @@ def fit(
     rows: MaybeCount = None,
     following: Following = Following(),  # noqa: B008
     seed: Seed = 0,
-    jobs: int | None = None,
+    jobs: Jobs = None,
     format: Format | None = None,
 ) -> int:
     """Learn weak hypotheses and their weights from a file, and save them as a model.
 
-    A model in one line:  ocboost fit data.csv --label y --out model.ocb
+    A model in one line:
+        ocboost fit data.csv --label y --out model.ocb
 
-    On the first rows of a stream:  ocboost fit stream.csv.gz --label y --drop date --rows 2000 --out model.ocb
+    On the first rows of a stream:
+        ocboost fit stream.csv.gz --label y --drop date --rows 2000 --out model.ocb
 
     Parameters
     ----------
@@ -49,18 +57,19 @@ def fit(
     seed
         For learners that draw.
     jobs
-        Classes learnt at the same time, if they are more than two.
+        Classes learnt at the same time, if they are more than two; -1 takes every core.
     format
         What the file is, where its name does not say.
     """
     import numpy as np
 
     from ocboost.classifier import OCBClassifier
-    from ocboost.errors import InputError
+    from ocboost.cli.columns import require_complete
     from ocboost.model import Model
     from ocboost.streams import open_stream
 
-    check_out(out)
+    settings = following.settings()
+    check_out(out, data)
     Xs: list[Any] = []
     ys: list[Any] = []
     seen = unlabelled = 0
@@ -74,6 +83,8 @@ def fit(
             part = slice(None) if rows is None else slice(rows - seen)
             known = batch.known[part]
             assert batch.y is not None
+            if learner == "ball":
+                require_complete(batch.X[part], stream.schema.feature_names, batch.first, "balls")
             Xs.append(batch.X[part][known])
             ys.append(batch.y[part][known])
             seen += len(known)
@@ -83,12 +94,10 @@ def fit(
                 break
         schema = stream.schema
     X, y = np.concatenate(Xs), np.concatenate(ys)
-    if len(y) == 0 or (y == y[0]).all():
-        what = f"is {y[0]!s:.40} in all {len(y):,} rows" if len(y) else "is missing in all rows"
-        raise InputError(f"the label column '{label}' must hold at least two classes; it {what}.")
-    clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **following.settings())
+    _check_classes(y, label)
+    clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **settings)
     with stream_progress("learning") as show:
-        show(None, 0, f"{hypotheses} hypotheses from {len(y):,} rows of {X.shape[1]} features")
+        show(None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features")
         clf.fit(X, y)
     event = {"event": "fit", "stream": data.name, "rows": seen, "learnt": len(y)}
     Model(clf, schema, [event]).save(out)
@@ -97,11 +106,33 @@ def fit(
     found = len(clf.hypotheses_)
     right = float(np.mean(clf.predict(X) == y))
     console.print(
-        f"Learnt {found:,} hypotheses for {len(clf.classes_)} classes from {len(y):,} rows of "
-        f"{X.shape[1]:,} features; right on {right:.1%} of them.",
+        f"Learnt {found:,} {'hypothesis' if found == 1 else 'hypotheses'} for {len(clf.classes_):,} classes "
+        f"from {len(y):,} rows of {X.shape[1]:,} features; right on {right:.1%} of them.",
         soft_wrap=True,
     )
     if unlabelled:
         console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
-    console.print(f"Wrote {out}", soft_wrap=True, markup=False)
+    console.print(f"Wrote {out}", soft_wrap=True)
     return 0
+
+
+def _check_classes(y: NDArray[Any], label: str) -> None:
+    """Refuse labels that are no classes: one alone, or numbers to be guessed."""
+    import numpy as np
+
+    classes = np.unique(y)
+    if len(classes) < 2:
+        what = f"is {shown(y[0])!s:.40} in all {len(y):,} rows" if len(y) else "is missing in all rows"
+        raise InputError(f"the label column '{label}' must hold at least two classes; it {what}.")
+    some = ", ".join(shown(c)[:20] for c in classes[:3])
+    advice = "Is it the right column? Else cut the numbers into classes first, such as high and low."
+    if y.dtype.kind == "f" and (classes != np.rint(classes)).any():
+        raise InputError(
+            f"the label column '{label}' must hold classes; it holds numbers with fractions: {some}, … "
+            f"{advice}"
+        )
+    if len(classes) > MOST_CLASSES or (len(classes) > 20 and 2 * len(classes) > len(y)):
+        raise InputError(
+            f"the label column '{label}' must hold classes, at most {MOST_CLASSES:,} and each in several "
+            f"rows; it holds {len(classes):,} values in {len(y):,} rows: {some}, … {advice}"
+        )

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from ocboost.errors import InputError
+from ocboost.errors import InputError, OcboostError
+
+
+def _not_zero(type_: Any, value: int | None) -> None:
+    if value == 0:
+        raise ValueError("Must not be 0; -1 takes every core.")
+
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
-Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
-Format = Literal["csv", "jsonl", "parquet"]
-Flag = Annotated[bool, Parameter(negative="")]
+Seed = Annotated[int, Parameter(validator=validators.Number(gte=0, lt=2**32))]
+Jobs = Annotated[int | None, Parameter(validator=_not_zero)]
+Format = Literal["csv", "tsv", "jsonl", "parquet"]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]
+
+
+class UsageError(OcboostError):
+    """Options that do not go together; the exit code is 2."""
 
 
 @Parameter(name="*")
@@ -44,7 +56,7 @@ class Following:
         """What was given, as parameters of OCBClassifier."""
         settings: dict[str, Any] = {}
         if self.window is not None and self.head is not None:
-            raise InputError("--window and --head exclude each other: a window is a head and nothing else.")
+            raise UsageError("--window and --head exclude each other: a window is a head and nothing else.")
         if self.window is not None:
             settings |= {"head": self.window, "tail": False}
         if self.head is not None:
@@ -61,7 +73,7 @@ def _head(text: str) -> int | str:
         return text
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
-    raise InputError(f"--head must be a whole number of at least 1, or auto; got {text!r:.40}.")
+    raise UsageError(f"--head must be a whole number of at least 1, or auto; got {text!r:.40}.")
 
 
 def source(path: Path) -> Path | str:
@@ -69,8 +81,8 @@ def source(path: Path) -> Path | str:
     return "-" if str(path) == "-" else path
 
 
-def check_out(path: Path) -> None:
-    """Find out before the work that a file could not be written after it."""
+def check_out(path: Path, *inputs: Path) -> None:
+    """Find out before the work that a file could not be written after it, or would replace what is read."""
     place = path.resolve()
     if place.is_dir():
         raise InputError(f"--out must be a file; got the folder '{path}'. Add the name of a file.")
@@ -78,3 +90,12 @@ def check_out(path: Path) -> None:
         raise InputError(
             f"--out must lie in a folder that exists; there is no '{place.parent}'. Make it first."
         )
+    if place.exists() and not place.is_file():
+        raise InputError(
+            f"--out must be an ordinary file; '{path}' is a device or a pipe. Give another name."
+        )
+    if not os.access(place.parent, os.W_OK):
+        raise InputError(f"--out must lie in a folder that can be written; '{place.parent}' cannot.")
+    for read in inputs:
+        if str(read) != "-" and read.resolve() == place:
+            raise InputError(f"--out must not be the data; got '{path}' for both. Give another name.")

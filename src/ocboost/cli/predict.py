@@ -6,9 +6,8 @@ import csv
 import sys
 from pathlib import Path
 
-from ocboost.cli.options import Count, Flag, Format, Names, source
+from ocboost.cli.options import Count, Flag, Format, Names
 from ocboost.cli.terminal import say, stream_progress
-from ocboost.errors import InputError
 
 
 def predict(
@@ -23,9 +22,14 @@ def predict(
 ) -> int:
     """Predict the class of each row of a file: CSV on standard output, in the order of the rows.
 
-    To a file:  ocboost predict model.ocb data.csv > predictions.csv
+    To a file:
+        ocboost predict model.ocb data.csv > predictions.csv
 
-    With the probability of every class:  ocboost predict model.ocb data.csv --all
+    With the probability of every class:
+        ocboost predict model.ocb data.csv --all
+
+    Row by row as they come from another program:
+        producer | ocboost predict model.ocb - --batch 1
 
     Parameters
     ----------
@@ -38,46 +42,36 @@ def predict(
     drop
         Columns to leave out; only for a model that does not know its columns.
     batch
-        Rows read at once.
+        Rows read, and written, at once.
     format
         What the file is, where its name does not say.
     """
     import numpy as np
 
-    from ocboost.cli.columns import columns_for
+    from ocboost.cli.columns import open_for, require_complete
     from ocboost.model import Model
-    from ocboost.streams import open_stream
 
     deployed = Model.load(model)
     clf = deployed.classifier
-    schema, _ = columns_for(deployed, None, need_label=False)
     classes = clf.classes_
     writer = csv.writer(sys.stdout, lineterminator="\n")
     with (
-        open_stream(
-            source(data),
-            drop=tuple(drop or ()),
-            schema=schema,
-            batch_size=batch,
-            format=format,
-            need_label=False,
-        ) as stream,
+        open_for(deployed, data, batch_size=batch, drop=drop, format=format, need_label=False) as stream,
         stream_progress("predicting") as show,
     ):
-        if stream.schema.n_features != clf.n_features_in_:
-            raise InputError(
-                f"the file must have the {clf.n_features_in_} features of the model, in its order; it has "
-                f"{stream.schema.n_features}. Leave others out with --drop."
-            )
         for note in stream.notes:
             say(note)
         writer.writerow(["prediction", *([f"p({c})" for c in classes] if all else ["probability"])])
+        names = stream.schema.feature_names
         for rows in stream:
+            if not clf.hypotheses_.accepts_missing:
+                require_complete(rows.X, names, rows.first, clf.hypotheses_.kind.lower())
             scores = clf._scores_of(clf.hypotheses_.answers(rows.X))
             codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
             table = clf._probabilities(scores)
             shares = table if all else table[np.arange(len(codes)), codes][:, None]
             for label, row in zip(classes[codes].tolist(), shares.tolist(), strict=True):
                 writer.writerow([label, *(f"{p:.6g}" for p in row)])
+            sys.stdout.flush()  # whoever reads has the whole batch
             show(stream, rows.first + len(rows), "")
     return 0

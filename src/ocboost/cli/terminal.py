@@ -24,8 +24,14 @@ def say(message: str) -> None:
 
 
 def results() -> Console:
-    """The console for results; no colours and 100 columns when piped."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    """The console for results; no colours and 100 columns when piped. Names are shown as they are."""
+    width = None if sys.stdout.isatty() else 100
+    return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def shown(name: object) -> str:
+    """A name out of a file, safe to show: what would move the cursor or change colours is spelt out."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(name))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import InputError
 from ..reporting.figure_style import BLUES, GREEN, GREY, INK, ORANGE, RED, house_style, spread_out
 from .metrics import LOSSES, METRICS
 from .result import Result, Standing
@@ -56,7 +57,7 @@ def draw(
     """
     for metric in metrics:
         if metric not in METRICS:
-            raise ValueError(f"metrics must be among {', '.join(METRICS)}; got {metric!r:.80}.")
+            raise InputError(f"metrics must be among {', '.join(METRICS)}; got {metric!r:.80}.")
     marked = _marked(result, alarms)
     with house_style(), _any_script():
         from matplotlib.figure import Figure

@@ -182,14 +182,14 @@ class Series:
 
     def record(self, row: int, count: int, values: Values) -> None:
         """Add a point: the row it was taken after, the examples in the window, and what they gave."""
-        if len(self) == MOST_POINTS:
-            self.every *= 2
-            self.rows, self.counts = self.rows[1::2], self.counts[1::2]
-            self.values = {name: column[1::2] for name, column in self.values.items()}
         self.rows.append(row)
         self.counts.append(count)
         for name, column in self.values.items():
             column.append(values[name])
+        if len(self) == MOST_POINTS:
+            self.every *= 2
+            self.rows, self.counts = self.rows[1::2], self.counts[1::2]
+            self.values = {name: column[1::2] for name, column in self.values.items()}
 
 
 def losses(probabilities: Probabilities, codes: Codes) -> NDArray[np.float64]:

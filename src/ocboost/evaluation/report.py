@@ -114,11 +114,6 @@ def as_html(
         What it was run with.
     metrics : sequence of str
         The panels of the figure.
-
-    Examples
-    --------
-    >>> as_html(result, about={"stream": "elec2.csv"})  # doctest: +SKIP
-    '<!doctype html>...'
     """
     parts = [
         "<!doctype html>",

@@ -1,4 +1,4 @@
-"""Balls: is a row close to an example, or far from it? The weak hypotheses of the paper's MNIST experiment."""
+"""Balls: is a row close to an example, or far from it? The weak hypotheses of the paper for MNIST."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .base import Hypotheses
 
 
 class Balls(Hypotheses):
-    """J balls: ball j answers ``sign_j`` outside of radius ``theta_j`` around ``centre_j``, ``-sign_j`` inside.
+    """J balls: ball j answers ``sign_j`` outside radius ``theta_j`` around ``centre_j``, ``-sign_j`` inside.
 
-    That is ``sign_j · sign(‖centre_j - x‖₂ - theta_j)``, the paper's hypothesis of section 4 with either sign;
+    That is ``sign_j · sign(‖centre_j - x‖₂ - theta_j)``, the paper's hypothesis with either sign;
     a row exactly at the radius is outside. Computed as ``Σ_f (x_f - c_f)² >= theta²``, in double precision
     and in the order of the features, so that the answer to a row does not depend on which rows are asked with
     it. Features must be finite. Rows of a CSR matrix are made dense a few at a time.
@@ -66,7 +66,7 @@ class Balls(Hypotheses):
     @property
     def n_features(self) -> int:
         """How many features a row has."""
-        return self.centre.shape[1]
+        return int(self.centre.shape[1])
 
     def __repr__(self) -> str:
         return f"<{len(self)} balls in {self.n_features} dimensions>"

@@ -1,8 +1,8 @@
 """One round of AdaBoost over stumps on binned features: find the best stump, then weigh the examples anew.
 
-A feature's histogram holds the signed weight Σ d_i y_i of each bin. A stump that cuts it after bin e answers
-right more than wrong by |L - R| + |M|: L the sum of the bins up to e, R of those above, M of the missing ones,
-each side answering as most of its weight wants. With L + R = S this is |2L - S| + |M|, so the largest and the
+A feature's histogram holds the signed weight Σ d_i y_i of each bin. A stump that cuts it after bin e is more
+right than wrong by |L - R| + |M|: L the sum of the bins up to e, R of those above, M of the missing ones, each
+side answering as most of its weight wants. With L + R = S this is |2L - S| + |M|, so the largest and the
 smallest L of a feature are all that matter.
 
 From one round to the next the weight of a right example is multiplied by a, that of a wrong one by b. Hence
@@ -126,7 +126,7 @@ def search_sparse(
     score: NDArray[np.float64],
     cut: NDArray[np.int64],
 ) -> None:
-    """Find each feature's best cut from the stored entries; the bin of zero gets what is left of the total."""
+    """Find each feature's best cut from the stored entries; the bin of zero gets the rest of the total."""
     sums = np.zeros(MISSING + 1)
     for f in range(first, last):
         if n_bins[f] == 2 and not missing[f]:

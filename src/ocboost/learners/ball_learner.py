@@ -79,13 +79,13 @@ class BallLearner(Learner):
         d, nowhere = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
         squared = np.empty((tiles.shape[0], ROWS))
         answers = np.empty(n, np.int8)
-        centre, theta, sign = [], [], []
+        centre: list[NDArray[Any]] = []
+        theta: list[float] = []
+        sign: list[int] = []
         tries = 0
         while len(centre) < n_hypotheses and tries < TRIES:
             c, radius = self._candidate(X, y, d, rng)
-            _share(
-                lambda at: distances_to_one(tiles[at], X[c].astype(np.float64), squared[at]), tiles.shape[0]
-            )
+            _measure(tiles, X[c].astype(np.float64), squared)
             answers[:] = np.where(squared.reshape(-1)[:n] >= radius * radius, 1, -1)
             right, wrong, _ = weigh(answers, y, d)
             turned = right < wrong
@@ -148,6 +148,11 @@ def _tiled(X: NDArray[Any]) -> NDArray[Any]:
     for t, tile in enumerate(tiles):
         lay_dense(X[t * ROWS : (t + 1) * ROWS], tile)
     return tiles
+
+
+def _measure(tiles: NDArray[Any], centre: NDArray[np.float64], squared: NDArray[np.float64]) -> None:
+    """The squared distances of all rows to one centre, (tiles, 16)."""
+    _share(lambda at: distances_to_one(tiles[at], centre, squared[at]), tiles.shape[0])
 
 
 def _share(task: Any, n: int, size: int = TILES) -> None:

@@ -123,7 +123,8 @@ class DenseBins(Bins):
 
     def column(self, f: int) -> NDArray[np.uint8]:
         """The bin of every example in the f-th kept feature."""
-        return self._bins[f]
+        column: NDArray[np.uint8] = self._bins[f]
+        return column
 
     def _edge(self, f: int, cut: int) -> float:
         return float(self._edges[f, cut])

@@ -1,4 +1,4 @@
-"""AdaBoost's step from one hypothesis to the next: its weight α, and what it does to the examples' weights."""
+"""AdaBoost's step from one hypothesis to the next: its weight α, and the examples' new weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def alpha_of(right: float, wrong: float, one: float) -> float:
 
 
 def step(right: float, wrong: float, one: float) -> tuple[float, float]:
-    """What the weights of right and of wrong examples are multiplied by: e^(-α) and e^α, for a total of one."""
+    """What the weights of right and of wrong examples are multiplied by: e^-α and e^α, so that they sum to one."""
     α = alpha_of(right, wrong, one)
     up, down = math.exp(-α), math.exp(α)
     total = right * up + wrong * down

@@ -121,7 +121,6 @@ def texts(column: Any, name: str) -> Any:
 
 def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """A column as labels of a kind, and which of them are known."""
-    pa = arrow()
     column = plain(column)
     if kind == "integer":
         whole = _whole(column)
@@ -146,7 +145,7 @@ def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any],
         raise BadRowError(
             offset,
             f"the label column {name!r} must hold {what}, as its first rows do; "
-            f"got {pa.scalar(column[offset]).as_py()!r:.80} in {at_row(first + offset)}. Correct the value.",
+            f"got {column[offset].as_py()!r:.80} in {at_row(first + offset)}. Correct the value.",
         )
     return values.astype(np.int64 if kind == "integer" else np.bool_), known
 

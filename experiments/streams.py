@@ -1,0 +1,158 @@
+"""A deployed AdaBoost on real streams: left alone, followed by OCB, and by others.
+
+    python experiments/streams.py [--data DIR] [--only elec2,insects,flights,spam,usenet] [--out DIR]
+
+scikit-learn's AdaBoost is fitted on the first rows of each stream, adopted by `OCBClassifier.from_fitted`,
+and goes through the rest prequentially: every row is predicted, then learnt. Tables go to stdout, progress to
+stderr; the folder gets results.json and the curves of each stream as SVG. A stream whose file is not there
+is skipped.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import AdaBoostClassifier
+
+from ocboost import OCBClassifier
+from ocboost.evaluation import Result, View, lineup, prequential
+from ocboost.evaluation.figure import draw, render
+from ocboost.evaluation.table import as_text
+from ocboost.reporting.environment import versions
+from ocboost.reporting.output import OutputFolder, to_json
+from ocboost.streams import open_stream
+
+OUT = Path(__file__).parent / "results" / "streams"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stream: where it is, how it is read, and what is expected of it."""
+
+    file: str
+    read: Callable[[Path], tuple[Any, np.ndarray]]
+    start: int
+    stumps: int
+    step: int = 1
+    bars: tuple[tuple[str, float], ...] = ()
+
+
+def table_of(label: str, *drop: str, positive: int = 0) -> Callable[[Path], tuple[np.ndarray, np.ndarray]]:
+    """All rows of a file; with ``positive``, the first so many classes against the rest."""
+
+    def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+        with open_stream(path, label=label, drop=drop, batch_size=10_000) as stream:
+            parts = [(batch.X, batch.y) for batch in stream]
+        X, y = np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+        return X, np.isin(y, np.unique(y)[:positive]).astype(int) if positive else y
+
+    return read
+
+
+def spam(path: Path) -> tuple[Any, np.ndarray]:
+    """SpamAssassin: which words an e-mail holds, sparse."""
+    from scipy.sparse import csr_matrix
+
+    with np.load(path) as held:
+        indices, indptr = held["indices"].astype(np.int32), held["indptr"].astype(np.int32)
+        words = csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=tuple(held["shape"]))
+        return words, held["spam"].astype(int)
+
+
+CASES = {
+    "elec2": Case(
+        "streams/elec2.csv.gz",
+        table_of("up", "date"),
+        start=2_000,
+        stumps=100,
+        bars=(("OCB, all history", 0.73), ("OCB, window 20", 0.82)),
+    ),
+    "insects": Case(
+        "streams/insects_gradual_balanced.csv.gz",
+        table_of("species", positive=3),
+        start=2_000,
+        stumps=200,
+        bars=(("OCB, window 200", 0.82),),
+    ),
+    "flights": Case(
+        "streams/nycflights13.csv.gz", table_of("late15", "arr_delay"), start=5_000, stumps=100, step=20
+    ),
+    "spam": Case("streams/spamassassin.npz", spam, start=2_000, stumps=100),
+    "usenet": Case("streams/usenet1.csv.gz", table_of("label"), start=300, stumps=50),
+}
+
+
+def run(case: Case, path: Path) -> Result:
+    """Fit AdaBoost on the first rows, adopt it, and go through the others."""
+    X, y = case.read(path)
+    if isinstance(X, np.ndarray):
+        X = np.nan_to_num(X, nan=1e30)  # scikit-learn's AdaBoost refuses NaN: what is missing is large
+    first = slice(0, case.start)
+    deployed = AdaBoostClassifier(n_estimators=case.stumps, random_state=0)
+    deployed.fit(X[first], y[first])
+    clf = OCBClassifier.from_fitted(deployed, X[first], y[first])
+    if not (clf.predict(X[first]) == deployed.predict(X[first])).all():
+        raise AssertionError("from_fitted must predict as the deployed model did")
+    codes = np.searchsorted(clf.classes_, y)
+    contenders = lineup(clf, View.of(X[first], codes[first]))
+
+    def rest() -> Iterator[Any]:
+        for at in range(case.start, len(y), 10_000):
+            part = slice(at, at + 10_000)
+            yield SimpleNamespace(X=X[part], y=codes[part], known=None, first=at)
+
+    def progress(done: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{done:,} of {len(y) - case.start:,} rows", end="", file=sys.stderr, flush=True)
+
+    return prequential(rest(), contenders, classes=clf.classes_.tolist(), step=case.step, progress=progress)
+
+
+def main() -> None:
+    """Run the cases asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA"))
+    parser.add_argument("--only", default=",".join(CASES), help=f"some of {', '.join(CASES)}")
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    names = given.only.split(",")
+    if not set(names) <= set(CASES):
+        parser.error(f"--only takes some of {', '.join(CASES)}; got {given.only}")
+    records: dict[str, Any] = {}
+    files: dict[str, bytes] = {}
+    with OutputFolder(given.out, ["results.json"]) as folder:
+        for name in names:
+            case = CASES[name]
+            path = None if given.data is None else Path(given.data) / case.file
+            if path is None or not path.is_file():
+                print(f"{name} skipped: it needs {case.file}; say where with --data or OCBOOST_DATA.\n")
+                continue
+            began = time.time()
+            result = run(case, path)
+            title = f"{name}: {case.stumps} stumps of AdaBoost on the first {case.start:,} rows"
+            print(f"\n{as_text(result, title=title)}")
+            for who, bar in case.bars:
+                accuracy = result[who].metrics["accuracy"]
+                said = "yes" if accuracy is not None and accuracy >= bar else "NO"
+                print(f"{who}: at least {bar}? {said}, {accuracy:.4f}")
+            print(f"{time.time() - began:.0f} s\n", flush=True)
+            record = result.as_dict()
+            for one in record["contenders"].values():
+                del one["windowed"]
+            del record["windowed_rows"], record["windowed_counts"]
+            records[name] = {"start": case.start, "stumps": case.stumps, **record}
+            files[f"{name}.svg"] = render(draw(result, title=title), name)[f"{name}.svg"]
+        made_with = versions("scikit-learn", "river", "pyarrow")
+        files["results.json"] = to_json({"streams": records, "versions": made_with})
+        folder.write(files)
+
+
+if __name__ == "__main__":
+    main()

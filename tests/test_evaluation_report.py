@@ -1,0 +1,265 @@
+"""An evaluation as a table, as a figure and as a page of its own."""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import StringIO
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ocboost.errors import InputError, MissingExtraError
+from ocboost.evaluation import Majority, NoChange, prequential
+from ocboost.evaluation.figure import draw, looks, render
+from ocboost.evaluation.report import as_html, inline_svg
+from ocboost.evaluation.table import as_table, as_text, cells
+
+HOSTILE = "<script>alert('x')</script>\"&$\\frac\x00\n[bold]"
+
+
+class Knows(Majority):
+    """Right more often than not, from row 1,500 on."""
+
+    role = "ocb"
+
+    def predict(self, view):
+        p = np.where(view.rows < 1500, 0.5, 0.2 + 0.6 * view.X[:, 0])
+        return np.stack([1 - p, p], axis=1)
+
+
+@pytest.fixture(scope="module")
+def result():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 3000)
+    X = np.where(rng.random(3000) < 0.9, codes, 1 - codes)[:, None].astype(float)
+    batch = SimpleNamespace(X=X, y=codes, known=None, first=500)
+    static = Knows("static")
+    static.role, static.learns = "static", False
+    contenders = [Knows("OCB"), static, Majority(), NoChange()]
+    return prequential([batch], contenders, classes=[0, 1], window=300)
+
+
+def renamed(result, name):
+    standings = [replace(result.standings[0], name=name), *result.standings[1:]]
+    return replace(result, standings=standings, classes=[name, "b"], notes=[name])
+
+
+def printed(result):
+    console = Console(file=StringIO(), width=100, highlight=False)
+    console.print(as_table(result))
+    return console.file.getvalue()
+
+
+class TestTable:
+    def test_cells(self, result):
+        heads, rows = cells(result)
+        assert len(heads) == len(rows[0]) == 10
+        assert [row[0].text for row in rows] == ["OCB", "static", "majority", "no change"]
+        best = [row[1].best for row in rows]
+        assert best == [True, True, False, False]  # those that read the same
+        values = [float(row[5].text) for row in rows]
+        assert rows[0][5].best
+        assert values[0] == min(values)  # less loss is better
+        assert rows[1][7].text == "–"  # never learnt
+
+    @pytest.mark.parametrize("write", [printed, as_text])
+    def test_everything_is_there_in_a_hundred_columns(self, result, write):
+        text = write(result)
+        for standing in result.standings:
+            assert standing.name in text
+            for value in standing.metrics.values():
+                assert f"{value:.4f}" in text
+        assert "3,000 of 3,000 rows scored" in text
+        assert "…" not in text
+
+    def test_stars_mark_the_best_in_plain_text(self, result):
+        lines = as_text(result).splitlines()
+        assert "*" in next(line for line in lines if line.startswith("OCB"))
+        assert "*" not in next(line for line in lines if line.startswith("majority"))
+        assert len({len(line) for line in lines[4:8]} | {len(lines[2])}) == 1
+
+    def test_what_is_not_defined_is_a_dash(self, result):
+        empty = replace(result.standings[0], metrics=dict.fromkeys(result.standings[0].metrics))
+        row = cells(replace(result, standings=[empty]))[1][0]
+        assert [cell.text for cell in row[1:6]] == ["–"] * 5
+        assert not any(cell.best for cell in row)
+
+    def test_names_are_not_markup(self, result):
+        text = printed(renamed(result, "[bold]x[/bold]"))
+        assert "[bold]x[/bold]" in text
+
+    def test_without_rich(self, result, monkeypatch):
+        monkeypatch.setitem(sys.modules, "rich.table", None)
+        monkeypatch.setitem(sys.modules, "rich.box", None)
+        with pytest.raises(MissingExtraError, match=r"pip install 'ocboost\[cli\]'"):
+            as_table(result)
+
+
+class TestFigure:
+    def test_lines_and_names(self, result):
+        figure = draw(result, title="a title")
+        top = figure.axes[0]
+        names = [text.get_text() for text in top.texts]
+        for standing in result.standings:
+            assert standing.name in names
+            assert f"{standing.metrics['accuracy']:.3f}" in names
+        curve = top.lines[0]
+        full = result.curve_counts.index(300)
+        np.testing.assert_array_equal(curve.get_xdata(), result.curve_rows[full:])
+        np.testing.assert_array_equal(curve.get_ydata(), result["OCB"].curve["accuracy"][full:])
+        assert any("a title" in text.get_text() for text in figure.texts)
+
+    def test_alarms_of_the_model_that_never_learns_are_marked(self, result):
+        assert result["static"].alarms
+        lane = draw(result).axes[1]
+        np.testing.assert_array_equal(lane.lines[-1].get_xdata(), result["static"].alarms)
+        assert "static" in lane.texts[0].get_text()
+        both = draw(result, alarms=["OCB", "majority"]).axes[1]
+        assert len(both.texts) == 2
+
+    def test_names_stay_apart_and_inside(self, result):
+        many = [replace(result.standings[k % 4], name=f"learner {k}") for k in range(14)]
+        figure = draw(replace(result, standings=many))
+        places = sorted({text.get_position()[1] for text in figure.axes[0].texts})
+        height = figure.get_figheight() * figure.axes[0].get_position().height
+        assert len(places) == 15  # and the head above them
+        assert np.diff(places).min() * height > 0.17
+        assert places[0] > -0.01
+        assert places[-2] <= 1.0 + 1e-9
+
+    def test_each_role_has_its_look(self, result):
+        many = [replace(result.standings[k % 4], name=f"learner {k}") for k in range(40)]
+        how = looks(many)
+        ocb = {(h["color"], h["ls"]) for s, h in zip(many, how.values(), strict=True) if s.role == "ocb"}
+        assert len(ocb) == 10
+
+    def test_a_gap_where_a_metric_is_not_defined(self, result):
+        batch = SimpleNamespace(X=np.zeros((900, 1)), y=[0, 1] * 150 + [0] * 600)
+        one = prequential([batch], [Majority()], classes=[0, 1], window=100, drift=False)
+        figure = draw(one, metrics=["kappa"])
+        assert np.isnan(figure.axes[0].lines[0].get_ydata()).any()
+        assert len(figure.axes) == 1
+
+    def test_few_rows_and_none(self, result):
+        batch = SimpleNamespace(X=np.zeros((3, 1)), y=[0, 0, 0])
+        few = prequential([batch], [Majority()], classes=[0, 1])
+        unlabelled = prequential([SimpleNamespace(X=np.zeros((3, 1)), y=None)], [Majority()], classes=[0, 1])
+        for each in (few, unlabelled):
+            assert render(draw(each), "few")["few.png"].startswith(b"\x89PNG")
+            as_html(each)
+
+    def test_any_name_can_be_drawn(self, result):
+        for name in (HOSTILE, "漢字", "$x_", "a" * 500):
+            files = render(draw(renamed(result, name), title=name), "x")
+            ElementTree.fromstring(files["x.svg"])
+
+    def test_the_same_result_gives_the_same_bytes(self, result):
+        assert render(draw(result), "x") == render(draw(result), "x")
+
+    def test_strange_metrics_are_refused(self, result):
+        with pytest.raises(InputError, match=r"metrics must be among accuracy, .*; got 'f1'"):
+            draw(result, metrics=["f1"])
+
+
+class Page(HTMLParser):
+    """What a page holds: its tags, their attributes, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.words = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.words)
+
+
+@pytest.fixture(scope="module")
+def page(result):
+    return as_html(result, title="A run", about={"stream": "toy.csv", "seed": 7}, versions={"numpy": "2"})
+
+
+class TestPage:
+    def test_says_what_was_run(self, page, result):
+        text = Page(page).text
+        for words in ("A run", "toy.csv", "seed", "numpy", "How to read this", "Drift alarms", "3,000 rows"):
+            assert words in text
+        for standing in result.standings:
+            assert f"{standing.metrics['log_loss']:.4f}" in text
+        for row in result["static"].alarms[:3]:
+            assert f"{row:,}" in text
+
+    def test_stands_alone(self, page):
+        parsed = Page(page)
+        assert not {"script", "link", "img", "iframe", "object", "image"} & set(parsed.tags)
+        assert {"svg", "style", "table"} <= set(parsed.tags)
+        for tag, name, value in parsed.attributes:
+            assert not name.startswith("on")
+            if "//" in value:
+                assert name.startswith("xmlns"), (tag, name, value)
+            if name in ("href", "xlink:href", "src"):
+                assert value.startswith("#")
+        assert "@import" not in page
+        assert set(re.findall(r"url\((.)", page)) <= {"#"}
+        assert page.count("<!") == 1  # its own doctype: none of the figure's
+        assert "<metadata" not in page
+        assert "<?xml" not in page
+
+    def test_ids_are_unique_and_references_lead_somewhere(self, page):
+        ids = re.findall(r'\bid="([^"]+)"', page)
+        assert ids
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page)) <= set(
+            ids
+        )
+
+    def test_the_figure_is_well_formed_and_has_text(self, result):
+        svg = inline_svg(result, title="A run", metrics=["accuracy"])
+        root = ElementTree.fromstring(svg)
+        words = " ".join("".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text"))
+        assert "no change" in words
+
+    def test_two_figures_on_a_page_share_no_ids(self, result):
+        one, other = (
+            set(re.findall(r'\bid="([^"]+)"', inline_svg(result, title="", metrics=["auc"], prefix=prefix)))
+            for prefix in ("a", "b")
+        )
+        assert not one & other
+
+    def test_light_dark_and_print(self, page):
+        assert "prefers-color-scheme: dark" in page
+        assert "@media print" in page
+        svg = page[page.index("<svg") : page.index("</svg>")]
+        assert "var(--ink)" in svg
+        assert "#1f2328" not in svg
+        used, defined = set(re.findall(r"var\(--(\w+)\)", page)), set(re.findall(r"--(\w+):", page))
+        assert used <= defined
+
+    def test_hostile_text_is_only_text(self, result):
+        hostile = renamed(result, HOSTILE)
+        page = as_html(hostile, title=HOSTILE, about={HOSTILE: HOSTILE}, versions={HOSTILE: HOSTILE})
+        parsed = Page(page)
+        assert "script" not in parsed.tags
+        assert "<script" not in page
+        assert "\x00" not in page
+        assert "alert" in parsed.text
+        harmless = Page(as_html(result, about={"a": 1}, versions={"a": 1}))
+        assert set(parsed.tags) == set(harmless.tags)
+        assert not [name for _, name, _ in parsed.attributes if name.startswith("on")]
+
+    def test_one_run_that_was_interrupted(self, result):
+        page = as_html(replace(result, interrupted=True, notes=["Interrupted: this is about ..."]))
+        assert "Interrupted" in Page(page).text
