@@ -3,6 +3,8 @@
 Both find stumps by discrete AdaBoost in the same examples, which are noisy enough that they are never parted.
 scikit-learn's stumps may cut between any two values, and ours at one of at most 254 edges for each feature;
 the errors on the training set stand side by side to show what that costs, and so do those on fresh examples.
+Two kinds of features: of two values, where scikit-learn is at its fastest (it sorts each feature for every
+stump, and that takes longer the more values there are), and real numbers, of which fewer stumps are learnt.
 Ours are weighted by `ocboost.adaboost_weights`, inside the clock. Everything is compiled beforehand.
 """
 
@@ -22,6 +24,19 @@ from ocboost.hypotheses import Ballot
 from ocboost.learners import StumpLearner
 
 AIM = 20.0
+PEER = "scikit-learn AdaBoostClassifier"
+COLUMNS = {
+    "features": ("features", ""),
+    "method": ("method", ""),
+    "stumps": ("stumps", "d"),
+    "CPU s": ("cpu_seconds", ".3g"),
+    "wall s": ("wall_seconds", ".3g"),
+    "CPU ratio": ("cpu_ratio", ".1f"),
+    "wall ratio": ("wall_ratio", ".1f"),
+    "train error %": ("training_error_percent", ".2f"),
+    "fresh error %": ("fresh_error_percent", ".2f"),
+}
+KINDS = {"two values": 1, "real numbers": 4}  # and by how much fewer stumps are learnt
 
 
 def arguments() -> argparse.Namespace:
@@ -39,13 +54,15 @@ def arguments() -> argparse.Namespace:
     return given
 
 
-def draw(rows: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def draw(rows: int, features: int, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Twice as many examples as are learnt from; a tenth of the features matter, 15 % of labels are drawn."""
     from sklearn.datasets import make_classification
 
     X, y = make_classification(
         2 * rows, features, n_informative=features // 10, flip_y=0.15, class_sep=0.5, random_state=seed
     )
+    if kind == "two values":
+        X = np.where(X > 0, 1.0, -1.0)
     return X, np.where(y > 0, 1, -1).astype(np.int8)
 
 
@@ -65,61 +82,64 @@ def scikit_learn(X: np.ndarray, y: np.ndarray, J: int) -> Predict:
     return AdaBoostClassifier(n_estimators=J, random_state=0).fit(X, y).predict
 
 
-def main() -> None:
-    given = arguments()
-    console = Console()
-    if not console.is_terminal:
-        console.width = 130
-    X, y = draw(given.rows, given.features, given.seed)
+def measure(given: argparse.Namespace, kind: str, console: Console) -> list[dict[str, object]]:
+    """Time all methods in turn on one kind of features, in a new order each round."""
+    X, y = draw(given.rows, given.features, kind, given.seed)
     train, fresh = (X[: given.rows], y[: given.rows]), (X[given.rows :], y[given.rows :])
+    stumps = given.stumps // KINDS[kind]
     methods: dict[str, Callable[[int], Predict]] = {
         "ocboost StumpLearner": lambda J: ours(*train, J, 1),
         "ocboost StumpLearner, two threads": lambda J: ours(*train, J, 2),
-        "scikit-learn AdaBoostClassifier": lambda J: scikit_learn(*train, J),
+        PEER: lambda J: scikit_learn(*train, J),
     }
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in methods}
-    errors: dict[str, dict[str, float]] = {}
+    errors: dict[str, list[float]] = {}
     for make in methods.values():
         make(2)  # compiles and imports: never counted
     rng = np.random.default_rng(given.seed)
     for number in range(given.rounds):
         for at in rng.permutation(len(methods)):
             name = list(methods)[at]
-            console.print(f"round {number + 1} of {given.rounds}: {name}", style="dim")
+            console.print(f"{kind}, round {number + 1} of {given.rounds}: {name}", style="dim")
             kept: list[Predict] = []
-            timing = clocked(
-                lambda name=name, kept=kept: kept.append(methods[name](given.stumps)), given.rows
-            )
+            timing = clocked(lambda name=name, kept=kept: kept.append(methods[name](stumps)), given.rows)
             times[name].append((timing.cpu, timing.wall))
-            errors[name] = {
-                kind: 100.0 * float(np.mean(kept[0](rows) != labels))
-                for kind, (rows, labels) in (("train", train), ("fresh", fresh))
-            }
+            errors[name] = [
+                100.0 * float(np.mean(kept[0](rows) != labels)) for rows, labels in (train, fresh)
+            ]
     medians = {name: [statistics.median(t) for t in zip(*of, strict=True)] for name, of in times.items()}
-    peer = medians["scikit-learn AdaBoostClassifier"]
-    table = Table(title=f"{given.stumps} stumps in {given.rows:,} × {given.features}, seed {given.seed}")
-    for heading in ("", "CPU s", "wall s", "CPU ratio", "wall ratio", "training error %", "fresh error %"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    rows = []
-    for name, (cpu, wall) in medians.items():
-        row = {
+    return [
+        {
+            "features": kind,
+            "stumps": stumps,
             "method": name,
             "cpu_seconds": cpu,
             "wall_seconds": wall,
-            "cpu_ratio": peer[0] / cpu,
-            "wall_ratio": peer[1] / wall,
-            "training_error_percent": errors[name]["train"],
-            "fresh_error_percent": errors[name]["fresh"],
+            "cpu_ratio": medians[PEER][0] / cpu,
+            "wall_ratio": medians[PEER][1] / wall,
+            "training_error_percent": errors[name][0],
+            "fresh_error_percent": errors[name][1],
             "cpu_rounds": [t[0] for t in times[name]],
             "wall_rounds": [t[1] for t in times[name]],
         }
-        rows.append(row)
-        table.add_row(
-            name, *(f"{v:.3g}" for v in (cpu, wall, row["cpu_ratio"], row["wall_ratio"])),
-            *(f"{errors[name][kind]:.2f}" for kind in ("train", "fresh")),
-        )  # fmt: skip
+        for name, (cpu, wall) in medians.items()
+    ]
+
+
+def main() -> None:
+    given = arguments()
+    console = Console()
+    if not console.is_terminal:
+        console.width = 130
+    rows = [row for kind in KINDS for row in measure(given, kind, console)]
+    table = Table(title=f"stumps learnt in {given.rows:,} × {given.features}, seed {given.seed}")
+    for heading in COLUMNS:
+        table.add_column(heading, justify="right" if COLUMNS[heading][1] else "left")
+    for row in rows:
+        table.add_row(*(f"{row[key]:{form}}" for key, form in COLUMNS.values()))
     console.print(table)
-    console.print(f"aimed at: {AIM:g} times less CPU time than scikit-learn; got {rows[0]['cpu_ratio']:.1f}")
+    worst = min(row["cpu_ratio"] for row in rows if row["method"] != PEER)
+    console.print(f"aimed at: {AIM:g} times less CPU time than scikit-learn; got at least {worst:.1f}")
     settings = {k: v for k, v in vars(given).items() if k != "out"}
     result = {"machine": machine(), "settings": settings, "aim": AIM, "rows": rows}
     given.out.parent.mkdir(parents=True, exist_ok=True)

@@ -101,7 +101,7 @@ def run(case: Case, path: Path) -> Result:
     if not (clf.predict(X[first]) == deployed.predict(X[first])).all():
         raise AssertionError("from_fitted must predict as the deployed model did")
     codes = np.searchsorted(clf.classes_, y)
-    contenders = lineup(clf, View.of(X[first], codes[first]))
+    contenders = lineup(clf, View.of(X[first], codes[first]), rates=(0.01, 0.1))
 
     def rest() -> Iterator[Any]:
         for at in range(case.start, len(y), 10_000):

@@ -238,6 +238,22 @@ class TestInterruption:
             assert result[name].curve == whole[name].curve
         assert any("Interrupted" in note for note in result.notes)
 
+    def test_while_scoring_all_contenders_are_scored_or_none(self, monkeypatch):
+        calls = []
+
+        class Stops(Tally):
+            def add(self, *examples):
+                calls.append(self)
+                if len(calls) == 3:  # the second chunk of the first contender
+                    os.kill(os.getpid(), signal.SIGINT)
+                super().add(*examples)
+
+        monkeypatch.setattr(sys.modules[prequential.__module__], "Tally", Stops)
+        result = prequential(stream(5000), [Majority(), NoChange()], classes=CLASSES, drift=False)
+        assert result.interrupted
+        assert [np.sum(standing.confusion) for standing in result.standings] == [2048, 2048]
+        assert result.n_scored == 2048
+
     def test_at_once(self):
         def nothing():
             raise KeyboardInterrupt

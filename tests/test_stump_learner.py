@@ -219,6 +219,16 @@ def test_sparse_and_dense_find_equally_good_stumps():
     check_each_round(stumps, X, y)
 
 
+def test_words_that_are_there_or_not():
+    X, y = noisy(101, 12, 17)
+    X = np.where(X > 0.4, np.where(np.arange(12) % 3, 1.0, -1.0), 0.0)  # what is stored lies above or below
+    given = sp.csr_matrix(X)
+    given.data[:9] = 0.0
+    stumps = StumpLearner().learn(given, y, n_hypotheses=40)
+    assert len(stumps) == 40
+    check_each_round(stumps, given.toarray(), y)
+
+
 def test_carried_sums_choose_what_fresh_sums_choose(monkeypatch):
     X, y = noisy(400, 30, 6)
     carried = StumpLearner(max_bins=64).learn(X, y, n_hypotheses=150)

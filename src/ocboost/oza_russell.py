@@ -69,6 +69,11 @@ class OzaRussell(Booster):
         return self._n
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the sums."""
+        return sum(array.nbytes for array in self._sums)
+
+    @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses, (J,) float64."""
         alpha = np.zeros(self.n_hypotheses)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.options import Count, Flag, Following, Format, Names, UsageError, check_out
+from ocboost.cli.options import Count, Data, Flag, Following, Format, Names, UsageError, check_out
 from ocboost.cli.terminal import results, say, shown, stream_progress
 from ocboost.errors import InputError, ModelFileError, OcboostError
 
@@ -25,7 +25,7 @@ Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 
 def adapt(
     model: Path,
-    stream: Path,
+    stream: Data,
     /,
     *,
     out: Path,

@@ -57,10 +57,8 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
         adaptation = Adaptation.load(model)
         right = adaptation.accuracy
         so_far = f"right on {right:.1%} of {adaptation.learnt:,}" if right is not None else "no labels yet"
-        console.print(
-            f"A checkpoint of ocboost adapt after {adaptation.rows:,} rows, {so_far}; --resume goes on from it.",
-            soft_wrap=True,
-        )
+        where = f"A checkpoint of ocboost adapt after {adaptation.rows:,} rows, {so_far}"
+        console.print(f"{where}; --resume goes on from it.", soft_wrap=True)
         console.print()
         _show_model(console, adaptation.model, model, top)
     elif kind in ("BoostingSketch", "OzaRussell"):
@@ -191,9 +189,7 @@ def describe(stumps: Stumps, features: list[Feature], j: int) -> str:
     below, missing = stumps.left[j] > 0, stumps.missing[j] > 0  # the answers: yes or no
     if math.isinf(threshold):
         known = below if threshold > 0 else not below
-        if known == missing:
-            return "always" if known else "never"
-        return f"{name} is not missing" if known else f"{name} is missing"
+        return ("always" if known else "never") + ("" if known == missing else f", unless {name} is missing")
     if category is not None and 0.0 <= threshold < 1.0:
         return f"{name} {'is not' if below else 'is'} {shown(category)[:60]}"
     # A missing value counts as large unless the data said otherwise.

@@ -17,6 +17,12 @@ def _not_zero(type_: Any, value: int | None) -> None:
         raise ValueError("Must not be 0; -1 takes every core.")
 
 
+def _no_option(type_: Any, value: Path) -> None:
+    if str(value).startswith("-") and str(value) != "-":
+        raise ValueError(f"There is no option {value}; a file of that name is ./{value}.")
+
+
+Data = Annotated[Path, Parameter(allow_leading_hyphen=True, validator=_no_option)]  # - is standard input
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=validators.Number(gte=0, lt=2**32))]

@@ -6,13 +6,13 @@ import csv
 import sys
 from pathlib import Path
 
-from ocboost.cli.options import Count, Flag, Format, Names
+from ocboost.cli.options import Count, Data, Flag, Format, Names
 from ocboost.cli.terminal import say, stream_progress
 
 
 def predict(
     model: Path,
-    data: Path,
+    data: Data,
     /,
     *,
     all: Flag = False,

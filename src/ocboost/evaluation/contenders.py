@@ -184,10 +184,8 @@ class LogisticSGD(Contender):
 
     Notes
     -----
-    No rate is best everywhere. Prequential accuracy from row 2,000 on, over the 79 stumps that AdaBoost finds
-    on elec2 and the 131 on INSECTS (gradual, three species against three), with the rate 0.003, 0.01, 0.03,
-    0.1 and scikit-learn's "optimal": 0.828 0.864 0.889 0.898 0.895, and 0.835 0.835 0.816 0.800 0.799. The
-    default has the best mean; where it matters, let several take part.
+    No rate is best everywhere: on some streams 0.1 is, on others 0.01 (see ``experiments/README.md``). Where it
+    matters, let several take part.
     """
 
     def __init__(

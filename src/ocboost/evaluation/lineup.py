@@ -23,6 +23,7 @@ def lineup(
     *,
     windows: Sequence[int] = (20, 200),
     forgetting: Sequence[float] = (0.995,),
+    rates: Sequence[float] = (0.03,),
     seed: int = 0,
 ) -> list[Contender]:
     """A deployed classifier as it is, and what could follow the stream in its place, all over its hypotheses.
@@ -37,6 +38,8 @@ def lineup(
     windows, forgetting : sequences
         OCB is there with the whole history, with each of these windows and with each of these rates. Oza and
         Russell's boosting has the same rates.
+    rates : sequence of float
+        Learning rates of the logistic regression.
     seed : int
     """
     contenders: list[Contender] = [Fixed(copy.copy(classifier), "static")]
@@ -54,7 +57,9 @@ def lineup(
     for rate in forgetting:
         booster = partial(OzaRussell, forgetting=float(rate))
         rivals.append(make(booster, name=f"Oza-Russell, forgetting {rate:g}"))
-    rivals.append(LogisticSGD(classifier.hypotheses_, random_state=seed))
+    for rate in rates:
+        name = f"logistic SGD, rate {rate:g}"
+        rivals.append(LogisticSGD(classifier.hypotheses_, learning_rate=rate, random_state=seed, name=name))
     if start is not None:
         for rival in rivals:
             rival.begin(classifier.classes_.tolist())

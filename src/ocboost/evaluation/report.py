@@ -176,8 +176,11 @@ def _lead(result: Result) -> str:
 
 
 def _bound(result: Result) -> str:
-    bounds = [standing.auc_bound for standing in result.standings if standing.auc_bound is not None]
-    return f" AUC: off by at most {max(bounds):.1e}." if bounds else ""
+    bounds = [(s.auc_bound, s.name) for s in result.standings if s.auc_bound is not None]
+    if not bounds:
+        return ""
+    bound, name = max(bounds)
+    return f" AUC: off by at most {bound:.1e} ({_safe(name, 60)}), less for the others."
 
 
 def _table(result: Result) -> str:

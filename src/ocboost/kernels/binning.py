@@ -115,6 +115,7 @@ def bin_column(values: NDArray[np.floating], edges: NDArray[np.float64], out: ND
 def bin_sparse(
     start: NDArray[np.int64],
     data: NDArray[np.floating],
+    ordered: NDArray[np.floating],
     n: int,
     most: int,
     first: int,
@@ -128,6 +129,7 @@ def bin_sparse(
 ) -> int:
     """Bin the stored entries of columns first to last of a CSC matrix of n rows; what is not stored is zero.
 
+    ``ordered`` has each column's entries sorted, NaN last.
     Writes each entry's bin, each column's bin of zero, its number of bins, and its edges, one column's
     after the other's; gives how many edges there are.
     """
@@ -135,19 +137,11 @@ def bin_sparse(
     made = 0
     for f in range(first, last):
         column = data[start[f] : start[f + 1]]
-        kept = np.empty_like(column)
-        k = 0
-        same = True
-        for x in column:
-            if not np.isnan(x):
-                kept[k] = x
-                same = same and x == kept[0]
-                k += 1
-        values = kept[:k]
-        if not same:
-            values.sort()
+        k = column.size
+        while k > 0 and np.isnan(ordered[start[f] + k - 1]):
+            k -= 1
         padded[:] = np.inf
-        count = edges_of(values, n - column.size, most, padded)
+        count = edges_of(ordered[start[f] : start[f] + k], n - column.size, most, padded)
         zero[f] = _bin(0.0, padded)
         n_bins[f] = count + 1
         n_edges[f] = count

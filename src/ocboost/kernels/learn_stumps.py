@@ -1,7 +1,7 @@
 """One round of AdaBoost over stumps on binned features: find the best stump, then weigh the examples anew.
 
 A feature's histogram holds the signed weight Σ d_i y_i of each bin. A stump that cuts it after bin e is more
-right than wrong by |L - R| + |M|: L the sum of the bins up to e, R of those above, M of the missing ones, each
+right than wrong by |L - R| + |M|: L is the sum of the bins up to e, R of those above, M of the missing, each
 side answering as most of its weight wants. With L + R = S this is |2L - S| + |M|, so the largest and the
 smallest L of a feature are all that matter.
 

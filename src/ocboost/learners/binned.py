@@ -155,13 +155,28 @@ class SparseBins(Bins):
         zero, n_bins = np.empty(F, np.uint8), np.empty(F, np.int64)
         n_edges, missing = np.empty(F, np.int64), np.empty(F, np.bool_)
         ends = np.unique(np.linspace(0, F, max(n_threads * 8, F // 1024) + 1).astype(np.int64)).tolist()
+        ordered = X.data
+        if (ordered != ordered[:1]).any():
+            ordered = ordered[np.lexsort((ordered, np.repeat(np.arange(F), np.diff(start))))]  # NaN last
         edges: list[Values] = [np.empty(0)] * (len(ends) - 1)
 
         def cut(part: int) -> None:
             first, last = ends[part], ends[part + 1]
             room = np.empty(int(np.minimum(np.diff(start[first : last + 1]) + 1, MISSING).sum()))
             made = bin_sparse(
-                start, X.data, self.n_rows, max_bins, first, last, bins, zero, n_bins, missing, room, n_edges
+                start,
+                X.data,
+                ordered,
+                self.n_rows,
+                max_bins,
+                first,
+                last,
+                bins,
+                zero,
+                n_bins,
+                missing,
+                room,
+                n_edges,
             )
             edges[part] = room[:made].copy()
 

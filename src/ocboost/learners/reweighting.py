@@ -26,7 +26,7 @@ def alpha_of(right: float, wrong: float, one: float) -> float:
 
 
 def step(right: float, wrong: float, one: float) -> tuple[float, float]:
-    """What the weights of right and of wrong examples are multiplied by: e^-α and e^α, so that they sum to one."""
+    """What the weights of right and of wrong examples are multiplied by, so that all sum to one."""
     α = alpha_of(right, wrong, one)
     up, down = math.exp(-α), math.exp(α)
     total = right * up + wrong * down
