@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cli_runs import feed, fitted, left_in, ran, refused, shown_on_terminal, started, table, write
+from ocboost.__main__ import main
 from ocboost.adaptation import Adaptation
 from ocboost.classifier import OCBClassifier
 from ocboost.cli import adapt
@@ -351,20 +352,25 @@ class TestBadInput:
             ("1,2,3", "line 102"),
         ],
     )
-    def test_rows_before_it_are_kept(self, bad, what, tmp_path, capsys):
+    def test_rows_before_it_are_kept(self, bad, what, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr("ocboost.streams.fingerprints.LONGEST", 100)  # the beginning stays as it is
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(140))
-        lines = stream.read_text().splitlines()
-        good, lines[101] = lines[101], bad
-        # What is looked at to recognise a stream must stay the same when the row is mended.
+        out, good = tmp_path / "out.ocb", stream.read_text()
+        stream.write_text(good)
+        assert ran(capsys, "adapt", model, stream, "--out", tmp_path / "whole.ocb", "--batch", "7")[0] == 0
+        lines = good.splitlines()
+        lines[101] = bad
         stream.write_text("\n".join(lines) + "\n")
-        out = tmp_path / "out.ocb"
-        told = refused(capsys, "adapt", model, stream, "--out", out, "--batch", "7")
+        words = ["adapt", model, stream, "--out", out, "--batch", "7"]
+        told = refused(capsys, *words)
         assert what in told
-        assert "rows are kept in" in told
-        assert "--resume goes on from there" in told
+        assert f"rows are kept in '{out}.checkpoint'; --resume goes on from there" in told
         assert not out.exists()
         assert left_in(tmp_path) == ["out.ocb.checkpoint"]
         assert Adaptation.load(tmp_path / "out.ocb.checkpoint").rows in (84, 98)
+        stream.write_text(good)
+        assert ran(capsys, *words, "--resume")[0] == 0
+        assert out.read_bytes() == (tmp_path / "whole.ocb").read_bytes()
 
     def test_nothing_is_kept_of_nothing(self, tmp_path, capsys):
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", [[1, 2, 3, 4, 9]])
@@ -379,7 +385,7 @@ class TestBadInput:
             ("", "is empty"),
             ("a,b,c,d,y\n", "holds no rows"),
             ("a,b,c,y\n1,2,3,1\n", "it lacks 'd'"),
-            ("a,b,c,e,y\n1,2,3,4,1\n", "rename 'e' to 'd'"),
+            ("a,b,c,dd,y\n1,2,3,4,1\n", "rename 'dd' to 'd'"),
             ("a,b,c,d\n1,2,3,4\n", "label must name a column"),
         ],
     )
@@ -411,7 +417,7 @@ class TestBadInput:
             (lambda data: data[:-9], "damaged or cut short"),
             (
                 lambda data: data[:8] + b"\x02" + data[9:],
-                "has format version 2, and this ocboost reads version 1",
+                "has format version 2, and this ocboost",
             ),
             (lambda data: b"a,b\n1,2\n" * 9, "is not an ocboost model"),
             (lambda data: b"", "is not an ocboost model"),
@@ -450,19 +456,18 @@ class TestBadInput:
         assert "ocboost adapt model.ocb stream.csv --out model.ocb --resume" in lines
 
 
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("case")
+    model = fitted(folder, "--window", "20")
+    stream = write(folder / "s.csv", table(8000))
+    assert main(["adapt", str(model), str(stream), "--out", str(folder / "whole.ocb")]) == 0
+    return model.read_bytes(), stream, (folder / "whole.ocb").read_bytes()
+
+
 @posix
 class TestProcess:
     """Real processes and real signals, at moments nobody chose."""
-
-    @pytest.fixture(scope="class")
-    def case(self, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("case")
-        model = fitted(folder, "--window", "20")
-        rows = table(8000)
-        stream = write(folder / "s.csv", rows)
-        running = started("adapt", model, stream, "--out", folder / "whole.ocb", stdout=-3, stderr=-3)
-        assert running.wait(timeout=120) == 0
-        return model.read_bytes(), stream, (folder / "whole.ocb").read_bytes()
 
     def stop(self, number, words, checkpoint, rng):
         """Start, wait for some checkpoints, and send a signal a moment later."""
@@ -484,7 +489,7 @@ class TestProcess:
         model.write_bytes(data)
         words = ["adapt", model, stream, "--out", model, "--checkpoint-rows", "1", "--resume"]
         rng, codes = random.Random(5), []
-        for _ in range(4):
+        for _ in range(3):
             codes.append(self.stop(signal.SIGKILL, words, tmp_path / "model.ocb.checkpoint", rng)[0])
             if codes[-1] == 0:
                 break

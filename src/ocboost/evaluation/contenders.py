@@ -184,8 +184,8 @@ class LogisticSGD(Contender):
 
     Notes
     -----
-    No rate is best everywhere: on some streams 0.1 is, on others 0.01 (see ``experiments/README.md``). Where it
-    matters, let several take part.
+    No rate is best everywhere: on some streams 0.1 is, on others 0.01 (see ``experiments/README.md``).
+    Where it matters, let several take part.
     """
 
     def __init__(
