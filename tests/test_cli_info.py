@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cli_runs import fitted, ran, refused, table, write
 from ocboost import BoostingSketch, OzaRussell
 from ocboost.classifier import OCBClassifier
+from ocboost.cli import adapt
 from ocboost.cli.info import Feature, describe
 from ocboost.hypotheses import Stumps
 from ocboost.model import Model
@@ -106,7 +107,7 @@ class TestModel:
 
 class TestOtherFiles:
     def test_a_checkpoint(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr("ocboost.cli.adapt.READ", 40)
+        monkeypatch.setattr(adapt, "READ", 40)
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(200))
         with monkeypatch.context() as patch:
             kill_after(patch, Adaptation, "take", 3)

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
+from .handover import LARGEST
 from .hypotheses import Hypotheses, from_sklearn
 
 
-def adopted(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64]]:
-    """The members, the classes, and scikit-learn's weights of the members, which are twice the paper's α."""
+def adopted(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64], float]:
+    """The members, the classes, scikit-learn's weights of the members, twice the paper's α, and their sum."""
     from sklearn.ensemble import AdaBoostClassifier
 
     if not isinstance(fitted, AdaBoostClassifier):
@@ -27,4 +28,10 @@ def adopted(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64]]
         raise InputError("fitted must know at least two classes; got a model of one class. Fit it on both.")
     members = from_sklearn(fitted)
     weights = np.array(fitted.estimator_weights_[: len(fitted.estimators_)], dtype=np.float64)
-    return members, np.array(fitted.classes_), weights
+    total = float(np.sum(fitted.estimator_weights_))  # of all of them: zeros change how it is rounded
+    if not (np.abs(weights) < LARGEST).all() or not 0.0 < total < LARGEST:
+        raise InputError(
+            f"fitted must have weights that are finite and not all zero; got {weights!s:.80}. Was its "
+            "learning_rate meant?"
+        )
+    return members, np.array(fitted.classes_), weights, total

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import copy
 import os
+from contextlib import nullcontext, suppress
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .classifier_file import KIND, classifier_from_parts, classifier_parts
+from .classifier_file import BOOSTER, KIND, booster_for, classifier_from_parts, classifier_parts
 from .errors import InputError
 from .handover import Handover
 from .hypotheses import Ballot, Hypotheses, join
 from .interrupts import uninterrupted
 from .kernels.answers import margins_of, rows_to_block, tally
-from .learners import Learner, learner_for
+from .learners import Learner, StumpLearner, learner_for
 from .link import probabilities
-from .margins import as_count
+from .margins import MANY, as_count
 from .sketch import BoostingSketch
 from .storage import load, save
 
+BATCH_ADVICE = "1 adds example by example."
 WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is heard in between
 
@@ -55,7 +57,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Examples added to the sums at once. Up to the size of the head it changes nothing, and a stream then
         gives the same weights however it is cut into calls; with ``head=1`` larger batches are faster.
     n_jobs : int, optional
-        Jobs for the classes beyond two, through joblib, whose backends (threads, Dask, Ray) all do.
+        Jobs for the classes beyond two, through joblib, whose backends (threads, Dask, Ray) all do. It changes
+        nothing in the result.
     random_state : int, RandomState or None
         For learners that draw.
 
@@ -143,7 +146,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array of shape (n, n_features)
         y : array of shape (n,)
         classes : array, optional
-            All classes that will ever come; needed in the first call if that does not show them all.
+            All classes that will ever come; needed in the first call if that does not show them all. A class
+            of which the first call has no example is told apart by the hypotheses of all others.
         sample_weight : array of shape (n,), optional
         """
         first = not hasattr(self, "boosters_")
@@ -197,20 +201,22 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         from .adoption import adopted
 
-        pool, classes, weights = adopted(fitted)
+        pool, classes, weights, total = adopted(fitted)
         clf = cls(pool, len(weights), **parameters)
         if X is None or y is None:
             raise InputError(
                 "X and y must be examples to start from; got None. Give the training data, or a few hundred "
                 "labelled rows like them."
             )
-        rows, labels, given = clf._examples(X, y, sample_weight, reset=True)
         names = getattr(fitted, "feature_names_in_", None)
-        if names is not None and not hasattr(clf, "feature_names_in_"):
+        if names is not None and hasattr(X, "columns"):  # scikit-learn compares the names
+            clf.n_features_in_, clf.feature_names_in_ = fitted.n_features_in_, names
+        rows, labels, given = clf._examples(X, y, sample_weight, reset=not hasattr(clf, "feature_names_in_"))
+        if names is not None:
             clf.feature_names_in_ = names
         clf._set_up(rows, classes, clf._codes(labels, classes), given, start=True, split=len(classes) > 2)
         started = [booster.alpha for booster in clf.boosters_]
-        clf._handover = Handover([weights / 2.0] * len(started), started, float(given.sum()))
+        clf._handover = Handover([weights / 2.0] * len(started), started, float(given.sum()), total)
         if not clf.tail:
             clf._handover.enter_window(clf.boosters_[0].head, clf.boosters_[0].n_head)
         return clf
@@ -220,19 +226,22 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
         """Check examples and their labels and weights."""
         rows, labels = validate_data(
-            self, X, y, reset=reset, dtype=(np.float64, np.float32), order="C", **self._accepted()
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=(np.float64, np.float32),
+            order="C",
+            **_accepted(learner_for(self.estimator) if reset else self._answering()),
         )
         check_classification_targets(labels)
         # Weights that do not count at all leave nothing to learn from; scikit-learn's check says so.
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         return rows, labels, weights
 
-    def _accepted(self) -> dict[str, Any]:
-        what = getattr(self, "hypotheses_", None) or learner_for(self.estimator)
-        return {
-            "accept_sparse": "csr" if what.accepts_sparse else False,
-            "ensure_all_finite": "allow-nan" if what.accepts_missing else True,
-        }
+    def _answering(self) -> Learner | Hypotheses:
+        """The hypotheses, or what will find them."""
+        return getattr(self, "hypotheses_", None) or learner_for(self.estimator)
 
     def _codes(self, y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
         codes = np.searchsorted(classes, y) if classes.dtype.kind == y.dtype.kind else _looked_up(y, classes)
@@ -269,7 +278,12 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         start: bool,
         split: bool = False,
     ) -> None:
+        if len(classes) < 2:
+            raise InputError(
+                f"classes must be at least two; got {classes.tolist()!s:.80}. Name all that will ever come."
+            )
         n_boosters = 1 if len(classes) == 2 else len(classes)
+        as_count(self.batch_size, "batch_size", 1, None, BATCH_ADVICE)
         if isinstance(self.estimator, Hypotheses):
             pool = self.estimator
             if pool.n_features != self.n_features_in_:
@@ -281,35 +295,41 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 slice(c * step, (c + 1) * step) if split else slice(0, len(pool)) for c in range(n_boosters)
             ]
         else:
-            J = as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(1 << 31))
-            learner = learner_for(self.estimator)
-            assert isinstance(learner, Learner)
-            targets = [_signs(codes, c, n_boosters) for c in range(n_boosters)]
-            sets = learner.learn_each(
-                X, targets, n_hypotheses=J, sample_weight=weights, rng=rng, n_jobs=self.n_jobs
-            )
-            pool = join(sets)
-            ends = np.cumsum([len(each) for each in sets]).tolist()
-            columns = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
-        boosters = [BoostingSketch(c.stop - c.start, **self._booster_parameters()) for c in columns]
-        as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example.")
+            pool, columns = self._found(X, codes, weights, n_boosters)
+        boosters = [booster_for(c.stop - c.start, self._booster_parameters()) for c in columns]
         if start:
-            answers = pool.answers(X)
-            boosters = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(_fed)(boosters[k], answers[:, c], _signs(codes, k, n_boosters), weights, len(codes))
-                for k, c in enumerate(columns)
-            )
+            boosters = self._all_fed(boosters, columns, pool.answers(X), codes, weights, len(codes))
         self.classes_, self.hypotheses_, self._columns, self.boosters_ = classes, pool, columns, boosters
         self._handover: Handover | None = None
         self._settings = self._booster_parameters()
 
+    def _found(
+        self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64], n_boosters: int
+    ) -> tuple[Hypotheses, list[slice]]:
+        """Hypotheses for each booster, as one set, and which of it are whose."""
+        J = as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(1 << 31))
+        learner = learner_for(self.estimator)
+        assert isinstance(learner, Learner)
+        shown = [c for c in range(n_boosters) if n_boosters == 1 or (codes == c).any()]
+        targets = [_signs(codes, c, n_boosters) for c in shown]
+        # Stumps are found by threads that share the binned features: those do not travel to other machines.
+        where = parallel_config("threading") if isinstance(learner, StumpLearner) else nullcontext()
+        with where:
+            sets = learner.learn_each(
+                X, targets, n_hypotheses=J, sample_weight=weights, rng=rng, n_jobs=self.n_jobs
+            )
+        ends = np.cumsum([len(each) for each in sets]).tolist()
+        own = {c: slice(a, b) for c, a, b in zip(shown, [0, *ends], ends, strict=False)}
+        # A class without an example has nothing to learn from: it weighs the hypotheses of all others.
+        return join(sets), [own.get(c, slice(0, ends[-1])) for c in range(n_boosters)]
+
     def _booster_parameters(self) -> dict[str, Any]:
-        names = ("order", "head", "tail", "smoothing", "forgetting", "correction")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in BOOSTER}
 
     def _learn(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
-        piece = max(1, PIECE // self.batch_size) * self.batch_size
+        batch_size = min(as_count(self.batch_size, "batch_size", 1, None, BATCH_ADVICE), MANY)
+        piece = max(1, PIECE // batch_size) * batch_size
         for start in range(0, len(codes), piece):
             part = slice(start, start + piece)
             self._learn_from(self.hypotheses_.answers(X[part]), codes[part], weights[part])
@@ -319,18 +339,32 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Learn from answers the hypotheses have given; all boosters do, or none."""
         self._follow_settings()
-        n = len(self.boosters_)
+        batch_size = min(as_count(self.batch_size, "batch_size", 1, None, BATCH_ADVICE), MANY)
         with uninterrupted():
-            if n == 1 or answers.size < WORTH_JOBS:
-                for k, (booster, c) in enumerate(zip(self.boosters_, self._columns, strict=True)):
-                    _fed(booster, answers[:, c], _signs(codes, k, n), weights, self.batch_size)
-            else:
-                self.boosters_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(_fed)(booster, answers[:, c], _signs(codes, k, n), weights, self.batch_size)
-                    for k, (booster, c) in enumerate(zip(self.boosters_, self._columns, strict=True))
-                )
+            self.boosters_ = self._all_fed(self.boosters_, self._columns, answers, codes, weights, batch_size)
             if self._handover is not None:
                 self._handover.take(weights, self.forgetting)
+
+    def _all_fed(
+        self,
+        boosters: list[BoostingSketch],
+        columns: list[slice],
+        answers: NDArray[np.int8],
+        codes: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        batch_size: int,
+    ) -> list[BoostingSketch]:
+        n = len(boosters)
+        work = [
+            (booster, answers[:, c], _signs(codes, k, n), weights, batch_size)
+            for k, (booster, c) in enumerate(zip(boosters, columns, strict=True))
+        ]
+        if n == 1 or answers.size < WORTH_JOBS:
+            return [_fed(*each) for each in work]
+        fed: list[BoostingSketch] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_fed)(*each) for each in work
+        )
+        return fed
 
     def _follow_settings(self) -> None:
         """Let ``set_params`` take effect on what has been fitted, where it can."""
@@ -342,6 +376,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._settings = given
         if self._handover is not None and not self.tail:
             self._handover.enter_window(self.boosters_[0].head, self.boosters_[0].n_head)
+        elif self._handover is not None:
+            self._handover.leave_window()
 
     # Answering -------------------------------------------------------------------------------------------
 
@@ -391,7 +427,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = 2.0 * self._handover.deployed[0]
         less = -1 / (len(self.classes_) - 1) * weights
         votes = self.hypotheses_.votes(X, [Ballot(c.start, weights, less) for c in self._columns])
-        codes: NDArray[np.intp] = (votes / weights.sum()).argmax(axis=1)
+        codes: NDArray[np.intp] = (votes / self._handover.total).argmax(axis=1)
         return codes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -404,7 +440,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "boosters_")
         return validate_data(
-            self, X, reset=False, dtype=(np.float64, np.float32), order="C", **self._accepted()
+            self, X, reset=False, dtype=(np.float64, np.float32), order="C", **_accepted(self._answering())
         )
 
     def __copy__(self) -> Self:
@@ -423,9 +459,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        accepted = self._accepted()
-        tags.input_tags.allow_nan = accepted["ensure_all_finite"] == "allow-nan"
-        tags.input_tags.sparse = accepted["accept_sparse"] == "csr"
+        with suppress(InputError):  # an estimator that is none: fit says so
+            what = self._answering()
+            tags.input_tags.allow_nan, tags.input_tags.sparse = what.accepts_missing, what.accepts_sparse
         return tags
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -468,8 +504,19 @@ def _fed(
     weights: NDArray[np.float64],
     batch_size: int,
 ) -> BoostingSketch:
+    if not booster._tail.W.flags.writeable:  # so it comes out of the store of Ray, or of a mapped file
+        booster = booster.copy()
+    weights = np.require(weights, requirements="W")
     booster._take(_margins(answers, signs), weights, batch_size)  # what it gets has been checked
     return booster
+
+
+def _accepted(what: Learner | Hypotheses) -> dict[str, Any]:
+    """What scikit-learn's check of X is to let through."""
+    return {
+        "accept_sparse": "csr" if what.accepts_sparse else False,
+        "ensure_all_finite": "allow-nan" if what.accepts_missing else True,
+    }
 
 
 def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from .storage import Arrays, require
 
+LARGEST = 1e100  # weights whose sums are finite, however many
+
 
 class Handover:
     """The weights a model was deployed with, fading as the examples that it was started from do.
@@ -26,13 +28,20 @@ class Handover:
         The α of the boosters when they had been started.
     weight : float
         Σw of the first examples.
+    total : float
+        What scikit-learn divides the deployed votes by, as it rounds it.
     """
 
     def __init__(
-        self, deployed: list[NDArray[np.float64]], started: list[NDArray[np.float64]], weight: float
+        self,
+        deployed: list[NDArray[np.float64]],
+        started: list[NDArray[np.float64]],
+        weight: float,
+        total: float,
     ) -> None:
         self.deployed = deployed
         self.started = started
+        self.total = total
         self._old = weight  # of the first examples: their weight, or in a window their number
         self._new = 0.0  # of all others
         self._n = 0  # examples since
@@ -52,18 +61,23 @@ class Handover:
         """So many examples more, of these weights."""
         n = weights.size
         self._n += n
-        if self._size is None:
-            age = np.arange(n - 1, -1, -1, dtype=np.float64)
-            self._old *= forgetting**n
-            self._new = self._new * forgetting**n + float(weights @ forgetting**age)
-        else:
+        if self._size is not None:
             self._slide(self._size, self._old, self._new + n)
+            return
+        kept = float(forgetting)
+        for weight in weights.tolist():  # one by one: the sum does not depend on how the stream is cut
+            self._old *= kept
+            self._new = self._new * kept + weight
 
     def enter_window(self, size: int, held: int) -> None:
         """From now on a window of that size remembers, which holds so many examples."""
         new = min(self._n, held)
         self._size = size
         self._slide(size, held - new, new)
+
+    def leave_window(self) -> None:
+        """From now on nothing is dropped; what the window held counts for its number."""
+        self._size = None
 
     def _slide(self, size: int, old: float, new: float) -> None:
         self._new = float(min(new, size))
@@ -80,23 +94,26 @@ class Handover:
         arrays = {}
         for c, (deployed, started) in enumerate(zip(self.deployed, self.started, strict=True)):
             arrays[f"deployed/{c}"], arrays[f"started/{c}"] = deployed, started
-        return {"old": self._old, "new": self._new, "n": self._n, "size": self._size}, arrays
+        numbers = {"old": self._old, "new": self._new, "n": self._n, "size": self._size}
+        return {**numbers, "total": self.total}, arrays
 
     @classmethod
     def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, sizes: list[int], name: str) -> Self:
         """A handover of what `parts` gave, for boosters of these numbers of hypotheses."""
-        require(set(parameters) == {"old", "new", "n", "size"}, name, "its handover is not known")
-        old, new, n, size = (parameters[key] for key in ("old", "new", "n", "size"))
-        fits = all(isinstance(w, float) and 0.0 <= w < np.inf for w in (old, new))
-        fits = fits and all(type(count) is int and count >= 0 for count in (n, 0 if size is None else size))
+        known = ("old", "new", "n", "size", "total")
+        require(set(parameters) == set(known), name, "its handover is not known")
+        old, new, n, size, total = (parameters[key] for key in known)
+        fits = all(type(w) is float and 0.0 <= w < np.inf for w in (old, new, total)) and total > 0.0
+        counts = (n, 0 if size is None else size)
+        fits = fits and all(type(count) is int and 0 <= count < 1 << 60 for count in counts)
         require(fits, name, "its handover's weights must not be negative")
         keys = [f"{which}/{c}" for which in ("deployed", "started") for c in range(len(sizes))]
         require(set(arrays) == set(keys), name, "its handover's arrays are not known")
         for key, J in zip(keys, sizes * 2, strict=True):
             array = arrays[key]
-            usable = array.dtype == np.float64 and array.shape == (J,) and np.isfinite(array).all()
+            usable = array.dtype == np.float64 and array.shape == (J,) and (np.abs(array) < LARGEST).all()
             require(bool(usable), name, f"{key} must be {J} finite weights")
         lists = [[arrays[key] for key in keys[: len(sizes)]], [arrays[key] for key in keys[len(sizes) :]]]
-        handover = cls(lists[0], lists[1], old)
+        handover = cls(lists[0], lists[1], old, total)
         handover._new, handover._n, handover._size = new, n, size
         return handover

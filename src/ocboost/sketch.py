@@ -372,6 +372,8 @@ class BoostingSketch(Booster):
         head = relaid(state.head, first, keep, blocks_for(max(keep, 1)))
         both = self._has_tail and other._has_tail
         tail = copy_tail(state.tail) if both else other._tail
+        if not both:  # what had diverged is gone
+            counters[kernels.DIVERGED] = 0
         other._state = SketchState(tail, head, counters, state.now.copy(), state.decayed or not both)
         if other._has_tail and keep >= other._keep:
             n_fold = keep - other._keep + (other._keep + 7) // 8

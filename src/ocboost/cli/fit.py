@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ocboost.cli.options import Count, Data, Following, Format, Jobs, MaybeCount, Names, Seed, check_out, source
+from ocboost.cli.options import (
+    Count,
+    Data,
+    Following,
+    Format,
+    Jobs,
+    MaybeCount,
+    Names,
+    Seed,
+    check_out,
+    source,
+)
 from ocboost.cli.terminal import results, say, shown, stream_progress
 from ocboost.errors import InputError
 

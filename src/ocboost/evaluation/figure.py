@@ -26,8 +26,9 @@ RIVAL_COLOURS = ("#7d8590", "#a9746a", "#8b8b4a", "#6c8ea0", "#94769a")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1, 1.5)))
 PALE = "#a5adb6"
 LANE = "#e6eaee"
-LEFT, RIGHT = 0.06, 0.74  # the axes' sides; names stand to the right
-LONGEST = 28  # letters of a name
+LEFT, RIGHT = 0.06, 0.72  # the axes' sides; names stand to the right
+LONGEST = 30  # letters of a name
+MOST_POINTS = 250  # of a line: more of them would only be scribble
 
 
 def draw(
@@ -132,13 +133,16 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
         standing.name: np.array([np.nan if v is None else v for v in standing.curve[metric][full:]], float)
         for standing in result.standings
     }
+    together = -(-len(rows) // MOST_POINTS)  # so many points become one
     for name, curve in curves.items():
-        axes.plot(rows, curve, **how[name])
+        axes.plot(_means(rows.astype(float), together), _means(curve, together), **how[name])
     low, high = _range(list(curves.values()), metric)
     axes.set_ylim(low, high)
     better = ", less is better" if metric in LOSSES else ""
+    span = result.settings["window"] + (together - 1) * result.settings["every"]
+    what = "means over" if together > 1 else "over the last"
     axes.set_title(
-        f"{NAMES[metric]} over the last {result.settings['window']:,} examples{better}",
+        f"{NAMES[metric]}, {what} {span:,} examples{better}",
         loc="left",
         fontsize=13,
     )
@@ -163,6 +167,22 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
     axes.text(
         1.027, max([1.0, *places]) + 0.75 * gap, "whole stream", transform=right, color=GREY, fontsize=11
     )
+
+
+def _means(values: Any, together: int) -> Any:
+    """The mean of every so many values; NaN where fewer than half of them are known.
+
+    >>> _means(np.array([1.0, 2.0, 3.0, np.nan, np.nan]), 2)
+    array([1.5, 3. , nan])
+    """
+    if together <= 1:
+        return values
+    short = -len(values) % together
+    groups = np.concatenate([values, np.full(short, np.nan)]).reshape(-1, together)
+    known = ~np.isnan(groups)
+    count = known.sum(axis=1)
+    sums = np.where(known, groups, 0.0).sum(axis=1)
+    return np.where(2 * count >= together, sums / np.maximum(count, 1), np.nan)
 
 
 def _within(places: list[float], gap: float) -> list[float]:

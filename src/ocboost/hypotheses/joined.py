@@ -20,7 +20,8 @@ class Joined(Hypotheses):
     kind = "Joined"
 
     def __init__(self, sets: Sequence[Hypotheses]) -> None:
-        self.sets = list(sets)
+        # A set of sets is laid out flat, as a file has it.
+        self.sets = [part for each in sets for part in (each.sets if isinstance(each, Joined) else [each])]
         if len({each.n_features for each in self.sets}) != 1:
             counts = [each.n_features for each in self.sets]
             raise InputError(f"sets must be over the same features; got sets for {counts} features.")
@@ -42,6 +43,12 @@ class Joined(Hypotheses):
     @property
     def _may_share(self) -> bool:
         return all(each._may_share for each in self.sets)
+
+    def check(self, X: Any) -> Any:
+        """Check rows of features, for each of the sets."""
+        for each in self.sets:
+            X = each.check(X)
+        return X
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
         for each, (start, stop) in zip(self.sets, self._spans, strict=True):
