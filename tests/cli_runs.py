@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ocboost.__main__ import main
 from stream_files import write_csv, write_jsonl, write_parquet
@@ -99,3 +100,27 @@ def shown_on_terminal(*words):
         pass
     os.close(ours)
     return text.decode(), running.wait(timeout=60)
+
+
+class Killed(BaseException):
+    """The process is gone: nobody catches this."""
+
+
+def kill_after(monkeypatch, owner, name, calls):
+    """Let the process die when a method has returned so many times."""
+    method, left = getattr(owner, name), [calls]
+
+    def dying(*words, **more):
+        result = method(*words, **more)
+        left[0] -= 1
+        if not left[0]:
+            raise Killed
+        return result
+
+    monkeypatch.setattr(owner, name, dying)
+
+
+def killed(capsys, *words):
+    """A run that dies."""
+    with pytest.raises(Killed):
+        ran(capsys, *words)

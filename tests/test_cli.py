@@ -19,7 +19,7 @@ from ocboost.reproduce import synthetic
 from ocboost.reproduce.synthetic import SyntheticResult, SyntheticSettings, run_synthetic
 
 WRITTEN = {"results.json", "synthetic.png", "synthetic.svg"}
-INSTALL = "pip install 'ocboost[reproduce]'"
+INSTALL = "pip install 'ocboost[all]'"
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import pytest
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from cli_runs import fitted, ran, refused, table, write
+from cli_runs import fitted, kill_after, killed, ran, refused, table, write
 from ocboost import BoostingSketch, OzaRussell
+from ocboost.adaptation import Adaptation
 from ocboost.classifier import OCBClassifier
 from ocboost.cli import adapt
 from ocboost.cli.info import Feature, describe
 from ocboost.hypotheses import Stumps
 from ocboost.model import Model
-from test_cli_adapt import Adaptation, kill_after, killed
 
 
 def told_by(capsys, *words):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -164,6 +166,11 @@ class TestProcess:
         assert running.stdout.readline().startswith("1,")  # the end of the input is not there yet
         out, err = running.communicate("-1,-2,-3,-4\n", timeout=60)
         assert (out[:2], err, running.returncode) == ("0,", "", 0)
+
+    @posix
+    def test_outputs_that_a_shell_has_closed(self, model):
+        command = f"{sys.executable} -m ocboost info {model} >&- 2>&-"
+        assert subprocess.run(command, shell=True, timeout=60).returncode == 0
 
     def test_quiet_when_piped(self, model, tmp_path):
         done = process("predict", model, write(tmp_path / "d.csv", table(20)))

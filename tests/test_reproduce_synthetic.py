@@ -220,7 +220,7 @@ class TestFigure:
 
     def test_without_matplotlib(self, monkeypatch: pytest.MonkeyPatch, tiny: SyntheticResult) -> None:
         monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'ocboost\[reproduce\]'"):
+        with pytest.raises(MissingExtraError, match=r"pip install 'ocboost\[all\]'"):
             synthetic_figure.draw(tiny)
 
 

@@ -55,6 +55,56 @@ def plain_scores(X, signed):
     return scores
 
 
+def plain_purity(rows, d, y):
+    """Weight times (p₊² + p₋²) of some examples: what Gini impurity takes from their weight."""
+    total = d[rows].sum()
+    return sum(d[rows & (y == label)].sum() ** 2 for label in (-1, 1)) / total if total > 0.0 else 0.0
+
+
+def plain_gini(X, d, y):
+    """The purity of each feature, cut and side of the missing values, and the two sides."""
+    splits = {}
+    for f in range(X.shape[1]):
+        x, lost = X[:, f], np.isnan(X[:, f])
+        for t in plain_cuts(x):
+            for to_left in (False, True) if lost.any() else (False,):
+                low, high = (x <= t) | (lost & to_left), (x > t) | (lost & (not to_left))
+                if low.any() and high.any():
+                    splits[f, t, to_left] = plain_purity(low, d, y) + plain_purity(high, d, y), low, high
+    return splits
+
+
+def check_each_round_by_gini(stumps, X, y, weights=None):
+    """Follow the stumps found, and see in every round that no cut leaves less impurity."""
+    w = np.ones(len(y)) if weights is None else weights
+    one = 1.0 / max(w.sum(), np.count_nonzero(w))
+    d = w / w.sum()
+    answers = stumps.answers(X)
+    n_clear = 0
+    for j in range(len(stumps)):
+        splits = plain_gini(X, d, y)
+        best = max(score for score, _, _ in splits.values())
+        near = [key for key, (score, _, _) in splits.items() if score > best - 1e-9]
+        fitting = []
+        for key in near:
+            _, low, high = splits[key]
+            want = np.where(low, np.sign((d * y)[low].sum()), np.sign((d * y)[high].sum()))
+            if (want[d > 0.0] == answers[d > 0.0, j]).all():
+                fitting.append(key)
+        assert fitting
+        constant = len(set(answers[:, j].tolist())) == 1
+        if len(near) == 1:
+            (f, t, _) = near[0]
+            assert stumps.feature[j] == f
+            assert stumps.threshold[j] == (math.inf if constant else t)
+            n_clear += 1
+        right = answers[:, j] == y
+        plus, minus = d[right].sum(), d[~right].sum()
+        d = d * np.exp(-0.5 * math.log((plus + one) / (minus + one)) * np.where(right, 1.0, -1.0))
+        d /= d.sum()
+    return n_clear
+
+
 def check_each_round(stumps, X, y, weights=None, exact=True):
     """Follow the stumps found, and see in every round that none would have been better."""
     w = np.ones(len(y)) if weights is None else weights
@@ -193,6 +243,55 @@ def test_no_stump_would_have_been_better(n, F, missing, levels):
     assert (alpha > 0).all()
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(
+    ("n", "F", "missing", "levels"),
+    [(60, 6, 0.0, None), (90, 5, 0.2, None), (120, 9, 0.1, 2), (2, 1, 0.0, None)],
+)
+def test_no_cut_would_have_left_less_impurity(n, F, missing, levels, kind):
+    X, y = noisy(n, F, n + 1, missing=missing, levels=levels)
+    weights = None
+    if levels:
+        weights = np.random.default_rng(n).gamma(1.0, 2.0, n)
+        weights[::7] = 0.0
+    learner = StumpLearner(criterion="gini")
+    stumps = learner.learn(kind(X), y, n_hypotheses=70, sample_weight=weights)
+    clear = check_each_round_by_gini(stumps, X, y, weights)
+    assert clear > (30 if n > 2 else 0)
+
+
+def test_by_gini_both_sides_can_answer_the_same():
+    x = np.arange(20.0)[:, None]
+    y = np.where((x[:, 0] < 10) | (x[:, 0] % 5 > 0), 1, -1)  # pure below, more right than wrong above
+    stumps = StumpLearner(criterion="gini").learn(x, y, n_hypotheses=8)
+    assert (stumps.threshold[0], stumps.left[0], stumps.missing[0]) == (np.inf, 1, 1)
+    assert stumps.answers(np.array([[3.0], [np.nan], [99.0]]))[:, 0].tolist() == [1, 1, 1]
+    assert len(stumps) == 8
+    check_each_round_by_gini(stumps, x, y)
+    constant = np.isinf(stumps.threshold)
+    assert not (constant[1:] & constant[:-1]).any()  # each balances the classes: the next one is none
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_by_gini_what_is_missing_goes_where_it_belongs(side):
+    x = np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0, np.nan, np.nan]) * side
+    y = np.array([1, 1, 1, -1, -1, -1, 1, 1])
+    stumps = StumpLearner(criterion="gini").learn(x[:, None], y, n_hypotheses=1)
+    assert stumps.threshold.tolist() == [5.0 * side]
+    assert stumps.missing.tolist() == [1]
+    assert stumps.answers(x[:, None])[:, 0].tolist() == y.tolist()
+
+
+def test_by_gini_the_first_stump_is_that_of_a_tree():
+    from sklearn.tree import DecisionTreeClassifier
+
+    for seed in range(20):
+        X, y = noisy(150, 6, seed, missing=0.1)
+        tree = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
+        stumps = StumpLearner(criterion="gini").learn(X, y, n_hypotheses=1)
+        assert stumps.answers(X)[:, 0].tolist() == tree.predict(X).tolist()
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_weights_that_differ_are_heard(kind):
     X, y = noisy(80, 5, 3, levels=3)
@@ -229,47 +328,78 @@ def test_words_that_are_there_or_not():
     check_each_round(stumps, given.toarray(), y)
 
 
-def test_carried_sums_choose_what_fresh_sums_choose(monkeypatch):
+@pytest.mark.parametrize("criterion", ["error", "gini"])
+def test_carried_sums_choose_what_fresh_sums_choose(criterion, monkeypatch):
     X, y = noisy(400, 30, 6)
-    carried = StumpLearner(max_bins=64).learn(X, y, n_hypotheses=150)
+    carried = StumpLearner(64, criterion).learn(X, y, n_hypotheses=150)
     monkeypatch.setattr(DenseBins, "refresh", 1)
-    fresh = StumpLearner(max_bins=64).learn(X, y, n_hypotheses=150)
+    fresh = StumpLearner(64, criterion).learn(X, y, n_hypotheses=150)
     assert len(carried) == 150
     for name in ("feature", "threshold", "left", "missing"):
         assert np.array_equal(getattr(carried, name), getattr(fresh, name))
 
 
+@pytest.mark.parametrize("criterion", ["error", "gini"])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_threads_change_nothing(kind, monkeypatch):
+def test_threads_change_nothing(kind, criterion, monkeypatch):
     monkeypatch.setattr("ocboost.learners.binned.SHARE", 1)
     X, y = noisy(300, 23, 7, missing=0.1, levels=5)
     X = np.hstack([X, X[:, ::-1], -X])  # many ties
     given = X if kind == "dense" else sp.csr_matrix(X)
-    alone, *others = (StumpLearner(n_threads=t).learn(given, y, n_hypotheses=60) for t in (1, 2, 3, 7))
+    learners = (StumpLearner(criterion=criterion, n_threads=t) for t in (1, 2, 3, 7))
+    alone, *others = (learner.learn(given, y, n_hypotheses=60) for learner in learners)
     for other in others:
         for name in ("feature", "threshold", "left", "missing"):
             assert np.array_equal(getattr(alone, name), getattr(other, name))
 
 
-def test_of_equal_stumps_the_first_is_taken():
+@pytest.mark.parametrize("criterion", ["error", "gini"])
+def test_of_equal_stumps_the_first_is_taken(criterion):
     X, y = noisy(50, 2, 8)
-    stumps = StumpLearner().learn(np.hstack([X, X, X]), y, n_hypotheses=40)
+    learner = StumpLearner(criterion=criterion)
+    stumps = learner.learn(np.hstack([X, X, X]), y, n_hypotheses=40)
     assert set(stumps.feature.tolist()) <= {0, 1}
     tied = np.array([[1.0], [2.0], [3.0], [4.0]])  # cuts at 1.5 and at 3.5 are as good
-    assert StumpLearner().learn(tied, np.array([1, -1, -1, 1]), n_hypotheses=1).threshold.tolist() == [1.5]
+    assert learner.learn(tied, np.array([1, -1, -1, 1]), n_hypotheses=1).threshold.tolist() == [1.5]
 
 
-def test_a_perfect_stump_ends_it():
-    X, _ = noisy(40, 3, 9)
+@pytest.mark.parametrize("criterion", ["error", "gini"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_a_feature_with_a_perfect_stump_is_left_aside(kind, criterion):
+    X, _ = noisy(40, 4, 9)
+    X[:, 3] = 2.0 * X[:, 1]
     y = np.where(X[:, 1] > 0.3, -1, 1)
-    stumps = StumpLearner().learn(X, y, n_hypotheses=100)
-    assert stumps.answers(X).T.tolist() == [y.tolist()]
+    learner = StumpLearner(criterion=criterion)
+    stumps = learner.learn(kind(X), y, n_hypotheses=100)
+    assert len(stumps) == 100
+    assert stumps.feature[:2].tolist() == [1, 3]
+    assert stumps.answers(X)[:, :2].T.tolist() == [y.tolist()] * 2
+    assert set(stumps.feature[2:].tolist()) == {0, 2}
+    rest = learner.learn(X[:, [0, 2]], y, n_hypotheses=98)  # the weights are as they were
+    assert np.array_equal(stumps.threshold[2:], rest.threshold)
+    assert np.array_equal(stumps.left[2:], rest.left)
+
+
+@pytest.mark.parametrize("criterion", ["error", "gini"])
+def test_after_perfect_stumps_it_ends_where_nothing_is_left(criterion):
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    X = np.column_stack([x, [0.0, 1.0, 0.0, 1.0], -x, np.ones(4)])
+    learner = StumpLearner(criterion=criterion)
+    stumps = learner.learn(X, np.array([1, 1, -1, -1]), n_hypotheses=10)
+    assert stumps.feature.tolist() == [0, 2]
+    only = learner.learn(X, np.array([1, 1, 1, 1]), n_hypotheses=10)  # one class: one stump says it all
+    assert only.answers(X).T.tolist() == [[1] * 4]
+    unweighted = learner.learn(
+        X, np.array([1, 1, 1, -1]), n_hypotheses=10, sample_weight=np.array([1.0, 1.0, 1.0, 0.0])
+    )
+    assert len(unweighted) == 1
 
 
 def test_what_is_missing_can_be_the_answer():
     X = np.array([[np.nan], [1.0], [np.nan], [1.0]])
-    stumps = StumpLearner().learn(X, np.array([1, -1, 1, -1]), n_hypotheses=5)
-    assert stumps.answers(X).T.tolist() == [[1, -1, 1, -1]]
+    for criterion in ("error", "gini"):
+        stumps = StumpLearner(criterion=criterion).learn(X, np.array([1, -1, 1, -1]), n_hypotheses=5)
+        assert stumps.answers(X).T.tolist() == [[1, -1, 1, -1]]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
@@ -382,9 +512,14 @@ def test_parameters_are_checked(name, value):
         StumpLearner(**{name: value})
 
 
+def test_the_criterion_is_one_of_two():
+    with pytest.raises(InputError, match=r"criterion must be 'error' or 'gini'; got 'entropy'\. 'gini' cuts"):
+        StumpLearner(criterion="entropy")
+
+
 def test_what_is_found_are_stumps_over_all_features():
     X, y = noisy(50, 7, 16)
     stumps = StumpLearner().learn(X.astype(np.float32), y, n_hypotheses=4)
     assert isinstance(stumps, Stumps)
     assert stumps.n_features == 7
-    assert repr(StumpLearner(9)) == "StumpLearner(max_bins=9, n_threads=None)"
+    assert repr(StumpLearner(9)) == "StumpLearner(max_bins=9, criterion='error', n_threads=None)"

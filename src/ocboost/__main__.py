@@ -51,7 +51,7 @@ def _app() -> Callable[[Sequence[str]], int]:
         package = (error.name or "").partition(".")[0]
         if package not in ("cyclopts", "rich"):
             raise
-        raise MissingExtraError(package, "reproduce", "The command line") from error
+        raise MissingExtraError(package, "all", "The command line") from error
     return run
 
 

@@ -18,9 +18,10 @@ def adopted(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64],
 
     if not isinstance(fitted, AdaBoostClassifier):
         raise InputError(
-            f"fitted must be a fitted AdaBoostClassifier of scikit-learn; got {type(fitted).__name__}. For the "
-            "members of another ensemble use OCBClassifier(ocboost.hypotheses.from_sklearn(fitted)).fit(X, y), "
-            "which weighs them anew; for a pipeline give its last step, and X as that step sees it."
+            f"fitted must be a fitted AdaBoostClassifier of scikit-learn; got {type(fitted).__name__}. For "
+            "the members of another ensemble use OCBClassifier(ocboost.hypotheses.from_sklearn(fitted))"
+            ".fit(X, y), which weighs them anew; for a pipeline give its last step, and X as that step sees "
+            "it."
         )
     if not hasattr(fitted, "estimators_"):
         raise InputError("fitted must have been fitted; got one that is not. Call its fit(X, y) first.")

@@ -38,27 +38,28 @@ PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is he
 class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose weights keep learning after it has been fitted.
 
-    ``fit`` finds weak hypotheses by AdaBoost and weighs them; ``partial_fit`` keeps the hypotheses and follows
-    the stream with their weights, by Online Coordinate Boosting. With more than two classes each has a booster
-    of its own, one against the rest, and the highest vote wins.
+    ``fit`` finds weak hypotheses by AdaBoost and weighs them; ``partial_fit`` keeps the hypotheses and
+    follows the stream with their weights, by Online Coordinate Boosting. With more than two classes each has
+    a booster of its own, one against the rest, and the highest vote wins.
 
     Parameters
     ----------
     estimator : None, "stump", "ball", learner, hypotheses or scikit-learn classifier, default None
-        Where the hypotheses come from. None and "stump" learn decision stumps, "ball" the paper's balls around
-        examples. A learner of `ocboost.learners` is used as it is; a scikit-learn classifier is boosted.
-        Hypotheses (`ocboost.hypotheses`) are taken as given, and all classes share them.
+        Where the hypotheses come from. None and "stump" learn decision stumps, "ball" the paper's balls
+        around examples. A learner of `ocboost.learners` is used as it is; a scikit-learn classifier is
+        boosted. Hypotheses (`ocboost.hypotheses`) are taken as given, and all classes share them.
     n_hypotheses : int, default 100
         How many hypotheses to learn for each class (for both, if they are two); fewer where boosting ends.
     order, head, tail, smoothing, forgetting, correction
-        As in `BoostingSketch`. By default everything is remembered, the last examples exactly (``head="auto"``).
-        To follow a stream that changes: ``forgetting=0.995``, or ``tail=False, head=200`` for a window.
+        As in `BoostingSketch`. By default everything is remembered, the last examples exactly
+        (``head="auto"``). To follow a stream that changes: ``forgetting=0.995``, or ``tail=False, head=200``
+        for a window.
     batch_size : int, default 1
         Examples added to the sums at once. Up to the size of the head it changes nothing, and a stream then
         gives the same weights however it is cut into calls; with ``head=1`` larger batches are faster.
     n_jobs : int, optional
-        Jobs for the classes beyond two, through joblib, whose backends (threads, Dask, Ray) all do. It changes
-        nothing in the result.
+        Jobs for the classes beyond two, through joblib, whose backends (threads, Dask, Ray) all do. It
+        changes nothing in the result.
     random_state : int, RandomState or None
         For learners that draw.
 
@@ -138,8 +139,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from more examples: the hypotheses stay, their weights follow.
 
-        Where nothing has been fitted yet, the first call finds the hypotheses, so its examples should be a few
-        hundred at least and of more than one class.
+        Where nothing has been fitted yet, the first call finds the hypotheses, so its examples should be a
+        few hundred at least and of more than one class.
 
         Parameters
         ----------
@@ -288,7 +289,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             pool = self.estimator
             if pool.n_features != self.n_features_in_:
                 raise InputError(
-                    f"X must have the {pool.n_features} features of the hypotheses; got {self.n_features_in_}."
+                    f"X must have the {pool.n_features} features of the hypotheses; got "
+                    f"{self.n_features_in_}."
                 )
             step = pool.n_hypotheses // n_boosters
             columns = [
@@ -422,7 +424,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def _deployed_codes(self, X: Any) -> NDArray[np.intp]:
-        """The classes by scikit-learn's own sum, so that near ties fall as they did (SAMME's ±1 is 1, -1/(K-1))."""
+        """The classes by scikit-learn's own sum (SAMME's ±1 is 1, -1/(K-1)): near ties fall as they did."""
         assert self._handover is not None
         weights = 2.0 * self._handover.deployed[0]
         less = -1 / (len(self.classes_) - 1) * weights

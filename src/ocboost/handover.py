@@ -1,4 +1,4 @@
-"""From a deployed model's weights to the sketch's own: at first exactly the former, at last only the latter."""
+"""From a deployed model's weights to the sketch's own: first exactly the former, last only the latter."""
 
 from __future__ import annotations
 

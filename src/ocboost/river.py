@@ -34,12 +34,13 @@ Features = dict[Any, Any]
 class OCBClassifier(base.MiniBatchClassifier):
     """Online Coordinate Boosting over stumps that are found in the first examples.
 
-    The first ``grace_period`` examples are kept, and answered by how often each label has come. Then stumps are
-    learnt from them, and from there on only the weights of the stumps follow the stream. A label that has never
-    been seen starts this anew, from the most recent examples, half a grace period after it has come.
+    The first ``grace_period`` examples are kept, and answered by how often each label has come. Then stumps
+    are learnt from them, and from there on only the weights of the stumps follow the stream. A label that
+    has never been seen starts this anew, half a grace period after it has come, from the most recent
+    examples and the last one of each label that is not among them.
 
-    Features are known by name; one that is missing from an example counts as missing, and one that first shows
-    after the stumps have been learnt is not looked at. Text has to be encoded first, with
+    Features are known by name; one that is missing from an example counts as missing, and one that first
+    shows after the stumps have been learnt is not looked at. Text has to be encoded first, with
     ``preprocessing.OneHotEncoder()``.
 
     Parameters
@@ -47,7 +48,8 @@ class OCBClassifier(base.MiniBatchClassifier):
     n_hypotheses : int, default 100
         Stumps, for each class if they are more than two.
     grace_period : int, default 200
-        Examples the stumps are learnt from; they are also all that is ever kept as they came.
+        Examples the stumps are learnt from; they, and one for each label, are all that is ever kept as they
+        came.
     order, head, tail, smoothing, forgetting, correction
         As in `ocboost.BoostingSketch`.
     seed : int, optional
@@ -83,10 +85,11 @@ class OCBClassifier(base.MiniBatchClassifier):
         self.correction = correction
         self.seed = seed
         self._recent: deque[tuple[Features, Any]] = deque(maxlen=self.grace_period)
+        self._latest: dict[Any, Features] = {}  # the last example of each label
         self._counts: Counter[Any] = Counter()
         self._wait = self.grace_period  # examples until stumps are learnt
         self._names: dict[Any, int] = {}
-        self._labels: list[Any] = []
+        self._codes: dict[Any, int] = {}  # the labels that the stumps know
         self._clf: SklearnOCB | None = None
 
     @property
@@ -102,53 +105,56 @@ class OCBClassifier(base.MiniBatchClassifier):
     def learn_one(self, x: Features, y: Any) -> None:
         """Learn from one example."""
         row = _numbers(x)
-        known = y in self._counts
-        self._counts[y] += 1
-        self._recent.append((row, y))
-        if self._clf is not None and y in self._labels:
-            answers = self._clf.hypotheses_.answers(self._matrix([row]))
-            self._clf._learn_from(answers, np.array([self._labels.index(y)]), np.ones(1))
-        if self._clf is not None and not known:
+        new = y not in self._counts
+        self._keep([row], [y])
+        if self._clf is not None and y in self._codes:
+            self._learn([row], [y])
+        if new and self._wait <= 0:  # not from this one example of it: some more may come
             self._wait = max(1, self.grace_period // 2)
         if self._wait > 0:
             self._wait -= 1
-        if self._wait == 0 and self._is_due():
+        if self._wait == 0 and len(self._counts) > 1:
             self._begin()
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn from several examples, in order: what ``learn_one`` would make of them one by one."""
-        rows, labels = X.to_dict(orient="records"), y.tolist()
+        rows, labels = [_numbers(row) for row in X.to_dict(orient="records")], y.tolist()
         i = 0
-        while i < len(rows):  # until stumps are there, and wherever they may change
-            steady = self._clf is not None and self._wait == -1
-            if steady and all(label in self._labels for label in labels[i:]):
-                break
-            self.learn_one(rows[i], labels[i])
-            i += 1
-        if i < len(rows):
-            assert self._clf is not None
-            numbers = [_numbers(row) for row in rows[i:]]
-            codes = np.array([self._labels.index(label) for label in labels[i:]])
-            answers = self._clf.hypotheses_.answers(self._matrix(numbers))
-            self._clf._learn_from(answers, codes, np.ones(len(codes)))
-            self._counts.update(labels[i:])
-            self._recent.extend(zip(numbers, labels[i:], strict=True))
+        while i < len(rows):
+            j = i
+            while self._wait == -1 and j < len(rows) and labels[j] in self._codes:
+                j += 1  # so far the stumps stay as they are
+            if j > i:
+                self._keep(rows[i:j], labels[i:j])
+                self._learn(rows[i:j], labels[i:j])
+            if j < len(rows):
+                self.learn_one(rows[j], labels[j])
+            i = j + 1
 
-    def _is_due(self) -> bool:
-        """Whether the recent examples are of two labels at least, as they must be to learn from."""
-        return len({label for _, label in self._recent}) > 1
+    def _keep(self, rows: list[Features], labels: list[Any]) -> None:
+        self._counts.update(labels)
+        self._recent.extend(zip(rows, labels, strict=True))
+        self._latest.update(zip(labels, rows, strict=True))
+
+    def _learn(self, rows: list[Features], labels: list[Any]) -> None:
+        assert self._clf is not None
+        codes = np.array([self._codes[label] for label in labels])
+        self._clf._learn_from(self._clf.hypotheses_.answers(self._matrix(rows)), codes, np.ones(len(codes)))
 
     def _begin(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""
-        names = {name for row, _ in self._recent for name in row}
+        recent = {label for _, label in self._recent}
+        older = [(row, label) for label, row in self._latest.items() if label not in recent]
+        examples = [*older, *self._recent]
+        names = {name for row, _ in examples for name in row}
         if not names:
             return
         # By name and not as they came: the order of a dictionary means nothing in River.
         self._names = {
             name: k for k, name in enumerate(sorted(names, key=lambda name: (str(name), repr(name))))
         }
-        labels = list(dict.fromkeys(label for _, label in self._recent))
-        self._labels = sorted(labels, key=lambda label: (str(type(label)), str(label)))
+        labels = sorted(self._latest, key=lambda label: (str(type(label)), str(label)))
+        self._codes = {label: code for code, label in enumerate(labels)}
         clf = SklearnOCB(
             n_hypotheses=self.n_hypotheses,
             order=self.order,
@@ -159,8 +165,8 @@ class OCBClassifier(base.MiniBatchClassifier):
             correction=self.correction,
             random_state=self.seed,
         )
-        X = self._matrix([row for row, _ in self._recent])
-        self._clf = clf.fit(X, np.array([self._labels.index(label) for _, label in self._recent]))
+        X = self._matrix([row for row, _ in examples])
+        self._clf = clf.fit(X, np.array([self._codes[label] for _, label in examples]))
         self._wait = -1
 
     def _matrix(self, rows: list[Features]) -> NDArray[np.float64]:
@@ -200,10 +206,10 @@ class OCBClassifier(base.MiniBatchClassifier):
             return [dict(often) for _ in rows]
         answers = self._clf.hypotheses_.answers(self._matrix(rows))
         table = self._clf._probabilities(self._clf._scores_of(answers))
-        new = {label: often[label] for label in often if label not in self._labels}
+        new = {label: often[label] for label in often if label not in self._codes}
         rest = 1.0 - sum(new.values())  # labels the stumps do not know yet have their frequency
         return [
-            {**{label: rest * float(p) for label, p in zip(self._labels, row, strict=True)}, **new}
+            {**{label: rest * float(p) for label, p in zip(self._codes, row, strict=True)}, **new}
             for row in table
         ]
 
@@ -219,7 +225,12 @@ def _numbers(x: Features) -> Features:
                 f"x must hold numbers; got {value!r:.40} for {name!r:.40}. Encode text before, with "
                 "preprocessing.OneHotEncoder() | OCBClassifier()."
             )
-        number = float(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"x must hold numbers; got {value!r:.40} for {name!r:.40}. Leave it out."
+            ) from None
         if number in (np.inf, -np.inf):
             raise InputError(f"x must hold finite numbers; got {number} for {name!r:.40}. Leave it out.")
         row[name] = number

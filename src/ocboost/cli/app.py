@@ -19,7 +19,7 @@ from cyclopts import App, CycloptsError
 import ocboost
 from ocboost.cli import adapt, evaluate, fit, info, predict, reproduce
 from ocboost.cli.options import UsageError
-from ocboost.cli.terminal import say
+from ocboost.cli.terminal import open_closed, say
 
 HELP = """Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.
 
@@ -41,6 +41,7 @@ def build_app() -> App:
 
 def run(words: Sequence[str]) -> int:
     """Run one command line, and return its exit code; errors of ocboost's and the system pass through."""
+    open_closed()
     try:
         command, bound, _ = build_app().parse_args(list(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:

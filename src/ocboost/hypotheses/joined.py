@@ -21,7 +21,9 @@ class Joined(Hypotheses):
 
     def __init__(self, sets: Sequence[Hypotheses]) -> None:
         # A set of sets is laid out flat, as a file has it.
-        self.sets = [part for each in sets for part in (each.sets if isinstance(each, Joined) else [each])]
+        self.sets: list[Hypotheses] = []
+        for each in sets:
+            self.sets += each.sets if isinstance(each, Joined) else [each]
         if len({each.n_features for each in self.sets}) != 1:
             counts = [each.n_features for each in self.sets]
             raise InputError(f"sets must be over the same features; got sets for {counts} features.")

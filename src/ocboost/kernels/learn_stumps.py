@@ -9,6 +9,11 @@ From one round to the next the weight of a right example is multiplied by a, tha
 new = a·old + (b - a)·(the histogram of the wrong examples alone), or the same with right and wrong exchanged:
 only the fewer of the two are visited. Every feature is summed in the order of the rows, with every rounding
 as written, so the result does not depend on how features are shared out among threads.
+
+The Gini impurity needs the weights of the two classes apart: then a histogram has two halves, first the weights
+of the bins' negative examples, then those of the positive. A side of weight w and signed weight s has the
+impurity (w - s²/w) / 2, weighted by w; so the cut of least impurity has the greatest sum of s²/w. The missing
+values are tried on either side; a cut that takes them to the left is numbered `TO_LEFT` higher.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from numpy.typing import NDArray
 from .binning import MISSING
 from .compile import exact, plain
 
+TO_LEFT = MISSING + 1  # also where the positive examples' half of a histogram begins
 FLOOR = 1e-150  # no weight falls below: numbers that small cost time, and can no longer matter
 
 
@@ -89,6 +95,95 @@ def search_dense(
 
 
 @exact
+def _pure(minus: float, plus: float) -> float:
+    """s²/w of a side, and at most |s|, whatever rounding has left of a small w."""
+    w, s = plus + minus, abs(plus - minus)
+    return s if s >= w else s * s / w
+
+
+@exact
+def _scan_gini(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[float, int]:
+    """The best score of one feature by Gini impurity, and its cut; the first of several."""
+    minus, plus = 0.0, 0.0
+    for b in range(n_bins):
+        minus += sums[b]
+        plus += sums[TO_LEFT + b]
+    other_minus = sums[MISSING] if missing else 0.0
+    other_plus = sums[TO_LEFT + MISSING] if missing else 0.0
+    best, cut = -1.0, 0
+    left_minus, left_plus = 0.0, 0.0
+    for e in range(n_bins - 1):
+        left_minus += sums[e]
+        left_plus += sums[TO_LEFT + e]
+        right_minus, right_plus = minus - left_minus, plus - left_plus
+        found = _pure(left_minus, left_plus) + _pure(right_minus + other_minus, right_plus + other_plus)
+        if found > best:
+            best, cut = found, e
+        if missing:
+            found = _pure(left_minus + other_minus, left_plus + other_plus) + _pure(right_minus, right_plus)
+            if found > best:
+                best, cut = found, e + TO_LEFT
+    if missing:
+        found = _pure(minus, plus) + _pure(other_minus, other_plus)
+        if found > best:
+            best, cut = found, n_bins - 1
+    return best, cut
+
+
+@exact
+def _scale(sums: NDArray[np.float64], n_bins: int, factor: float) -> None:
+    """Multiply both halves of a histogram where they are in use; 0 clears what was not finite too."""
+    for half in (0, TO_LEFT):
+        for b in range(half, half + n_bins):
+            sums[b] = 0.0 if factor == 0.0 else sums[b] * factor
+        sums[half + MISSING] = 0.0 if factor == 0.0 else sums[half + MISSING] * factor
+
+
+@plain
+def search_dense_gini(
+    bins: NDArray[np.uint8],
+    n_bins: NDArray[np.int64],
+    missing: NDArray[np.bool_],
+    y: NDArray[np.int8],
+    sums: NDArray[np.float64],
+    factor: float,
+    rows: NDArray[np.uint32],
+    values: NDArray[np.float64],
+    first: int,
+    last: int,
+    score: NDArray[np.float64],
+    cut: NDArray[np.int64],
+) -> None:
+    """As `search_dense`, by Gini impurity: each row goes to its own class's half of the histograms."""
+    n = rows.size
+    f = first
+    while f < last:
+        group = 4 if f + 4 <= last else 1
+        for g in range(f, f + group):
+            _scale(sums[g], n_bins[g], factor)
+        if group == 4:
+            b0, b1, b2, b3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
+            s0, s1, s2, s3 = sums[f], sums[f + 1], sums[f + 2], sums[f + 3]
+            for k in range(n):
+                i = rows[k]
+                v = values[k] * y[i]
+                half = np.uint64(TO_LEFT if y[i] > 0 else 0)
+                s0[half + b0[i]] += v
+                s1[half + b1[i]] += v
+                s2[half + b2[i]] += v
+                s3[half + b3[i]] += v
+        else:
+            b0, s0 = bins[f], sums[f]
+            for k in range(n):
+                i = rows[k]
+                half = np.uint64(TO_LEFT if y[i] > 0 else 0)
+                s0[half + b0[i]] += values[k] * y[i]
+        for g in range(f, f + group):
+            score[g], cut[g] = _scan_gini(sums[g], n_bins[g], missing[g])
+        f += group
+
+
+@exact
 def _two_bins(
     first: int, last: int, rows: NDArray[np.int32], bins: NDArray[np.uint8], signed: NDArray[np.float64]
 ) -> tuple[float, float]:
@@ -147,17 +242,51 @@ def search_sparse(
 
 
 @plain
-def sides(column: NDArray[np.uint8], cut: int, signed: NDArray[np.float64]) -> tuple[float, float]:
-    """How much signed weight a cut has below it, less what it has above; and the missing ones'."""
-    difference, other = 0.0, 0.0
+def search_sparse_gini(
+    start: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    bins: NDArray[np.uint8],
+    zero: NDArray[np.uint8],
+    n_bins: NDArray[np.int64],
+    missing: NDArray[np.bool_],
+    signed: NDArray[np.float64],
+    minus: float,
+    plus: float,
+    first: int,
+    last: int,
+    score: NDArray[np.float64],
+    cut: NDArray[np.int64],
+) -> None:
+    """As `search_sparse`, by Gini impurity; ``minus`` and ``plus`` are the classes' total weights."""
+    sums = np.zeros(2 * TO_LEFT)
+    for f in range(first, last):
+        _scale(sums, n_bins[f], 0.0)
+        rest_minus, rest_plus = minus, plus
+        for e in range(start[f], start[f + 1]):
+            v = signed[np.uint32(rows[e])]
+            if v > 0.0:
+                sums[TO_LEFT + bins[e]] += v
+                rest_plus -= v
+            else:
+                sums[np.int64(bins[e])] -= v
+                rest_minus += v
+        sums[zero[f]] += max(0.0, rest_minus)
+        sums[TO_LEFT + zero[f]] += max(0.0, rest_plus)
+        score[f], cut[f] = _scan_gini(sums, n_bins[f], missing[f])
+
+
+@plain
+def sides(column: NDArray[np.uint8], cut: int, signed: NDArray[np.float64]) -> tuple[float, float, float]:
+    """The signed weight at or below a cut, above it, and of the missing ones."""
+    below, above, other = 0.0, 0.0, 0.0
     for i in range(column.size):
         if column[i] == MISSING:
             other += signed[i]
         elif column[i] <= cut:
-            difference += signed[i]
+            below += signed[i]
         else:
-            difference -= signed[i]
-    return difference, other
+            above += signed[i]
+    return below, above, other
 
 
 @plain

@@ -20,6 +20,8 @@ SAMPLE_ADVICE = "More find better balls, and take longer: the time grows with it
 TRIES = 10  # samples drawn in a row that gave nothing better than chance, before learning stops
 TILES = 64  # tiles of rows a task takes
 
+Ball = tuple[bytes, float]  # the bytes of a centre, and a radius
+
 
 class BallLearner(Learner):
     """Finds balls by AdaBoost with sampling: `ocboost.hypotheses.Balls` around examples.
@@ -30,8 +32,9 @@ class BallLearner(Learner):
     come from all examples. Where a ball that was good on the sample turns out worse than chance on all of
     them, its sign is turned.
 
-    Learning stops after a ball that is right on every example, and when ten samples in a row gave nothing
-    better than chance.
+    A ball that is right on every example leaves the weights as they were, and sampling goes on, so that others
+    are there when a stream changes. No ball is taken twice. Learning stops when ten samples in a row gave
+    nothing new that is better than chance.
 
     Parameters
     ----------
@@ -82,9 +85,14 @@ class BallLearner(Learner):
         centre: list[NDArray[Any]] = []
         theta: list[float] = []
         sign: list[int] = []
+        taken: set[Ball] = set()
         tries = 0
         while len(centre) < n_hypotheses and tries < TRIES:
-            c, radius = self._candidate(X, y, d, rng)
+            candidate = self._candidate(X, y, d, rng, taken)
+            if candidate is None:
+                tries += 1
+                continue
+            c, radius = candidate
             _measure(tiles, X[c].astype(np.float64), squared)
             answers[:] = np.where(squared.reshape(-1)[:n] >= radius * radius, 1, -1)
             right, wrong, _ = weigh(answers, y, d)
@@ -99,15 +107,22 @@ class BallLearner(Learner):
             centre.append(X[c])
             theta.append(radius)
             sign.append(-1 if turned else 1)
-            if wrong == 0.0 or not better:
+            taken.add(_known_as(X[c], radius))
+            if not better:
                 break
-            reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
+            if wrong > 0.0:
+                reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
         return Balls(np.array(centre), theta, sign)
 
     def _candidate(
-        self, X: NDArray[Any], y: NDArray[np.int8], d: NDArray[np.float64], rng: np.random.Generator
-    ) -> tuple[int, float]:
-        """The row and the radius that err least on a sample, whatever the sign."""
+        self,
+        X: NDArray[Any],
+        y: NDArray[np.int8],
+        d: NDArray[np.float64],
+        rng: np.random.Generator,
+        taken: set[Ball],
+    ) -> tuple[int, float] | None:
+        """The row and the radius that err least on a sample, whatever the sign, and are not taken yet."""
         reach = np.cumsum(d)
         drawn = np.searchsorted(reach, rng.random(self.n_sample) * reach[-1], side="right")
         drawn, times = np.unique(np.minimum(drawn, y.size - 1), return_counts=True)
@@ -138,8 +153,16 @@ class BallLearner(Learner):
 
         _share(measure, tiles.shape[0], 8)
         _share(choose, candidates.size)
-        best = int(np.argmax(score))
-        return int(drawn[candidates[best]]), float(radius[best])
+        for best in np.argsort(-score, kind="stable"):
+            c = int(drawn[candidates[best]])
+            if _known_as(X[c], float(radius[best])) not in taken:
+                return c, float(radius[best])
+        return None
+
+
+def _known_as(centre: NDArray[Any], radius: float) -> Ball:
+    """What tells a ball from others; those of radius 0 hold nothing, wherever they are."""
+    return (centre.tobytes() if radius > 0.0 else b"", radius)
 
 
 def _tiled(X: NDArray[Any]) -> NDArray[Any]:

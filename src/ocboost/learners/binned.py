@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..kernels.binning import MISSING, bin_column, bin_sparse, edges_of
-from ..kernels.learn_stumps import search_dense, search_sparse
+from ..kernels.learn_stumps import (
+    TO_LEFT,
+    search_dense,
+    search_dense_gini,
+    search_sparse,
+    search_sparse_gini,
+)
 from ..threads import run
 
 CHUNK = 16  # features that are laid out, sorted and binned at a time
@@ -53,8 +59,11 @@ class Bins(ABC):
     def _edge(self, f: int, cut: int) -> float: ...
 
     @abstractmethod
-    def search(self, n_threads: int) -> Search:
-        """A search for the best stump, with its own sums."""
+    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
+        """A search for the best stump, with its own sums.
+
+        It looks for the least error or, where ``gini`` has the labels, for the least Gini impurity.
+        """
 
     def threshold(self, f: int, cut: int) -> float:
         """Where the f-th kept feature is cut after bin ``cut``; infinite after the last."""
@@ -71,12 +80,22 @@ class Search:
     def __init__(self, m: int, visits: float, n_threads: int, seek: Callable[..., None]) -> None:
         self._score, self._cut = np.empty(m), np.empty(m, np.int64)
         self._visits, self._n_threads, self._seek = visits, n_threads, seek
+        self._aside: list[int] = []
 
-    def best(self, factor: float, rows: NDArray[np.uint32], values: Values) -> tuple[int, int]:
-        """The best feature and its cut: of equal ones the first feature, and its lowest threshold.
+    @property
+    def n_left(self) -> int:
+        """How many features have not been left aside."""
+        return self._score.size - len(self._aside)
 
-        What the search knows of the weights is multiplied by ``factor``, then the values are added to the
-        signed weights of their rows.
+    def leave(self, f: int) -> None:
+        """Leave the f-th feature aside from now on."""
+        self._aside.append(f)
+
+    def best(self, factor: float, rows: NDArray[np.uint32], values: Values) -> tuple[int, int, bool]:
+        """The best feature, its cut, and whether the missing values go below it.
+
+        Of equal ones it is the first feature, and its lowest threshold. What the search knows of the weights
+        is multiplied by ``factor``, then the values are added to the signed weights of their rows.
         """
         m = self._score.size
         visits = self._visits * rows.size
@@ -90,8 +109,10 @@ class Search:
             seek(0)
         else:
             run(seek, range(parts))
+        self._score[self._aside] = -np.inf
         f = int(np.argmax(self._score))
-        return f, int(self._cut[f])
+        to_left, cut = divmod(int(self._cut[f]), TO_LEFT)
+        return f, cut, bool(to_left)
 
 
 class DenseBins(Bins):
@@ -129,12 +150,16 @@ class DenseBins(Bins):
     def _edge(self, f: int, cut: int) -> float:
         return float(self._edges[f, cut])
 
-    def search(self, n_threads: int) -> Search:
+    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
         """A search that keeps each feature's histogram from round to round."""
-        sums = np.zeros((self.feature.size, MISSING + 1))
+        sums = np.zeros((self.feature.size, MISSING + 1 if gini is None else 2 * TO_LEFT))
+        features = self._bins, self.n_bins, self.missing
 
-        def seek(factor: float, rows: Any, values: Values, *where: Any) -> None:
-            search_dense(self._bins, self.n_bins, self.missing, sums, factor, rows, values, *where)
+        def seek(*what: Any) -> None:
+            if gini is None:
+                search_dense(*features, sums, *what)
+            else:
+                search_dense_gini(*features, gini, sums, *what)
 
         return Search(self.feature.size, self.feature.size, n_threads, seek)
 
@@ -204,21 +229,16 @@ class SparseBins(Bins):
     def _edge(self, f: int, cut: int) -> float:
         return float(self._edges[self._first_edge[f] + cut])
 
-    def search(self, n_threads: int) -> Search:
+    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
         """A search that visits the stored entries in every round."""
+        entries = self._start, self._rows, self._bins, self._zero, self.n_bins, self.missing
 
         def seek(factor: float, rows: Any, values: Values, *where: Any) -> None:
-            search_sparse(
-                self._start,
-                self._rows,
-                self._bins,
-                self._zero,
-                self.n_bins,
-                self.missing,
-                values,
-                float(values.sum()),
-                *where,
-            )
+            if gini is None:
+                search_sparse(*entries, values, float(values.sum()), *where)
+            else:
+                minus, plus = -float(np.minimum(values, 0.0).sum()), float(np.maximum(values, 0.0).sum())
+                search_sparse_gini(*entries, values, minus, plus, *where)
 
         return Search(self.feature.size, self._rows.size / self.n_rows, n_threads, seek)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from ..hypotheses import Stumps
 from ..kernels.binning import MOST
 from ..kernels.learn_stumps import answer_column, renormalise, reweigh, sides, weigh
@@ -19,6 +20,7 @@ from .binned import Bins, bins_of
 from .examples import as_examples, as_labels
 from .reweighting import CHANCE, step, worth_of_one
 
+CRITERIA = ("error", "gini")
 THREADS_ADVICE = "None takes as many as ocboost.get_num_threads() says."
 
 
@@ -31,9 +33,9 @@ class StumpLearner(Learner):
     cut above all values, which answers always the same or asks only whether the value is missing, is among
     them. Of equally good ones it is the first feature, at its lowest threshold.
 
-    A stump that is right on every example leaves the weights as they were, and would be found for ever:
-    learning stops after it. It stops as well when no stump is better than chance. So there can be fewer
-    stumps than asked for, but always one.
+    A stump that is right on every example leaves the weights as they were, and would be found for ever. Its
+    feature is left aside from then on, so that others are there when a stream changes. Learning stops when no
+    stump is better than chance: there can be fewer than asked for, but always one.
 
     Sparse matrices (CSR) are not made dense: a round visits the stored entries only.
 
@@ -41,6 +43,8 @@ class StumpLearner(Learner):
     ----------
     max_bins : int, default 255
         At most so many bins of values for each feature, 2 to 255.
+    criterion : {"error", "gini"}, default "error"
+        CRITDOC
     n_threads : int, optional
         Threads that share the features; the stumps do not depend on it.
 
@@ -55,14 +59,24 @@ class StumpLearner(Learner):
     accepts_missing = True
     accepts_sparse = True
 
-    def __init__(self, max_bins: int = MOST, n_threads: int | None = None) -> None:
+    def __init__(
+        self, max_bins: int = MOST, criterion: str = "error", n_threads: int | None = None
+    ) -> None:
         self.max_bins = as_count(max_bins, "max_bins", 2, MOST, "A bin's number must fit into a byte.")
+        if criterion not in CRITERIA:
+            raise InputError(
+                f"criterion must be 'error' or 'gini'; got {criterion!r:.80}. "
+                "'gini' cuts as scikit-learn's trees do."
+            )
+        self.criterion = criterion
         self.n_threads = (
             n_threads if n_threads is None else as_count(n_threads, "n_threads", 1, 1024, THREADS_ADVICE)
         )
 
     def __repr__(self) -> str:
-        return f"StumpLearner(max_bins={self.max_bins}, n_threads={self.n_threads})"
+        return (
+            f"StumpLearner(max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads})"
+        )
 
     def learn(
         self,
@@ -105,15 +119,15 @@ class StumpLearner(Learner):
         labels = [as_labels(y, X.shape[0]) for y in targets]
         n_threads = get_num_threads() if self.n_threads is None else self.n_threads
         bins = bins_of(X, self.max_bins, n_threads)
-        stop = threading.Event()
+        gini, stop = self.criterion == "gini", threading.Event()
         if n_jobs is None or n_jobs == 1 or len(labels) < 2:
-            return [_boost(bins, y, weights, n_hypotheses, n_threads, stop) for y in labels]
+            return [_boost(bins, y, weights, n_hypotheses, gini, n_threads, stop) for y in labels]
         from joblib import Parallel, delayed, effective_n_jobs
 
         share = max(1, n_threads // min(len(labels), effective_n_jobs(n_jobs)))
         try:
             found: list[Stumps] = Parallel(n_jobs, prefer="threads")(
-                delayed(_boost)(bins, y, weights, n_hypotheses, share, stop) for y in labels
+                delayed(_boost)(bins, y, weights, n_hypotheses, gini, share, stop) for y in labels
             )
         finally:
             stop.set()  # after Ctrl-C the other targets' threads end with their next round
@@ -125,6 +139,7 @@ def _boost(
     y: NDArray[np.int8],
     weights: NDArray[np.float64],
     n_hypotheses: int,
+    gini: bool,
     n_threads: int,
     stop: threading.Event,
 ) -> Stumps:
@@ -132,25 +147,32 @@ def _boost(
     d = weights.copy()
     rows, values = np.empty(n, np.uint32), np.empty(n)
     answers = np.empty(n, np.int8)
-    search = bins.search(n_threads)
+    search = bins.search(n_threads, y if gini else None)
     found: list[tuple[int, float, int, int]] = []
     factor, count = 0.0, n
-    while len(found) < n_hypotheses and bins.feature.size and not stop.is_set():
+    while len(found) < n_hypotheses and search.n_left and not stop.is_set():
         if len(found) % bins.refresh == 0:
             renormalise(d, y, rows, values)
             factor, count = 0.0, n
-        f, cut = search.best(factor, rows[:count], values[:count])
+        f, cut, to_left = search.best(factor, rows[:count], values[:count])
         column = bins.column(f)
-        difference, other = sides(column, cut, d * y)
-        left = 1 if difference >= 0.0 else -1
-        missing = (1 if other > 0.0 else -1) if bins.missing[f] and other != 0.0 else -left
+        weighed = sides(column, cut, d * y)
+        if gini:
+            left, right_answer, missing = _answers_of_sides(*weighed, to_left)
+            cut = cut if left != right_answer else int(bins.n_bins[f]) - 1
+        else:
+            left, missing = _answers_of_least_error(*weighed)
         answer_column(column, cut, left, missing, answers)
         right, wrong, n_wrong = weigh(answers, y, d)
         if found and right - wrong <= CHANCE * (right + wrong):
             break
         found.append((int(bins.feature[f]), bins.threshold(f, cut), left, missing))
         if wrong == 0.0:
-            break
+            if np.unique(y[weights > 0.0]).size < 2:
+                break  # there is nothing to tell apart
+            search.leave(f)
+            factor, count = 1.0, 0
+            continue
         up, down = step(right, wrong, one)
         listed = 2 * n_wrong > n  # list the fewer: the right ones, or the wrong ones
         count = reweigh(answers, y, d, up, down, listed, rows, values)
@@ -159,3 +181,20 @@ def _boost(
         found.append((0, np.inf, 1 if weights @ y >= 0.0 else -1, 1 if weights @ y >= 0.0 else -1))
     feature, threshold, left_answer, missing_answer = zip(*found, strict=True)
     return Stumps(feature, threshold, left_answer, missing_answer, n_features=bins.n_features)
+
+
+def _answers_of_least_error(below: float, above: float, other: float) -> tuple[int, int]:
+    """The answers at or below the cut and to a missing value; above it is the opposite of below."""
+    left = 1 if below >= above else -1
+    return left, -left if other == 0.0 else 1 if other > 0.0 else -1
+
+
+def _answers_of_sides(below: float, above: float, other: float, to_left: bool) -> tuple[int, int, int]:
+    """What most of the weight of each side wants: below, above, and for a missing value, which is on one.
+
+    A side that is undecided answers the opposite of the other.
+    """
+    below, above = (below + other, above) if to_left else (below, above + other)
+    left = 1 if below > 0.0 or (below == 0.0 and above <= 0.0) else -1
+    right = -left if above == 0.0 else 1 if above > 0.0 else -1
+    return left, right, left if to_left else right

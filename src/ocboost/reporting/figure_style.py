@@ -53,7 +53,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise MissingExtraError("matplotlib", "reproduce", "Drawing figures") from error
+        raise MissingExtraError("matplotlib", "all", "Drawing figures") from error
 
 
 @contextmanager
