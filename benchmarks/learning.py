@@ -46,7 +46,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--features", type=int, default=400)
     parser.add_argument("--stumps", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=3, help="how often each is timed; the median counts")
-    parser.add_argument("--real-rounds", type=int, default=1, help="the same, where features are real numbers")
+    parser.add_argument(
+        "--real-rounds", type=int, default=1, help="the same, where features are real numbers"
+    )
     parser.add_argument("--seed", type=int, default=2008)
     parser.add_argument("--quick", action="store_true", help="a tenth of everything: a check that all runs")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "learning.json")
@@ -106,7 +108,9 @@ def measure(given: argparse.Namespace, kind: str, console: Console) -> list[dict
             name = list(methods)[at]
             console.print(f"{kind}, round {number + 1} of {rounds}: {name}", style="dim")
             kept: list[Predict] = []
-            timing = clocked(lambda name=name, kept=kept: kept.append(methods[name](given.stumps)), given.rows)
+            timing = clocked(
+                lambda name=name, kept=kept: kept.append(methods[name](given.stumps)), given.rows
+            )
             times[name].append((timing.cpu, timing.wall))
             errors[name] = [
                 100.0 * float(np.mean(kept[0](rows) != labels)) for rows, labels in (train, fresh)

@@ -207,11 +207,30 @@ def test_the_generator_alone_decides_and_not_the_threads():
     assert found[0].centre.dtype == np.float32
 
 
-def test_learning_stops_after_a_ball_that_is_right_everywhere():
-    X = np.array([[0.0], [0.1], [3.0], [-3.0]])
-    balls = BallLearner(30).learn(X, np.array([1, 1, -1, -1]), n_hypotheses=50, rng=np.random.default_rng(0))
-    assert balls.answers(X)[:, -1].tolist() == [1, 1, -1, -1]
-    assert len(balls) < 10
+def test_after_a_perfect_ball_others_are_found():
+    rng = np.random.default_rng(8)
+    y = np.where(np.arange(60) < 30, 1, -1)
+    X = rng.normal(size=(60, 2)) + 20.0 * y[:, None]
+    balls = BallLearner(25).learn(X, y, n_hypotheses=50, rng=np.random.default_rng(0))
+    assert len(balls) == 50
+    perfect = (balls.answers(X) == y[:, None]).all(axis=0)
+    assert perfect.sum() > 25
+    each = {(*c, t) for c, t in zip(balls.centre.tolist(), balls.theta.tolist(), strict=True)}
+    assert len(each) == 50
+    assert len({tuple(c) for c in balls.centre.tolist()}) > 1
+
+
+def test_it_stops_where_nothing_new_is_left():
+    X = np.array([[0.0], [0.0], [3.0], [3.0]])  # two places: a ball around each, and one that holds nothing
+    learner = BallLearner(30)
+    balls = learner.learn(X, np.array([1, 1, -1, -1]), n_hypotheses=50, rng=np.random.default_rng(0))
+    assert sorted(zip(balls.centre[:, 0].tolist(), balls.theta.tolist(), strict=True)) == [
+        (0.0, 1.5),
+        (3.0, 1.5),
+    ]
+    assert (balls.answers(X) == np.array([[1], [1], [-1], [-1]])).all()
+    same = learner.learn(X, np.ones(4), n_hypotheses=50, rng=np.random.default_rng(0))
+    assert same.answers(X).T.tolist() == [[1] * 4]
 
 
 def test_without_any_difference_there_is_one_ball():

@@ -363,7 +363,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
         if n == 1 or answers.size < WORTH_JOBS:
             return [_fed(*each) for each in work]
-        fed: list[BoostingSketch] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        fed: list[BoostingSketch] = Parallel(n_jobs=self.n_jobs, prefer="threads", max_nbytes=None)(
             delayed(_fed)(*each) for each in work
         )
         return fed
@@ -454,6 +454,11 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             other._handover = copy.copy(self._handover)
         return other
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "boosters_"):  # joblib.load(mmap_mode="r") gives what cannot be written to
+            self.boosters_ = [_writable(booster) for booster in self.boosters_]
+
     # What it says of itself ------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -506,11 +511,17 @@ def _fed(
     weights: NDArray[np.float64],
     batch_size: int,
 ) -> BoostingSketch:
-    if not booster._tail.W.flags.writeable:  # so it comes out of the store of Ray, or of a mapped file
-        booster = booster.copy()
+    booster = _writable(booster)
     weights = np.require(weights, requirements="W")
     booster._take(_margins(answers, signs), weights, batch_size)  # what it gets has been checked
     return booster
+
+
+def _writable(booster: BoostingSketch) -> BoostingSketch:
+    """The booster, or a copy where it came out of a store that others read too: of Ray's, or a mapped file."""
+    state = booster._state
+    arrays = (*state.tail, *state.head, state.counters, state.now)
+    return booster if all(array.flags.writeable for array in arrays) else booster.copy()
 
 
 def _accepted(what: Learner | Hypotheses) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.options import Count, Flag, Format, MaybeCount, Names, Seed, source
+from ocboost.cli.options import Count, Data, Flag, Format, MaybeCount, Names, Seed, UsageError, source
 from ocboost.cli.terminal import results, say, stream_progress
 from ocboost.errors import InputError
 
@@ -24,7 +24,7 @@ Delay = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 
 
 def evaluate(
-    stream: Path,
+    stream: Data,
     /,
     *,
     label: str | None = None,
@@ -32,8 +32,8 @@ def evaluate(
     drop: Names = None,
     start: Count = 2_000,
     hypotheses: Count = 100,
-    windows: Annotated[list[Count], Parameter(consume_multiple=True)] = [20, 200],  # noqa: B006
-    forgetting: Annotated[list[Rate], Parameter(consume_multiple=True)] = [0.995],  # noqa: B006
+    windows: Annotated[tuple[Count, ...], Parameter(consume_multiple=True, negative="")] = (20, 200),
+    forgetting: Annotated[tuple[Rate, ...], Parameter(consume_multiple=True, negative="")] = (0.995,),
     delay: Delay = 0,
     step: Count = 1,
     window: Count = 1_000,
@@ -43,18 +43,23 @@ def evaluate(
     seed: Seed = 0,
     format: Format | None = None,
 ) -> int:
-    """Compare a static model, OCB and others on a stream: each predicts every row, then learns from it.
+    """Compare a static model, OCB and others on a stream: predict, then learn.
 
-    What would have been best:  ocboost evaluate stream.csv --label y
+    What would have been best:
+        ocboost evaluate stream.csv --label y
 
-    For a deployed model:  ocboost evaluate stream.csv --model model.ocb
+    For a deployed model:
+        ocboost evaluate stream.csv --model model.ocb
 
-    Labels that come a day late:  ocboost evaluate stream.csv --label y --delay 500
+    Where labels come 500 rows late:
+        ocboost evaluate stream.csv --label y --delay 500
 
-    Compared are the model as it was at the start, OCB with the whole history, with forgetting and with windows,
-    Oza and Russell's boosting, logistic regression by stochastic gradients (all over the same weak hypotheses),
-    the most frequent class and the last label. A table is shown; the folder gets report.html, which needs
-    nothing but itself, the curves as PNG and SVG, and results.json.
+    Compared are the model as it was at the start; OCB with the whole history,
+    with forgetting and with windows; Oza and Russell's boosting; logistic
+    regression by stochastic gradients, all over the same weak hypotheses; the
+    most frequent class; and the last label. A table is shown. The folder gets
+    report.html, which needs nothing but itself, the curves as PNG and SVG, and
+    results.json.
 
     Parameters
     ----------
@@ -91,7 +96,7 @@ def evaluate(
     format
         What the file is, where its name does not say.
     """
-    from ocboost.cli.columns import columns_for
+    from ocboost.cli.columns import open_for
     from ocboost.evaluation import figure, prequential, report, table
     from ocboost.evaluation.lineup import lineup
     from ocboost.model import Model
@@ -101,33 +106,31 @@ def evaluate(
     from ocboost.streams import open_stream
 
     require_matplotlib()
-    schema, clf = None, None
-    if model is not None:
-        deployed = Model.load(model)
-        clf = deployed.classifier
-        schema, label = columns_for(deployed, label)
-    elif label is None:
-        raise InputError(
+    deployed = None if model is None else Model.load(model)
+    if deployed is None and label is None:
+        raise UsageError(
             "--label must name the column that holds the class, or --model a model that knows it."
         )
     with OutputFolder(out, FILES) as folder:
-        with open_stream(
-            source(stream), label=label, drop=tuple(drop or ()), schema=schema, format=format
+        with (
+            open_stream(source(stream), label=label, drop=tuple(drop or ()), format=format)
+            if deployed is None
+            else open_for(deployed, stream, batch_size=1_000, label=label, drop=drop, format=format)
         ) as opened:
             for note in opened.notes:
                 say(note)
             batches: Iterator[Batch] = iter(opened)
-            first = None
+            left = "no labelled row is left to compare on; give a longer stream, or a smaller --start."
+            clf, first = None if deployed is None else deployed.classifier, None
             if clf is None:
                 clf, first, rest = _started(batches, start, hypotheses, seed)
                 batches = itertools.chain(rest, batches)
-            elif opened.schema.n_features != clf.n_features_in_:
-                raise InputError(
-                    f"the stream must have the {clf.n_features_in_} features of the model besides the label; it "
-                    f"has {opened.schema.n_features}. Leave others out with --drop."
-                )
             if rows is not None:
                 batches = _at_most(batches, rows)
+            one = next(batches, None)
+            if one is None:
+                raise InputError(left)
+            batches = itertools.chain([one], batches)
             contenders = lineup(clf, first, windows=windows, forgetting=forgetting, seed=seed)
             with stream_progress("evaluating") as show:
                 result = prequential(

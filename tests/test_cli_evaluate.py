@@ -1,0 +1,153 @@
+"""``ocboost evaluate``: who takes part, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from cli_runs import feed, fitted, ran, refused, table, write
+from ocboost.classifier import OCBClassifier
+from ocboost.evaluation import Fixed, View, lineup, prequential
+from ocboost.streams import ArrayStream
+
+EVERYONE = [
+    "static",
+    "OCB, all history",
+    "OCB, forgetting 0.995",
+    "OCB, window 20",
+    "OCB, window 200",
+    "Oza-Russell",
+    "Oza-Russell, forgetting 0.995",
+    "logistic SGD, rate 0.03",
+    "majority",
+    "no change",
+]
+
+
+def evaluate(path, out, *words):
+    return ["evaluate", path, "--out", out, "--start", "200", "--hypotheses", "12", "--window", "100", *words]
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("data") / "stream.csv", table(700))
+
+
+def record(out):
+    return json.loads((out / "results.json").read_text())
+
+
+class TestEvaluate:
+    def test_table_page_curves_and_results(self, stream, tmp_path, capsys):
+        out = tmp_path / "report"
+        code, told, err = ran(capsys, *evaluate(stream, out, "--label", "y"))
+        assert (code, err) == (0, "")
+        assert sorted(p.name for p in out.iterdir()) == [
+            "curves.png",
+            "curves.svg",
+            "report.html",
+            "results.json",
+        ]
+        found = record(out)
+        assert list(found["contenders"]) == EVERYONE
+        assert found["rows"]["scored"] == 500
+        assert "500 of 500 rows scored" in " ".join(told.split())
+        page = (out / "report.html").read_text()
+        assert "<svg" in page
+        assert "stream.csv" in page
+        assert not re.search(r"""(src|href)=["'](?!#)""", page), "the page must need nothing but itself"
+
+    def test_the_static_model_is_the_one_fitted_on_the_first_rows(self, stream, tmp_path, capsys):
+        out = tmp_path / "report"
+        assert ran(capsys, *evaluate(stream, out, "--label", "y", "--no-drift", "--step", "50"))[0] == 0
+        rows = np.array(table(700))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        clf = OCBClassifier(n_hypotheses=12).fit(X[:200], y[:200])
+        expected = clf.score(X[200:], y[200:])
+        assert record(out)["contenders"]["static"]["accuracy"] == pytest.approx(expected, abs=1e-12)
+
+    def test_a_model_starts_at_the_first_row(self, stream, tmp_path, capsys):
+        model = fitted(tmp_path)
+        out = tmp_path / "report"
+        words = ("--model", model, "--step", "20", "--windows", "30", "--forgetting", "0.9", "0.99")
+        assert ran(capsys, "evaluate", stream, "--out", out, *words)[0] == 0
+        found = record(out)
+        assert found["rows"] == {"first": 0, "last": 699, "predicted": 700, "scored": 700, "learnt": 700}
+        names = list(found["contenders"])
+        assert "OCB, window 30" in names
+        assert "OCB, window 20" not in names
+        assert "Oza-Russell, forgetting 0.9" in names
+
+    def test_three_classes_delay_and_rows(self, tmp_path, capsys):
+        path = write(tmp_path / "three.csv", table(700, classes=3))
+        out = tmp_path / "report"
+        words = ("--label", "y", "--delay", "30", "--rows", "600", "--step", "10", "--no-drift")
+        assert ran(capsys, *evaluate(path, out, *words))[0] == 0
+        found = record(out)
+        assert found["classes"] == [0, 1, 2]
+        assert found["rows"]["predicted"] == 400
+        assert found["rows"]["learnt"] == 370
+
+    def test_standard_input(self, stream, tmp_path, capsys, monkeypatch):
+        feed(monkeypatch, stream.read_bytes())
+        words = evaluate("-", tmp_path / "report", "--label", "y", "--step", "50", "--no-drift")
+        assert ran(capsys, *words)[0] == 0
+        assert record(tmp_path / "report")["about"]["stream"] == "standard input"
+
+    def test_hostile_names_are_only_text(self, tmp_path, capsys):
+        bad = "<script>alert(1)</script>"
+        path = write(tmp_path / "bad.csv", table(300), ["a", "b", "c", "d", bad])
+        words = evaluate(path, tmp_path / "report", "--label", bad, "--step", "50", "--no-drift")
+        assert ran(capsys, *words)[0] == 0
+        assert "<script" not in (tmp_path / "report" / "report.html").read_text()
+
+
+class TestRefusals:
+    def test_no_label(self, stream, tmp_path, capsys):
+        assert "--label must name" in refused(capsys, *evaluate(stream, tmp_path / "report"), code=2)
+        assert not (tmp_path / "report").exists()
+
+    def test_label_not_there(self, stream, tmp_path, capsys):
+        assert "'z'" in refused(capsys, *evaluate(stream, tmp_path / "report", "--label", "z"))
+        assert not (tmp_path / "report").exists()
+
+    def test_nothing_left_to_compare_on(self, stream, tmp_path, capsys):
+        words = ("evaluate", stream, "--out", tmp_path / "report", "--label", "y", "--start", "700")
+        assert "no labelled row is left" in refused(capsys, *words)
+
+    def test_constant_label(self, tmp_path, capsys):
+        path = write(tmp_path / "one.csv", [[*row[:4], 1] for row in table(300)])
+        words = evaluate(path, tmp_path / "report", "--label", "y")
+        assert "at least two classes; they hold 1" in refused(capsys, *words)
+
+    def test_unseen_class(self, tmp_path, capsys):
+        rows = table(300)
+        rows[250][4] = 7
+        path = write(tmp_path / "new.csv", rows)
+        words = evaluate(path, tmp_path / "report", "--label", "y", "--no-drift")
+        assert "got 7 at row 250" in refused(capsys, *words)
+
+    def test_usage(self, stream, tmp_path, capsys):
+        words = evaluate(stream, tmp_path / "report", "--label", "y", "--forgetting", "1.5")
+        assert ran(capsys, *words)[0] == 2
+
+
+class TestLineup:
+    def test_contenders_do_not_share_what_they_learn(self):
+        rows = np.array(table(400))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        clf = OCBClassifier(n_hypotheses=10).fit(X[:200], y[:200])
+        before = clf.alpha_[0].copy()
+        contenders = lineup(clf, View.of(X[:200], y[:200]))
+        with ArrayStream(X[200:], y[200:], batch_size=50) as batches:
+            prequential(batches, contenders, classes=[0, 1], drift=False)
+        np.testing.assert_array_equal(clf.alpha_[0], before)
+        assert isinstance(contenders[0], Fixed)
+        np.testing.assert_array_equal(contenders[0].classifier.alpha_[0], before)
+        moved = [c.classifier.alpha_[0] for c in contenders[1:5]]
+        assert all(not np.array_equal(alpha, before) for alpha in moved)
+        assert len({alpha.tobytes() for alpha in moved}) == 4
+        assert contenders[1].classifier.hypotheses_ is clf.hypotheses_
