@@ -56,7 +56,10 @@ def _app() -> Callable[[Sequence[str]], int]:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    text = str(error)
+    if isinstance(error, OSError) and isinstance(error.filename, str) and error.strerror:
+        text = f"'{error.filename}': {error.strerror}"
+    return " ".join(text.split())
 
 
 if __name__ == "__main__":

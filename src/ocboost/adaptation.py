@@ -95,7 +95,8 @@ class Adaptation:
             i = int(np.argmax(strange))
             raise InputError(
                 f"the label {y.tolist()[i]!r:.60} in row {batch.first + i} (the first is row 0) is no class "
-                f"of the model, which knows {classes!s:.100}. Leave such rows out, or fit a model from rows that hold it."
+                f"of the model, which knows {classes!s:.100}. "
+                "Leave such rows out, or fit a model from rows that hold it."
             )
         return codes
 

@@ -387,15 +387,16 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def alpha_(self) -> list[NDArray[np.float64]]:
         """The weights each booster votes with, now."""
         check_is_fitted(self, "boosters_")
+        return self._alphas()
+
+    def _alphas(self) -> list[NDArray[np.float64]]:
         own = [booster.alpha for booster in self.boosters_]
         if self._handover is None:
             return own
         return [self._handover.alpha(alpha, k) for k, alpha in enumerate(own)]
 
     def _ballots(self) -> list[Ballot]:
-        return [
-            Ballot.of(alpha, columns.start) for alpha, columns in zip(self.alpha_, self._columns, strict=True)
-        ]
+        return [Ballot.of(alpha, c.start) for alpha, c in zip(self._alphas(), self._columns, strict=True)]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x): (n,) for two classes, positive for the second; (n, K) for more."""

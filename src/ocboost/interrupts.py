@@ -8,17 +8,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+_holding = False  # whether Ctrl-C is being held back already
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the work inside is done, then let it through."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+    """Hold Ctrl-C back until the work inside is done, then let it through; within another one, do nothing."""
+    global _holding
+    main = threading.current_thread() is threading.main_thread()
+    if _holding or not main or signal.getsignal(signal.SIGINT) is None:
         yield  # Python delivers signals to the main thread only; None is a handler that is not Python's
         return
     held: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    _holding = True
     try:
         yield
     finally:
+        _holding = False
         signal.signal(signal.SIGINT, before)
         if held:
             signal.raise_signal(signal.SIGINT)  # now whatever was to happen on Ctrl-C does

@@ -48,6 +48,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     place = Path(os.path.realpath(path))  # a link stays a link
     if place.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; give the name of a file", os.fspath(path))
+    if place.exists() and not place.is_file():
+        raise FileExistsError(errno.EEXIST, "this is no ordinary file; give another name", os.fspath(path))
     if not place.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder; make it first", str(place.parent))
     name = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
@@ -106,9 +108,7 @@ def from_bytes(data: bytes, kind: str, name: str = "the data") -> tuple[dict[str
     """The parameters and arrays that `to_bytes` has written."""
     found, parameters, arrays = _parsed(data, name)
     if found != kind:
-        raise ModelFileError(
-            f"{name} holds a {found!s:.40}, not a {kind}. Load it with the class that saved it."
-        )
+        raise ModelFileError(f"{name} holds {found!s:.40}, not {kind}. Load it with the class that saved it.")
     return parameters, arrays
 
 

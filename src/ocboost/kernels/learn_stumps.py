@@ -10,8 +10,8 @@ new = a·old + (b - a)·(the histogram of the wrong examples alone), or the same
 only the fewer of the two are visited. Every feature is summed in the order of the rows, with every rounding
 as written, so the result does not depend on how features are shared out among threads.
 
-The Gini impurity needs the weights of the two classes apart: then a histogram has two halves, first the weights
-of the bins' negative examples, then those of the positive. A side of weight w and signed weight s has the
+The Gini impurity needs the weights of the two classes apart: then a histogram has two halves, the weights of
+the bins' negative examples before those of the positive. A side of weight w and signed weight s has the
 impurity (w - s²/w) / 2, weighted by w; so the cut of least impurity has the greatest sum of s²/w. The missing
 values are tried on either side; a cut that takes them to the left is numbered `TO_LEFT` higher.
 """

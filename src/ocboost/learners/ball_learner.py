@@ -17,7 +17,7 @@ from .examples import as_examples, as_labels
 from .reweighting import CHANCE, step, worth_of_one
 
 SAMPLE_ADVICE = "More find better balls, and take longer: the time grows with its square."
-TRIES = 10  # samples drawn in a row that gave nothing better than chance, before learning stops
+TRIES = 10  # samples drawn in a row that gave nothing new and better than chance, before learning stops
 TILES = 64  # tiles of rows a task takes
 
 Ball = tuple[bytes, float]  # the bytes of a centre, and a radius
@@ -32,9 +32,9 @@ class BallLearner(Learner):
     come from all examples. Where a ball that was good on the sample turns out worse than chance on all of
     them, its sign is turned.
 
-    A ball that is right on every example leaves the weights as they were, and sampling goes on, so that others
-    are there when a stream changes. No ball is taken twice. Learning stops when ten samples in a row gave
-    nothing new that is better than chance.
+    A ball that is right on every example leaves the weights as they were, and sampling goes on, so that
+    others are there when a stream changes. No ball is taken twice. Learning stops when ten samples in a row
+    gave nothing new that is better than chance.
 
     Parameters
     ----------
@@ -47,9 +47,11 @@ class BallLearner(Learner):
     --------
     >>> X = np.array([[0.0, 0.1], [0.2, 0.0], [2.0, 2.0], [-2.0, 1.0], [2.0, -1.0]])
     >>> learner = BallLearner(n_sample=20)
-    >>> balls = learner.learn(X, np.array([1, 1, -1, -1, -1]), n_hypotheses=5, rng=np.random.default_rng(0))
+    >>> balls = learner.learn(X, np.array([1, 1, -1, -1, -1]), n_hypotheses=3, rng=np.random.default_rng(0))
     >>> balls.answers(X).T
-    array([[ 1,  1, -1, -1, -1]], dtype=int8)
+    array([[ 1,  1, -1, -1, -1],
+           [ 1,  1, -1, -1, -1],
+           [ 1,  1,  1, -1, -1]], dtype=int8)
     """
 
     def __init__(self, n_sample: int = 600, n_candidates: int | None = None) -> None:

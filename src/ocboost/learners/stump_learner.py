@@ -31,7 +31,8 @@ class StumpLearner(Learner):
     its quantiles; missing values have a bin of their own. In every round the cut of least weighted error is
     taken, over all features, all edges of their bins, both signs and both answers to a missing value; the
     cut above all values, which answers always the same or asks only whether the value is missing, is among
-    them. Of equally good ones it is the first feature, at its lowest threshold.
+    them. Of equally good ones it is the first feature, at its lowest threshold. For another measure than the
+    error see ``criterion``.
 
     A stump that is right on every example leaves the weights as they were, and would be found for ever. Its
     feature is left aside from then on, so that others are there when a stream changes. Learning stops when no
@@ -45,11 +46,11 @@ class StumpLearner(Learner):
         At most so many bins of values for each feature, 2 to 255.
     criterion : {"error", "gini"}, default "error"
         What the next stump is best at: the least weighted error, or the least Gini impurity of its two sides,
-        as in scikit-learn's AdaBoost. By impurity a missing value is on one of the sides, and each side answers
-        as most of its weight wants. Both may want the same: such a stump is constant, with an infinite threshold.
-        Every third to seventh was, which makes "gini" often a little better on examples like those learnt
-        from, and worse in a stream that changes, where the weights alone must follow it and a constant stump
-        is of no help. Hence the default.
+        as in scikit-learn's AdaBoost. By impurity a missing value is on one of the sides, and each side
+        answers as most of its weight wants. If both want the same, the stump is constant, with an infinite
+        threshold. Many are, and fewer stumps differ. On fresh examples of the same kind "gini" is often a
+        little better for that; in streams that change, where the weights of these stumps must follow, it was
+        worse in most cases. Hence the default.
     n_threads : int, optional
         Threads that share the features; the stumps do not depend on it.
 
@@ -60,7 +61,9 @@ class StumpLearner(Learner):
     >>> stumps.feature, stumps.threshold
     (array([0, 1, 1]), array([2.5, 2.5, 4.5]))
     >>> stumps.answers(X).T
-    array([[ 1,  1, -1, -1]], dtype=int8)
+    array([[ 1,  1, -1, -1],
+           [ 1,  1,  1, -1],
+           [ 1, -1, -1, -1]], dtype=int8)
     """
 
     accepts_missing = True
@@ -79,7 +82,8 @@ class StumpLearner(Learner):
         )
 
     def __repr__(self) -> str:
-        return f"StumpLearner(max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads})"
+        given = f"max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads}"
+        return f"StumpLearner({given})"
 
     def learn(
         self,
