@@ -1,7 +1,7 @@
 """scikit-learn's own checks, whole: none is expected to fail.
 
-One is not meant for balls, which are found in examples drawn at random: that a weight of two is the same as the
-example twice, in another order, to the last digit.
+One is not meant for balls, which are found in examples drawn at random: that a weight of two is the same as
+the example twice, in another order, to the last digit.
 """
 
 from __future__ import annotations

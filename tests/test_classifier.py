@@ -1,4 +1,4 @@
-"""OCBClassifier: what it learns, however the stream is cut; what it refuses; how it lives with scikit-learn."""
+"""OCBClassifier: what it learns, however the stream is cut, what it refuses, how it fits scikit-learn."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_an_example_of_no_weight_is_none():
     assert_same(with_them, without)
     with pytest.raises(ValueError, match=r"(?i)sample weights must contain at least one non-zero"):
         OCBClassifier().fit(X, y, np.zeros(len(y)))
-    with pytest.raises(ValueError, match="(?i)negative"):
+    with pytest.raises(ValueError, match=r"(?i)negative"):
         OCBClassifier().fit(X, y, -weights)
 
 
@@ -219,7 +219,7 @@ def test_what_cannot_change_once_fitted(change):
     clf = OCBClassifier(n_hypotheses=6).fit(X, y)
     before = clf.alpha_[0]
     clf.set_params(**change)
-    with pytest.raises(InputError, match=f"got {[*change][0]}"):
+    with pytest.raises(InputError, match=f"got {next(iter(change))}"):
         clf.partial_fit(X, y)
     np.testing.assert_array_equal(clf.alpha_[0], before)
     clf.fit(X, y)  # from the beginning it can
@@ -282,7 +282,9 @@ def test_boosters_that_cannot_be_written_to_are_copied(fitted_alone, tmp_path):
     assert_same(mapped.partial_fit(X, y), expected.partial_fit(X, y))
     frozen = expected.boosters_[0].copy()
     frozen._tail.p_plus.flags.writeable = False
-    fed = classifier._fed(frozen, np.ones((1, frozen.n_hypotheses), np.int8), np.ones(1, np.int8), np.ones(1), 1)
+    fed = classifier._fed(
+        frozen, np.ones((1, frozen.n_hypotheses), np.int8), np.ones(1, np.int8), np.ones(1), 1
+    )
     assert fed.n_seen == frozen.n_seen + 1
 
 
@@ -436,7 +438,7 @@ def test_wrong_shapes():
     clf = OCBClassifier(n_hypotheses=5).fit(X, y)
     with pytest.raises(ValueError, match="0 sample"):
         clf.partial_fit(X[:0], y[:0])
-    with pytest.raises(ValueError, match="3 features.*expecting 4"):
+    with pytest.raises(ValueError, match=r"3 features.*expecting 4"):
         clf.predict(X[:, :3])
     with pytest.raises(ValueError, match="inconsistent"):
         clf.partial_fit(X, y[:-1])

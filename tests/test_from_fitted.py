@@ -57,20 +57,25 @@ def test_exactly_as_deployed(n_classes, depth, learning_rate):
         X, y = examples(n_classes, seed)
         rng = np.random.default_rng(seed)
         deployed = AdaBoostClassifier(
-            DecisionTreeClassifier(max_depth=depth), n_estimators=30, learning_rate=learning_rate, random_state=0
+            DecisionTreeClassifier(max_depth=depth),
+            n_estimators=30,
+            learning_rate=learning_rate,
+            random_state=0,
         ).fit(X, y)
         clf = OCBClassifier.from_fitted(deployed, X[:80], y[:80])
         assert_same(clf, deployed, X, probes(deployed, rng), rng.normal(size=(300, 4)))
         np.testing.assert_array_equal(clf.classes_, deployed.classes_)
-        if n_classes == 2:  # scikit-learn's votes are divided by their sum
-            votes = deployed.decision_function(X) * deployed.estimator_weights_.sum() / 2
+        if n_classes == 2:  # scikit-learn has them twice, for both classes, of weights that are twice α
+            votes = deployed.decision_function(X) * deployed.estimator_weights_.sum() / 4
             np.testing.assert_allclose(clf.decision_function(X), votes, atol=1e-10)
 
 
 def test_missing_values_go_where_the_members_send_them():
     """AdaBoostClassifier itself refuses them; its trees do not."""
     X, y = examples(2, 12)
-    deployed = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0).fit(X, y)
+    deployed = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0).fit(
+        X, y
+    )
     clf = OCBClassifier.from_fitted(deployed, X, y)
     X[np.random.default_rng(0).random(X.shape) < 0.3] = np.nan
     votes = sum(
@@ -228,7 +233,10 @@ def test_names_of_features():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda X, y: RandomForestClassifier(2).fit(X, y), "AdaBoostClassifier.*got RandomForestClassifier.*anew"),
+        (
+            lambda X, y: RandomForestClassifier(2).fit(X, y),
+            "AdaBoostClassifier.*got RandomForestClassifier.*anew",
+        ),
         (
             lambda X, y: make_pipeline(StandardScaler(), AdaBoostClassifier(n_estimators=2)).fit(X, y),
             "got Pipeline.*last step",
@@ -251,7 +259,9 @@ def test_examples_that_do_not_fit():
         OCBClassifier.from_fitted(deployed, None, y)
     with pytest.raises(InputError, match="X and y must be examples to start from; got None"):
         OCBClassifier.from_fitted(deployed, X, None)
-    with pytest.raises(InputError, match=r"y must hold the classes \['green', 'red'\]; got .*'pink'.* in row 0"):
+    with pytest.raises(
+        InputError, match=r"y must hold the classes \['green', 'red'\]; got .*'pink'.* in row 0"
+    ):
         OCBClassifier.from_fitted(deployed, X, np.full(len(y), "pink"))
     with pytest.raises(InputError, match="X must have the 4 features of the hypotheses; got 3"):
         OCBClassifier.from_fitted(deployed, X[:, :3], y)

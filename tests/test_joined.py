@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from ocboost import InputError, ModelFileError
-from ocboost.hypotheses import Balls, Ballot, Callables, Joined, Stumps, join
+from ocboost.hypotheses import Ballot, Balls, Callables, Joined, Stumps, join
 
 STUMPS = Stumps([0, 2, 1], [0.1, -0.3, 0.7], [1, -1, 1], n_features=3)
 SINGLE = Stumps([1], [0.25], [-1], n_features=3, precision="single")
@@ -55,7 +55,9 @@ def test_a_set_of_sets_is_flat_and_survives_a_file(tmp_path):
 
 def test_more_than_ten_sets_keep_their_arrays_apart(tmp_path):
     X = examples()
-    sets = [each for k in range(12) for each in (Stumps([k % 3], [k / 10], [1], n_features=3), BALLS[[k % 2]])]
+    sets = [
+        each for k in range(12) for each in (Stumps([k % 3], [k / 10], [1], n_features=3), BALLS[[k % 2]])
+    ]
     joined = join(sets)
     joined.save(tmp_path / "model")
     np.testing.assert_array_equal(Joined.load(tmp_path / "model").answers(X), joined.answers(X))
@@ -71,9 +73,7 @@ def test_what_one_set_refuses_all_refuse():
     dense = Callables([lambda X: np.ones(len(X))], 3)
     with pytest.raises(InputError, match="X must be a dense array for Callables"):
         join([STUMPS, dense]).answers(sparse.csr_matrix(examples(5)))
-    np.testing.assert_array_equal(
-        joined.answers(sparse.csr_matrix(examples(9))), joined.answers(examples(9))
-    )
+    np.testing.assert_array_equal(joined.answers(sparse.csr_matrix(examples(9))), joined.answers(examples(9)))
 
 
 def test_different_features():

@@ -127,11 +127,13 @@ def test_what_had_diverged_is_forgotten_with_the_tail():
 
 @pytest.mark.parametrize("change", [{"order": 2}, {"correction": "own"}, {"n_hypotheses": 3}, {"heads": 3}])
 def test_what_cannot_change(change):
-    with pytest.raises(InputError, match="only head, tail, smoothing and forgetting can change; got " + [*change][0]):
+    with pytest.raises(
+        InputError, match="only head, tail, smoothing and forgetting can change; got " + next(iter(change))
+    ):
         fed(rows(5)).remade(**change)
 
 
 @pytest.mark.parametrize("change", [{"head": 0}, {"tail": 3}, {"smoothing": -1.0}, {"forgetting": 0.0}])
 def test_a_wrong_value_names_itself(change):
-    with pytest.raises(InputError, match=[*change][0]):
+    with pytest.raises(InputError, match=next(iter(change))):
         fed(rows(5)).remade(**change)

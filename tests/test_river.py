@@ -61,7 +61,9 @@ def test_progressive_validation_in_a_pipeline():
 
 
 def test_text_is_encoded_in_a_pipeline():
-    examples = [({"colour": colour, "a": k % 5}, colour == "red") for k, colour in enumerate(["red", "blue"] * 90)]
+    examples = [
+        ({"colour": colour, "a": k % 5}, colour == "red") for k, colour in enumerate(["red", "blue"] * 90)
+    ]
     model = compose.TransformerUnion(
         compose.SelectType(str) | preprocessing.OneHotEncoder(), compose.SelectType(int)
     ) | OCBClassifier(n_hypotheses=5, grace_period=50)
@@ -73,13 +75,15 @@ def test_text_is_encoded_in_a_pipeline():
 @pytest.mark.parametrize("value", ["red", np.str_("red")])
 def test_text_is_refused(value):
     for ask in (lambda m, x: m.learn_one(x, 1), lambda m, x: m.predict_one(x)):
-        with pytest.raises(InputError, match=r"x must hold numbers; got .*'red'.* for 'colour'.*OneHotEncoder"):
+        with pytest.raises(
+            InputError, match=r"x must hold numbers; got .*'red'.* for 'colour'.*OneHotEncoder"
+        ):
             ask(OCBClassifier(), {"colour": value})
 
 
 @pytest.mark.parametrize("value", [[1], 10**400, object()])
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(InputError, match="x must hold numbers; got .* for 'a'. Leave it out"):
+    with pytest.raises(InputError, match=r"x must hold numbers; got .* for 'a'. Leave it out"):
         OCBClassifier().learn_one({"a": value}, 1)
 
 
@@ -151,7 +155,7 @@ def test_a_label_that_comes_later():
 
 
 def test_a_rare_label_is_never_lost():
-    """It comes once in a while, with other new labels in between; the stumps are found anew only for those."""
+    """It comes now and then, with other new labels in between; the stumps are found anew for those only."""
     model = fed([({"a": 7.0, "b": 7.0, "c": 7.0}, "rare"), *stream(300)])
     assert "rare" in model._codes or "rare" not in {label for _, label in model._recent}
     for k, (x, y) in enumerate(stream(400, seed=7)):
@@ -166,9 +170,7 @@ def test_a_rare_label_is_never_lost():
 
 def test_features_that_come_and_go():
     rng = random.Random(0)
-    examples = [
-        ({name: value for name, value in x.items() if rng.random() < 0.8}, y) for x, y in stream(500)
-    ]
+    examples = [({name: value for name, value in x.items() if rng.random() < 0.8}, y) for x, y in stream(500)]
     model = fed(examples[:250])
     for k, (x, y) in enumerate(examples[250:]):
         model.learn_one({**x, f"new{k}": 1.0}, y)

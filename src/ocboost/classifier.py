@@ -79,9 +79,10 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Missing values (NaN) are accepted where the hypotheses accept them, as stumps and trees do, and sparse
     matrices likewise.
 
-    Probabilities come from AdaBoost's logistic link, 1 / (1 + exp(-2F)). They order examples well and are too
-    sure of themselves: see "How sure it is" in the README for measured figures. Where they matter, wrap it in
-    ``sklearn.calibration.CalibratedClassifierCV``.
+    Probabilities come from AdaBoost's logistic link, 1 / (1 + exp(-2F)). They are a little too sure,
+    by two or three points in a hundred with two classes and by seven with ten: ``experiments/calibration.py``
+    measures it. Where the log-loss matters, try ``sklearn.calibration.CalibratedClassifierCV`` around it; on
+    a stream that changes that can be worse.
 
     Examples
     --------
@@ -519,7 +520,7 @@ def _fed(
 
 
 def _writable(booster: BoostingSketch) -> BoostingSketch:
-    """The booster, or a copy where it came out of a store that others read too: of Ray's, or a mapped file."""
+    """The booster, or a copy where it came from where others read too: Ray's store, or a mapped file."""
     state = booster._state
     arrays = (*state.tail, *state.head, state.counters, state.now)
     return booster if all(array.flags.writeable for array in arrays) else booster.copy()

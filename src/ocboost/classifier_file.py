@@ -77,7 +77,8 @@ def classifier_from_parts(parameters: dict[str, Any], arrays: Arrays, name: str,
     boosters = []
     for k, one in enumerate(described):
         require(isinstance(one, dict), name, "a booster must have parameters")
-        booster = BoostingSketch.from_parts(one, groups.pop(f"booster/{k}", {}), name)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all bounds is refused
+            booster = BoostingSketch.from_parts(one, groups.pop(f"booster/{k}", {}), name)
         fits = booster.n_hypotheses == columns[k].stop - columns[k].start
         require(fits, name, "a booster does not fit its hypotheses")
         require(_made_with(booster, parameters["applied"]), name, "a booster does not fit its settings")

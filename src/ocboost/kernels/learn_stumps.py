@@ -25,6 +25,7 @@ from .binning import MISSING
 from .compile import exact, plain
 
 TO_LEFT = MISSING + 1  # also where the positive examples' half of a histogram begins
+TIE = 1e-12  # scores this close are equal but for rounding, the weights summing to one
 FLOOR = 1e-150  # no weight falls below: numbers that small cost time, and can no longer matter
 
 
@@ -36,14 +37,15 @@ def _scan(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[float,
     left = 0.0
     for e in range(n_bins):
         left += sums[e]
-        if left > highest:
+        if left > highest + TIE:
             highest, at_highest = left, e
-        if left < lowest:
+        if left < lowest - TIE:
             lowest, at_lowest = left, e
     other = abs(sums[MISSING]) if missing else 0.0
-    if 2.0 * highest - left > left - 2.0 * lowest:
+    lead = (2.0 * highest - left) - (left - 2.0 * lowest)
+    if lead > TIE:
         return 2.0 * highest - left + other, at_highest
-    if 2.0 * highest - left < left - 2.0 * lowest:
+    if lead < -TIE:
         return left - 2.0 * lowest + other, at_lowest
     return left - 2.0 * lowest + other, min(at_highest, at_lowest)
 
@@ -117,15 +119,15 @@ def _scan_gini(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[f
         left_plus += sums[TO_LEFT + e]
         right_minus, right_plus = minus - left_minus, plus - left_plus
         found = _pure(left_minus, left_plus) + _pure(right_minus + other_minus, right_plus + other_plus)
-        if found > best:
+        if found > best + TIE:
             best, cut = found, e
         if missing:
             found = _pure(left_minus + other_minus, left_plus + other_plus) + _pure(right_minus, right_plus)
-            if found > best:
+            if found > best + TIE:
                 best, cut = found, e + TO_LEFT
     if missing:
         found = _pure(minus, plus) + _pure(other_minus, other_plus)
-        if found > best:
+        if found > best + TIE:
             best, cut = found, n_bins - 1
     return best, cut
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..kernels.binning import MISSING, bin_column, bin_sparse, edges_of
 from ..kernels.learn_stumps import (
+    TIE,
     TO_LEFT,
     search_dense,
     search_dense_gini,
@@ -110,7 +111,7 @@ class Search:
         else:
             run(seek, range(parts))
         self._score[self._aside] = -np.inf
-        f = int(np.argmax(self._score))
+        f = int(np.argmax(self._score >= self._score.max() - TIE))
         to_left, cut = divmod(int(self._cut[f]), TO_LEFT)
         return f, cut, bool(to_left)
 

@@ -11,7 +11,7 @@ from .base import Learner
 from .sklearn_learner import SklearnLearner
 from .stump_learner import StumpLearner
 
-NAMED = {"stump": StumpLearner, "ball": BallLearner}
+NAMED: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner}
 
 
 def learner_for(estimator: Any) -> Learner | Hypotheses:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hypotheses import Stumps
 from ..kernels.binning import MOST
-from ..kernels.learn_stumps import answer_column, renormalise, reweigh, sides, weigh
+from ..kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
 from ..margins import as_count
 from ..threads import get_num_threads
 from .base import Learner
@@ -192,8 +192,8 @@ def _boost(
 
 def _answers_of_least_error(below: float, above: float, other: float) -> tuple[int, int]:
     """The answers at or below the cut and to a missing value; above it is the opposite of below."""
-    left = 1 if below >= above else -1
-    return left, -left if other == 0.0 else 1 if other > 0.0 else -1
+    left = _wanted(below - above) or 1
+    return left, _wanted(other) or -left
 
 
 def _answers_of_sides(below: float, above: float, other: float, to_left: bool) -> tuple[int, int, int]:
@@ -202,6 +202,11 @@ def _answers_of_sides(below: float, above: float, other: float, to_left: bool) -
     A side that is undecided answers the opposite of the other.
     """
     below, above = (below + other, above) if to_left else (below, above + other)
-    left = 1 if below > 0.0 or (below == 0.0 and above <= 0.0) else -1
-    right = -left if above == 0.0 else 1 if above > 0.0 else -1
+    left = _wanted(below) or -_wanted(above) or 1
+    right = _wanted(above) or -left
     return left, right, left if to_left else right
+
+
+def _wanted(signed: float) -> int:
+    """The answer that a signed weight asks for; 0 where it is undecided but for rounding."""
+    return 0 if abs(signed) <= TIE else 1 if signed > 0.0 else -1
