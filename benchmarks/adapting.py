@@ -85,7 +85,7 @@ def following(rng_seed: int, rounds: int) -> dict[str, dict[str, float]]:
 
 
 def answering(rng_seed: int, rounds: int) -> dict[str, dict[str, float]]:
-    """predict on 100,000 rows, J = 400."""
+    """Predict on 100,000 rows, J = 400."""
     X, y = make_classification(
         104_000, 50, n_informative=20, flip_y=0.15, class_sep=0.5, random_state=rng_seed
     )

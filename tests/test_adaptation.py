@@ -109,7 +109,7 @@ class TestTake:
         adaptation, straight = begun(), begun()
         X, y = examples(60, 1)
         straight.take(batches(X, y, 60)[0])
-        learn, left = OCBClassifier._learn_from, [25]
+        learn, left = OCBClassifier.learn_from, [25]
 
         def interrupting(self, *words):
             left[0] -= 1
@@ -117,7 +117,7 @@ class TestTake:
                 signal.raise_signal(signal.SIGINT)
             learn(self, *words)
 
-        monkeypatch.setattr(OCBClassifier, "_learn_from", interrupting)
+        monkeypatch.setattr(OCBClassifier, "learn_from", interrupting)
         with pytest.raises(KeyboardInterrupt):
             adaptation.take(batches(X, y, 60)[0])
         assert adaptation.rows == adaptation.learnt == adaptation.confusion.sum() == 25
@@ -199,7 +199,7 @@ class TestCheckpoint:
 
     def test_other_files_are_refused(self, tmp_path):
         begun().model.save(tmp_path / "m")
-        with pytest.raises(ModelFileError, match="not a Adaptation"):
+        with pytest.raises(ModelFileError, match="not Adaptation"):
             Adaptation.load(tmp_path / "m")
 
 

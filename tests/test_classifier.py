@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import InputError, OCBClassifier, adaboost_weights, classifier
+from ocboost import InputError, OCBClassifier, adaboost_weights, committee
 from ocboost.hypotheses import Stumps
 from ocboost.learners import Learner, StumpLearner
 
@@ -87,15 +87,17 @@ def test_while_all_fits_in_the_head_it_is_adaboost(estimator, n_classes):
     clf = OCBClassifier(estimator, 8, head=1000, random_state=0).fit(X[:80], y[:80], weights[:80])
     clf.partial_fit(X[80:], y[80:], sample_weight=weights[80:])
     answers = clf.hypotheses_.answers(X)
-    for k, (alpha, columns) in enumerate(zip(clf.alpha_, clf._columns, strict=True)):
+    for k, (alpha, columns) in enumerate(zip(clf.alpha_, clf.committee_.columns, strict=True)):
         signs = np.where(y == (1 if n_classes == 2 else k), 1, -1)
         expected = adaboost_weights(answers[:, columns] * signs[:, None], sample_weight=weights)
         np.testing.assert_allclose(alpha, expected, atol=1e-10)
-    votes = np.stack([answers[:, c] @ a for c, a in zip(clf._columns, clf.alpha_, strict=True)], axis=1)
+    votes = np.stack(
+        [answers[:, c] @ a for c, a in zip(clf.committee_.columns, clf.alpha_, strict=True)], axis=1
+    )
     found = clf.decision_function(X)
     assert found.shape == ((len(y),) if n_classes == 2 else (len(y), n_classes))
     np.testing.assert_allclose(found.reshape(votes.shape), votes, atol=1e-12)
-    np.testing.assert_allclose(clf._scores_of(answers), found, atol=1e-12)
+    np.testing.assert_allclose(clf.committee_.votes_of(answers), found, atol=1e-12)
     expected = votes[:, 0] > 0 if n_classes == 2 else votes.argmax(axis=1)
     np.testing.assert_array_equal(clf.predict(X), expected)
 
@@ -205,7 +207,7 @@ def test_smoothing_and_a_window_set_later_take_effect():
     X, y = examples(3)
     clf = OCBClassifier(n_hypotheses=6).fit(X[:60], y[:60])
     clf.set_params(tail=False, head=25, smoothing=3.0).partial_fit(X[60:], y[60:])
-    for k, columns in enumerate(clf._columns):
+    for k, columns in enumerate(clf.committee_.columns):
         margins = clf.hypotheses_.answers(X[-25:])[:, columns] * np.where(y[-25:] == k, 1, -1)[:, None]
         np.testing.assert_allclose(clf.alpha_[k], adaboost_weights(margins, smoothing=3.0), atol=1e-10)
     clf.set_params(tail=True, head="auto").partial_fit(X[:5], y[:5])
@@ -268,7 +270,7 @@ def with_jobs(n_jobs=2):
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_jobs_change_nothing(backend, fitted_alone, monkeypatch):
-    monkeypatch.setattr(classifier, "WORTH_JOBS", 1)
+    monkeypatch.setattr(committee, "WORTH_JOBS", 1)
     with joblib.parallel_config(backend=backend, n_jobs=2):
         assert_same(with_jobs(), fitted_alone)
         assert_same(with_jobs(None), fitted_alone)
@@ -282,7 +284,7 @@ def test_boosters_that_cannot_be_written_to_are_copied(fitted_alone, tmp_path):
     assert_same(mapped.partial_fit(X, y), expected.partial_fit(X, y))
     frozen = expected.boosters_[0].copy()
     frozen._tail.p_plus.flags.writeable = False
-    fed = classifier._fed(
+    fed = committee._fed(
         frozen, np.ones((1, frozen.n_hypotheses), np.int8), np.ones(1, np.int8), np.ones(1), 1
     )
     assert fed.n_seen == frozen.n_seen + 1
@@ -291,8 +293,8 @@ def test_boosters_that_cannot_be_written_to_are_copied(fitted_alone, tmp_path):
 DASK = """
 import joblib, numpy as np
 from distributed import Client, LocalCluster
-from ocboost import OCBClassifier, classifier
-classifier.WORTH_JOBS = 1
+from ocboost import OCBClassifier, committee
+committee.WORTH_JOBS = 1
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 4)); y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])
 def made(n_jobs):

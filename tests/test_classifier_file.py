@@ -293,16 +293,21 @@ def settings_of(header):
     return header["parameters"]["settings"]
 
 
+def committee_of(header):
+    return header["parameters"]["committee"]
+
+
 HOSTILE = {
     "another kind": (lambda h: h.update(kind="BoostingSketch"), "holds BoostingSketch, not OCBClassifier"),
     "kind is no word": (lambda h: h.update(kind=["OCBClassifier"]), "not OCBClassifier"),
     "callables": (
-        lambda h: h["parameters"]["hypotheses"].__setitem__(0, "Callables"),
+        lambda h: committee_of(h)["hypotheses"].__setitem__(0, "Callables"),
         "Stumps, Trees, Balls",
     ),
-    "kind of hypotheses no word": (lambda h: h["parameters"]["hypotheses"].__setitem__(0, {}), "not known"),
+    "kind of hypotheses no word": (lambda h: committee_of(h)["hypotheses"].__setitem__(0, {}), "not known"),
     "more keys": (lambda h: h["parameters"].update(more=1), "a classifier has the entries"),
-    "a key less": (lambda h: h["parameters"].pop("columns"), "a classifier has the entries"),
+    "a key less": (lambda h: h["parameters"].pop("committee"), "a classifier has the entries"),
+    "a column less": (lambda h: committee_of(h).pop("columns"), "a committee has the entries"),
     "history is no list": (lambda h: h["parameters"].update(history={}), None),
     "mixed classes": (lambda h: h["parameters"].update(classes=["i8", [0, "a"]]), "of one type"),
     "true is no int": (lambda h: h["parameters"].update(classes=["i8", [0, True]]), "of one type"),
@@ -321,11 +326,11 @@ HOSTILE = {
         "too large",
     ),
     "three classes": (lambda h: h["parameters"].update(classes=["i8", [0, 1, 2]]), "columns do not fit"),
-    "columns beyond": (lambda h: h["parameters"].update(columns=[[0, 7]]), "do not fit"),
-    "columns before": (lambda h: h["parameters"].update(columns=[[-1, 5]]), "do not fit"),
-    "columns turned": (lambda h: h["parameters"].update(columns=[[6, 0]]), "do not fit"),
-    "fewer columns": (lambda h: h["parameters"].update(columns=[[0, 5]]), "does not fit its hypotheses"),
-    "columns of true": (lambda h: h["parameters"].update(columns=[[False, 6]]), "do not fit"),
+    "columns beyond": (lambda h: committee_of(h).update(columns=[[0, 7]]), "do not fit"),
+    "columns before": (lambda h: committee_of(h).update(columns=[[-1, 5]]), "do not fit"),
+    "columns turned": (lambda h: committee_of(h).update(columns=[[6, 0]]), "do not fit"),
+    "fewer columns": (lambda h: committee_of(h).update(columns=[[0, 5]]), "does not fit its hypotheses"),
+    "columns of true": (lambda h: committee_of(h).update(columns=[[False, 6]]), "do not fit"),
     "no features": (lambda h: h["parameters"].update(features=[True, None]), "features"),
     "other features": (lambda h: h["parameters"].update(features=[5, None]), "features do not fit"),
     "features by float": (lambda h: h["parameters"].update(features=[4.0, None]), "features do not fit"),
@@ -336,19 +341,19 @@ HOSTILE = {
     "a list": (lambda h: settings_of(h).update(head=[1]), "simple values"),
     "another setting": (lambda h: settings_of(h).update(more=1), "settings are not known"),
     "other settings": (
-        lambda h: h["parameters"]["applied"].update(forgetting=0.5),
+        lambda h: committee_of(h)["settings"].update(forgetting=0.5),
         "does not fit its settings",
     ),
-    "no settings": (lambda h: h["parameters"].update(applied=None), "does not fit its settings"),
-    "wrong settings": (lambda h: h["parameters"]["applied"].update(head=-1), "does not fit its settings"),
+    "no settings": (lambda h: committee_of(h).update(settings=None), "does not fit its settings"),
+    "wrong settings": (lambda h: committee_of(h)["settings"].update(head=-1), "does not fit its settings"),
     "head of other memory": (
-        lambda h: h["parameters"]["applied"].update(head=1 << 39),
+        lambda h: committee_of(h)["settings"].update(head=1 << 39),
         "does not fit its settings",
     ),
-    "no boosters": (lambda h: h["parameters"].update(boosters=[]), "boosters are missing"),
-    "boosters no dict": (lambda h: h["parameters"].update(boosters=[[]]), "must have parameters"),
-    "a handover": (lambda h: h["parameters"].update(handover={"old": 1.0}), "handover is not known"),
-    "handover no dict": (lambda h: h["parameters"].update(handover=[1]), "handover is not known"),
+    "no boosters": (lambda h: committee_of(h).update(boosters=[]), "boosters are missing"),
+    "boosters no dict": (lambda h: committee_of(h).update(boosters=[[]]), "must have parameters"),
+    "a handover": (lambda h: committee_of(h).update(handover={"old": 1.0}), "handover is not known"),
+    "handover no dict": (lambda h: committee_of(h).update(handover=[1]), "handover is not known"),
     "huge shape": (lambda h: h["arrays"][0].__setitem__(2, [1 << 60]), "makes no sense"),
     "many huge": (lambda h: h["arrays"][0].__setitem__(2, [0, 10**30]), "makes no sense"),
     "many dimensions": (lambda h: h["arrays"][0].__setitem__(2, [1] * 100), "makes no sense"),
@@ -389,8 +394,8 @@ def test_deep_nesting(files, tmp_path):
 
 def test_joined_within_joined(files, tmp_path):
     header, body = copy.deepcopy(files["joined", 3])
-    inner = header["parameters"]["hypotheses"]
-    header["parameters"]["hypotheses"] = ["Joined", {"sets": [inner]}]
+    inner = committee_of(header)["hypotheses"]
+    committee_of(header)["hypotheses"] = ["Joined", {"sets": [inner]}]
     refused(tmp_path / "model", sealed(header, body), "a set is not known")
 
 

@@ -26,7 +26,7 @@ class TestAdapt:
         code, told, err = ran(capsys, "adapt", model, stream, "--out", out, "--window", "30")
         assert (code, err) == (0, "")
         clf = Model.load(model).classifier.set_params(head=30, tail=False)
-        clf._follow_settings()
+        clf.follow_settings()
         right = 0
         for row in rows:
             X = np.array([row[:4]])

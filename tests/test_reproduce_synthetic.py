@@ -16,9 +16,9 @@ from rich.console import Console
 from ocboost import adaboost_weights, approximation_error
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.reporting import figure_style
-from ocboost.reproduce import synthetic_figure, synthetic_table
 from ocboost.reporting.environment import versions
 from ocboost.reporting.output import OutputFolder, to_json
+from ocboost.reproduce import synthetic_figure, synthetic_table
 from ocboost.reproduce.synthetic import (
     METHODS,
     SyntheticResult,

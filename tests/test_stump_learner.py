@@ -18,6 +18,7 @@ from ocboost import adaboost_weights
 from ocboost.errors import InputError
 from ocboost.hypotheses import Ballot, Hypotheses, Stumps
 from ocboost.kernels.binning import edges_of
+from ocboost.kernels.learn_stumps import search_dense
 from ocboost.learners import BallLearner, StumpLearner
 from ocboost.learners.binned import DenseBins, bins_of
 from ocboost.learners.reweighting import alpha_of, worth_of_one
@@ -365,6 +366,21 @@ def test_threads_change_nothing(kind, criterion, monkeypatch):
             assert np.array_equal(getattr(alone, name), getattr(other, name))
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize(
+    "values", [[0.3, -0.6, 0.4, 0.2, -0.6], [0.3, -0.1, -0.2, -0.1, -0.2, 0.3], [0.3, -0.6, 0.3]]
+)
+def test_the_first_of_equal_cuts_is_taken_whatever_is_rounded(values, sign):
+    signed = sign * np.array(values)
+    n, score, cut = len(values), np.empty(1), np.empty(1, np.int64)
+    bins, rows = np.arange(n, dtype=np.uint8)[None], np.arange(n, dtype=np.uint32)
+    search_dense(
+        bins, np.array([n]), np.array([False]), np.zeros((1, 256)), 0.0, rows, signed, 0, 1, score, cut
+    )
+    assert cut.tolist() == [0]
+    assert score[0] == pytest.approx(abs(2.0 * signed[0] - signed.sum()))
+
+
 @pytest.mark.parametrize("criterion", ["error", "gini"])
 def test_of_equal_stumps_the_first_is_taken(criterion):
     X, y = noisy(50, 2, 8)
@@ -409,9 +425,11 @@ def test_after_perfect_stumps_it_ends_where_nothing_is_left(criterion):
 
 def test_what_is_missing_can_be_the_answer():
     X = np.array([[np.nan], [1.0], [np.nan], [1.0]])
+    several = np.array([[np.nan], [1.0], [np.nan], [2.0], [3.0]])
     for criterion in ("error", "gini"):
-        stumps = StumpLearner(criterion=criterion).learn(X, np.array([1, -1, 1, -1]), n_hypotheses=5)
-        assert stumps.answers(X).T.tolist() == [[1, -1, 1, -1]]
+        for rows, y in ((X, [1, -1, 1, -1]), (several, [1, -1, 1, -1, -1])):
+            stumps = StumpLearner(criterion=criterion).learn(rows, np.array(y), n_hypotheses=5)
+            assert stumps.answers(rows).T.tolist() == [y]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .committee import winners
 from .errors import InputError
 from .interrupts import uninterrupted
 from .model import Model
@@ -73,10 +74,9 @@ class Adaptation:
             if not len(truth):
                 self.rows = end
                 continue
-            scores = clf._scores_of(seen)
-            guesses = scores > 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
+            guesses = winners(clf.committee_.votes_of(seen))
             with uninterrupted():  # what is learnt is counted
-                clf._learn_from(seen, truth, ones[: len(truth)])
+                clf.learn_from(seen, truth, ones[: len(truth)])
                 self._count(truth.tolist(), guesses.tolist())
                 self.rows = end
 

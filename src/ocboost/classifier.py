@@ -11,27 +11,23 @@ from contextlib import nullcontext, suppress
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import parallel_config
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .classifier_file import BOOSTER, KIND, booster_for, classifier_from_parts, classifier_parts
+from .classifier_file import KIND, classifier_from_parts, classifier_parts
+from .committee import SETTINGS, Committee, Settings, signs
 from .errors import InputError
-from .handover import Handover
-from .hypotheses import Ballot, Hypotheses, join
-from .interrupts import uninterrupted
-from .kernels.answers import margins_of, rows_to_block, tally
+from .hypotheses import Hypotheses, join
 from .learners import Learner, StumpLearner, learner_for
 from .link import probabilities
 from .margins import MANY, as_count
 from .sketch import BoostingSketch
 from .storage import load, save
 
-BATCH_ADVICE = "1 adds example by example."
-WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is heard in between
 
 
@@ -66,6 +62,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : array of shape (K,)
+    committee_ : Committee
+        The hypotheses and their weights, as they vote and learn.
     hypotheses_ : Hypotheses
     boosters_ : list of BoostingSketch
         One for two classes, otherwise one for each.
@@ -152,7 +150,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             of which the first call has no example is told apart by the hypotheses of all others.
         sample_weight : array of shape (n,), optional
         """
-        first = not hasattr(self, "boosters_")
+        first = not hasattr(self, "committee_")
         X, y, weights = self._examples(X, y, sample_weight, reset=first)
         if classes is not None:
             given = np.unique(np.asarray(classes))
@@ -217,10 +215,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if names is not None:
             clf.feature_names_in_ = names
         clf._set_up(rows, classes, clf._codes(labels, classes), given, start=True, split=len(classes) > 2)
-        started = [booster.alpha for booster in clf.boosters_]
-        clf._handover = Handover([weights / 2.0] * len(started), started, float(given.sum()), total)
-        if not clf.tail:
-            clf._handover.enter_window(clf.boosters_[0].head, clf.boosters_[0].n_head)
+        clf.committee_.adopt(weights / 2.0, total, float(given.sum()))
         return clf
 
     def _examples(
@@ -243,7 +238,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _answering(self) -> Learner | Hypotheses:
         """The hypotheses, or what will find them."""
-        return getattr(self, "hypotheses_", None) or learner_for(self.estimator)
+        return self.hypotheses_ if hasattr(self, "committee_") else learner_for(self.estimator)
 
     def _codes(self, y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
         codes = np.searchsorted(classes, y) if classes.dtype.kind == y.dtype.kind else _looked_up(y, classes)
@@ -285,7 +280,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"classes must be at least two; got {classes.tolist()!s:.80}. Name all that will ever come."
             )
         n_boosters = 1 if len(classes) == 2 else len(classes)
-        as_count(self.batch_size, "batch_size", 1, None, BATCH_ADVICE)
+        self._batch()
         if isinstance(self.estimator, Hypotheses):
             pool = self.estimator
             if pool.n_features != self.n_features_in_:
@@ -299,12 +294,10 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ]
         else:
             pool, columns = self._found(X, codes, weights, n_boosters)
-        boosters = [booster_for(c.stop - c.start, self._booster_parameters()) for c in columns]
+        committee = Committee(pool, columns, self._settings())
         if start:
-            boosters = self._all_fed(boosters, columns, pool.answers(X), codes, weights, len(codes))
-        self.classes_, self.hypotheses_, self._columns, self.boosters_ = classes, pool, columns, boosters
-        self._handover: Handover | None = None
-        self._settings = self._booster_parameters()
+            committee.learn(pool.answers(X), codes, weights, batch_size=len(codes), n_jobs=self.n_jobs)
+        self.classes_, self.committee_ = classes, committee
 
     def _found(
         self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64], n_boosters: int
@@ -315,7 +308,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner = learner_for(self.estimator)
         assert isinstance(learner, Learner)
         shown = [c for c in range(n_boosters) if n_boosters == 1 or (codes == c).any()]
-        targets = [_signs(codes, c, n_boosters) for c in shown]
+        targets = [signs(codes, c, n_boosters) for c in shown]
         # Stumps are found by threads that share the binned features: those do not travel to other machines.
         where = parallel_config("threading") if isinstance(learner, StumpLearner) else nullcontext()
         with where:
@@ -327,122 +320,72 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # A class without an example has nothing to learn from: it weighs the hypotheses of all others.
         return join(sets), [own.get(c, slice(0, ends[-1])) for c in range(n_boosters)]
 
-    def _booster_parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in BOOSTER}
+    def _settings(self) -> Settings:
+        return {name: getattr(self, name) for name in SETTINGS}
+
+    def _batch(self) -> int:
+        return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
 
     def _learn(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
-        batch_size = min(as_count(self.batch_size, "batch_size", 1, None, BATCH_ADVICE), MANY)
-        piece = max(1, PIECE // batch_size) * batch_size
+        piece = max(1, PIECE // self._batch()) * self._batch()
         for start in range(0, len(codes), piece):
             part = slice(start, start + piece)
-            self._learn_from(self.hypotheses_.answers(X[part]), codes[part], weights[part])
+            self.learn_from(self.hypotheses_.answers(X[part]), codes[part], weights[part])
 
-    def _learn_from(
+    def learn_from(
         self, answers: NDArray[np.int8], codes: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> None:
-        """Learn from answers the hypotheses have given; all boosters do, or none."""
-        self._follow_settings()
-        batch_size = min(as_count(self.batch_size, "batch_size", 1, None, BATCH_ADVICE), MANY)
-        with uninterrupted():
-            self.boosters_ = self._all_fed(self.boosters_, self._columns, answers, codes, weights, batch_size)
-            if self._handover is not None:
-                self._handover.take(weights, self.forgetting)
+        """Learn from answers that ``hypotheses_`` has given already; nothing is checked.
 
-    def _all_fed(
-        self,
-        boosters: list[BoostingSketch],
-        columns: list[slice],
-        answers: NDArray[np.int8],
-        codes: NDArray[np.int64],
-        weights: NDArray[np.float64],
-        batch_size: int,
-    ) -> list[BoostingSketch]:
-        n = len(boosters)
-        work = [
-            (booster, answers[:, c], _signs(codes, k, n), weights, batch_size)
-            for k, (booster, c) in enumerate(zip(boosters, columns, strict=True))
-        ]
-        if n == 1 or answers.size < WORTH_JOBS:
-            return [_fed(*each) for each in work]
-        fed: list[BoostingSketch] = Parallel(n_jobs=self.n_jobs, prefer="threads", max_nbytes=None)(
-            delayed(_fed)(*each) for each in work
-        )
-        return fed
+        Parameters
+        ----------
+        answers : int8 array of shape (n, J)
+        codes : int64 array of shape (n,)
+            The place of each label in ``classes_``.
+        weights : float64 array of shape (n,)
+        """
+        self.follow_settings()
+        self.committee_.learn(answers, codes, weights, batch_size=self._batch(), n_jobs=self.n_jobs)
 
-    def _follow_settings(self) -> None:
-        """Let ``set_params`` take effect on what has been fitted, where it can."""
-        given = self._booster_parameters()
-        if given == self._settings:
-            return
-        changes = {name: value for name, value in given.items() if value != self._settings[name]}
-        self.boosters_ = [booster.remade(**changes) for booster in self.boosters_]
-        self._settings = given
-        if self._handover is not None and not self.tail:
-            self._handover.enter_window(self.boosters_[0].head, self.boosters_[0].n_head)
-        elif self._handover is not None:
-            self._handover.leave_window()
+    def follow_settings(self) -> None:
+        """Let ``set_params`` take effect on what has been fitted, where it can; learning does so too."""
+        self.committee_.follow(self._settings())
 
     # Answering -------------------------------------------------------------------------------------------
 
     @property
+    def hypotheses_(self) -> Hypotheses:
+        """The weak hypotheses."""
+        return self.committee_.hypotheses
+
+    @property
+    def boosters_(self) -> list[BoostingSketch]:
+        """One booster for two classes, otherwise one for each."""
+        return self.committee_.boosters
+
+    @property
     def alpha_(self) -> list[NDArray[np.float64]]:
         """The weights each booster votes with, now."""
-        check_is_fitted(self, "boosters_")
-        return self._alphas()
-
-    def _alphas(self) -> list[NDArray[np.float64]]:
-        own = [booster.alpha for booster in self.boosters_]
-        if self._handover is None:
-            return own
-        return [self._handover.alpha(alpha, k) for k, alpha in enumerate(own)]
-
-    def _ballots(self) -> list[Ballot]:
-        return [Ballot.of(alpha, c.start) for alpha, c in zip(self._alphas(), self._columns, strict=True)]
+        check_is_fitted(self, "committee_")
+        return self.committee_.alphas
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x): (n,) for two classes, positive for the second; (n, K) for more."""
         X = self._rows(X)
-        votes = self.hypotheses_.votes(X, self._ballots())
-        return votes[:, 0] if len(self.boosters_) == 1 else votes
-
-    def _scores_of(self, answers: NDArray[np.int8]) -> NDArray[np.float64]:
-        """The votes, from answers the hypotheses have given."""
-        block = np.empty(answers.shape[::-1], np.int8)
-        rows_to_block(answers, block)
-        votes = np.zeros((len(self.boosters_), len(answers)))
-        for total, ballot in zip(votes, self._ballots(), strict=True):
-            tally(block[ballot.first :], ballot.up, ballot.down, total)
-        return votes[0] if len(self.boosters_) == 1 else votes.T
+        return self.committee_.votes(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest vote, of each row."""
         X = self._rows(X)
-        if self._handover is not None and self._handover.untouched and len(self.boosters_) > 1:
-            codes = self._deployed_codes(X)
-        else:
-            votes = self.hypotheses_.votes(X, self._ballots())
-            codes = (votes[:, 0] > 0.0).astype(np.intp) if votes.shape[1] == 1 else votes.argmax(axis=1)
-        result: NDArray[Any] = self.classes_[codes]
+        result: NDArray[Any] = self.classes_[self.committee_.predict(X)]
         return result
-
-    def _deployed_codes(self, X: Any) -> NDArray[np.intp]:
-        """The classes by scikit-learn's own sum (SAMME's ±1 is 1, -1/(K-1)): near ties fall as they did."""
-        assert self._handover is not None
-        weights = 2.0 * self._handover.deployed[0]
-        less = -1 / (len(self.classes_) - 1) * weights
-        votes = self.hypotheses_.votes(X, [Ballot(c.start, weights, less) for c in self._columns])
-        codes: NDArray[np.intp] = (votes / self._handover.total).argmax(axis=1)
-        return codes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K), by the logistic link."""
-        return self._probabilities(self.decision_function(X))
-
-    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return probabilities(scores)
+        return probabilities(self.decision_function(X))
 
     def _rows(self, X: Any) -> Any:
-        check_is_fitted(self, "boosters_")
+        check_is_fitted(self, "committee_")
         return validate_data(
             self, X, reset=False, dtype=(np.float64, np.float32), order="C", **_accepted(self._answering())
         )
@@ -451,20 +394,14 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A classifier of its own with the same state; the hypotheses, which never change, are shared."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        if hasattr(self, "boosters_"):
-            other.boosters_ = [booster.copy() for booster in self.boosters_]
-            other._handover = copy.copy(self._handover)
+        if hasattr(self, "committee_"):
+            other.committee_ = copy.copy(self.committee_)
         return other
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "boosters_"):  # joblib.load(mmap_mode="r") gives what cannot be written to
-            self.boosters_ = [_writable(booster) for booster in self.boosters_]
 
     # What it says of itself ------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "boosters_")
+        return hasattr(self, "committee_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -475,7 +412,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
-        check_is_fitted(self, "boosters_")
+        check_is_fitted(self, "committee_")
         save(path, KIND, *classifier_parts(self))
 
     @classmethod
@@ -493,37 +430,6 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         described = {key: value for key, value in parameters.items() if key not in ("schema", "history")}
         clf: Self = classifier_from_parts(described, arrays, os.fspath(path), cls)
         return clf
-
-
-def _signs(codes: NDArray[np.int64], booster: int, n_boosters: int) -> NDArray[np.int8]:
-    """±1 for one booster: the second of two classes, or one against the rest."""
-    return np.where(codes == (1 if n_boosters == 1 else booster), np.int8(1), np.int8(-1))
-
-
-def _margins(answers: NDArray[np.int8], signs: NDArray[np.int8]) -> NDArray[np.int8]:
-    margins = np.empty(answers.shape, np.int8)
-    margins_of(np.ascontiguousarray(answers), signs, margins)
-    return margins
-
-
-def _fed(
-    booster: BoostingSketch,
-    answers: NDArray[np.int8],
-    signs: NDArray[np.int8],
-    weights: NDArray[np.float64],
-    batch_size: int,
-) -> BoostingSketch:
-    booster = _writable(booster)
-    weights = np.require(weights, requirements="W")
-    booster._take(_margins(answers, signs), weights, batch_size)  # what it gets has been checked
-    return booster
-
-
-def _writable(booster: BoostingSketch) -> BoostingSketch:
-    """The booster, or a copy where it came from where others read too: Ray's store, or a mapped file."""
-    state = booster._state
-    arrays = (*state.tail, *state.head, state.counters, state.now)
-    return booster if all(array.flags.writeable for array in arrays) else booster.copy()
 
 
 def _accepted(what: Learner | Hypotheses) -> dict[str, Any]:

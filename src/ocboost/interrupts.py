@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
 _holding = False  # whether Ctrl-C is being held back already
 
 

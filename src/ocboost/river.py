@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .classifier import OCBClassifier as SklearnOCB
 from .errors import InputError, MissingExtraError
+from .link import probabilities
 from .margins import as_count
 
 try:
@@ -139,7 +140,7 @@ class OCBClassifier(base.MiniBatchClassifier):
     def _learn(self, rows: list[Features], labels: list[Any]) -> None:
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
-        self._clf._learn_from(self._clf.hypotheses_.answers(self._matrix(rows)), codes, np.ones(len(codes)))
+        self._clf.learn_from(self._clf.hypotheses_.answers(self._matrix(rows)), codes, np.ones(len(codes)))
 
     def _begin(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""
@@ -205,7 +206,7 @@ class OCBClassifier(base.MiniBatchClassifier):
         if self._clf is None:
             return [dict(often) for _ in rows]
         answers = self._clf.hypotheses_.answers(self._matrix(rows))
-        table = self._clf._probabilities(self._clf._scores_of(answers))
+        table = probabilities(self._clf.committee_.votes_of(answers))
         new = {label: often[label] for label in often if label not in self._codes}
         rest = 1.0 - sum(new.values())  # labels the stumps do not know yet have their frequency
         return [

@@ -345,6 +345,9 @@ class BoostingSketch(Booster):
 
     __copy__ = copy
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_work": None}  # scratch memory is made anew
+
     def remade(self, **changes: Any) -> Self:
         """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
 

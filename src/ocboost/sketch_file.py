@@ -119,5 +119,6 @@ def _check(name: str, state: SketchState) -> None:
     if total == 0.0:
         require(not tail.W.any(), name, "W does not fit total")
         return
-    share = np.exp2(256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0])) * tail.W[0, :, 0] / total
+    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all bounds is refused
+        share = np.exp2(256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0])) * tail.W[0, :, 0] / total
     require(bool(abs(share.sum() - 1.0) < 1e-6), name, "W does not fit total")

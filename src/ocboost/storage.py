@@ -138,6 +138,8 @@ def _parsed(data: bytes, name: str) -> tuple[object, dict[str, Any], Arrays]:
             raise TypeError("parameters")
         arrays: Arrays = {}
         for entry, code, shape in table:
+            if type(entry) is not str:
+                raise TypeError("name")
             if not all(type(n) is int and n >= 0 for n in shape):
                 raise ValueError("shape")
             count = math.prod(shape)

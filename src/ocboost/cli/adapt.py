@@ -117,7 +117,7 @@ def adapt(
         if adaptation is None:
             adaptation = Adaptation(deployed, origin)
             deployed.classifier.set_params(**settings)
-            deployed.classifier._follow_settings()
+            deployed.classifier.follow_settings()
         for note in opened.notes:
             say(note)
         if not adaptation.finished and not _run(

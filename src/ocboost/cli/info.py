@@ -98,7 +98,9 @@ def _show_model(console: Any, model: Model, path: Path, top: int) -> None:
     console.print(facts)
     features = _features(model)
     n = len(clf.boosters_)
-    for k, (alpha, columns) in list(enumerate(zip(clf.alpha_, clf._columns, strict=True)))[:MOST_CLASSES]:
+    for k, (alpha, columns) in list(enumerate(zip(clf.alpha_, clf.committee_.columns, strict=True)))[
+        :MOST_CLASSES
+    ]:
         label = shown(clf.classes_[1 if n == 1 else k])[:40]
         console.print()
         console.print(

@@ -49,6 +49,8 @@ def predict(
     import numpy as np
 
     from ocboost.cli.columns import open_for, require_complete
+    from ocboost.committee import winners
+    from ocboost.link import probabilities
     from ocboost.model import Model
 
     deployed = Model.load(model)
@@ -66,9 +68,8 @@ def predict(
         for rows in stream:
             if not clf.hypotheses_.accepts_missing:
                 require_complete(rows.X, names, rows.first, clf.hypotheses_.kind.lower())
-            scores = clf._scores_of(clf.hypotheses_.answers(rows.X))
-            codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-            table = clf._probabilities(scores)
+            votes = clf.committee_.votes(rows.X)
+            codes, table = winners(votes), probabilities(votes)
             shares = table if all else table[np.arange(len(codes)), codes][:, None]
             for label, row in zip(classes[codes].tolist(), shares.tolist(), strict=True):
                 writer.writerow([label, *(f"{p:.6g}" for p in row)])

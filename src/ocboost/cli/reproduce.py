@@ -50,9 +50,9 @@ def synthetic(
         Folder with data sets. Not needed here: the margins are drawn.
     """
     from ocboost.reporting import figure_style
-    from ocboost.reproduce import synthetic_figure, synthetic_table
     from ocboost.reporting.environment import versions
     from ocboost.reporting.output import OutputFolder, to_json
+    from ocboost.reproduce import synthetic_figure, synthetic_table
     from ocboost.reproduce.synthetic import SyntheticSettings, run_synthetic
 
     make = SyntheticSettings.small if quick else SyntheticSettings

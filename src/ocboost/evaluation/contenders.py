@@ -50,13 +50,13 @@ class OCB(Contender):
 
     def predict(self, view: View) -> NDArray[np.float64]:
         """The classifier's probabilities."""
-        classifier = self.classifier
-        return classifier._probabilities(classifier._scores_of(view.answers(classifier.hypotheses_)))
+        committee = self.classifier.committee_
+        return probabilities(committee.votes_of(view.answers(committee.hypotheses)))
 
     def learn(self, view: View) -> None:
         """Let the classifier's weights follow."""
         answers = view.answers(self.classifier.hypotheses_)
-        self.classifier._learn_from(answers, view.codes, np.ones(len(view)))
+        self.classifier.learn_from(answers, view.codes, np.ones(len(view)))
 
     @property
     def nbytes(self) -> int:
@@ -132,7 +132,7 @@ class OverAnswers(Contender):
     @classmethod
     def beside(cls, classifier: OCBClassifier, make_booster: Callable[[int], Booster], *, name: str) -> Self:
         """The same hypotheses for the same classes as a fitted `OCBClassifier`."""
-        return cls(classifier.hypotheses_, make_booster, columns=classifier._columns, name=name)
+        return cls(classifier.hypotheses_, make_booster, columns=classifier.committee_.columns, name=name)
 
     def begin(self, classes: Sequence[Any]) -> None:
         """Make the boosters, unless they have already learnt something."""

@@ -112,8 +112,7 @@ class BallLearner(Learner):
             taken.add(_known_as(X[c], radius))
             if not better:
                 break
-            if wrong > 0.0:
-                reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
+            reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
         return Balls(np.array(centre), theta, sign)
 
     def _candidate(

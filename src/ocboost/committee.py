@@ -1,0 +1,304 @@
+"""A committee: hypotheses that answer, and for each class a booster that weighs the answers of some of them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from .errors import InputError
+from .handover import Handover
+from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts
+from .interrupts import uninterrupted
+from .kernels.answers import margins_of, rows_to_block, tally
+from .margins import as_count
+from .sketch import BoostingSketch
+from .storage import Arrays, require
+
+SETTINGS = ("order", "head", "tail", "smoothing", "forgetting", "correction")
+WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
+
+Settings = dict[str, Any]
+
+
+class Committee:
+    """Hypotheses and their weights: they vote, and the weights learn.
+
+    Two classes need one booster, whose votes are for the second; more have one each, against the rest.
+
+    Parameters
+    ----------
+    hypotheses : Hypotheses
+        They never change.
+    columns : list of slice
+        Which of them each booster weighs.
+    settings : dict
+        order, head, tail, smoothing, forgetting and correction, as in `BoostingSketch`.
+
+    Attributes
+    ----------
+    boosters : list of BoostingSketch
+    handover : Handover or None
+        What is left of the weights a model was deployed with.
+    """
+
+    def __init__(self, hypotheses: Hypotheses, columns: list[slice], settings: Settings) -> None:
+        self.hypotheses = hypotheses
+        self.columns = columns
+        self.settings = settings
+        self.boosters = [booster_for(c.stop - c.start, settings) for c in columns]
+        self.handover: Handover | None = None
+
+    # Learning --------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        answers: NDArray[np.int8],
+        codes: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        *,
+        batch_size: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        """Learn from answers the hypotheses have given and the codes of the classes; all boosters or none."""
+        n = len(self.boosters)
+        with uninterrupted():
+            work = [
+                (booster, answers[:, c], signs(codes, k, n), weights, batch_size)
+                for k, (booster, c) in enumerate(zip(self.boosters, self.columns, strict=True))
+            ]
+            if n == 1 or answers.size < WORTH_JOBS:
+                self.boosters = [_fed(*each) for each in work]
+            else:
+                self.boosters = Parallel(n_jobs=n_jobs, prefer="threads", max_nbytes=None)(
+                    delayed(_fed)(*each) for each in work
+                )
+            if self.handover is not None:
+                self.handover.take(weights, self.settings["forgetting"])
+
+    def follow(self, settings: Settings) -> None:
+        """Go on with other settings, where that can be (`BoostingSketch.remade`)."""
+        if settings == self.settings:
+            return
+        changes = {name: value for name, value in settings.items() if value != self.settings[name]}
+        self.boosters = [booster.remade(**changes) for booster in self.boosters]
+        self.settings = settings
+        if self.handover is not None and not settings["tail"]:
+            self.handover.enter_window(self.boosters[0].head, self.boosters[0].n_head)
+        elif self.handover is not None:
+            self.handover.leave_window()
+
+    def adopt(self, deployed: NDArray[np.float64], total: float, weight: float) -> None:
+        """Vote with the weights a model was deployed with, until they have faded.
+
+        Parameters
+        ----------
+        deployed : array of shape (J,)
+            Its α, the same for every booster.
+        total : float
+            What its votes are divided by.
+        weight : float
+            Σw of the examples that the boosters were started from.
+        """
+        started = [booster.alpha for booster in self.boosters]
+        self.handover = Handover([deployed] * len(started), started, weight, total)
+        if not self.settings["tail"]:
+            self.handover.enter_window(self.boosters[0].head, self.boosters[0].n_head)
+
+    # Voting ----------------------------------------------------------------------------------------------
+
+    @property
+    def alphas(self) -> list[NDArray[np.float64]]:
+        """The weights each booster votes with, now."""
+        own = [booster.alpha for booster in self.boosters]
+        if self.handover is None:
+            return own
+        return [self.handover.alpha(alpha, k) for k, alpha in enumerate(own)]
+
+    def _ballots(self) -> list[Ballot]:
+        return [Ballot.of(alpha, c.start) for alpha, c in zip(self.alphas, self.columns, strict=True)]
+
+    def votes(self, X: Any) -> NDArray[np.float64]:
+        """The votes Σ_j α_j h_j(x): (n,) for two classes, positive for the second; (n, K) for more."""
+        votes = self.hypotheses.votes(X, self._ballots())
+        return votes[:, 0] if len(self.boosters) == 1 else votes
+
+    def votes_of(self, answers: NDArray[np.int8]) -> NDArray[np.float64]:
+        """The same, from answers the hypotheses have given."""
+        block = np.empty(answers.shape[::-1], np.int8)
+        rows_to_block(answers, block)
+        votes = np.zeros((len(self.boosters), len(answers)))
+        for total, ballot in zip(votes, self._ballots(), strict=True):
+            tally(block[ballot.first :], ballot.up, ballot.down, total)
+        return votes[0] if len(self.boosters) == 1 else votes.T
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The code of the class with the highest vote, of each row."""
+        if self.handover is None or not self.handover.untouched or len(self.boosters) == 1:
+            return winners(self.votes(X))
+        # By scikit-learn's own sum (SAMME's ±1 is 1, -1/(K-1)), so that near ties fall as they did.
+        weights = 2.0 * self.handover.deployed[0]
+        less = -1 / (len(self.boosters) - 1) * weights
+        votes = self.hypotheses.votes(X, [Ballot(c.start, weights, less) for c in self.columns])
+        return winners(votes / self.handover.total)
+
+    # Copies and files ------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Self:
+        """A committee of its own with the same state; the hypotheses, which never change, are shared."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.boosters = [booster.copy() for booster in self.boosters]
+        other.handover = copy.copy(self.handover)
+        return other
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # joblib.load(mmap_mode="r") gives what cannot be written to.
+        self.boosters = [_writable(booster) for booster in self.boosters]
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds."""
+        arrays: Arrays = {}
+
+        def put(prefix: str, parts: tuple[dict[str, Any], Arrays]) -> dict[str, Any]:
+            arrays.update({f"{prefix}/{key}": array for key, array in parts[1].items()})
+            return parts[0]
+
+        parameters = {
+            "settings": {name: plain(value) for name, value in self.settings.items()},
+            "hypotheses": [self.hypotheses.kind, put("hypotheses", self.hypotheses.parts())],
+            "columns": [[c.start, c.stop] for c in self.columns],
+            "boosters": [put(f"booster/{k}", booster.parts()) for k, booster in enumerate(self.boosters)],
+            "handover": None if self.handover is None else put("handover", self.handover.parts()),
+        }
+        return parameters, arrays
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, n_classes: int, name: str) -> Self:
+        """A committee of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
+        known = {"settings", "hypotheses", "columns", "boosters", "handover"}
+        require(set(parameters) == known, name, f"a committee has the entries {', '.join(sorted(known))}")
+        groups = _grouped(arrays)
+        kind, described = pair(parameters["hypotheses"], name, "hypotheses")
+        require(isinstance(kind, str) and isinstance(described, dict), name, "its hypotheses are not known")
+        committee = cls.__new__(cls)
+        committee.hypotheses = hypotheses_from_parts(kind, described, groups.pop("hypotheses", {}), name)
+        n = 1 if n_classes == 2 else n_classes
+        committee.columns = _columns_in(parameters["columns"], n, len(committee.hypotheses), name)
+        committee.settings = parameters["settings"]
+        described = parameters["boosters"]
+        require(isinstance(described, list) and len(described) == n, name, "its boosters are missing")
+        committee.boosters = []
+        for k, (one, c) in enumerate(zip(described, committee.columns, strict=True)):
+            require(isinstance(one, dict), name, "a booster must have parameters")
+            booster = BoostingSketch.from_parts(one, groups.pop(f"booster/{k}", {}), name)
+            require(booster.n_hypotheses == c.stop - c.start, name, "a booster does not fit its hypotheses")
+            require(_made_with(booster, committee.settings), name, "a booster does not fit its settings")
+            committee.boosters.append(booster)
+        committee.handover = None
+        if parameters["handover"] is not None:
+            require(isinstance(parameters["handover"], dict), name, "its handover is not known")
+            sizes = [booster.n_hypotheses for booster in committee.boosters]
+            held = groups.pop("handover", {})
+            committee.handover = Handover.from_parts(parameters["handover"], held, sizes, name)
+        require(not groups, name, f"it holds unknown arrays: {', '.join(groups)!s:.80}")
+        return committee
+
+
+def booster_for(n_hypotheses: int, settings: Settings) -> BoostingSketch:
+    """An empty booster; a class with fewer hypotheses than ``order`` looks back to all of them."""
+    order = settings["order"]
+    if order is not None:
+        order = min(as_count(order, "order", 1, None, "None takes every earlier coordinate."), n_hypotheses)
+    return BoostingSketch(n_hypotheses, **{**settings, "order": order})
+
+
+def signs(codes: NDArray[np.int64], booster: int, n_boosters: int) -> NDArray[np.int8]:
+    """±1 for one booster: the second of two classes, or one against the rest."""
+    return np.where(codes == (1 if n_boosters == 1 else booster), np.int8(1), np.int8(-1))
+
+
+def winners(votes: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The codes of the classes with the highest votes.
+
+    >>> winners(np.array([-0.5, 0.0, 2.0])), winners(np.array([[0.1, 0.3, 0.2]]))
+    (array([0, 0, 1]), array([1]))
+    """
+    return (votes > 0.0).astype(np.intp) if votes.ndim == 1 else votes.argmax(axis=1)
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON has it; what has no such form becomes None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if is_plain(value) else None
+
+
+def is_plain(value: Any) -> bool:
+    """Whether JSON has a form for it that is no list and no object."""
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def pair(value: Any, name: str, what: str) -> tuple[Any, Any]:
+    """Two things that a file holds as a list."""
+    require(isinstance(value, list) and len(value) == 2, name, f"its {what} are not known")
+    return value[0], value[1]
+
+
+def _fed(
+    booster: BoostingSketch,
+    answers: NDArray[np.int8],
+    labels: NDArray[np.int8],
+    weights: NDArray[np.float64],
+    batch_size: int,
+) -> BoostingSketch:
+    booster = _writable(booster)
+    margins = np.empty(answers.shape, np.int8)
+    margins_of(np.ascontiguousarray(answers), labels, margins)
+    booster._take(margins, np.require(weights, requirements="W"), batch_size)  # it has all been checked
+    return booster
+
+
+def _writable(booster: BoostingSketch) -> BoostingSketch:
+    """The booster, or a copy where it came from where others read too: Ray's store, or a mapped file."""
+    state = booster._state
+    arrays = (*state.tail, *state.head, state.counters, state.now)
+    return booster if all(array.flags.writeable for array in arrays) else booster.copy()
+
+
+def _made_with(booster: BoostingSketch, settings: Any) -> bool:
+    """Whether a booster is one of these settings."""
+    if not isinstance(settings, dict) or set(settings) != set(SETTINGS) or type(settings["tail"]) is not bool:
+        return False
+    try:  # as a window, which takes no memory
+        expected = booster_for(booster.n_hypotheses, {**settings, "tail": False})
+    except InputError:
+        return False
+    return settings["tail"] == booster.tail and all(
+        getattr(expected, name) == getattr(booster, name) for name in SETTINGS if name != "tail"
+    )
+
+
+def _grouped(arrays: Arrays) -> dict[str, Arrays]:
+    """Arrays by what they belong to: ``hypotheses``, ``booster/0``, …, ``handover``."""
+    groups: dict[str, Arrays] = {}
+    for key, array in arrays.items():
+        words = key.split("/")
+        depth = 2 if words[0] == "booster" else 1
+        groups.setdefault("/".join(words[:depth]), {})["/".join(words[depth:])] = array
+    return groups
+
+
+def _columns_in(value: Any, n: int, J: int, name: str) -> list[slice]:
+    require(isinstance(value, list) and len(value) == n, name, "its columns do not fit its classes")
+    columns = []
+    for one in value:
+        start, stop = pair(one, name, "columns")
+        inside = type(start) is int and type(stop) is int and 0 <= start < stop <= J
+        require(inside, name, "its columns do not fit its hypotheses")
+        columns.append(slice(start, stop))
+    return columns
