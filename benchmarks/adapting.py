@@ -1,9 +1,10 @@
 """How fast a deployed model follows a stream and answers: python benchmarks/adapting.py.
 
 Following: `OCBClassifier.partial_fit` in batches of 1,000 over 100 stumps, features to weights, beside
-scikit-learn's `SGDClassifier.partial_fit` on the answers of the same stumps, one row at a time and in the same
-batches. Answering: `predict` on 100,000 rows by 400 stumps beside the scikit-learn AdaBoostClassifier they were
-taken from. Both sides are measured in turn, in the same run; the ratio of the medians is what carries over.
+scikit-learn's `SGDClassifier.partial_fit` on the answers of the same stumps, one row at a time and in the
+same batches. Answering: `predict` on 100,000 rows by 400 stumps beside the scikit-learn AdaBoostClassifier
+they were taken from. Both sides are measured in turn, in the same run; the ratio of the medians is what
+carries over.
 """
 
 import argparse
@@ -27,7 +28,10 @@ OUT = Path(__file__).parent / "results" / "adapting.json"
 BATCH = 1_000
 
 
-def rounds_of(methods: dict[str, tuple[int, Callable[[], object]]], rounds: int) -> dict[str, dict[str, float]]:
+Times = dict[str, dict[str, float]]
+
+
+def rounds_of(methods: dict[str, tuple[int, Callable[[], object]]], rounds: int) -> Times:
     """Median µs a row of each method, CPU and wall, one round of all after the other."""
     cpu: dict[str, list[float]] = {name: [] for name in methods}
     wall: dict[str, list[float]] = {name: [] for name in methods}
@@ -44,7 +48,7 @@ def rounds_of(methods: dict[str, tuple[int, Callable[[], object]]], rounds: int)
     }
 
 
-def following(rng_seed: int, rounds: int) -> dict[str, dict[str, float]]:
+def following(rng_seed: int, rounds: int) -> Times:
     """partial_fit at J = 100, from features and from answers."""
     X, y = make_classification(
         22_000, 20, n_informative=10, flip_y=0.15, class_sep=0.5, random_state=rng_seed
@@ -84,7 +88,7 @@ def following(rng_seed: int, rounds: int) -> dict[str, dict[str, float]]:
     )
 
 
-def answering(rng_seed: int, rounds: int) -> dict[str, dict[str, float]]:
+def answering(rng_seed: int, rounds: int) -> Times:
     """Predict on 100,000 rows, J = 400."""
     X, y = make_classification(
         104_000, 50, n_informative=20, flip_y=0.15, class_sep=0.5, random_state=rng_seed
@@ -104,7 +108,7 @@ def answering(rng_seed: int, rounds: int) -> dict[str, dict[str, float]]:
     )
 
 
-def shown(console: Console, title: str, found: dict[str, dict[str, float]], peer: str) -> None:
+def shown(console: Console, title: str, found: Times, peer: str) -> None:
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for name in ("CPU µs a row", "wall µs a row", f"times as fast as {peer} (CPU)", "(wall)"):

@@ -4,8 +4,8 @@
 
 Each classifier is fitted on the first part of a data set and asked about the rest. ECE is the expected
 calibration error: the mean distance, over ten equal bins of the top probability, between how sure the model
-was and how often it was right. Beside it, the same classifier in scikit-learn's CalibratedClassifierCV (Platt's
-sigmoid, five folds), and what saying the frequencies of the training labels would score.
+was and how often it was right. Beside it, the same classifier in scikit-learn's CalibratedClassifierCV
+(Platt's sigmoid, five folds), and what saying the frequencies of the training labels would score.
 """
 
 import argparse

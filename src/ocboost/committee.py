@@ -1,4 +1,4 @@
-"""A committee: hypotheses that answer, and for each class a booster that weighs the answers of some of them."""
+"""A committee: hypotheses that answer, and for each class a booster that weighs some of their answers."""
 
 from __future__ import annotations
 

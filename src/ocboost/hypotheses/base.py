@@ -20,7 +20,7 @@ SHARE = 1 << 22  # answers from which on several threads are worth their start
 
 
 class Ballot(NamedTuple):
-    """How one class counts answers: it adds ``up_j`` for a +1 of hypothesis ``first + j``, ``down_j`` for a -1."""
+    """How one class counts: ``up_j`` for a +1 of hypothesis ``first + j``, ``down_j`` for a -1."""
 
     first: int
     up: NDArray[np.float64]

@@ -28,7 +28,7 @@ def gather_sparse(
     place: NDArray[np.int64],
     out: NDArray[np.floating],
 ) -> None:
-    """The same from the rows of a CSR matrix; ``place`` is where a feature goes, or -1. Repeated entries add."""
+    """The same from rows of a CSR matrix; ``place`` is where a feature goes, or -1. Repeated entries add."""
     out[:] = 0
     for i in range(indptr.size - 1):
         for k in range(indptr[i], indptr[i + 1]):

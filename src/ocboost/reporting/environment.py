@@ -8,7 +8,7 @@ from importlib import metadata
 
 
 def versions(*packages: str) -> dict[str, str | int | None]:
-    """Versions of everything that can change a figure, and the machine's kind; None for what is not installed.
+    """Versions of all that can change a figure, and the machine's kind; None for what is not installed.
 
     >>> import numpy
     >>> versions()["numpy"] == numpy.__version__
