@@ -121,7 +121,8 @@ with house_style():
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     axes = figure.add_subplot()
     place = np.arange(after.size)
-    axes.bar(place, after, width=0.9, color=[BLUES[2] if a >= 0 else RED for a in after], label="now")
+    axes.bar(place, np.maximum(after, 0.0), width=0.9, color=BLUES[2], label="now")
+    axes.bar(place, np.minimum(after, 0.0), width=0.9, color=RED, label="now, the other way")
     axes.step(place, before, where="mid", color=ORANGE, lw=1.6, label="as deployed")
     axes.axhline(0.0, color=GREY, lw=0.8)
     axes.set(xlabel="weak hypothesis, in the order AdaBoost found it", ylabel="weight α")
@@ -163,7 +164,7 @@ for i in range(900, 1400, 100):
     scores.append(balls.score(digits[1400:], labels[1400:]))
 print(f"7. Digits, by balls: {scores[0]:.1%} right after 900 images, {scores[-1]:.1%} after 500 more.")
 with house_style():
-    figure = Figure(figsize=(9, 2.6), layout="constrained")
+    figure = Figure(figsize=(9, 1.8), layout="constrained")
     for k, digit in enumerate((0, 3, 8)):
         centres = balls.hypotheses_.sets[digit].centre
         for rank in range(3):

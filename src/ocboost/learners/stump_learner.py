@@ -50,7 +50,7 @@ class StumpLearner(Learner):
         answers as most of its weight wants. If both want the same, the stump is constant, with an infinite
         threshold. Many are, and fewer stumps differ. On fresh examples of the same kind "gini" is often a
         little better for that; in streams that change, where the weights of these stumps must follow, it was
-        worse in most cases. Hence the default.
+        worse in most cases (``experiments/criterion.py``). Hence the default.
     n_threads : int, optional
         Threads that share the features; the stumps do not depend on it.
 
