@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..kernels.answers import block_to_rows, tally
 from ..storage import Arrays, load, save
 from ..threads import get_num_threads, run
+from .features import as_features
 
 BLOCK = 256  # rows answered at once: what they need stays in the cache
 SHARE = 1 << 22  # answers from which on several threads are worth their start
@@ -132,22 +133,7 @@ class Hypotheses(ABC):
 
     def check(self, X: Any) -> Any:
         """Check rows of features, and give them as C-contiguous float32 or float64, or as CSR."""
-        if hasattr(X, "tocsr"):
-            if not self.accepts_sparse:
-                raise InputError(
-                    f"X must be a dense array for {self.kind}; got a sparse matrix. Use X.toarray()."
-                )
-            X = X.tocsr()
-            if X.dtype not in (np.float32, np.float64):
-                X = X.astype(np.float64)
-        else:
-            try:
-                X = np.asarray(X)
-                if X.dtype not in (np.float32, np.float64):
-                    X = X.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise InputError(f"X must be a matrix of numbers; {error}. Encode text first.") from None
-            X = np.ascontiguousarray(X)
+        X = as_features(X, sparse=self.accepts_sparse, what=self.kind)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise InputError(
                 f"X must have shape (rows, {self.n_features}), one column for each feature the hypotheses "

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, ModelFileError
-from ..kernels.stumps import answer_stumps, gather_dense, gather_sparse
+from ..kernels.stumps import answer_stumps
 from ..storage import Arrays, require
 from .base import Hypotheses
-
-PRECISIONS = ("double", "single")
+from .features import PRECISIONS, FeatureLines, rounded_down
 
 
 class Stumps(Hypotheses):
@@ -55,7 +54,7 @@ class Stumps(Hypotheses):
         n_features: int | None = None,
         precision: str = "double",
     ) -> None:
-        self.feature = _whole(feature, "feature")
+        self.feature = whole(feature, "feature")
         J = self.feature.size
         if self.feature.ndim != 1 or J == 0:
             raise InputError(f"feature must be a list of at least one column; got {feature!r:.80}.")
@@ -74,9 +73,10 @@ class Stumps(Hypotheses):
                 f"got {int(self.feature.min())} to {least - 1}."
             )
         self.precision = precision
-        self._used, self._line = np.unique(self.feature, return_inverse=True)
-        self._single = _rounded_down(self.threshold)
-        self._place: NDArray[np.int64] | None = None
+        used, self._line = np.unique(self.feature, return_inverse=True)
+        self._n_used = used.size
+        self._lines = FeatureLines(used, self._n_features, precision)
+        self._single = rounded_down(self.threshold)
 
     @property
     def n_hypotheses(self) -> int:
@@ -89,7 +89,7 @@ class Stumps(Hypotheses):
         return self._n_features
 
     def __repr__(self) -> str:
-        return f"<{len(self)} stumps over {self._used.size} of {self._n_features} features>"
+        return f"<{len(self)} stumps over {self._n_used} of {self._n_features} features>"
 
     def __getitem__(self, members: Any) -> Self:
         members = np.atleast_1d(np.arange(len(self))[members])
@@ -103,21 +103,9 @@ class Stumps(Hypotheses):
         )
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
-        dtype: Any = np.float32 if self.precision == "single" else X.dtype
-        lines = np.empty((self._used.size, X.shape[0]), dtype)
-        if isinstance(X, np.ndarray):
-            gather_dense(X, self._used, lines)
-        else:
-            gather_sparse(X.data, X.indices, X.indptr, self._places(), lines)
-        threshold = self._single if dtype == np.float32 else self.threshold
+        lines = self._lines.gather(X)
+        threshold = self._single if lines.dtype == np.float32 else self.threshold
         answer_stumps(lines, self._line, threshold, self.left, self.missing, block)
-
-    def _places(self) -> NDArray[np.int64]:
-        if self._place is None:
-            place = np.full(self._n_features, -1)
-            place[self._used] = np.arange(self._used.size)
-            self._place = place
-        return self._place
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
@@ -143,14 +131,8 @@ class Stumps(Hypotheses):
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
 
 
-def _rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The largest float32 that is not above: for float32 features the comparison is then the same."""
-    with np.errstate(over="ignore"):
-        single = threshold.astype(np.float32)
-    return np.where(single > threshold, np.nextafter(single, np.float32(-np.inf)), single)
-
-
-def _whole(values: ArrayLike, name: str) -> NDArray[np.int64]:
+def whole(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Check whole numbers, and give them as int64."""
     array = np.array(values)
     if array.dtype.kind not in "iu":
         raise InputError(f"{name} must be whole numbers; got {values!r:.80}.")

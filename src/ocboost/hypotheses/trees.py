@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, ModelFileError
-from ..kernels.stumps import gather_dense, gather_sparse
 from ..kernels.trees import NODE, WALKED, Plan, answer_trees, lay_out, mark_reached, measure_trees
 from ..storage import Arrays, require
 from .base import Hypotheses
-from .stumps import PRECISIONS, _rounded_down, _whole
+from .features import PRECISIONS, FeatureLines, rounded_down
+from .stumps import whole
 
 MOST = 1 << 24  # columns, and more than a block of rows could be answered for
 _INNER = 127  # inner nodes of the largest tree that is answered by operations; its leaves are int8
@@ -114,7 +114,6 @@ class Trees(Hypotheses):
             )
         self._check_shape()
         self._lay_out()
-        self._place: NDArray[np.int64] | None = None
 
     def _check_shape(self) -> None:
         """Children must come after their parents: whoever walks on comes to an end."""
@@ -144,7 +143,8 @@ class Trees(Hypotheses):
         measure_trees(self.left, self.right, depth, inner)
         is_inner = self.feature >= 0
         used, line = np.unique(self.feature[is_inner], return_inverse=True)
-        self._used = used.astype(np.int64)
+        self._n_used = used.size
+        self._features = FeatureLines(used.astype(np.int64), self._n_features, self.precision)
         lines = np.zeros(self.feature.size, np.int64)
         lines[is_inner] = line
         distinct, tree = np.unique(self.root.astype(np.int64), return_inverse=True)
@@ -182,7 +182,7 @@ class Trees(Hypotheses):
             self._plan,
             self._limit,
         )
-        self._single = _rounded_down(self._limit)
+        self._single = rounded_down(self._limit)
 
     @property
     def n_hypotheses(self) -> int:
@@ -203,7 +203,7 @@ class Trees(Hypotheses):
         each = f", {self.n_answers} answers each" if self.n_answers > 1 else ""
         return (
             f"<{self.root.size} trees of {self.feature.size} nodes{each}, "
-            f"over {self._used.size} of {self._n_features} features>"
+            f"over {self._n_used} of {self._n_features} features>"
         )
 
     def __getitem__(self, members: Any) -> Self:
@@ -245,22 +245,10 @@ class Trees(Hypotheses):
         )
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
-        dtype: Any = np.float32 if self.precision == "single" else X.dtype
-        lines = np.empty((self._used.size, X.shape[0]), dtype)
-        if isinstance(X, np.ndarray):
-            gather_dense(X, self._used, lines)
-        else:
-            gather_sparse(X.data, X.indices, X.indptr, self._places(), lines)
-        limit = self._single if dtype == np.float32 else self._limit
+        lines = self._features.gather(X)
+        limit = self._single if lines.dtype == np.float32 else self._limit
         values = np.empty((self._lines, X.shape[0]), np.int8)
         answer_trees(lines, self._plan, limit, values, self._constants, block)
-
-    def _places(self) -> NDArray[np.int64]:
-        if self._place is None:
-            place = np.full(self._n_features, -1)
-            place[self._used] = np.arange(self._used.size)
-            self._place = place
-        return self._place
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
@@ -290,7 +278,7 @@ def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _indices(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.int32]:
-    array = _whole(values, name)
+    array = whole(values, name)
     if array.ndim != 1 or array.size == 0 or n not in (None, array.size):
         many = "at least one whole number" if n is None else f"{n} whole numbers, one for each node"
         raise InputError(f"{name} must be a list of {many}; got shape {array.shape}.")

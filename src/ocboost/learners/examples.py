@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..hypotheses.features import as_features
 from ..margins import as_weights
 
 
@@ -15,20 +16,7 @@ def as_examples(
     X: Any, sample_weight: ArrayLike | None, *, sparse: bool, what: str
 ) -> tuple[Any, NDArray[np.float64]]:
     """Check rows of features and their weights; gives float32 or float64, C-contiguous, or CSR."""
-    if hasattr(X, "tocsr"):
-        if not sparse:
-            raise InputError(f"X must be a dense array for {what}; got a sparse matrix. Use X.toarray().")
-        X = X.tocsr()
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
-    else:
-        try:
-            X = np.asarray(X)
-            if X.dtype not in (np.float32, np.float64):
-                X = X.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"X must be a matrix of numbers; {error}. Encode text first.") from None
-        X = np.ascontiguousarray(X)
+    X = as_features(X, sparse=sparse, what=what)
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(
             f"X must be a matrix of at least one example and one feature; got shape {X.shape}. "

@@ -17,11 +17,11 @@ from .arrow import arrow
 from .encoding import FALSE, MISSING, TRUE
 from .lines import Block, Blocks, end_of_quoted, lines_of_rows, n_lines, row_ends
 from .names import usable_names
-from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, Rows, no_rows, too_short
+from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRows, no_rows, too_short
 from .source import CHUNK, Source
 
 
-class DelimitedRows(Rows):
+class DelimitedRows(TextRows):
     """The rows of a CSV or TSV file.
 
     Parameters
@@ -241,20 +241,6 @@ class DelimitedRows(Rows):
             f"{self.name}, line {line}: the text must be UTF-8; it is not. "
             "Convert the file first: iconv -f LATIN1 -t UTF-8."
         )
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes read so far."""
-        return self._source.bytes_read
-
-    @property
-    def bytes_total(self) -> int | None:
-        """Bytes there are, if known."""
-        return self._source.bytes_total
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
 
 
 def _one_batch(table: Any) -> Any:

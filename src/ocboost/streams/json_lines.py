@@ -15,13 +15,13 @@ from ..errors import InputError
 from .arrow import arrow
 from .lines import Block, Blocks, end_of_lines
 from .names import usable_names
-from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, Rows, no_rows, too_short
+from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRows, no_rows, too_short
 from .source import CHUNK, Source
 
 _DEEP = 1000  # brackets on a line that make Arrow's parser use much of the stack
 
 
-class JsonRows(Rows):
+class JsonRows(TextRows):
     """The rows of a file of JSON lines.
 
     Parameters
@@ -171,20 +171,6 @@ class JsonRows(Rows):
                     f'{place}: a line must hold a JSON object such as {{"a": 1}}; got {row!r:.60}. {advice}'
                 )
             yield row
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes read so far."""
-        return self._source.bytes_read
-
-    @property
-    def bytes_total(self) -> int | None:
-        """Bytes there are, if known."""
-        return self._source.bytes_total
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from ..errors import InputError
+from .source import Source
 
 SAMPLE_ROWS = 10_000
 SAMPLE_BYTES = 1 << 22
@@ -58,6 +59,26 @@ class Rows(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the file."""
+
+
+class TextRows(Rows):
+    """The rows of a file of lines, which is read from its beginning to its end."""
+
+    _source: Source
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read so far."""
+        return self._source.bytes_read
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Bytes there are, if known."""
+        return self._source.bytes_total
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
 
 
 def too_short(name: str, skip: int, n: int) -> InputError:
