@@ -137,7 +137,7 @@ with house_style():
 adopted = OCBClassifier.from_fitted(deployed, X[:START], y[:START])
 start = View.of(X[:START], y[:START])
 contenders = lineup(adopted, start, windows=(20, 100, 500), forgetting=(0.995,))
-with ArrayStream(X[START:], y[START:], batch_size=1_000, feature_names=names) as rest:
+with ArrayStream(X, y, batch_size=1_000, feature_names=names, skip=START) as rest:
     result = prequential(rest, contenders, classes=[0, 1], step=5)
 print("5. " + as_text(result, title="Side by side, five rows predicted before they are learnt"))
 keep(draw(result, title="How much to remember"), "3-side-by-side.png")
@@ -170,8 +170,7 @@ with house_style():
         for rank in range(3):
             axes = figure.add_subplot(1, 9, 3 * k + rank + 1)
             axes.imshow(centres[rank].reshape(8, 8), cmap="Greys")
-            axes.set_xticks([])
-            axes.set_yticks([])
+            axes.set_axis_off()
             if rank == 1:
                 axes.set_title(f"for {digit}", fontsize=12)
     figure.suptitle("The first balls' centres", x=0.01, ha="left", weight="bold")

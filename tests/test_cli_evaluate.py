@@ -28,7 +28,7 @@ EVERYONE = [
 
 
 def evaluate(path, out, *words):
-    return ["evaluate", path, "--out", out, "--start", "200", "--hypotheses", "12", "--window", "100", *words]
+    return ["evaluate", path, "--out", out, "--start", "200", "--hypotheses", "12", "--curve", "100", *words]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from .streams import Batch
 
 KIND = "Adaptation"
 RECENT = 1000
-_COUNTS = ("rows", "learnt")
+_COUNTS = ("first", "rows", "learnt")
 
 
 class Adaptation:
@@ -34,23 +34,30 @@ class Adaptation:
     model : Model
     origin : dict
         What makes this run this one, in words of JSON: the model it began with, the stream, the settings.
+    first : int, default 0
+        The row of the stream it begins at.
+    leave_unseen : bool, default False
+        Whether rows of a class that the model does not know are left out, or an error.
 
     Attributes
     ----------
     rows : int
-        Rows taken in.
+        The row of the stream it has come to.
     learnt : int
-        Those of them that had a label.
+        Rows that had a label, and were learnt.
     confusion : array of shape (K, K)
         How often class i, by its label, was predicted as class j before it was learnt.
     finished : bool
         Whether the stream has ended.
     """
 
-    def __init__(self, model: Model, origin: dict[str, Any]) -> None:
+    def __init__(
+        self, model: Model, origin: dict[str, Any], *, first: int = 0, leave_unseen: bool = False
+    ) -> None:
         self.model = model
         self.origin = origin
-        self.rows = 0
+        self.first = self.rows = first
+        self.leave_unseen = leave_unseen
         self.learnt = 0
         self.finished = False
         K = len(model.classifier.classes_)
@@ -62,14 +69,15 @@ class Adaptation:
         if batch.y is None:
             raise InputError("the stream must have a label column to learn from; name it with --label.")
         clf = self.model.classifier
-        codes = self._codes(batch, batch.y)  # before anything is learnt
+        codes = self._codes(batch, batch.y)  # before anything is learnt; -1 where nothing is to be learnt
         answers = clf.hypotheses_.answers(batch.X)
-        ones, complete = np.ones(step), bool(batch.known.all())
+        ones, labelled = np.ones(step), codes >= 0
+        complete = bool(labelled.all())
         for start in range(0, len(batch), step):
             seen, truth = answers[start : start + step], codes[start : start + step]
             end = batch.first + start + len(truth)
             if not complete:
-                known = batch.known[start : start + step]
+                known = labelled[start : start + step]
                 seen, truth = seen[known], truth[known]
             if not len(truth):
                 self.rows = end
@@ -91,12 +99,13 @@ class Adaptation:
         place = {label: code for code, label in enumerate(classes)}
         codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
         strange = (codes < 0) & batch.known
-        if strange.any():
+        codes[~batch.known] = -1
+        if strange.any() and not self.leave_unseen:
             i = int(np.argmax(strange))
             raise InputError(
                 f"the label {y.tolist()[i]!r:.60} in row {batch.first + i} (the first is row 0) is no class "
                 f"of the model, which knows {classes!s:.100}. "
-                "Leave such rows out, or fit a model from rows that hold it."
+                "Leave such rows out with --leave-unseen, or fit a model that knows it (fit --classes)."
             )
         return codes
 
@@ -118,7 +127,7 @@ class Adaptation:
                 {
                     "event": "adapt",
                     "stream": stream,
-                    "rows": self.rows,
+                    "rows": self.rows - self.first,
                     "learnt": self.learnt,
                     "accuracy": self.accuracy,
                     "model": self.origin.get("model"),
@@ -132,6 +141,8 @@ class Adaptation:
         parameters, arrays = self.model.parts()
         about = {
             "origin": self.origin,
+            "first": self.first,
+            "leave_unseen": self.leave_unseen,
             "rows": self.rows,
             "learnt": self.learnt,
             "finished": self.finished,
@@ -147,11 +158,13 @@ class Adaptation:
         fits = set(parameters) == {"model", "about"} and all(isinstance(p, dict) for p in parameters.values())
         require(fits, name, "a checkpoint holds a model and how far it came")
         about = parameters["about"]
-        known = set(about) == {"origin", "finished", "confusion", *_COUNTS}
+        known = set(about) == {"origin", "leave_unseen", "finished", "confusion", *_COUNTS}
         require(known and isinstance(about["origin"], dict), name, "its entries are not known")
         counts = all(type(about[key]) is int and about[key] >= 0 for key in _COUNTS)
-        require(counts and isinstance(about["finished"], bool), name, "its counts make no sense")
-        adaptation = cls(Model.from_parts(parameters["model"], arrays, name), about["origin"])
+        flags = all(isinstance(about[key], bool) for key in ("finished", "leave_unseen"))
+        require(counts and flags and about["first"] <= about["rows"], name, "its counts make no sense")
+        model = Model.from_parts(parameters["model"], arrays, name)
+        adaptation = cls(model, about["origin"], first=about["first"], leave_unseen=about["leave_unseen"])
         adaptation.rows, adaptation.learnt = about["rows"], about["learnt"]
         adaptation.finished = about["finished"]
         try:

@@ -245,9 +245,10 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = np.minimum(codes, len(classes) - 1)
         strange = classes[codes] != y
         if np.any(strange):
+            row = int(np.argmax(strange))
             raise InputError(
-                f"y must hold the classes {classes.tolist()!s:.80}; got {y[np.argmax(strange)]!r:.80} in row "
-                f"{int(np.argmax(strange))}. Leave such examples out, or fit anew with that class."
+                f"y must hold the classes {classes.tolist()!s:.80}; got {y.tolist()[row]!r:.80} in row "
+                f"{row}. Leave such examples out, or fit anew with that class."
             )
         return codes.astype(np.int64)
 
@@ -259,7 +260,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(np.unique(codes[counts])) < 2:
             raise InputError(
                 f"y must hold at least two classes to learn hypotheses from; got one class, "
-                f"{classes[codes[0]]!r:.80}, in all {len(codes)} examples. Give more examples at first."
+                f"{classes[codes[:1]].tolist()[0]!r:.80}, in all {len(codes)} examples. Give a few hundred "
+                "examples at first, of more than one class."
             )
         if not counts.all():  # an example without weight is none: not for the thresholds either
             X, codes, weights = X[counts], codes[counts], weights[counts]

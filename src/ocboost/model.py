@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .classifier import OCBClassifier
 from .classifier_file import KIND, classifier_from_parts, classifier_parts
 from .errors import InputError
@@ -42,6 +45,40 @@ class Model:
         self.classifier = classifier
         self.schema = schema
         self.history = list(history or [])
+
+    def __repr__(self) -> str:
+        n = self.classifier.n_features_in_
+        classes = ", ".join(map(str, self.classifier.classes_[:5].tolist()))
+        return f"<model for the classes {classes}: {self.classifier.hypotheses_!r}, {n} features>"
+
+    def features(self, table: Any) -> NDArray[np.float64]:
+        """The features of a table, (n, F), as the classifier wants them.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame, pyarrow.Table or pyarrow.RecordBatch
+            With the columns the model was fitted on, in any order, and others.
+        """
+        from .streams.arrow import arrow
+        from .streams.names import require_columns
+
+        if self.schema is None:
+            raise InputError(
+                "the model must know its columns to read a table; this one was fitted in Python. "
+                "Give its classifier an array."
+            )
+        if hasattr(table, "iloc"):
+            table = arrow().Table.from_pandas(table, preserve_index=False)
+        require_columns(self.schema, table.schema.names, "the table")
+        return self.schema.encode(table)
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """The class of each row of a table, see `features`."""
+        return self.classifier.predict(self.features(table))
+
+    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+        """The probability of each class, of each row of a table, see `features`."""
+        return self.classifier.predict_proba(self.features(table))
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""

@@ -98,6 +98,12 @@ def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Array
     return from_bytes(place.read_bytes(), kind, str(place))
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those that `save` writes."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def kind_of(path: str | os.PathLike[str]) -> str:
     """What a file says it holds; whether it does, its own class finds out when it loads it."""
     place = Path(path)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 READ = 500  # rows read at once
 MOST_CLASSES = 20  # shown at the end
+Skip = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 
 
@@ -34,6 +35,8 @@ def adapt(
     label: str | None = None,
     drop: Names = None,
     following: Following = Following(),  # noqa: B008
+    skip: Skip = 0,
+    leave_unseen: Flag = False,
     batch: Count = 1,
     checkpoint_rows: Count = 50_000,
     checkpoint_seconds: Seconds = 30.0,
@@ -71,6 +74,10 @@ def adapt(
         The column that holds the class, if it is another than the model was fitted with.
     drop
         Columns to leave out; only for a model that does not know its columns.
+    skip
+        Pass over so many rows at the beginning, such as those the model was fitted on.
+    leave_unseen
+        Leave out rows of a class that the model does not know, instead of stopping there.
     batch
         Rows predicted before any of them is learnt: more of them are faster, and end in the same weights.
     checkpoint_rows
@@ -94,15 +101,17 @@ def adapt(
     begun = None if restart else _begun(checkpoint, resume=resume)
     deployed = Model.load(model) if begun is None else begun.model
     rows = -(-READ // batch) * batch  # whole steps, so that they are the same ones after an interruption
-    skip = 0 if begun is None else begun.rows
+    at = skip if begun is None else begun.rows
     with open_for(
-        deployed, stream, batch_size=rows, label=label, drop=drop, format=format, skip=skip
+        deployed, stream, batch_size=rows, label=label, drop=drop, format=format, skip=at
     ) as opened:
         origin = {
             "settings": settings,
             "label": label,
             "drop": sorted(drop or ()),
             "batch": batch,
+            "skip": skip,
+            "leave_unseen": leave_unseen,
             "model": model_digest(model),
             "stream": opened.fingerprint(),
         }
@@ -115,7 +124,7 @@ def adapt(
             say("no checkpoint was found; beginning at the first row.")
         adaptation = begun
         if adaptation is None:
-            adaptation = Adaptation(deployed, origin)
+            adaptation = Adaptation(deployed, origin, first=skip, leave_unseen=leave_unseen)
             deployed.classifier.set_params(**settings)
             deployed.classifier.follow_settings()
         for note in opened.notes:
@@ -141,7 +150,7 @@ def _begun(checkpoint: Path, *, resume: bool) -> Adaptation | None:
         raise InputError(f"{error} Or give --restart to begin anew.") from None
     if resume:
         return begun
-    if begun.rows:
+    if begun.rows > begun.first:
         raise InputError(
             f"'{checkpoint}' holds a run that was interrupted after {begun.rows:,} rows. "
             "Give --resume to go on from there, or --restart to begin anew."
@@ -164,6 +173,8 @@ def _check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, check
         ("label", "with another --label"),
         ("drop", "with another --drop"),
         ("batch", "with another --batch"),
+        ("skip", "with another --skip"),
+        ("leave_unseen", "with or without --leave-unseen"),
         ("model", "with another model"),
     ):
         changed = before.get(key) != origin[key]
@@ -218,7 +229,7 @@ def _run(
                 adaptation.take(rest, step)
     except (KeyboardInterrupt, OcboostError, OSError) as error:
         with uninterrupted():
-            if adaptation.rows:
+            if adaptation.rows > adaptation.first:
                 adaptation.save(checkpoint)
                 kept = f"{adaptation.rows:,} rows are kept in '{checkpoint}'; --resume goes on from there."
             else:
@@ -272,6 +283,8 @@ def _in_short(adaptation: Adaptation) -> str:
 def _report(adaptation: Adaptation, out: Path) -> None:
     from rich.table import Table
 
+    from ocboost.adaptation import RECENT
+
     console = results()
     classes = adaptation.model.classifier.classes_.tolist()
     console.print("Each row was predicted, then learnt:")
@@ -287,7 +300,11 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     total = adaptation.accuracy
     table.add_row("all", f"{adaptation.learnt:,}", f"{total:.1%}" if total is not None else "–", style="bold")
     console.print(table)
-    missing = adaptation.rows - adaptation.learnt
-    if missing:
-        console.print(f"{missing:,} rows had no label and were not learnt.", soft_wrap=True)
+    lately = adaptation.recent_accuracy
+    if lately is not None and adaptation.learnt > RECENT:
+        console.print(f"Of the last {RECENT:,} rows {lately:.1%} were right.", soft_wrap=True)
+    left = adaptation.rows - adaptation.first - adaptation.learnt
+    if left:
+        why = "no label, or one the model does not know," if adaptation.leave_unseen else "no label"
+        console.print(f"{left:,} rows had {why} and were not learnt.", soft_wrap=True)
     console.print(f"Wrote {out}", soft_wrap=True)

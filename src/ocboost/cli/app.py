@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
 from ocboost.cli import adapt, evaluate, fit, info, predict, reproduce
@@ -44,6 +44,10 @@ def run(words: Sequence[str]) -> int:
     open_closed()
     try:
         command, bound, _ = build_app().parse_args(list(words), exit_on_error=False, print_error=False)
+    except MissingArgumentError as error:
+        name = error.argument.name if error.argument is not None else "an argument"
+        say(f"{name} is missing. See: ocboost {_command_of(words)}--help")
+        return 2
     except CycloptsError as error:
         say(f"{_one_line(error)} See: ocboost {_command_of(words)}--help")
         return 2

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ocboost.evaluation import View
     from ocboost.streams import Batch
 
+COLD = (
+    "Oza-Russell and logistic SGD began with nothing, since the rows the model was fitted on are not here; "
+    "OCB began with what the model remembers of them."
+)
 FILES = ["report.html", "curves.png", "curves.svg", "results.json"]
 Rate = Annotated[float, Parameter(validator=validators.Number(gt=0, lt=1))]
 Delay = Annotated[int, Parameter(validator=validators.Number(gte=0))]
@@ -36,7 +40,8 @@ def evaluate(
     forgetting: Annotated[tuple[Rate, ...], Parameter(consume_multiple=True, negative="")] = (0.995,),
     delay: Delay = 0,
     step: Count = 1,
-    window: Count = 1_000,
+    curve: Count = 1_000,
+    rates: Annotated[tuple[Rate, ...], Parameter(consume_multiple=True, negative="")] = (0.03,),
     rows: MaybeCount = None,
     out: Path = Path("results/evaluate"),
     no_drift: Flag = False,
@@ -83,8 +88,10 @@ def evaluate(
         The label of a row arrives after so many further rows.
     step
         Rows predicted before any of them is learnt; more are faster.
-    window
+    curve
         A point of a curve is about so many recent examples.
+    rates
+        Logistic regression with these learning rates.
     rows
         Stop after so many rows.
     out
@@ -131,7 +138,7 @@ def evaluate(
             if one is None:
                 raise InputError(left)
             batches = itertools.chain([one], batches)
-            contenders = lineup(clf, first, windows=windows, forgetting=forgetting, seed=seed)
+            contenders = lineup(clf, first, windows=windows, forgetting=forgetting, rates=rates, seed=seed)
             with stream_progress("evaluating") as show:
                 result = prequential(
                     batches,
@@ -139,14 +146,14 @@ def evaluate(
                     classes=clf.classes_.tolist(),
                     step=step,
                     delay=delay,
-                    window=window,
+                    window=curve,
                     drift=not no_drift,
                     progress=lambda done: show(opened, done, ""),
                 )
         if result.n_scored == 0:
-            raise InputError(
-                "no labelled row is left to compare on; give a longer stream, or a smaller --start."
-            )
+            raise InputError(left)
+        if first is None:
+            result.notes.insert(0, COLD)
         name = stream.name if str(stream) != "-" else "standard input"
         about = {
             "stream": name,
@@ -163,9 +170,7 @@ def evaluate(
         files["results.json"] = to_json({"about": about, **result.as_dict(), "versions": made_with})
         folder.write(files)
     console = results()
-    console.print(table.as_table(result, title=name))
-    if result.interrupted:
-        say(f"interrupted; the report is about the {result.n_predicted:,} rows before that.")
+    console.print(table.as_table(result, title=name, width=console.width))
     for remark in result.notes:
         say(remark)
     console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True, markup=False)

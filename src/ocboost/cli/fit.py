@@ -35,6 +35,7 @@ def fit(
     drop: Names = None,
     hypotheses: Count = 100,
     learner: Literal["stump", "ball"] = "stump",
+    classes: Names = None,
     rows: MaybeCount = None,
     following: Following = Following(),  # noqa: B008
     seed: Seed = 0,
@@ -63,6 +64,8 @@ def fit(
         Weak hypotheses to learn, for each class if they are more than two.
     learner
         Decision stumps, or balls around examples.
+    classes
+        Classes that will come later, if these rows do not hold them all.
     rows
         Use only so many rows from the beginning.
     seed
@@ -109,7 +112,7 @@ def fit(
     clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **settings)
     with stream_progress("learning") as show:
         show(None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features")
-        clf.fit(X, y)
+        clf.partial_fit(X, y, classes=_with_later(y, classes, label))
     event = {"event": "fit", "stream": data.name, "rows": seen, "learnt": len(y)}
     Model(clf, schema, [event]).save(out)
 
@@ -125,6 +128,26 @@ def fit(
         console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
     console.print(f"Wrote {out}", soft_wrap=True)
     return 0
+
+
+def _with_later(y: NDArray[Any], later: list[str] | None, label: str) -> NDArray[Any]:
+    """All classes: those of the rows, and those that will come later."""
+    import numpy as np
+
+    if not later:
+        return np.unique(y)
+    words = {"true": True, "false": False}
+    try:
+        more = [
+            words[w.lower()] if y.dtype.kind == "b" else w if y.dtype.kind == "O" else y.dtype.type(w)
+            for w in later
+        ]
+    except (KeyError, ValueError):
+        kind = {"b": "true and false", "i": "whole numbers", "f": "numbers"}[y.dtype.kind]
+        raise InputError(
+            f"--classes must be {kind}, as the column '{label}' is; got {' '.join(later)!r:.80}."
+        ) from None
+    return np.unique(np.concatenate([y, np.array(more, dtype=y.dtype)]))
 
 
 def _check_classes(y: NDArray[Any], label: str) -> None:

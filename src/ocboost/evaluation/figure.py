@@ -139,7 +139,7 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
     low, high = _range(list(curves.values()), metric)
     axes.set_ylim(low, high)
     better = ", less is better" if metric in LOSSES else ""
-    span = result.settings["window"] + (together - 1) * result.settings["every"]
+    span = min(result.settings["window"] + (together - 1) * result.settings["every"], result.n_scored)
     what = "means over" if together > 1 else "over the last"
     axes.set_title(
         f"{NAMES[metric]}, {what} {span:,} examples{better}",
@@ -257,7 +257,8 @@ def _note(result: Result) -> str:
     if result.interrupted:
         parts.append("interrupted")
     note = ", ".join(parts) + "."
-    return note + (" Red marks: ADWIN found that the rate of error had changed." if settings["drift"] else "")
+    marks = any(standing.alarms for standing in _marked(result, None))
+    return note + (" Red marks: ADWIN found that the rate of error had changed." if marks else "")
 
 
 @contextmanager

@@ -212,8 +212,8 @@ def _settings(result: Result) -> dict[str, str]:
         "rows": f"{result.first_row} to {result.last_row}, {result.n_predicted:,} predicted, "
         f"{result.n_scored:,} scored, {result.n_learnt:,} learnt",
         "classes": ", ".join(map(repr, result.classes)),
-        "step": f"{settings['step']:,} rows predicted at once",
-        "delay": f"labels arrive {settings['delay']:,} rows later",
+        "predicted": "one by one" if settings["step"] == 1 else f"{settings['step']:,} rows at once",
+        "labels": f"arrive {settings['delay']:,} rows later" if settings["delay"] else "arrive at once",
         "window": f"{settings['window']:,} examples, a point every {settings['every']:,}",
         "drift": "ADWIN, as river sets it" if settings["drift"] else "not watched",
         "time": f"{result.seconds:.1f} s in all",

@@ -17,6 +17,19 @@ HEADS = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "kappa": "kapp
 HEADS["log_loss"] = "log-loss"
 
 
+LEAST = (
+    "state",
+    "balanced",
+    "predict µs",
+    "learn µs",
+    "alarms",
+    "log-loss",
+    "kappa",
+    "AUC",
+    "",
+)  # to leave out
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell: its text, and whether it is the best of its column."""
@@ -53,15 +66,19 @@ def caption(result: Result) -> str:
     """What the table is about, in a sentence or two."""
     settings = result.settings
     parts = [f"{result.n_scored:,} of {result.n_predicted:,} rows scored"]
-    parts.append(f"steps of {settings['step']:,}, labels {settings['delay']:,} rows late")
+    parts.append("predicted one by one" if settings["step"] == 1 else f"in steps of {settings['step']:,}")
+    if settings["delay"]:
+        parts.append(f"labels {settings['delay']:,} rows late")
     parts.append(f"weak answers {time_of(result.answers_us)} µs a row, shared")
     if result.peak_bytes is not None:
         parts.append(f"peak memory {bytes_in_words(result.peak_bytes)}")
     return "; ".join(parts) + "."
 
 
-def as_table(result: Result, *, title: str = "Prequential evaluation") -> Table:
+def as_table(result: Result, *, title: str = "Prequential evaluation", width: int | None = None) -> Table:
     """A rich table, the best of each metric in bold.
+
+    With a ``width`` columns that do not fit are left out, first those that say least: names stay whole.
 
     Raises
     ------
@@ -76,6 +93,7 @@ def as_table(result: Result, *, title: str = "Prequential evaluation") -> Table:
         raise MissingExtraError("rich", "cli", "Drawing tables") from error
 
     heads, rows = cells(result)
+    heads, rows = _narrowed(heads, rows, width)
     table = Table(
         title=Text(printable(title)),
         box=SIMPLE_HEAD,
@@ -88,12 +106,29 @@ def as_table(result: Result, *, title: str = "Prequential evaluation") -> Table:
     )
     for rank, head in enumerate(heads):
         if rank == 0:
-            table.add_column(head)
+            table.add_column(head, no_wrap=True)
         else:
             table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
     return table
+
+
+def _narrowed(
+    heads: list[str], rows: list[list[Cell]], width: int | None
+) -> tuple[list[str], list[list[Cell]]]:
+    """Leave out columns until the table is not wider than that."""
+    for less in LEAST:
+        wide = [
+            max(len(word) for word in [*(head.split(" ") if k else [head]), *(row[k].text for row in rows)])
+            for k, head in enumerate(heads)
+        ]
+        if width is None or sum(wide) + 2 * len(wide) <= width:
+            break
+        if less in heads:
+            k = heads.index(less)
+            heads, rows = heads[:k] + heads[k + 1 :], [row[:k] + row[k + 1 :] for row in rows]
+    return heads, rows
 
 
 def as_text(result: Result, *, title: str = "Prequential evaluation") -> str:

@@ -131,7 +131,14 @@ def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any],
     if kind == "text":
         column = texts(column, name)
         return _filled(column, "").astype(object), _known(column)
-    values = numbers(column, name, first)
+    try:
+        values = numbers(column, name, first)
+    except BadRowError as error:
+        wanted = {"boolean": "true and false", "integer": "whole numbers"}.get(kind, "numbers")
+        text = str(error).replace(
+            f"column {name!r} must hold numbers", f"the label column {name!r} must hold {wanted}"
+        )
+        raise BadRowError(error.offset, text) from None
     known = ~np.isnan(values)
     if kind == "number":
         return values, known

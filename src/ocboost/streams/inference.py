@@ -65,12 +65,13 @@ def _column(name: str, values: Any, *, typed: bool) -> tuple[Column | None, str 
         return Column(name), None
     if _all_match(known, _DATE) or _all_match(known, _TIME):
         return None, _dates(known)
+    odd = "" if typed else _stray(values, known)
     counts = known.value_counts()
     distinct = len(counts)
     if distinct > MAX_CATEGORIES and 2 * distinct > len(known):
         return None, (
             f"is left out: it holds {distinct} different texts in the first {len(values)} rows, "
-            f"such as {known[0].as_py()!r:.60}."
+            f"such as {known[0].as_py()!r:.60}.{odd}"
         )
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     usable = sorted((-count, value) for value, count in pairs if len(value) <= LONGEST_TEXT)
@@ -78,8 +79,22 @@ def _column(name: str, values: Any, *, typed: bool) -> tuple[Column | None, str 
         return None, f"is left out: its texts are longer than {LONGEST_TEXT} characters."
     column = Column(name, "category", tuple(value for _, value in usable[:MAX_CATEGORIES]))
     if distinct > len(column.categories):
-        return column, f"keeps the {len(column.categories)} most frequent of its {distinct} values."
-    return column, None
+        return column, f"keeps the {len(column.categories)} most frequent of its {distinct} values.{odd}"
+    return column, f"is read as text.{odd}" if odd else None
+
+
+def _stray(values: Any, known: Any) -> str:
+    """What to say of a column of texts of which most are numbers: the first one that is not, and its row."""
+    compute = arrow("compute")
+    pattern = rf"^({NUMBER})$"
+    if 2 * compute.sum(compute.match_substring_regex(known, pattern)).as_py() < len(known):
+        return ""
+    other = compute.invert(compute.match_substring_regex(values, pattern))
+    row = compute.index(compute.fill_null(other, False), True).as_py()
+    return (
+        f" Most of it are numbers, but row {row} (the first is row 0) holds {values[row].as_py()!r:.60}: "
+        "if that is a mistake, correct it."
+    )
 
 
 def _dates(known: Any) -> str:

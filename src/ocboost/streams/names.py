@@ -29,7 +29,7 @@ def meant(name: str, names: Iterable[str]) -> str | None:
     'carrier'
     """
     by_lower = {other.strip().lower(): other for other in names}
-    close = get_close_matches(name.strip().lower(), by_lower, 1)
+    close = get_close_matches(name.strip().lower(), by_lower, 1, 0.7)
     return by_lower[close[0]] if close else None
 
 
@@ -81,9 +81,7 @@ def require_columns(schema: Schema, names: Collection[str], file: str) -> None:
     unknown = [name for name in names if name not in known]
     pairs = [(name, meant(name, unknown)) for name in gone]
     renames = [f"{other!r} to {name!r}" for name, other in pairs if other is not None][:_SHOWN]
-    advice = (
-        f"Was it renamed? Then rename {', '.join(renames)}." if renames else "Add them under these names."
-    )
+    advice = f"Was it renamed? Then rename {', '.join(renames)}." if renames else "Add what it lacks."
     raise InputError(
         f"{file} must have the columns the model was made for; it lacks {listed(gone)}"
         + (f", and has {listed(unknown)}, which the model does not know. " if unknown else ". ")

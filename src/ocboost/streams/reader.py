@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..margins import MANY, as_count
+from ..storage import is_model
 from .arrow import arrow
 from .cutting import Piece, cut
 from .delimited import DelimitedRows
@@ -121,6 +122,8 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> str:
     found = _ENDINGS.get(endings[-1]) if endings else None
     if found is None:
         Identity(path)  # a file that is not there, or is a folder, has another error
+        if is_model(path):
+            raise InputError(f"{os.fspath(path)} is a model of ocboost, not data. Give a table of rows.")
         raise InputError(
             f"the ending of {os.fspath(path)} must tell its format: {', '.join(_ENDINGS)}, perhaps with .gz. "
             f"Else give format: {', '.join(_FORMATS)}."

@@ -17,6 +17,7 @@ CHUNK = 1 << 19
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
 _OTHERS = {
+    b"ocboost\n": "a model of ocboost, not data. Give a table of rows",
     b"PAR1": "a Parquet file. Give format='parquet', or a name that ends in .parquet",
     b"PK\x03\x04": "a zip archive or a spreadsheet. Unpack it, or save it as CSV",
     b"\x28\xb5\x2f\xfd": "packed with zstd. Unpack it first: zstd -d",
