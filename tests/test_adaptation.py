@@ -84,13 +84,18 @@ class TestTake:
         np.testing.assert_array_equal(adaptation.confusion, other.confusion)
         assert (adaptation.rows, adaptation.learnt) == (20, 15)
 
-    def test_nothing_is_learnt_of_a_batch_with_a_strange_label(self):
-        adaptation = begun()
+    @pytest.mark.parametrize(("step", "learnt"), [(1, 13), (5, 10), (20, 0)])
+    def test_whole_steps_before_a_strange_label_are_learnt(self, step, learnt):
+        adaptation, straight = begun(), begun()
         X, y = examples(20, 1)
         y[13] = 7
+        batch = Batch(X, y, np.ones(20, np.bool_), 100)
         with pytest.raises(InputError, match=r"the label 7 in row 113 \(the first is row 0\) is no class"):
-            adaptation.take(Batch(X, y, np.ones(20, np.bool_), 100))
-        same(adaptation, begun())
+            adaptation.take(batch, step)
+        if learnt:
+            straight.take(batch.parted(learnt)[0], step)
+        same(adaptation, straight)
+        assert adaptation.learnt == learnt
 
     def test_a_strange_label_that_is_not_known_does_not_matter(self):
         adaptation = begun()

@@ -464,3 +464,46 @@ def test_an_estimator_that_is_none(estimator):
 def test_a_wrong_number_of_hypotheses(n_hypotheses):
     with pytest.raises(InputError, match="n_hypotheses must be a whole number of at least 1"):
         OCBClassifier(n_hypotheses=n_hypotheses).fit(*examples())
+
+
+@pytest.mark.parametrize("scale", [1 / 300, 1e-30, 1e-300])
+def test_weights_on_a_small_scale_weigh_the_same(scale):
+    X, y = examples(2, 300)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, 300)
+    weights *= 300 / weights.sum()
+    plain = OCBClassifier(n_hypotheses=20).fit(X, y, weights)
+    small = OCBClassifier(n_hypotheses=20).fit(X, y, weights * scale)
+    for clf, w in ((plain, weights), (small, weights * scale)):
+        clf.partial_fit(X[:50], y[:50], sample_weight=w[:50])
+    np.testing.assert_allclose(small.alpha_[0], plain.alpha_[0], atol=1e-9)
+    assert np.abs(small.alpha_[0]).max() > 0.1
+
+
+def test_weights_too_small_for_any_scale():
+    X, y = examples(2, 30)
+    with pytest.raises(InputError, match="must not be as small as this"):
+        OCBClassifier().fit(X, y, np.full(30, 1e-320))
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    X, y = examples(2, 100)
+    clf = OCBClassifier(n_hypotheses=5).fit(X, y)
+    before = clf.predict(X)
+    with pytest.raises(InputError, match="at least two classes"):
+        clf.fit(X[:, :2], np.zeros(100))
+    np.testing.assert_array_equal(clf.predict(X), before)
+    assert clf.n_features_in_ == X.shape[1]
+
+
+def test_classes_must_be_finite_and_of_one_type():
+    X, y = examples(2, 30)
+    with pytest.raises(InputError, match="classes must be finite"):
+        OCBClassifier().partial_fit(X, y.astype(float), classes=[0.0, 1.0, np.nan])
+    with pytest.raises(ValueError, match="label"):
+        OCBClassifier().fit(X, np.array([None, "a"] * 15, dtype=object))
+
+
+def test_answers_held_for_one_booster_at_a_time(monkeypatch, fitted_alone):
+    X, y = examples(3, 300)
+    monkeypatch.setattr(committee, "MOST_ANSWERS", 10)
+    assert_same(OCBClassifier(n_hypotheses=30, head=20).fit(X, y).partial_fit(X, y), fitted_alone)

@@ -253,3 +253,50 @@ class TestBadInput:
         lines = [line.strip() for line in told.splitlines()]
         assert "ocboost adapt model.ocb stream.csv --out model.ocb" in lines
         assert "ocboost adapt model.ocb stream.csv --out model.ocb --resume" in lines
+
+
+class TestWhatIsLearnt:
+    def test_skip_passes_over_the_first_rows(self, tmp_path, capsys):
+        rows = table(700, 3)
+        model = fitted(tmp_path)
+        whole = write(tmp_path / "whole.csv", rows)
+        rest = write(tmp_path / "rest.csv", rows[300:])
+        for path, out, words in ((whole, "a.ocb", ["--skip", "300"]), (rest, "b.ocb", [])):
+            assert ran(capsys, "adapt", model, path, "--out", tmp_path / out, *words)[0] == 0
+        a, b = (Model.load(tmp_path / name) for name in ("a.ocb", "b.ocb"))
+        np.testing.assert_array_equal(a.classifier.alpha_[0], b.classifier.alpha_[0])
+        assert a.history[-1]["rows"] == b.history[-1]["rows"] == 400
+        assert a.history[-1]["accuracy"] == b.history[-1]["accuracy"]
+
+    def test_unseen_classes_are_left_out_if_wanted(self, tmp_path, capsys):
+        rows = table(300, 3)
+        strange = [[*row[:4], 7] if i in (5, 200) else row for i, row in enumerate(rows)]
+        path = write(tmp_path / "strange.csv", strange)
+        clean = write(tmp_path / "clean.csv", [row for i, row in enumerate(rows) if i not in (5, 200)])
+        model = fitted(tmp_path)
+        err = refused(capsys, "adapt", model, path, "--out", tmp_path / "a.ocb")
+        assert "the label 7 in row 5 " in err
+        assert "--leave-unseen" in err
+        code, told, _ = ran(
+            capsys, "adapt", model, path, "--out", tmp_path / "a.ocb", "--leave-unseen", "--restart"
+        )
+        assert code == 0
+        assert "2 rows had no label, or one the model does not know," in told
+        assert ran(capsys, "adapt", model, clean, "--out", tmp_path / "b.ocb")[0] == 0
+        a, b = (Model.load(tmp_path / name).classifier.alpha_[0] for name in ("a.ocb", "b.ocb"))
+        np.testing.assert_array_equal(a, b)
+
+    def test_a_class_that_comes_later(self, tmp_path, capsys):
+        model = fitted(tmp_path, "--classes", "7")
+        assert Model.load(model).classifier.classes_.tolist() == [0, 1, 7]
+        rows = [[*row[:4], 7] if row[0] > 1 else row for row in table(300, 3)]
+        path = write(tmp_path / "new.csv", rows)
+        assert ran(capsys, "adapt", model, path, "--out", model)[0] == 0
+        again = Model.load(model).classifier
+        X = np.array([row[:4] for row in rows])
+        assert (again.predict(X) == 7).any()
+
+    def test_classes_of_another_kind(self, tmp_path, capsys):
+        data = write(tmp_path / "data.csv", table(100))
+        words = ("fit", data, "--label", "y", "--out", tmp_path / "m.ocb", "--classes", "many")
+        assert "--classes must be whole numbers" in refused(capsys, *words)

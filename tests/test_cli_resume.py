@@ -274,3 +274,16 @@ class TestProcess:
         assert "adapting" in text
         assert "right: " in text
         assert "lately" in text
+
+
+def test_other_rows_from_standard_input_are_not_dropped(tmp_path, capsys, monkeypatch):
+    model = fitted(tmp_path)
+    first, second = (write(tmp_path / f"{k}.csv", table(60, k)).read_bytes() for k in (1, 2))
+    feed(monkeypatch, first)
+    assert ran(capsys, "adapt", model, "-", "--out", model)[0] == 0
+    feed(monkeypatch, second)
+    err = refused(capsys, "adapt", model, "-", "--out", model, "--resume")
+    assert "nobody can tell whether through the same rows" in err
+    feed(monkeypatch, second)
+    assert ran(capsys, "adapt", model, "-", "--out", model)[0] == 0
+    assert [event["rows"] for event in Model.load(model).history] == [300, 60, 60]

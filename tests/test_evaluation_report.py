@@ -263,3 +263,17 @@ class TestPage:
     def test_one_run_that_was_interrupted(self, result):
         page = as_html(replace(result, interrupted=True, notes=["Interrupted: this is about ..."]))
         assert "Interrupted" in Page(page).text
+
+
+def test_a_narrow_table_keeps_the_names():
+    batch = SimpleNamespace(X=np.zeros((6, 1)), y=np.array(list("aaabbb")))
+    contenders = [Majority("a rather long name of a learner"), NoChange()]
+    result = prequential([batch], contenders, classes=["a", "b"], drift=False)
+    console = Console(width=60, file=StringIO())
+    console.print(as_table(result, width=60))
+    text = console.file.getvalue()
+    assert "a rather long name of a learner" in text
+    assert "…" not in text
+    assert "accuracy" in text
+    assert "state" not in text
+    assert "state" in as_text(result)

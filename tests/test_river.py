@@ -221,3 +221,13 @@ def test_a_clone_starts_anew_with_the_same_settings():
     assert other.forgetting == 0.9
     assert other._clf is None
     assert other.predict_proba_one({"a": 1}) == {}
+
+
+@pytest.mark.parametrize("label", [None, float("nan")])
+def test_labels_that_are_not_known_are_refused(label):
+    model = OCBClassifier(grace_period=10)
+    with pytest.raises(InputError, match="y must be a label"):
+        model.learn_one({"a": 1.0}, label)
+    with pytest.raises(InputError, match="y must be a label"):
+        model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series([1, label], dtype=object))
+    assert model.predict_proba_one({"a": 1.0}) == {}

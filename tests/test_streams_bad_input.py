@@ -257,7 +257,7 @@ def test_a_column_gone_or_renamed(write, tmp_path):
         r"Was it renamed\? Then rename 'temperature' to 'temperatur'\."
     )
     refused(path, what, schema=Schema.of_numbers(["humid", "temperatur", "wind"]))
-    refused(path, r"it lacks 'qq'.*Add them under these names", schema=Schema.of_numbers(["humid", "qq"]))
+    refused(path, r"it lacks 'qq'.*Add what it lacks", schema=Schema.of_numbers(["humid", "qq"]))
 
 
 @pytest.mark.usefixtures("chunk")
@@ -296,7 +296,8 @@ def test_infinity_in_parquet(tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "later", "what"),
-    [("1", "2.5", "whole numbers"), ("1", "spam", "numbers; got 'spam'"), ("true", "2", "true and false"),
+    [("1", "2.5", "whole numbers"), ("1", "spam", "whole numbers; got 'spam'"),
+     ("true", "2", "true and false"),
      ("0.5", "inf", "finite"), ("1", "1e300", "whole numbers")],
 )  # fmt: skip
 def test_labels_of_another_kind(first, later, what, tmp_path):
@@ -306,7 +307,7 @@ def test_labels_of_another_kind(first, later, what, tmp_path):
 
 def test_the_earliest_of_several_faults_is_named(tmp_path):
     path = write_bytes(tmp_path / "t.csv", b"a,b,y\n" + b"1,2,3\n" * 12000 + b"1,2,q\n1,inf,3\nx,2,3\n1,2\n")
-    assert refused(path, "column 'y' must hold numbers; got 'q' in row 12000", label="y") == 12000
+    assert refused(path, "column 'y' must hold whole numbers; got 'q' in row 12000", label="y") == 12000
 
 
 def test_label_without_labels(tmp_path):
@@ -328,3 +329,29 @@ def test_missing_pyarrow(monkeypatch, tmp_path):
         MissingExtraError, match=r"Reading streams needs the package 'pyarrow'.*ocboost\[streams\]"
     ):
         open_stream(tmp_path / "t.csv")
+
+
+def test_text_that_is_not_utf8_in_the_first_row(tmp_path):
+    path = write_bytes(tmp_path / "t.csv", b"a,b,y\n\xe9,1,1\n2,2,0\n")
+    refused(path, "line 2: the text must be UTF-8", label="y")
+
+
+def test_numbers_where_categories_should_be(tmp_path):
+    schema = Schema((Column("c", "category", ("x", "y")),))
+    pq.write_table(pa.table({"c": [1, 2, 3]}), tmp_path / "t.parquet")
+    refused(
+        tmp_path / "t.parquet",
+        "column 'c' must hold texts, such as 'x'; got values of type int64",
+        schema=schema,
+    )
+
+
+@pytest.mark.parametrize("values", [["5"] * 12, ["z"] * 11 + ["NA"]])
+def test_categories_none_of_which_is_known_are_told(values, tmp_path):
+    schema = Schema((Column("c", "category", ("x", "y")),))
+    path = write_csv(tmp_path / "t.csv", ["c"], [(value,) for value in values])
+    with open_stream(path, schema=schema) as stream:
+        assert any("holds no text that the model knows" in note for note in stream.notes)
+    path = write_csv(tmp_path / "t.csv", ["c"], [(value,) for value in [*values, "x"]])
+    with open_stream(path, schema=schema) as stream:
+        assert stream.notes == []

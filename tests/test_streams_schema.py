@@ -153,7 +153,7 @@ def test_encode_takes_any_order_and_type():
         SCHEMA.encode(pa.record_batch({"b": ["y"]}))
     with pytest.raises(InputError, match="column 'a' must hold numbers; got values of type list"):
         SCHEMA.encode(pa.record_batch({"b": ["y"], "a": [[1]]}))
-    with pytest.raises(InputError, match="column 'b' must hold texts; got values of type list"):
+    with pytest.raises(InputError, match="column 'b' must hold texts, such as 'x'; got values of type list"):
         SCHEMA.encode(pa.record_batch({"b": [["y"]], "a": [1]}))
     with pytest.raises(InputError, match="must have a label"):
         Schema.of_numbers("ab").encode_label(pa.array([1]))
@@ -308,3 +308,16 @@ def test_arrays_need_no_pyarrow():
         "Schema.from_dict(Schema.of_numbers('ab').as_dict(), '')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_stray_text_among_numbers_is_told(tmp_path):
+    path = tmp_path / "data.csv"
+    rows = [f"{i % 30},{i % 2}" for i in range(100)]
+    rows[41] = "abc,1"
+    path.write_text("a,y\n" + "\n".join(rows) + "\n")
+    with open_stream(path, label="y") as stream:
+        assert stream.schema.columns[0].kind == "category"
+        assert any("row 41 (the first is row 0) holds 'abc'" in note for note in stream.notes)
+    path.write_text("a,y\n" + "\n".join("xy,1" if i % 3 else "3,0" for i in range(100)) + "\n")
+    with open_stream(path, label="y") as stream:
+        assert stream.notes == []

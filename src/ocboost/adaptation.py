@@ -66,10 +66,16 @@ class Adaptation:
 
     def take(self, batch: Batch, step: int = 1) -> None:
         """Predict rows of a batch, then learn from those with a label, ``step`` rows at a time."""
+        given = batch
         if batch.y is None:
             raise InputError("the stream must have a label column to learn from; name it with --label.")
         clf = self.model.classifier
-        codes = self._codes(batch, batch.y)  # before anything is learnt; -1 where nothing is to be learnt
+        codes, strange = self._codes(batch, batch.y)
+        if strange is not None:  # whole steps before it are learnt
+            batch, _ = batch.parted(strange // step * step)
+            if len(batch):
+                self.take(batch, step)
+            raise self._unseen(strange, given)
         answers = clf.hypotheses_.answers(batch.X)
         ones, labelled = np.ones(step), codes >= 0
         complete = bool(labelled.all())
@@ -94,20 +100,23 @@ class Adaptation:
             self.confusion[code, int(guess)] += 1
             self._recent.append(code == guess)
 
-    def _codes(self, batch: Batch, y: NDArray[Any]) -> NDArray[np.int64]:
-        classes = self.model.classifier.classes_.tolist()
-        place = {label: code for code, label in enumerate(classes)}
+    def _codes(self, batch: Batch, y: NDArray[Any]) -> tuple[NDArray[np.int64], int | None]:
+        """The class of each row, -1 where nothing is learnt; and the first that must not be there."""
+        place = {label: code for code, label in enumerate(self.model.classifier.classes_.tolist())}
         codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
         strange = (codes < 0) & batch.known
         codes[~batch.known] = -1
-        if strange.any() and not self.leave_unseen:
-            i = int(np.argmax(strange))
-            raise InputError(
-                f"the label {y.tolist()[i]!r:.60} in row {batch.first + i} (the first is row 0) is no class "
-                f"of the model, which knows {classes!s:.100}. "
-                "Leave such rows out with --leave-unseen, or fit a model that knows it (fit --classes)."
-            )
-        return codes
+        wrong = strange.any() and not self.leave_unseen
+        return codes, int(np.argmax(strange)) if wrong else None
+
+    def _unseen(self, i: int, batch: Batch) -> InputError:
+        assert batch.y is not None
+        classes = self.model.classifier.classes_.tolist()
+        return InputError(
+            f"the label {batch.y.tolist()[i]!r:.60} in row {batch.first + i} (the first is row 0) is no "
+            f"class of the model, which knows {classes!s:.100}. Leave such rows out with --leave-unseen, or "
+            "fit a model that knows it (fit --classes)."
+        )
 
     @property
     def accuracy(self) -> float | None:

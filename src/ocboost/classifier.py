@@ -69,6 +69,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         One for two classes, otherwise one for each.
     alpha_ : list of arrays
         The weights each booster votes with, now.
+    weight_scale_ : float
+        What sample weights are multiplied by. 1, unless those of the first call summed to less than their
+        number, as weights that sum to one do: then so that their mean is 1, the unit of ``smoothing``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -124,9 +127,14 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find hypotheses and weigh them, from the beginning."""
-        X, y, weights = self._examples(X, y, sample_weight, reset=True)
-        classes, codes = np.unique(y, return_inverse=True)
-        self._begin(X, classes, codes, weights)
+        before = dict(self.__dict__)
+        try:
+            X, y, weights = self._examples(X, y, sample_weight, reset=True)
+            classes = _sorted_classes(y)
+            self._begin(X, classes, self._codes(y, classes), weights)
+        except BaseException:  # what was there goes on as it was
+            self.__dict__ = before
+            raise
         return self
 
     def partial_fit(
@@ -153,21 +161,21 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         first = not hasattr(self, "committee_")
         X, y, weights = self._examples(X, y, sample_weight, reset=first)
         if classes is not None:
-            given = np.unique(np.asarray(classes))
+            given = _sorted_classes(np.asarray(classes))
             if not first and not np.array_equal(given, self.classes_):
                 raise InputError(
                     f"classes must be those of the first call, {self.classes_.tolist()!s:.80}; got "
                     f"{given.tolist()!s:.80}. Leave it out, or fit anew."
                 )
         if not first:
-            self._learn(X, self._codes(y, self.classes_), weights)
+            self._learn(X, self._codes(y, self.classes_), weights * self.weight_scale_)
             return self
         if classes is None:
-            given = np.unique(y)
+            given = _sorted_classes(y)
         codes = self._codes(y, given)
         if isinstance(self.estimator, Hypotheses):
             self._set_up(X, given, codes, weights, start=False)
-            self._learn(X, codes, weights)
+            self._learn(X, codes, weights * self.weight_scale_)
         else:
             self._begin(X, given, codes, weights)
         return self
@@ -215,7 +223,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if names is not None:
             clf.feature_names_in_ = names
         clf._set_up(rows, classes, clf._codes(labels, classes), given, start=True, split=len(classes) > 2)
-        clf.committee_.adopt(weights / 2.0, total, float(given.sum()))
+        clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
         return clf
 
     def _examples(
@@ -233,7 +241,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         check_classification_targets(labels)
         # Weights that do not count at all leave nothing to learn from; scikit-learn's check says so.
-        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        with np.errstate(over="ignore"):
+            weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         return rows, labels, weights
 
     def _answering(self) -> Learner | Hypotheses:
@@ -297,9 +306,10 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             pool, columns = self._found(X, codes, weights, n_boosters)
         committee = Committee(pool, columns, self._settings())
+        scale = _scale_of(weights)
         if start:
-            committee.learn(pool.answers(X), codes, weights, batch_size=len(codes), n_jobs=self.n_jobs)
-        self.classes_, self.committee_ = classes, committee
+            committee.start(X, codes, weights * scale, n_jobs=self.n_jobs)
+        self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
 
     def _found(
         self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64], n_boosters: int
@@ -432,6 +442,33 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         described = {key: value for key, value in parameters.items() if key not in ("schema", "history")}
         clf: Self = classifier_from_parts(described, arrays, os.fspath(path), cls)
         return clf
+
+
+def _sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """The different labels, in order."""
+    try:
+        classes: NDArray[Any] = np.unique(y)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise InputError(
+            f"y must hold labels of one type; got {', '.join(kinds)!s:.80}. Convert them, and leave out "
+            "examples whose label is not known."
+        ) from None
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise InputError(
+            f"classes must be finite; got {classes.tolist()!s:.80}. Leave out examples without a label."
+        )
+    return classes
+
+
+def _scale_of(weights: NDArray[np.float64]) -> float:
+    """What brings weights that sum to less than their number to a mean of 1; 1 for all others."""
+    with np.errstate(over="ignore"):
+        total, n = float(weights.sum()), int(np.count_nonzero(weights))
+        scale = n / total if 0.0 < total < n else 1.0
+    if scale == np.inf:
+        raise InputError(f"sample_weight must not be as small as this; it sums to {total}. Multiply it.")
+    return scale
 
 
 def _accepted(what: Learner | Hypotheses) -> dict[str, Any]:

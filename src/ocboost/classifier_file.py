@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import committee
-from .committee import Committee, is_plain, pair, plain
+from .committee import Committee, can_be_made, is_plain, pair, plain
 from .errors import InputError
 from .learners.choose import NAMED
 from .storage import Arrays, require
 
 KIND = "OCBClassifier"
 SETTINGS = ("n_hypotheses", *committee.SETTINGS, "batch_size", "n_jobs", "random_state")
-_KEYS = {"settings", "classes", "features", "committee"}
+_KEYS = {"settings", "weight_scale", "classes", "features", "committee"}
 _CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
 _CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
 MOST_CLASSES = 10_000
@@ -34,6 +34,7 @@ def classifier_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
     described, arrays = clf.committee_.parts()
     parameters = {
         "settings": settings,
+        "weight_scale": float(clf.weight_scale_),
         "classes": _classes_out(clf.classes_),
         "features": [clf.n_features_in_, None if names is None else [str(name) for name in names]],
         "committee": described,
@@ -54,6 +55,7 @@ def classifier_from_parts(parameters: dict[str, Any], arrays: Arrays, name: str,
     require(set(settings) - {"estimator"} == set(SETTINGS), name, "its settings are not known")
     require(all(map(is_plain, settings.values())), name, "its settings must be simple values")
     require(estimator is pool or estimator is None or estimator in NAMED, name, "its estimator is not known")
+    require(can_be_made(settings), name, "its settings make no sense")
     for key in ("batch_size", "n_hypotheses"):
         require(type(settings[key]) is int and settings[key] >= 1, name, f"{key} must be a count")
     clf = make(estimator, **{key: settings[key] for key in SETTINGS})
@@ -65,7 +67,9 @@ def classifier_from_parts(parameters: dict[str, Any], arrays: Arrays, name: str,
         usable = isinstance(names, list) and len(names) == n_features
         require(usable and all(isinstance(n, str) for n in names), name, "its feature names make no sense")
         clf.feature_names_in_ = np.array(names, dtype=object)
-    clf.classes_, clf.committee_ = classes, members
+    scale = parameters["weight_scale"]
+    require(type(scale) is float and 0.0 < scale < np.inf, name, "its scale of weights must be positive")
+    clf.classes_, clf.committee_, clf.weight_scale_ = classes, members, scale
     return clf
 
 

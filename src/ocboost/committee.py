@@ -19,6 +19,7 @@ from .sketch import BoostingSketch
 from .storage import Arrays, require
 
 SETTINGS = ("order", "head", "tail", "smoothing", "forgetting", "correction")
+MOST_ANSWERS = 1 << 28  # answers held at once when a committee begins
 WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 
 Settings = dict[str, Any]
@@ -78,6 +79,26 @@ class Committee:
                 )
             if self.handover is not None:
                 self.handover.take(weights, self.settings["forgetting"])
+
+    def start(
+        self,
+        X: Any,
+        codes: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        *,
+        n_jobs: int | None = None,
+    ) -> None:
+        """Begin with these examples, all at once.
+
+        The answers of many hypotheses to many rows are held for one booster at a time.
+        """
+        n, J = len(codes), len(self.hypotheses)
+        if n * J <= MOST_ANSWERS or len(self.boosters) == 1:
+            self.learn(self.hypotheses.answers(X), codes, weights, batch_size=n, n_jobs=n_jobs)
+            return
+        for k, c in enumerate(self.columns):
+            answers, labels = self.hypotheses[c].answers(X), signs(codes, k, len(self.boosters))
+            self.boosters[k] = _fed(self.boosters[k], answers, labels, weights, n)
 
     def follow(self, settings: Settings) -> None:
         """Go on with other settings, where that can be (`BoostingSketch.remade`)."""
@@ -270,16 +291,28 @@ def _writable(booster: BoostingSketch) -> BoostingSketch:
     return booster if all(array.flags.writeable for array in arrays) else booster.copy()
 
 
+def can_be_made(settings: dict[str, Any], n_hypotheses: int = 1) -> bool:
+    """Whether there are boosters of these settings; others among them do not matter."""
+    return type(settings["tail"]) is bool and _window_of(settings, n_hypotheses) is not None
+
+
+def _window_of(settings: dict[str, Any], n_hypotheses: int) -> BoostingSketch | None:
+    """A booster of these settings, as a window, which takes no memory; None if there is none."""
+    try:
+        return booster_for(n_hypotheses, {**{key: settings[key] for key in SETTINGS}, "tail": False})
+    except InputError:
+        return None
+
+
 def _made_with(booster: BoostingSketch, settings: Any) -> bool:
     """Whether a booster is one of these settings."""
     if not isinstance(settings, dict) or set(settings) != set(SETTINGS) or type(settings["tail"]) is not bool:
         return False
-    try:  # as a window, which takes no memory
-        expected = booster_for(booster.n_hypotheses, {**settings, "tail": False})
-    except InputError:
-        return False
-    return settings["tail"] == booster.tail and all(
-        getattr(expected, name) == getattr(booster, name) for name in SETTINGS if name != "tail"
+    expected = _window_of(settings, booster.n_hypotheses)
+    return (
+        expected is not None
+        and settings["tail"] == booster.tail
+        and all(getattr(expected, name) == getattr(booster, name) for name in SETTINGS if name != "tail")
     )
 
 

@@ -105,6 +105,7 @@ class OCBClassifier(base.MiniBatchClassifier):
 
     def learn_one(self, x: Features, y: Any) -> None:
         """Learn from one example."""
+        _check_label(y)
         row = _numbers(x)
         new = y not in self._counts
         self._keep([row], [y])
@@ -120,6 +121,8 @@ class OCBClassifier(base.MiniBatchClassifier):
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn from several examples, in order: what ``learn_one`` would make of them one by one."""
         rows, labels = [_numbers(row) for row in X.to_dict(orient="records")], y.tolist()
+        for label in labels:
+            _check_label(label)
         i = 0
         while i < len(rows):
             j = i
@@ -213,6 +216,11 @@ class OCBClassifier(base.MiniBatchClassifier):
             {**{label: rest * float(p) for label, p in zip(self._codes, row, strict=True)}, **new}
             for row in table
         ]
+
+
+def _check_label(y: Any) -> None:
+    if y is None or y != y:
+        raise InputError(f"y must be a label; got {y!r:.40}. Leave out examples whose label is not known.")
 
 
 def _numbers(x: Features) -> Features:

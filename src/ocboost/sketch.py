@@ -364,7 +364,7 @@ class BoostingSketch(Booster):
         if fixed:
             raise InputError(
                 f"only head, tail, smoothing and forgetting can change; got {', '.join(fixed)}. "
-                "Make a new sketch for others."
+                "Begin anew for others."
             )
         other = type(self)(**{**self._parameters, **changes})
         state = self._state

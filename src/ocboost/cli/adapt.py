@@ -118,6 +118,11 @@ def adapt(
         if begun is not None:
             _check_same(begun, origin, opened, checkpoint)
         elif resume and _is_done(out, origin, in_place=model.resolve() == out.resolve()):
+            if origin["stream"] is None:
+                raise InputError(
+                    f"'{out}' has been through standard input before, and nobody can tell whether through "
+                    "the same rows. Leave out --resume to learn these; else there is nothing to resume."
+                )
             say(f"nothing to resume: '{out}' has been through it. Without --resume it goes once more.")
             return 0
         elif resume:
@@ -219,13 +224,14 @@ def _run(
             kept_rows, kept_at = adaptation.rows, time.monotonic()
             for batch in stream:
                 _check(batch, stream, hypotheses)
-                whole, rest = _parted(batch, step)
+                # What is left over is a step only at the end of the stream.
+                whole, rest = batch.parted(len(batch) // step * step)
                 adaptation.take(whole, step)
                 if adaptation.rows - kept_rows >= every or time.monotonic() - kept_at >= seconds:
                     adaptation.save(checkpoint)
                     kept_rows, kept_at = adaptation.rows, time.monotonic()
                 show(stream, adaptation.rows, _in_short(adaptation))
-            if rest is not None:
+            if rest is not None and len(rest):
                 adaptation.take(rest, step)
     except (KeyboardInterrupt, OcboostError, OSError) as error:
         with uninterrupted():
@@ -247,20 +253,6 @@ def _check(batch: Batch, stream: Stream, hypotheses: Any) -> None:
 
     if not hypotheses.accepts_missing:
         require_complete(batch.X, stream.schema.feature_names, batch.first, hypotheses.kind.lower())
-
-
-def _parted(batch: Batch, step: int) -> tuple[Batch, Batch | None]:
-    """Whole steps, and the rows left over, which only the end of the stream makes a step."""
-    from ocboost.streams import Batch
-
-    n = len(batch) // step * step
-    if n == len(batch):
-        return batch, None
-    X, y, known = batch.X, batch.y, batch.known
-    return (
-        Batch(X[:n], None if y is None else y[:n], known[:n], batch.first),
-        Batch(X[n:], None if y is None else y[n:], known[n:], batch.first + n),
-    )
 
 
 def _finish(adaptation: Adaptation, stream: Path, checkpoint: Path, out: Path) -> None:

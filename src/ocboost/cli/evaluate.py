@@ -189,7 +189,7 @@ def _started(
     Xs, ys, seen = [], [], 0
     rest: list[Batch] = []
     for batch in batches:
-        part, left = _cut(batch, start - seen)
+        part, left = batch.parted(start - seen)
         assert part.y is not None
         Xs.append(part.X[part.known])
         ys.append(part.y[part.known])
@@ -208,22 +208,10 @@ def _started(
     return clf, View.of(X, codes), rest
 
 
-def _cut(batch: Batch, n: int) -> tuple[Batch, Batch]:
-    """The first n rows of a batch, and the others."""
-    from ocboost.streams import Batch
-
-    n = min(n, len(batch))
-    y = batch.y
-    return (
-        Batch(batch.X[:n], None if y is None else y[:n], batch.known[:n], batch.first),
-        Batch(batch.X[n:], None if y is None else y[n:], batch.known[n:], batch.first + n),
-    )
-
-
 def _at_most(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
     """Batches up to that row of the stream."""
     for batch in batches:
-        part, left = _cut(batch, max(0, rows - batch.first))
+        part, left = batch.parted(rows - batch.first)
         if len(part):
             yield part
         if len(left):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..booster import Booster
+from ..committee import signs
 from ..errors import InputError
 from ..hypotheses.base import Hypotheses
 from ..link import probabilities
@@ -160,9 +161,8 @@ class OverAnswers(Contender):
         assert self._columns is not None
         answers, codes = view.answers(self.hypotheses), view.codes
         for c, (columns, booster) in enumerate(zip(self._columns, self.boosters, strict=True)):
-            target = c if len(self.boosters) > 1 else 1
-            signs = np.where(codes == target, np.int8(1), np.int8(-1))
-            booster.update_many(answers[:, columns] * signs[:, None])
+            labels = signs(codes, c, len(self.boosters))
+            booster.update_many(answers[:, columns] * labels[:, None])
 
     @property
     def nbytes(self) -> int:

@@ -117,7 +117,7 @@ def _members_of(fitted: Any) -> tuple[list[_Member], NDArray[Any] | None]:
         return members, np.unique(np.concatenate(labels)) if labels else None
     if isinstance(fitted, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
         raise InputError(
-            f"fitted must have trees over features; got {fitted!r:.80}, whose trees are over bins. Use "
+            f"fitted must have trees as scikit-learn's other ensembles do; got {fitted!r:.80}. Use "
             "GradientBoostingClassifier, RandomForestClassifier or AdaBoostClassifier, or give [fitted] to "
             "take the whole of it as one hypothesis."
         )
@@ -152,7 +152,7 @@ def _alone(estimator: Any) -> _Member:
     if not (hasattr(estimator, "predict") and hasattr(estimator, "classes_")):
         raise InputError(
             f"fitted must be a classifier, or a regression tree; got {estimator!r:.80}. For the members of "
-            "an ensemble of regression trees give list(fitted.estimators_)."
+            "an ensemble of regression trees give list(np.ravel(fitted.estimators_))."
         )
     return _Member(estimator, _classes(estimator), None)
 

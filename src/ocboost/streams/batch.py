@@ -33,3 +33,13 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def parted(self, n: int) -> tuple[Batch, Batch]:
+        """The first n rows, and the others; either may be empty."""
+        n = max(0, min(n, len(self)))
+        first, rest = slice(n), slice(n, None)
+        y = (None, None) if self.y is None else (self.y[first], self.y[rest])
+        return (
+            Batch(self.X[first], y[0], self.known[first], self.first),
+            Batch(self.X[rest], y[1], self.known[rest], self.first + n),
+        )

@@ -106,8 +106,8 @@ class DelimitedRows(TextRows):
             raise no_rows(self.name)
         table, failure = self._as_texts(Block(data, 0), self.names)
         if not table.num_rows and failure is not None:
-            for _ in self.batches({}, 0):  # says where it is
-                pass
+            for block in self._blocks:  # the first one knows on which line it begins
+                raise self._as_texts(block, self.names)[1] or failure
         table = table.slice(0, SAMPLE_ROWS)
         return {name: table.column(name) for name in self.names}
 

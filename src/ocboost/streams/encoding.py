@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from .arrow import arrow
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # texts that stand for a missing value
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")  # texts that stand for a missing value
 TRUE = ("true", "True", "TRUE")
 FALSE = ("false", "False", "FALSE")
 NUMBER = r"[ \t]*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))[ \t]*"
@@ -100,6 +100,13 @@ def _spelt(column: Any, name: str, first: int) -> NDArray[np.float64]:
 
 def codes(column: Any, categories: tuple[str, ...], name: str) -> NDArray[np.int64]:
     """Each value's place in `categories`; -1 for others and for what is missing."""
+    kind = plain(column).type
+    if not is_text(kind) and not arrow().types.is_null(kind):
+        shown = f", such as {categories[0]!r:.40}" if categories else ""
+        raise InputError(
+            f"column {name!r} must hold texts{shown}; got values of type {kind}. Write them as they were "
+            "when the model was fitted."
+        )
     found = arrow("compute").index_in(texts(column, name), value_set=arrow().array(categories, "string"))
     result: NDArray[np.int64] = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return result

@@ -9,12 +9,14 @@ import numpy as np
 
 from ..errors import InputError
 from .arrow import arrow
-from .encoding import EXACT, FALSE, NUMBER, TRUE, is_text, numbers, plain, without_missing
+from .encoding import EXACT, FALSE, NUMBER, TRUE, codes, is_text, numbers, plain, without_missing
 from .schema import LONGEST_TEXT, MAX_CATEGORIES, Column, Schema
 
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?"
 _DAY = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}"
 _DATE = rf"({_DAY})([ T]{_TIME}.*)?"
+_COMMAS = r"[+-]?\d+(,\d+)+"
+FEW = 10  # values from which on it is strange that none is known
 
 
 def infer(
@@ -83,10 +85,30 @@ def _column(name: str, values: Any, *, typed: bool) -> tuple[Column | None, str 
     return column, f"is read as text.{odd}" if odd else None
 
 
+def strange_categories(schema: Schema, sample: Mapping[str, Any]) -> list[str]:
+    """What to say of columns none of whose texts the model knows."""
+    notes = []
+    for column in schema.columns:
+        if column.kind != "category" or column.name not in sample:
+            continue
+        values = plain(sample[column.name])
+        places = codes(values, column.categories, column.name)
+        known = without_missing(values).drop_null() if is_text(values.type) else values.drop_null()
+        if len(known) >= FEW and (places < 0).all():
+            notes.append(
+                f"Column {column.name!r:.80} holds no text that the model knows in the first {len(values)} "
+                f"rows: {known[0].as_py()!r:.60}, not {column.categories[0]!r:.60} or the like. "
+                "They count as unknown."
+            )
+    return notes
+
+
 def _stray(values: Any, known: Any) -> str:
     """What to say of a column of texts of which most are numbers: the first one that is not, and its row."""
     compute = arrow("compute")
     pattern = rf"^({NUMBER})$"
+    if _all_match(known, rf"{NUMBER}|{_COMMAS}"):
+        return f" It looks like numbers with commas, such as {known[0].as_py()!r:.60}: write 1.5 for 1,5."
     if 2 * compute.sum(compute.match_substring_regex(known, pattern)).as_py() < len(known):
         return ""
     other = compute.invert(compute.match_substring_regex(values, pattern))

@@ -29,7 +29,8 @@ def meant(name: str, names: Iterable[str]) -> str | None:
     'carrier'
     """
     by_lower = {other.strip().lower(): other for other in names}
-    close = get_close_matches(name.strip().lower(), by_lower, 1, 0.7)
+    cutoff = 0.6 if len(name) <= 3 else 0.7
+    close = get_close_matches(name.strip().lower(), by_lower, 1, cutoff)
     return by_lower[close[0]] if close else None
 
 

@@ -17,7 +17,7 @@ from .arrow import arrow
 from .cutting import Piece, cut
 from .delimited import DelimitedRows
 from .encoding import BadRowError
-from .inference import infer, label_kind
+from .inference import infer, label_kind, strange_categories
 from .json_lines import JsonRows
 from .names import listed, require_columns, require_name
 from .parquet import ParquetRows
@@ -155,7 +155,7 @@ def _resolve(
     if there:
         kind = schema.label_kind or label_kind(sample, str(label), typed=rows.typed)
         schema = replace(schema, label=label, label_kind=kind)
-    return schema, list(rows.notes)
+    return schema, [*rows.notes, *strange_categories(schema, sample)]
 
 
 class FileStream(Stream):
