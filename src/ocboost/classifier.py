@@ -22,6 +22,7 @@ from .classifier_file import KIND, classifier_from_parts, classifier_parts
 from .committee import SETTINGS, Committee, Settings, signs
 from .errors import InputError
 from .hypotheses import Hypotheses, join
+from .labels import codes_of, scale_of, sorted_classes
 from .learners import Learner, StumpLearner, learner_for
 from .link import probabilities
 from .margins import MANY, as_count
@@ -130,8 +131,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         before = dict(self.__dict__)
         try:
             X, y, weights = self._examples(X, y, sample_weight, reset=True)
-            classes = _sorted_classes(y)
-            self._begin(X, classes, self._codes(y, classes), weights)
+            classes = sorted_classes(y)
+            self._begin(X, classes, codes_of(y, classes), weights)
         except BaseException:  # what was there goes on as it was
             self.__dict__ = before
             raise
@@ -161,18 +162,18 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         first = not hasattr(self, "committee_")
         X, y, weights = self._examples(X, y, sample_weight, reset=first)
         if classes is not None:
-            given = _sorted_classes(np.asarray(classes))
+            given = sorted_classes(np.asarray(classes))
             if not first and not np.array_equal(given, self.classes_):
                 raise InputError(
                     f"classes must be those of the first call, {self.classes_.tolist()!s:.80}; got "
                     f"{given.tolist()!s:.80}. Leave it out, or fit anew."
                 )
         if not first:
-            self._learn(X, self._codes(y, self.classes_), weights * self.weight_scale_)
+            self._learn(X, codes_of(y, self.classes_), weights * self.weight_scale_)
             return self
         if classes is None:
-            given = _sorted_classes(y)
-        codes = self._codes(y, given)
+            given = sorted_classes(y)
+        codes = codes_of(y, given)
         if isinstance(self.estimator, Hypotheses):
             self._set_up(X, given, codes, weights, start=False)
             self._learn(X, codes, weights * self.weight_scale_)
@@ -222,7 +223,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, labels, given = clf._examples(X, y, sample_weight, reset=not hasattr(clf, "feature_names_in_"))
         if names is not None:
             clf.feature_names_in_ = names
-        clf._set_up(rows, classes, clf._codes(labels, classes), given, start=True, split=len(classes) > 2)
+        clf._set_up(rows, classes, codes_of(labels, classes), given, start=True, split=len(classes) > 2)
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
         return clf
 
@@ -248,18 +249,6 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _answering(self) -> Learner | Hypotheses:
         """The hypotheses, or what will find them."""
         return self.hypotheses_ if hasattr(self, "committee_") else learner_for(self.estimator)
-
-    def _codes(self, y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-        codes = np.searchsorted(classes, y) if classes.dtype.kind == y.dtype.kind else _looked_up(y, classes)
-        codes = np.minimum(codes, len(classes) - 1)
-        strange = classes[codes] != y
-        if np.any(strange):
-            row = int(np.argmax(strange))
-            raise InputError(
-                f"y must hold the classes {classes.tolist()!s:.80}; got {y.tolist()[row]!r:.80} in row "
-                f"{row}. Leave such examples out, or fit anew with that class."
-            )
-        return codes.astype(np.int64)
 
     def _begin(
         self, X: Any, classes: NDArray[Any], codes: NDArray[np.int64], weights: NDArray[np.float64]
@@ -306,7 +295,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             pool, columns = self._found(X, codes, weights, n_boosters)
         committee = Committee(pool, columns, self._settings())
-        scale = _scale_of(weights)
+        scale = scale_of(weights)
         if start:
             committee.start(X, codes, weights * scale, n_jobs=self.n_jobs)
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
@@ -444,42 +433,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return clf
 
 
-def _sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """The different labels, in order."""
-    try:
-        classes: NDArray[Any] = np.unique(y)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in y.tolist()})
-        raise InputError(
-            f"y must hold labels of one type; got {', '.join(kinds)!s:.80}. Convert them, and leave out "
-            "examples whose label is not known."
-        ) from None
-    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
-        raise InputError(
-            f"classes must be finite; got {classes.tolist()!s:.80}. Leave out examples without a label."
-        )
-    return classes
-
-
-def _scale_of(weights: NDArray[np.float64]) -> float:
-    """What brings weights that sum to less than their number to a mean of 1; 1 for all others."""
-    with np.errstate(over="ignore"):
-        total, n = float(weights.sum()), int(np.count_nonzero(weights))
-        scale = n / total if 0.0 < total < n else 1.0
-    if scale == np.inf:
-        raise InputError(f"sample_weight must not be as small as this; it sums to {total}. Multiply it.")
-    return scale
-
-
 def _accepted(what: Learner | Hypotheses) -> dict[str, Any]:
     """What scikit-learn's check of X is to let through."""
     return {
         "accept_sparse": "csr" if what.accepts_sparse else False,
         "ensure_all_finite": "allow-nan" if what.accepts_missing else True,
     }
-
-
-def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Codes of labels whose type is another than the classes' (1.0 for 1); strange ones get 0."""
-    place = {label: code for code, label in enumerate(classes.tolist())}
-    return np.array([place.get(label, 0) for label in y.tolist()], dtype=np.int64)

@@ -1,0 +1,61 @@
+"""Labels and sample weights, as an estimator needs them: codes of classes, weights on a scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+
+
+def sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """The different labels, in order."""
+    try:
+        classes: NDArray[Any] = np.unique(y)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise InputError(
+            f"y must hold labels of one type; got {', '.join(kinds)!s:.80}. Convert them, and leave out "
+            "examples whose label is not known."
+        ) from None
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise InputError(
+            f"classes must be finite; got {classes.tolist()!s:.80}. Leave out examples without a label."
+        )
+    return classes
+
+
+def codes_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each label in the sorted classes.
+
+    >>> codes_of(np.array([3.0, 1.0]), np.array([1, 2, 3]))
+    array([2, 0])
+    """
+    codes = np.searchsorted(classes, y) if classes.dtype.kind == y.dtype.kind else _looked_up(y, classes)
+    codes = np.minimum(codes, len(classes) - 1)
+    strange = classes[codes] != y
+    if np.any(strange):
+        row = int(np.argmax(strange))
+        raise InputError(
+            f"y must hold the classes {classes.tolist()!s:.80}; got {y.tolist()[row]!r:.80} in row {row}. "
+            "Leave such examples out, or fit anew with that class."
+        )
+    return codes.astype(np.int64)
+
+
+def scale_of(weights: NDArray[np.float64]) -> float:
+    """What brings weights that sum to less than their number to a mean of 1; 1 for all others."""
+    with np.errstate(over="ignore"):
+        total, n = float(weights.sum()), int(np.count_nonzero(weights))
+        scale = n / total if 0.0 < total < n else 1.0
+    if scale == np.inf:
+        raise InputError(f"sample_weight must not be as small as this; it sums to {total}. Multiply it.")
+    return scale
+
+
+def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Codes of labels whose type is another than the classes' (1.0 for 1); strange ones get 0."""
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([place.get(label, 0) for label in y.tolist()], dtype=np.int64)
