@@ -134,8 +134,9 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
         for standing in result.standings
     }
     together = -(-len(rows) // MOST_POINTS)  # so many points become one
+    rows, curves = _means(rows.astype(float), together), {k: _means(v, together) for k, v in curves.items()}
     for name, curve in curves.items():
-        axes.plot(_means(rows.astype(float), together), _means(curve, together), **how[name])
+        axes.plot(rows, curve, **how[name])
     low, high = _range(list(curves.values()), metric)
     axes.set_ylim(low, high)
     better = ", less is better" if metric in LOSSES else ""
