@@ -300,3 +300,13 @@ class TestWhatIsLearnt:
         data = write(tmp_path / "data.csv", table(100))
         words = ("fit", data, "--label", "y", "--out", tmp_path / "m.ocb", "--classes", "many")
         assert "--classes must be whole numbers" in refused(capsys, *words)
+
+    def test_a_stream_that_changes_is_told(self, tmp_path, capsys):
+        model = fitted(tmp_path)
+        rows = table(2600, 3, drift=False)
+        turned = [[*row[:4], 1 - row[4]] if i > 1300 else row for i, row in enumerate(rows)]
+        for name, lines, told in (("steady", rows, False), ("turned", turned, True)):
+            path = write(tmp_path / f"{name}.csv", lines)
+            _, out, _ = ran(capsys, "adapt", model, path, "--out", tmp_path / "a.ocb", "--batch", "50")
+            assert "Of the last 1,000 rows" in out
+            assert ("--window 200" in out) is told

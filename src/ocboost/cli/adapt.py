@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ocboost.adaptation import Adaptation
     from ocboost.streams import Batch, Stream
 
+WORSE = 0.03  # so much less often right than before is worth a word
 READ = 500  # rows read at once
 MOST_CLASSES = 20  # shown at the end
 Skip = Annotated[int, Parameter(validator=validators.Number(gte=0))]
@@ -295,6 +296,13 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     lately = adaptation.recent_accuracy
     if lately is not None and adaptation.learnt > RECENT:
         console.print(f"Of the last {RECENT:,} rows {lately:.1%} were right.", soft_wrap=True)
+        booster = adaptation.model.classifier.boosters_[0]
+        if total is not None and lately < total - WORSE and booster.tail and booster.forgetting == 1.0:
+            console.print(
+                "That is less than before. If the stream changes, --window 200 or --forgetting 0.995 follows "
+                "faster; `ocboost evaluate` compares them.",
+                soft_wrap=True,
+            )
     left = adaptation.rows - adaptation.first - adaptation.learnt
     if left:
         why = "no label, or one the model does not know," if adaptation.leave_unseen else "no label"
