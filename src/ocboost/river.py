@@ -40,8 +40,9 @@ class OCBClassifier(base.MiniBatchClassifier):
     has never been seen starts this anew, half a grace period after it has come, from the most recent
     examples and the last one of each label that is not among them.
 
-    Features are known by name; one that is missing from an example counts as missing, and one that first
-    shows after the stumps have been learnt is not looked at. Text has to be encoded first, with
+    Features are known by name, so their order does not matter (all of river's checks pass, those that shuffle
+    it included). One that is missing from an example counts as missing, and one that first shows after the
+    stumps have been learnt is not looked at. Text has to be encoded first, with
     ``preprocessing.OneHotEncoder()``.
 
     Parameters
