@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from ocboost import adaboost_weights, storage
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, Balls
-from ocboost.kernels.balls import best_cuts
-from ocboost.learners import BallLearner
+from ocboost.kernels.balls import best_cuts, rough_scores
+from ocboost.learners import BallLearner, ball_learner
 from ocboost.threads import get_num_threads, set_num_threads
 
 
@@ -254,3 +254,31 @@ def test_parameters_are_checked():
         BallLearner(10, n_candidates=0)
     with pytest.raises(InputError, match="dense array for BallLearner"):
         BallLearner(5).learn(sp.csr_matrix(np.eye(3)), np.ones(3), n_hypotheses=1)
+
+
+def test_rough_scores_are_close_to_those_of_the_best_cuts():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(400, 6))
+    signed = np.where(np.linalg.norm(rows, axis=1) > 2.2, 1.0, -1.0) * rng.integers(1, 4, 400)
+    squared = ((rows[:, None] - rows) ** 2).sum(axis=2)
+    score, cut = np.empty(400), np.empty(400, np.int64)
+    best_cuts(squared, np.argsort(squared, axis=1), signed, score, cut)
+    rough = np.empty(400)
+    rough_scores(squared.astype(np.float32), signed, np.empty(512), rough)
+    assert (rough <= score + 1e-6).all(), "a cut between bins is a cut"
+    assert (rough >= 0.9 * score).all()
+    constant = np.empty(1)
+    rough_scores(np.zeros((1, 400), np.float32), signed, np.empty(512), constant)
+    assert constant[0] == abs(signed.sum())
+
+
+def test_a_rough_look_finds_the_same_balls(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5)) + 100.0
+    y = np.where(np.linalg.norm(X - 100.3, axis=1) + 0.3 * rng.normal(size=3000) > 2.0, 1, -1).astype(np.int8)
+    found = []
+    for enough in (200, 1 << 30):
+        monkeypatch.setattr(ball_learner, "WORTH_A_LOOK", enough)
+        found.append(BallLearner(n_sample=500).learn(X, y, n_hypotheses=8, rng=np.random.default_rng(1)))
+    np.testing.assert_array_equal(found[0].centre, found[1].centre)
+    np.testing.assert_array_equal(found[0].theta, found[1].theta)

@@ -172,6 +172,33 @@ def first_not_finite(X: NDArray[np.floating]) -> int:
 
 
 @plain
+def rough_scores(
+    squared: NDArray[np.float32],
+    signed: NDArray[np.float64],
+    bins: NDArray[np.float64],
+    score: NDArray[np.float64],
+) -> None:
+    """About what `best_cuts` finds for each candidate, from distances cut into equal bins and not sorted."""
+    total = 0.0
+    for i in range(signed.size):
+        total += signed[i]
+    for c in range(squared.shape[0]):
+        line = squared[c]
+        most = np.float32(0.0)
+        for i in range(line.size):
+            most = max(most, line[i])
+        bins[:] = 0.0
+        scale = np.float32(bins.size - 1) / most if most > 0.0 else np.float32(0.0)
+        for i in range(line.size):
+            bins[int(max(line[i], np.float32(0.0)) * scale)] += signed[i]
+        best, inside = abs(total), 0.0
+        for b in range(bins.size - 1):
+            inside += bins[b]
+            best = max(best, abs(2.0 * inside - total))
+        score[c] = best
+
+
+@plain
 def best_cuts(
     squared: NDArray[np.float64],
     order: NDArray[np.int64],

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hypotheses.balls import Balls, finite
-from ..kernels.balls import ROWS, best_cuts, distances_to_one, lay_dense, tile_distances
+from ..kernels.balls import ROWS, best_cuts, distances_to_one, lay_dense, rough_scores, tile_distances
 from ..kernels.learn_stumps import reweigh, weigh
 from ..margins import as_count
 from ..threads import get_num_threads, run
@@ -19,6 +19,10 @@ from .reweighting import CHANCE, step, worth_of_one
 SAMPLE_ADVICE = "More find better balls, and take longer: the time grows with its square."
 TRIES = 10  # samples drawn in a row that gave nothing new and better than chance, before learning stops
 TILES = 64  # tiles of rows a task takes
+WORTH_A_LOOK = 200  # candidates from which on a rough look first saves time
+LOOKED_AT = 512  # candidates looked at in one product
+BINS = 512  # of distances, for the rough look
+SHORT = 32  # candidates that are measured exactly after it
 
 Ball = tuple[bytes, float]  # the bytes of a centre, and a radius
 
@@ -28,9 +32,10 @@ class BallLearner(Learner):
 
     In every round ``n_sample`` examples are drawn by their weights, with replacement. The examples drawn are
     the candidates for centres. Of all candidates, radii and signs the one of least error on the sample is
-    taken, the radius halfway between two neighbouring distances. Its weight α, and hence the next weights,
-    come from all examples. Where a ball that was good on the sample turns out worse than chance on all of
-    them, its sign is turned.
+    taken, the radius halfway between two neighbouring distances. Of more than 200 candidates a rough look
+    (products in single precision, binned distances) leaves 32, which are then measured exactly. The ball's
+    weight α, and hence the next weights, come from all examples. Where a ball that was good on the sample
+    turns out worse than chance on all of them, its sign is turned.
 
     A ball that is right on every example leaves the weights as they were, and sampling goes on, so that
     others are there when a stream changes. No ball is taken twice. Learning stops when ten samples in a row
@@ -132,6 +137,8 @@ class BallLearner(Learner):
         if self.n_candidates is not None and self.n_candidates < drawn.size:
             candidates = np.sort(rng.choice(drawn.size, self.n_candidates, replace=False))
         rows = X[drawn].astype(np.float64)
+        if candidates.size > WORTH_A_LOOK:
+            candidates = _shortlist(rows, candidates, signed)
         tiles = _tiled(rows)
         centres = rows[candidates]
         squared = np.empty((candidates.size, tiles.shape[0] * ROWS))
@@ -159,6 +166,24 @@ class BallLearner(Learner):
             if _known_as(X[c], float(radius[best])) not in taken:
                 return c, float(radius[best])
         return None
+
+
+def _shortlist(
+    rows: NDArray[np.float64], candidates: NDArray[np.int64], signed: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """The candidates that look best from single-precision products and binned distances, in their order."""
+    low = (rows - rows.mean(axis=0)).astype(np.float32)  # distances stay, and little is lost to rounding
+    length = np.einsum("ij,ij->i", low, low)
+    score = np.empty(candidates.size)
+
+    def look(at: slice) -> None:
+        own = candidates[at]
+        squared = length[own, None] + length - 2.0 * (low[own] @ low.T)
+        rough_scores(squared, signed, np.empty(BINS), score[at])
+
+    for start in range(0, candidates.size, LOOKED_AT):  # the product has threads of its own
+        look(slice(start, min(start + LOOKED_AT, candidates.size)))
+    return np.sort(candidates[np.argsort(-score, kind="stable")[:SHORT]])
 
 
 def _known_as(centre: NDArray[Any], radius: float) -> Ball:
