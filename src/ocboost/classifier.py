@@ -41,10 +41,11 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : None, "stump", "ball", learner, hypotheses or scikit-learn classifier, default None
+    estimator : None, "stump", "ball", "box", learner, hypotheses or scikit-learn classifier, default None
         Where the hypotheses come from. None and "stump" learn decision stumps, "ball" the paper's balls
-        around examples. A learner of `ocboost.learners` is used as it is; a scikit-learn classifier is
-        boosted. Hypotheses (`ocboost.hypotheses`) are taken as given, and all classes share them.
+        around examples, "box" box filters over square grey images given as rows of pixels. A learner of
+        `ocboost.learners` is used as it is; a scikit-learn classifier is boosted. Hypotheses
+        (`ocboost.hypotheses`) are taken as given, and all classes share them.
     n_hypotheses : int, default 100
         How many hypotheses to learn for each class (for both, if they are two); fewer where boosting ends.
     order, head, tail, smoothing, forgetting, correction

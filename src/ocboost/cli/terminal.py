@@ -67,6 +67,25 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
+def steps_progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar that says what is being done, on stderr when that is a terminal; else nothing.
+
+    Yields a function to call as ``told(what, done, total)``.
+    """
+    if not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def told(what: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{title}: {what}", completed=done, total=total)
+
+        yield told
+
+
+@contextmanager
 def stream_progress(title: str) -> Iterator[Callable[[Any, int, str], None]]:
     """A progress bar for a stream on stderr when that is a terminal, and nothing at all otherwise.
 

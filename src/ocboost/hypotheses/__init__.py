@@ -2,6 +2,7 @@
 
 from .balls import Balls
 from .base import Ballot, Hypotheses
+from .boxes import Boxes, all_boxes
 from .callables import Callables
 from .joined import Joined, join
 from .known import hypotheses_from_parts
@@ -12,11 +13,13 @@ from .trees import Trees
 __all__ = [
     "Ballot",
     "Balls",
+    "Boxes",
     "Callables",
     "Hypotheses",
     "Joined",
     "Stumps",
     "Trees",
+    "all_boxes",
     "from_sklearn",
     "hypotheses_from_parts",
     "join",

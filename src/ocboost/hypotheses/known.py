@@ -8,11 +8,12 @@ from ..errors import ModelFileError
 from ..storage import Arrays
 from .balls import Balls
 from .base import Hypotheses
+from .boxes import Boxes
 from .joined import Joined
 from .stumps import Stumps
 from .trees import Trees
 
-KNOWN: dict[str, type[Hypotheses]] = {each.kind: each for each in (Stumps, Trees, Balls, Joined)}
+KNOWN: dict[str, type[Hypotheses]] = {each.kind: each for each in (Stumps, Trees, Balls, Joined, Boxes)}
 
 
 def hypotheses_from_parts(kind: str, parameters: dict[str, Any], arrays: Arrays, name: str) -> Hypotheses:

@@ -8,10 +8,11 @@ from ..errors import InputError
 from ..hypotheses import Hypotheses
 from .ball_learner import BallLearner
 from .base import Learner
+from .box_learner import BoxLearner
 from .sklearn_learner import SklearnLearner
 from .stump_learner import StumpLearner
 
-NAMED: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner}
+NAMED: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner, "box": BoxLearner}
 
 
 def learner_for(estimator: Any) -> Learner | Hypotheses:
@@ -29,7 +30,7 @@ def learner_for(estimator: Any) -> Learner | Hypotheses:
     if hasattr(estimator, "fit") and hasattr(estimator, "predict"):
         return SklearnLearner(estimator)
     raise InputError(
-        "estimator must be None, 'stump', 'ball', a learner of ocboost.learners, hypotheses of "
+        "estimator must be None, 'stump', 'ball', 'box', a learner of ocboost.learners, hypotheses of "
         f"ocboost.hypotheses, or a classifier with fit and predict; got {estimator!r:.80}. "
         "None learns decision stumps."
     )

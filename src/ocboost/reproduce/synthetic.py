@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
 from ocboost.errors import InputError
+from ocboost.reproduce.timing import timed
 
 Margins = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float64]
@@ -341,14 +342,14 @@ def run_synthetic(
         margins = draw_margins(settings, run)
         models = {}
         for method in METHODS:
-            with _timed(seconds, method.key):
+            with timed(seconds, method.key):
                 models[method.key] = method.begin(margins[: settings.start], settings.smoothing)
         seen = settings.start
         for c, n in enumerate(checkpoints):
-            with _timed(seconds, "adaboost"):
+            with timed(seconds, "adaboost"):
                 reference = adaboost_weights(margins[:n], smoothing=settings.smoothing)
             for key, model in models.items():
-                with _timed(seconds, key):
+                with timed(seconds, key):
                     model.update_many(margins[seen:n])
                     alpha = model.alpha
                 errors[key][run, c] = approximation_error(reference, alpha)
@@ -370,16 +371,3 @@ def _compile(settings: SyntheticSettings) -> None:
         model.update_many(few[2:])
         _ = model.alpha
     adaboost_weights(few, smoothing=settings.smoothing)
-
-
-class _timed:  # noqa: N801 - reads as a statement
-    """Adds the time spent in its block to one entry of a table."""
-
-    def __init__(self, table: dict[str, float], key: str) -> None:
-        self.table, self.key = table, key
-
-    def __enter__(self) -> None:
-        self.began = time.perf_counter()
-
-    def __exit__(self, *exc: object) -> None:
-        self.table[self.key] += time.perf_counter() - self.began

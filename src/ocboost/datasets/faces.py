@@ -1,0 +1,144 @@
+"""Faces against other windows, 24 × 24 pixels: from mosaics, else from scikit-image, else drawn."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import struct
+import warnings
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ocboost.errors import InputError, MissingExtraError
+
+from .images import Images, Labels, Pixels
+from .toy_faces import draw_toys
+
+SIDE = 24
+LARGEST = 1 << 26  # pixels of a mosaic; the paper's 93,000 windows take 54 million
+_TRAIN_OF_LFW = 60  # of 100 of each class
+
+
+def load_faces(data: str | os.PathLike[str] | None = None) -> Images:
+    """Faces (+1) and other windows (-1): the faces first, each in the order of its file.
+
+    `Images.shuffled` mixes them.
+
+    Parameters
+    ----------
+    data : path, optional
+        A folder that holds ``faces/faces24_train.png``, ``faces/nonfaces24_train.png`` and the same with
+        ``test``: grey mosaics whose 24 × 24 tiles are the windows, row by row. A file that is missing or
+        damaged is an error. Without a folder, the 200 windows inside scikit-image are taken where it is
+        installed, and drawn faces where it is not.
+
+    Returns
+    -------
+    Images
+        With labels ±1; ``source`` says which of the three it is.
+
+    Raises
+    ------
+    MissingExtraError
+        If `data` is given and pillow is not installed.
+    """
+    if data is not None:
+        return _from_mosaics(Path(data) / "faces")
+    return _lfw_of_skimage() or _toys()
+
+
+def _from_mosaics(folder: Path) -> Images:
+    train_X, train_y = _stacked(*(_tiles(folder / f"{kind}24_train.png") for kind in ("faces", "nonfaces")))
+    test_X, test_y = _stacked(*(_tiles(folder / f"{kind}24_test.png") for kind in ("faces", "nonfaces")))
+    return _images(train_X, train_y, test_X, test_y, f"Windows from the mosaics in '{folder}'")
+
+
+def _lfw_of_skimage() -> Images | None:
+    """The windows inside scikit-image, or None where it or its file is not installed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            windows = np.asarray(importlib.import_module("skimage.data").lfw_subset())
+    except Exception:  # the file may be a download, which can fail in many ways
+        return None
+    if windows.shape != (200, 25, 25):
+        return None
+    X = np.rint(255 * windows[:, :SIDE, :SIDE]).astype(np.uint8)
+    n = _TRAIN_OF_LFW
+    return _images(
+        *_stacked(X[:n], X[100 : 100 + n]),
+        *_stacked(X[n:100], X[100 + n :]),
+        "A small set, not the paper's size: windows of Labeled Faces in the Wild inside scikit-image",
+    )
+
+
+def _toys() -> Images:
+    return _images(
+        *_stacked(*draw_toys(300, seed=0)),
+        *_stacked(*draw_toys(200, seed=1)),
+        "Drawn faces, no photographs: ovals with eyes and a mouth against noise, slopes and empty ovals",
+    )
+
+
+def _images(train_X: Pixels, train_y: Labels, test_X: Pixels, test_y: Labels, origin: str) -> Images:
+    counts = [f"{int((y == 1).sum()):,} faces and {int((y == -1).sum()):,} others" for y in (train_y, test_y)]
+    source = f"{origin}: {counts[0]} for training, {counts[1]} for testing, {SIDE} × {SIDE} pixels."
+    return Images(train_X, train_y, test_X, test_y, source)
+
+
+def _stacked(faces: Pixels, others: Pixels) -> tuple[Pixels, Labels]:
+    """The faces, then the others, and their labels."""
+    return np.concatenate([faces, others]), np.repeat(np.array([1, -1], np.int8), [len(faces), len(others)])
+
+
+def _tiles(path: Path) -> Pixels:
+    """The tiles of a mosaic, row by row."""
+    mosaic = _read_grey(path)
+    rows, columns = mosaic.shape[0] // SIDE, mosaic.shape[1] // SIDE
+    return mosaic.reshape(rows, SIDE, columns, SIDE).transpose(0, 2, 1, 3).reshape(-1, SIDE, SIDE)
+
+
+def _read_grey(path: Path) -> Pixels:
+    """The pixels of a PNG; its size is looked at before anything is unpacked."""
+    try:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("pillow", "reproduce", "Reading the mosaics of faces") from error
+
+    if not path.is_file():
+        raise InputError(
+            f"data must be a folder that holds faces/{path.name}; there is no file '{path}'. "
+            "Put it there, or leave data out to use images that need no file."
+        )
+    bomb = (Image.DecompressionBombWarning, Image.DecompressionBombError)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path, formats=["PNG"]) as image:
+                _check(path, image)
+                image.verify()  # the checksums, which unpacking alone does not look at
+            with Image.open(path, formats=["PNG"]) as image:
+                return np.asarray(image)
+    except InputError:
+        raise
+    except bomb as error:
+        raise _refused(path, f"have at most {LARGEST:,} pixels", "it has more") from error
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error) as error:
+        raise _refused(path, "be a PNG image", f"it cannot be read ({error})") from error
+
+
+def _check(path: Path, image: Any) -> None:
+    width, height = image.size
+    if width * height > LARGEST:
+        raise _refused(path, f"have at most {LARGEST:,} pixels", f"it has {width} × {height}")
+    if width % SIDE or height % SIDE:
+        raise _refused(path, f"consist of tiles of {SIDE} × {SIDE} pixels", f"it has {width} × {height}")
+    if image.mode != "L":
+        raise _refused(path, "be grey with 8 bits per pixel", f"it has the mode {image.mode!r} of pillow")
+
+
+def _refused(path: Path, must: str, found: str) -> InputError:
+    return InputError(f"'{path}' must {must}; {found}. Get a fresh copy of the file.")

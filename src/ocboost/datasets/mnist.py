@@ -1,0 +1,149 @@
+"""Handwritten digits: MNIST from files or by download, else the small set inside scikit-learn."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ocboost.errors import InputError
+
+from .idx import read_idx
+from .images import Images, Labels, Pixels
+
+SIDE = 28
+_TRAIN_OF_OPENML = 60_000
+_TRAIN_OF_DIGITS = 1_200
+_TIMEOUT = 5.0
+
+
+def load_mnist(data: str | os.PathLike[str] | None = None, *, online: bool = True) -> Images:
+    """Handwritten digits, in the order of their files.
+
+    Parameters
+    ----------
+    data : path, optional
+        A folder that holds the four files of MNIST as ``mnist/train-images-idx3-ubyte.gz``,
+        ``mnist/train-labels-idx1-ubyte.gz``, and the same with ``t10k``. A file that is missing or damaged is
+        an error: nothing else is taken silently.
+    online : bool, default=True
+        Without `data`, try to download MNIST from OpenML; scikit-learn keeps it for the next time.
+        Where that fails, the 1,797 smaller digits (8 × 8, grey values 0 … 16) inside scikit-learn are taken.
+
+    Returns
+    -------
+    Images
+        With labels 0 … 9; ``source`` says which of the three it is.
+
+    Examples
+    --------
+    >>> digits = load_mnist(online=False)
+    >>> digits.train_X.shape, digits.test_X.shape
+    ((1200, 8, 8), (597, 8, 8))
+    """
+    if data is not None:
+        return _from_files(Path(data))
+    return (_from_openml() if online else None) or _digits_of_sklearn()
+
+
+def _from_files(data: Path) -> Images:
+    folder = data / "mnist"
+    train_X, train_y = _part(folder, "train")
+    test_X, test_y = _part(folder, "t10k")
+    return Images(
+        train_X,
+        train_y,
+        test_X,
+        test_y,
+        f"MNIST from the files in '{folder}': {len(train_y):,} training and {len(test_y):,} test images "
+        f"of {SIDE} × {SIDE} pixels.",
+    )
+
+
+def _part(folder: Path, part: str) -> tuple[Pixels, Labels]:
+    images = folder / f"{part}-images-idx3-ubyte.gz"
+    labels = folder / f"{part}-labels-idx1-ubyte.gz"
+    y = read_idx(labels, 1)
+    X = read_idx(images, 3)
+    if not len(X) or X.shape[1:] != (SIDE, SIDE):
+        raise InputError(
+            f"'{images}' must hold images of {SIDE} × {SIDE} pixels; its shape is {X.shape}. "
+            "Get a fresh copy of MNIST."
+        )
+    if len(y) != len(X):
+        raise InputError(
+            f"'{labels}' must hold a label for each of the {len(X):,} images; it holds {len(y):,}. "
+            "Get a fresh copy of both files."
+        )
+    if y.max() > 9:
+        raise InputError(f"'{labels}' must hold digits 0 … 9; it holds {y.max()}. Get a fresh copy of MNIST.")
+    return X, y.astype(np.int8)
+
+
+def _from_openml() -> Images | None:
+    """MNIST by download, or None: no network, no room, a changed service and bad data are all the same."""
+    from sklearn.datasets import fetch_openml
+
+    parser = "pandas" if importlib.util.find_spec("pandas") else "liac-arff"  # the latter takes a minute
+    try:
+        with _short_timeout(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            X, y = fetch_openml(
+                "mnist_784",
+                version=1,
+                as_frame=False,
+                return_X_y=True,
+                parser=parser,
+                n_retries=1,
+                delay=0.1,
+            )
+            pixels = np.asarray(X).astype(np.uint8)
+            digits = np.asarray(y).astype(np.int8)
+            whole = pixels.shape == (70_000, SIDE * SIDE) and digits.shape == (70_000,)
+            if not whole or not (pixels == X).all() or digits.min() < 0 or digits.max() > 9:
+                return None
+    except Exception:
+        return None
+    X, y = pixels.reshape(-1, SIDE, SIDE), digits
+    n = _TRAIN_OF_OPENML
+    return Images(
+        X[:n],
+        y[:n],
+        X[n:],
+        y[n:],
+        f"MNIST from OpenML (mnist_784, version 1): {n:,} training and {len(y) - n:,} test images "
+        f"of {SIDE} × {SIDE} pixels.",
+    )
+
+
+@contextmanager
+def _short_timeout() -> Iterator[None]:
+    """Give up a connection that says nothing for a few seconds."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _digits_of_sklearn() -> Images:
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    X, y = X.reshape(-1, 8, 8).astype(np.uint8), y.astype(np.int8)
+    n = _TRAIN_OF_DIGITS
+    return Images(
+        X[:n],
+        y[:n],
+        X[n:],
+        y[n:],
+        f"The digits inside scikit-learn, not MNIST: {n:,} training and {len(y) - n:,} test images "
+        "of 8 × 8 pixels with 17 grey values.",
+    )

@@ -1,0 +1,274 @@
+"""Thresholded box filters over small images: the weak hypotheses of the paper for faces."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, ModelFileError
+from ..kernels.boxes import LARGEST, RECTS, above_each, filter_each, first_too_large, lay_images
+from ..margins import as_count
+from ..storage import Arrays, require
+from .balls import finite
+from .base import Hypotheses
+
+ROWS = 64  # images whose integral images are held at once: they stay in the cache
+MAX_SIDE = 256
+MAX_SIDE_OF_ALL = 64  # all filters of larger images do not fit into memory
+SIDE_ADVICE = "Cut larger images into windows, or scale them down."
+
+# The usual shapes: cells next to each other, cells above each other, and the cells' weights row by row.
+SHAPES: tuple[tuple[int, int, tuple[float, ...]], ...] = (
+    (2, 1, (1.0, -1.0)),
+    (1, 2, (1.0, -1.0)),
+    (3, 1, (1.0, -2.0, 1.0)),
+    (1, 3, (1.0, -2.0, 1.0)),
+    (2, 2, (1.0, -1.0, -1.0, 1.0)),
+)
+
+
+class Boxes(Hypotheses):
+    """J box filters: filter j answers ``sign_j`` where its value is above ``theta_j``, ``-sign_j`` elsewhere.
+
+    A row of X is a square grey image, ``side`` × ``side`` pixels, row by row from the top. The value of a
+    filter is ``Σ_r weight_r · (sum of the pixels in rectangle r) / σ``, where σ is the standard deviation of
+    all pixels of the image: contrast does not matter, and brightness does not where the weights make a
+    constant image 0. The sum is not divided by any area. An image that is constant up to rounding (σ at most
+    1e-9 of its largest pixel) counts as σ = 1. A value of exactly ``theta_j`` is not above it.
+
+    Values are computed from integral images in double precision, always in the same order, so that the
+    answer to an image does not depend on which ones are asked with it. For whole pixels the sums are exact.
+    Pixels must be finite, and at most 1e30 in size.
+
+    Parameters
+    ----------
+    rects : array of whole numbers, shape (J, 4, 4)
+        At most four rectangles a filter, each as x, y, width and height; the first pixel is x = y = 0. A
+        rectangle of width 0 is not used.
+    weight : array of shape (J, 4)
+        What each rectangle counts.
+    theta : array of shape (J,)
+        Thresholds.
+    sign : array of shape (J,) of ±1, optional
+        The answer above the threshold; all +1 if left out.
+    side : int
+        Pixels of an image's side, 1 to 256; a row of X has ``side²`` features.
+
+    Examples
+    --------
+    >>> rects = [[[0, 0, 1, 2], [1, 0, 1, 2], [0, 0, 0, 0], [0, 0, 0, 0]]]  # the left half, the right half
+    >>> boxes = Boxes(rects, weight=[[1, -1, 0, 0]], theta=[0.0], side=2)
+    >>> bright_left, bright_below = [9.0, 1.0, 9.0, 1.0], [1.0, 1.0, 9.0, 9.0]
+    >>> boxes.values(np.array([bright_left, bright_below]))
+    array([[4.],
+           [0.]])
+    >>> boxes.answers(np.array([bright_left, bright_below]))
+    array([[ 1],
+           [-1]], dtype=int8)
+    """
+
+    kind = "Boxes"
+
+    def __init__(
+        self,
+        rects: ArrayLike,
+        weight: ArrayLike,
+        theta: ArrayLike,
+        sign: ArrayLike | None = None,
+        *,
+        side: int,
+    ) -> None:
+        self.side = as_count(side, "side", 1, MAX_SIDE, SIDE_ADVICE)
+        self.rects, used = _as_rects(rects, self.side)
+        J = self.rects.shape[0]
+        self.weight = np.array(weight, dtype=np.float64)
+        self.theta = np.array(theta, dtype=np.float64)
+        signs = np.ones(J, np.int8) if sign is None else np.array(sign)
+        if self.weight.shape != (J, RECTS) or not (np.abs(self.weight) <= LARGEST).all():
+            raise InputError(
+                f"weight must be {J} rows of {RECTS} numbers, at most 1e30 in size; got {weight!r:.80}."
+            )
+        if self.theta.shape != (J,) or not np.isfinite(self.theta).all():
+            raise InputError(f"theta must be {J} finite thresholds; got {theta!r:.80}.")
+        if signs.shape != (J,) or not np.isin(signs, (-1, 1)).all():
+            raise InputError(f"sign must be {J} answers, each -1 or +1; got {sign!r:.80}.")
+        self.sign = signs.astype(np.int8)
+        self.weight[~used] = 0.0
+
+    @property
+    def n_hypotheses(self) -> int:
+        """J."""
+        return self.theta.size
+
+    @property
+    def n_features(self) -> int:
+        """How many pixels an image has."""
+        return self.side * self.side
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} box filters over images of {self.side} × {self.side} pixels>"
+
+    def __getitem__(self, members: Any) -> Self:
+        at = np.atleast_1d(np.arange(len(self))[members])
+        return type(self)(self.rects[at], self.weight[at], self.theta[at], self.sign[at], side=self.side)
+
+    def check(self, X: Any) -> Any:
+        """Check images, whose pixels must be finite."""
+        return as_images(super().check(X), "Boxes")
+
+    def values(self, X: Any) -> NDArray[np.float64]:
+        """What each filter measures in each image: (n, J), before the thresholds."""
+        X = self.check(X)
+        out = np.empty((len(self), X.shape[0]))
+        table, scale = self._room()
+        for first in range(0, X.shape[0], ROWS):
+            lay_images(X[first : first + ROWS], self.side, table, scale)
+            filter_each(table, scale, self.side, self.rects, self.weight, first, out)
+        return np.ascontiguousarray(out.T)
+
+    def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        table, scale = self._room()
+        for first in range(0, X.shape[0], ROWS):
+            lay_images(X[first : first + ROWS], self.side, table, scale)
+            above_each(table, scale, self.side, self.rects, self.weight, self.theta, self.sign, first, block)
+
+    def _room(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return np.empty(((self.side + 1) ** 2, ROWS)), np.empty(ROWS)
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds."""
+        arrays: Arrays = {"rects": self.rects, "weight": self.weight, "theta": self.theta, "sign": self.sign}
+        return {"side": self.side}, arrays
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """Box filters from what a file holds."""
+        arrays_fit = set(arrays) == {"rects", "weight", "theta", "sign"}
+        require(arrays_fit, name, "box filters have the arrays rects, sign, theta, weight")
+        require(set(parameters) == {"side"}, name, "box filters have the parameter side")
+        for key, kinds in (("rects", "i"), ("weight", "f"), ("theta", "f"), ("sign", "i")):
+            require(arrays[key].dtype.kind in kinds, name, f"the array {key!r} has the wrong type")
+        try:
+            return cls(**arrays, side=parameters["side"])
+        except InputError as error:
+            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+
+
+def _as_rects(rects: ArrayLike, side: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Check rectangles: those in use lie in the image; the others become zeros. Gives which are in use."""
+    given = np.array(rects)
+    if (
+        given.dtype.kind not in "iu"
+        or given.ndim != 3
+        or given.shape[0] == 0
+        or given.shape[1:] != (RECTS, 4)
+    ):
+        raise InputError(
+            f"rects must be whole numbers of shape (J, {RECTS}, 4), x, y, width and height of at most "
+            f"{RECTS} rectangles a filter; got {given.dtype} of shape {given.shape}. Fill up with zeros."
+        )
+    clipped = np.clip(given, -1, MAX_SIDE + 1).astype(np.int32)
+    x, y, w, h = np.moveaxis(clipped, 2, 0)
+    used = w != 0
+    fits = (x >= 0) & (y >= 0) & (w > 0) & (h > 0) & (x + w <= side) & (y + h <= side)
+    wrong = np.argwhere(used & ~fits)
+    if wrong.size:
+        j, r = wrong[0]
+        raise InputError(
+            f"rects must lie inside the image of {side} × {side} pixels; rectangle {r} of filter {j} has "
+            f"x, y, width, height = {given[j, r].tolist()}."
+        )
+    if not used.any(axis=1).all():
+        j = int(np.argmin(used.any(axis=1)))
+        raise InputError(
+            f"rects must have at least one rectangle a filter; filter {j} has none of width > 0."
+        )
+    return np.where(used[:, :, None], clipped, np.int32(0)), used
+
+
+def as_images(X: NDArray[Any], what: str) -> NDArray[Any]:
+    """Refuse pixels that are not finite or too large to be squared and summed, and say where."""
+    place = int(first_too_large(X.reshape(-1)))
+    if place < 0:
+        return X
+    finite(X, what)
+    row, column = divmod(place, X.shape[1])
+    raise InputError(
+        f"X must be at most 1e30 in size for {what}; got {X[row, column]} at row {row}, column {column}. "
+        "Scale the pixels, for example to 0..255."
+    )
+
+
+def side_of(n_features: int, side: int | None, what: str) -> int:
+    """The side of the square images that have so many pixels.
+
+    >>> side_of(576, None, "Boxes")
+    24
+    """
+    found = math.isqrt(n_features) if side is None else as_count(side, "side", 2, MAX_SIDE, SIDE_ADVICE)
+    if found * found != n_features or not 2 <= found <= MAX_SIDE:
+        raise InputError(
+            f"X must have side · side columns for {what}, the pixels of square images, with side "
+            f"{f'= {found}' if side is not None else f'from 2 to {MAX_SIDE}'}; got {n_features} columns. "
+            "Crop or pad the images to squares."
+        )
+    return found
+
+
+def n_boxes(side: int) -> int:
+    """How many filters `all_boxes` gives.
+
+    >>> n_boxes(24)
+    162336
+    """
+    side = as_count(side, "side", 1, MAX_SIDE, SIDE_ADVICE)
+    return sum(len(_spans(side, across)) * len(_spans(side, down)) for across, down, _ in SHAPES)
+
+
+def all_boxes(side: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Every position and size of the five usual box filters, as ``rects`` and ``weight`` of `Boxes`.
+
+    They are two rectangles next to or above each other, three of them, and four as a checkerboard; all
+    rectangles of a filter have the same size. A constant image gives 0: of three rectangles the middle one
+    counts -2.
+
+    >>> rects, weight = all_boxes(24)
+    >>> rects.shape, weight.shape
+    ((162336, 4, 4), (162336, 4))
+    """
+    side = as_count(side, "side", 1, MAX_SIDE_OF_ALL, "boxes_at gives some of them.")
+    return boxes_at(side, np.arange(n_boxes(side)))
+
+
+def boxes_at(side: int, places: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Some of `all_boxes`, by their places in it, without making the others."""
+    total = n_boxes(side)
+    if ((places < 0) | (places >= total)).any():
+        raise InputError(f"places must be from 0 to {total - 1} for side {side}; got {places!r:.80}.")
+    rects, weight = np.zeros((places.size, RECTS, 4), np.int32), np.zeros((places.size, RECTS))
+    start = 0
+    for across, down, weights in SHAPES:
+        over, under = _spans(side, across), _spans(side, down)
+        here = np.flatnonzero((places >= start) & (places < start + len(over) * len(under)))
+        if here.size:
+            i, k = np.divmod(places[here] - start, len(under))
+            (x, w), (y, h) = over[i].T, under[k].T
+            for r, value in enumerate(weights):
+                row, column = divmod(r, across)
+                rects[here, r] = np.stack([x + column * w, y + row * h, w, h], axis=1)
+                weight[here, r] = value
+        start += len(over) * len(under)
+    return rects, weight
+
+
+@lru_cache(16)
+def _spans(side: int, cells: int) -> NDArray[np.int32]:
+    """Where so many cells in a line can lie: the first one's start, and the size of each."""
+    spans = [(at, size) for size in range(1, side // cells + 1) for at in range(side - cells * size + 1)]
+    out = np.array(spans, np.int32).reshape(-1, 2)
+    out.flags.writeable = False
+    return out

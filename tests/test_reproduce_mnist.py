@@ -1,0 +1,107 @@
+"""The MNIST experiment, at the size of the digits that scikit-learn carries."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from ocboost import adaboost_weights, approximation_error, datasets
+from ocboost.__main__ import main
+from ocboost.learners import BallLearner
+from ocboost.reproduce import mnist, mnist_figure, mnist_table
+from ocboost.reproduce.cache import Cache
+from ocboost.reproduce.mnist import METHODS, MnistSettings, run_mnist
+
+SMALL = MnistSettings(
+    n_hypotheses=20, n_sample=80, start=200, every=300, order=5, batch_size=16, most=800, quick=True
+)
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    monkeypatch.setattr(mnist, "load_mnist", lambda data: datasets.load_mnist(data, online=False))
+
+
+@pytest.fixture(scope="module")
+def result():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mnist, "load_mnist", lambda data: datasets.load_mnist(data, online=False))
+        return run_mnist(SMALL)
+
+
+def test_shapes_and_names(result):
+    assert result.digits == list(range(10))
+    assert result.examples == [500, 800]
+    assert list(result.test_error) == list(METHODS) == list(result.combined_test_error)
+    assert set(METHODS) - set(result.approximation_error) == {"adaboost"}
+    assert all(e.shape == (10, 2) for e in result.test_error.values())
+    record = json.loads(json.dumps(result.as_dict(), allow_nan=False))
+    assert record["test_error"]["ocb-full"] == result.test_error["ocb-full"][:, -1].tolist()
+    assert record["combined_test_error"]["adaboost"] == result.combined_test_error["adaboost"][-1]
+
+
+def test_against_a_plain_run_of_one_digit(result):
+    """The yardstick and the full-order sketch of digit 3, by hand."""
+    images = datasets.load_mnist(None, online=False)
+    X = images.train_X[:800].reshape(800, -1).astype(np.float64)
+    X = (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, keepdims=True)
+    signs = np.where(images.train_y[:800] == 3, 1, -1).astype(np.int8)
+    learner = BallLearner(n_sample=80)
+    balls = learner.learn(
+        X.astype(np.float32), signs, n_hypotheses=20, rng=np.random.default_rng([SMALL.seed, 3])
+    )
+    test = images.test_X.reshape(len(images.test_X), -1).astype(np.float64)
+    test = (test - test.mean(axis=1, keepdims=True)) / test.std(axis=1, keepdims=True)
+    alpha = adaboost_weights(balls.answers(X.astype(np.float32)) * signs[:, None])
+    wrong = ((balls.answers(test.astype(np.float32)) @ alpha) > 0) != (images.test_y == 3)
+    assert result.test_error["adaboost"][3, -1] == pytest.approx(100 * wrong.mean(), abs=0.4)
+
+
+def test_a_head_that_holds_everything_is_adaboost():
+    settings = MnistSettings(**{**SMALL.__dict__, "most": 300, "every": 100})
+    found = mnist._weights(
+        settings,
+        np.where(np.random.default_rng(0).random((300, 40)) < 0.6, 1, -1).astype(np.int8),
+        [300],
+        dict.fromkeys(METHODS, 0.0),
+    )
+    assert approximation_error(found["adaboost"][0], found["ocb-head"][0]) < 1e-9
+    assert approximation_error(found["adaboost"][0], found["oza-russell"][0]) > 1e-3
+
+
+def test_the_cache_changes_nothing(result, tmp_path):
+    for _ in range(2):
+        again = run_mnist(SMALL, cache=Cache(tmp_path))
+        for key in METHODS:
+            np.testing.assert_array_equal(again.test_error[key], result.test_error[key])
+    assert Cache(tmp_path).size() > 0
+
+
+def test_figure_tables_and_words(result):
+    figure = mnist_figure.draw(result)
+    assert len(figure.axes) == 2
+    tables = mnist_table.as_tables(result)
+    assert [table.row_count for table in tables] == [8, 6]
+    assert "Mean approximation error" in mnist_table.in_words(result)
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(MnistSettings, "small", classmethod(lambda cls, seed=0: SMALL))
+    monkeypatch.setenv("OCBOOST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("OCBOOST_DATA", raising=False)
+    assert main(["reproduce", "mnist", "--quick", "--out", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "in the paper" in told
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "mnist.png",
+        "mnist.svg",
+        "results.json",
+    ]
+
+
+def test_a_folder_without_the_files(tmp_path, capsys):
+    assert main(["reproduce", "mnist", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.startswith("ocboost: ")
+    assert not (tmp_path / "out").exists()
