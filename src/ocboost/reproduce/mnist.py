@@ -117,6 +117,8 @@ class MnistResult:
     digits : list of int
     n_found : list of int
         Balls found for each digit.
+    n_test : int
+        Test images.
     examples : list of int
         The checkpoints.
     approximation_error : dict of str to ndarray of shape (digits, checkpoints)
@@ -133,6 +135,7 @@ class MnistResult:
     source: str
     digits: list[int]
     n_found: list[int]
+    n_test: int
     examples: list[int]
     approximation_error: dict[str, Floats]
     test_error: dict[str, Floats]
@@ -159,6 +162,7 @@ class MnistResult:
             },
             "digits": self.digits,
             "hypotheses_found": self.n_found,
+            "test_images": self.n_test,
             "examples": self.examples,
             "test_error": {key: e[:, -1].tolist() for key, e in self.test_error.items()},
             "approximation_error": {key: e[:, -1].tolist() for key, e in self.approximation_error.items()},
@@ -230,7 +234,7 @@ def run_mnist(
     seconds["total"] = time.perf_counter() - began
     notes = [] if cache is None or cache.note is None else [cache.note]
     return MnistResult(
-        settings, images.source, digits, n_found, points, errors, tests, combined, seconds, notes
+        settings, images.source, digits, n_found, len(test_y), points, errors, tests, combined, seconds, notes
     )
 
 

@@ -39,7 +39,10 @@ def draw(result: MnistResult) -> Figure:
         title = "Ten digits: the online methods beside AdaBoost retrained"
         figure.text(0.065, 0.945, title, fontsize=18, fontweight="bold", va="center")
         quick = "Quick run. " if result.settings.quick else ""
-        note = f"{quick}{result.source} Up to {max(result.n_found):,} balls a digit. Lower is better."
+        note = (
+            f"{quick}{result.examples[-1]:,} training and {result.n_test:,} test images, up to "
+            f"{max(result.n_found):,} balls a digit. Lower is better."
+        )
         figure.text(0.065, 0.893, note, color=GREY, fontsize=12.5, va="center")
         return figure
 
