@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,13 @@ from numpy.typing import NDArray
 
 from ..hypotheses.balls import Balls, finite
 from ..kernels.balls import ROWS, best_cuts, distances_to_one, lay_dense, rough_scores, tile_distances
-from ..kernels.learn_stumps import reweigh, weigh
 from ..margins import as_count
 from ..threads import get_num_threads, run
 from .base import Learner
 from .examples import as_examples, as_labels
-from .reweighting import CHANCE, step, worth_of_one
+from .sampling import Taken, boost, draw
 
 SAMPLE_ADVICE = "More find better balls, and take longer: the time grows with its square."
-TRIES = 10  # samples drawn in a row that gave nothing new and better than chance, before learning stops
 TILES = 64  # tiles of rows a task takes
 WORTH_A_LOOK = 200  # candidates from which on a rough look first saves time
 LOOKED_AT = 512  # candidates looked at in one product
@@ -84,41 +83,21 @@ class BallLearner(Learner):
         X, weights = as_examples(X, sample_weight, sparse=False, what="BallLearner")
         y, X = as_labels(y, X.shape[0]), finite(X, "BallLearner")
         rng = np.random.default_rng() if rng is None else rng
-        tiles, one = _tiled(X), worth_of_one(weights)
-        n = y.size
-        d, nowhere = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
+        tiles = _tiled(X)
         squared = np.empty((tiles.shape[0], ROWS))
-        answers = np.empty(n, np.int8)
-        centre: list[NDArray[Any]] = []
-        theta: list[float] = []
-        sign: list[int] = []
-        taken: set[Ball] = set()
-        tries = 0
-        while len(centre) < n_hypotheses and tries < TRIES:
-            candidate = self._candidate(X, y, d, rng, taken)
-            if candidate is None:
-                tries += 1
-                continue
-            c, radius = candidate
+
+        def find(d: NDArray[np.float64], taken: Taken) -> tuple[tuple[int, float], Hashable] | None:
+            return self._candidate(X, y, d, rng, taken)
+
+        def answer(ball: tuple[int, float]) -> NDArray[np.int8]:
+            c, radius = ball
             _measure(tiles, X[c].astype(np.float64), squared)
-            answers[:] = np.where(squared.reshape(-1)[:n] >= radius * radius, 1, -1)
-            right, wrong, _ = weigh(answers, y, d)
-            turned = right < wrong
-            if turned:
-                np.negative(answers, out=answers)
-                right, wrong = wrong, right
-            better = right - wrong > CHANCE * (right + wrong)
-            tries = 0 if better else tries + 1
-            if not better and (centre or tries < TRIES):
-                continue
-            centre.append(X[c])
-            theta.append(radius)
-            sign.append(-1 if turned else 1)
-            taken.add(_known_as(X[c], radius))
-            if not better:
-                break
-            reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
-        return Balls(np.array(centre), theta, sign)
+            return np.where(squared.reshape(-1)[: y.size] >= radius * radius, np.int8(1), np.int8(-1))
+
+        members = boost(y, weights, n_hypotheses, find, answer)
+        rows, theta = zip(*[ball for ball, _ in members], strict=True)
+        sign = [sign for _, sign in members]
+        return Balls(X[list(rows)], list(theta), sign)
 
     def _candidate(
         self,
@@ -126,12 +105,10 @@ class BallLearner(Learner):
         y: NDArray[np.int8],
         d: NDArray[np.float64],
         rng: np.random.Generator,
-        taken: set[Ball],
-    ) -> tuple[int, float] | None:
+        taken: Taken,
+    ) -> tuple[tuple[int, float], Hashable] | None:
         """The row and the radius that err least on a sample, whatever the sign, and are not taken yet."""
-        reach = np.cumsum(d)
-        drawn = np.searchsorted(reach, rng.random(self.n_sample) * reach[-1], side="right")
-        drawn, times = np.unique(np.minimum(drawn, y.size - 1), return_counts=True)
+        drawn, times = draw(d, self.n_sample, rng)
         signed = times * y[drawn].astype(np.float64)
         candidates = np.arange(drawn.size)
         if self.n_candidates is not None and self.n_candidates < drawn.size:
@@ -162,9 +139,10 @@ class BallLearner(Learner):
         _share(measure, tiles.shape[0], 8)
         _share(choose, candidates.size)
         for best in np.argsort(-score, kind="stable"):
-            c = int(drawn[candidates[best]])
-            if _known_as(X[c], float(radius[best])) not in taken:
-                return c, float(radius[best])
+            c, found = int(drawn[candidates[best]]), float(radius[best])
+            known_as = _known_as(X[c], found)
+            if known_as not in taken:
+                return (c, found), known_as
         return None
 
 

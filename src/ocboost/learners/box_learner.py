@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,13 @@ from ..kernels.boxes import (
     lay_images,
     pack,
 )
-from ..kernels.learn_stumps import reweigh, weigh
 from ..margins import as_count
 from ..threads import run
 from .base import Learner
 from .examples import as_examples, as_labels
-from .reweighting import CHANCE, step, worth_of_one
+from .sampling import Taken, boost, draw
 
 SAMPLE_ADVICE = "More find better filters, and take longer."
-TRIES = 10  # samples drawn in a row that gave nothing new and better than chance, before learning stops
 ROWS = 1024  # examples whose integral images lie together
 SOME_ROWS = 256  # drawn examples that meet filters at once
 SOME_FILTERS = 32  # filters a task tries
@@ -91,48 +90,18 @@ class BoxLearner(Learner):
         y, side = as_labels(y, X.shape[0]), side_of(X.shape[1], self.side, "BoxLearner")
         X = as_images(X, "BoxLearner")
         rng = np.random.default_rng() if rng is None else rng
-        images, one, n = _Images(X, side), worth_of_one(weights), y.size
-        d, nowhere = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
-        place: list[int] = []
-        theta: list[float] = []
-        sign: list[int] = []
-        taken: set[Found] = set()
-        tries = 0
-        while len(place) < n_hypotheses and tries < TRIES:
-            drawn, times = self._draw_examples(d, rng)
+        images = _Images(X, side)
+
+        def find(d: NDArray[np.float64], taken: Taken) -> tuple[tuple[int, float], Hashable] | None:
+            drawn, times = draw(d, self.n_sample, rng)
             tried = self._draw_filters(side, rng)
             found = best_filter(X[drawn], times * y[drawn], tried, side, taken)
-            if found is None:
-                tries += 1
-                continue
-            filter_, threshold, known_as = found
-            answers = images.answers(filter_, threshold)
-            right, wrong, _ = weigh(answers, y, d)
-            turned = right < wrong
-            if turned:
-                np.negative(answers, out=answers)
-                right, wrong = wrong, right
-            better = right - wrong > CHANCE * (right + wrong)
-            tries = 0 if better else tries + 1
-            if not better and (place or tries < TRIES):
-                continue
-            place.append(filter_)
-            theta.append(threshold)
-            sign.append(-1 if turned else 1)
-            taken.add(known_as)
-            if not better:
-                break
-            reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
-        return Boxes(*boxes_at(side, np.array(place)), theta, sign, side=side)
+            return None if found is None else (found[:2], found[2])
 
-    def _draw_examples(
-        self, d: NDArray[np.float64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Rows drawn by their weights, each once, and how often it came."""
-        reach = np.cumsum(d)
-        drawn = np.searchsorted(reach, rng.random(self.n_sample) * reach[-1], side="right")
-        drawn, times = np.unique(np.minimum(drawn, d.size - 1), return_counts=True)
-        return drawn, times.astype(np.float64)
+        members = boost(y, weights, n_hypotheses, find, lambda found: images.answers(*found))
+        place, theta = zip(*[found for found, _ in members], strict=True)
+        sign = [sign for _, sign in members]
+        return Boxes(*boxes_at(side, np.array(place)), list(theta), sign, side=side)
 
     def _draw_filters(self, side: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Places in `all_boxes`, in order."""
@@ -147,7 +116,7 @@ def best_filter(
     signed: NDArray[np.float64],
     tried: NDArray[np.int64],
     side: int,
-    taken: set[Found],
+    taken: Taken,
 ) -> tuple[int, float, Found] | None:
     """The filter and threshold that err least on a sample, whatever the sign, and are not taken yet.
 
