@@ -108,7 +108,7 @@ def _from_openml() -> Images | None:
             whole = pixels.shape == (70_000, SIDE * SIDE) and digits.shape == (70_000,)
             if not whole or not (pixels == X).all() or digits.min() < 0 or digits.max() > 9:
                 return None
-    except Exception:
+    except Exception:  # a download can fail in many ways, and then there are other digits
         return None
     X, y = pixels.reshape(-1, SIDE, SIDE), digits
     n = _TRAIN_OF_OPENML

@@ -141,7 +141,8 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
     axes.set_ylim(low, high)
     better = ", less is better" if metric in LOSSES else ""
     span = min(result.settings["window"] + (together - 1) * result.settings["every"], result.n_scored)
-    what = "means over" if together > 1 else "over the last"
+    filling = bool(result.curve_counts) and result.curve_counts[full] < result.settings["window"]
+    what = "means over" if together > 1 else "over at most the last" if filling else "over the last"
     axes.set_title(
         f"{NAMES[metric]}, {what} {span:,} examples{better}",
         loc="left",

@@ -85,6 +85,6 @@ def require_columns(schema: Schema, names: Collection[str], file: str) -> None:
     advice = f"Was it renamed? Then rename {', '.join(renames)}." if renames else "Add what it lacks."
     raise InputError(
         f"{file} must have the columns the model was made for; it lacks {listed(gone)}"
-        + (f", and has {listed(unknown)}, which the model does not know. " if unknown else ". ")
+        + (f", and has {listed(unknown)}, which the model does not know. " if renames else ". ")
         + advice
     )
