@@ -18,7 +18,7 @@ from ocboost.errors import InputError
 from ocboost.reproduce import synthetic
 from ocboost.reproduce.synthetic import SyntheticResult, SyntheticSettings, run_synthetic
 
-WRITTEN = {"results.json", "synthetic.png", "synthetic.svg"}
+WRITTEN = {"results.json", "report.html", "report.md", "synthetic.png", "synthetic.svg"}
 INSTALL = "pip install 'ocboost[all]'"
 
 
@@ -109,7 +109,7 @@ class TestSynthetic:
         assert results["quick"] is True
         told = capsys.readouterr()
         assert "quick" in told.out
-        assert "ocb-order-20" in told.out
+        assert "OCB, order 20" in told.out
         assert str(out.resolve()) in told.out
         assert told.err == ""
 

@@ -6,7 +6,6 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from html.parser import HTMLParser
 from io import StringIO
 from types import SimpleNamespace
 
@@ -19,6 +18,7 @@ from ocboost.evaluation import Majority, NoChange, prequential
 from ocboost.evaluation.figure import draw, looks, render
 from ocboost.evaluation.report import as_html, inline_svg
 from ocboost.evaluation.table import as_table, as_text, cells
+from pages import Page, check_light_and_dark, check_stands_alone
 
 HOSTILE = "<script>alert('x')</script>\"&$\\frac\x00\n[bold]"
 
@@ -167,26 +167,6 @@ class TestFigure:
             draw(result, metrics=["f1"])
 
 
-class Page(HTMLParser):
-    """What a page holds: its tags, their attributes, and its text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.attributes, self.words = [], [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(self.words)
-
-
 @pytest.fixture(scope="module")
 def page(result):
     return as_html(result, title="A run", about={"stream": "toy.csv", "seed": 7}, versions={"numpy": "2"})
@@ -203,28 +183,7 @@ class TestPage:
             assert f"{row:,}" in text
 
     def test_stands_alone(self, page):
-        parsed = Page(page)
-        assert not {"script", "link", "img", "iframe", "object", "image"} & set(parsed.tags)
-        assert {"svg", "style", "table"} <= set(parsed.tags)
-        for tag, name, value in parsed.attributes:
-            assert not name.startswith("on")
-            if "//" in value:
-                assert name.startswith("xmlns"), (tag, name, value)
-            if name in ("href", "xlink:href", "src"):
-                assert value.startswith("#")
-        assert "@import" not in page
-        assert set(re.findall(r"url\((.)", page)) <= {"#"}
-        assert page.count("<!") == 1  # its own doctype: none of the figure's
-        assert "<metadata" not in page
-        assert "<?xml" not in page
-
-    def test_ids_are_unique_and_references_lead_somewhere(self, page):
-        ids = re.findall(r'\bid="([^"]+)"', page)
-        assert ids
-        assert len(ids) == len(set(ids))
-        assert set(re.findall(r'href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page)) <= set(
-            ids
-        )
+        check_stands_alone(page)
 
     def test_the_figure_is_well_formed_and_has_text(self, result):
         svg = inline_svg(result, title="A run", metrics=["accuracy"])
@@ -240,13 +199,7 @@ class TestPage:
         assert not one & other
 
     def test_light_dark_and_print(self, page):
-        assert "prefers-color-scheme: dark" in page
-        assert "@media print" in page
-        svg = page[page.index("<svg") : page.index("</svg>")]
-        assert "var(--ink)" in svg
-        assert "#1f2328" not in svg
-        used, defined = set(re.findall(r"var\(--(\w+)\)", page)), set(re.findall(r"--(\w+):", page))
-        assert used <= defined
+        check_light_and_dark(page)
 
     def test_hostile_text_is_only_text(self, result):
         hostile = renamed(result, HOSTILE)

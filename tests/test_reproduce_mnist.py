@@ -10,13 +10,15 @@ import pytest
 from ocboost import adaboost_weights, approximation_error, datasets
 from ocboost.__main__ import main
 from ocboost.learners import BallLearner
-from ocboost.reproduce import mnist, mnist_figure, mnist_table
+from ocboost.reproduce import mnist, mnist_figure, mnist_part
 from ocboost.reproduce.cache import Cache
-from ocboost.reproduce.mnist import METHODS, MnistSettings, run_mnist
+from ocboost.reproduce.mnist import MnistSettings, run_mnist
+from ocboost.reproduce.online import follow_all
 
 SMALL = MnistSettings(
     n_hypotheses=20, n_sample=80, start=200, every=300, order=5, batch_size=16, most=800, quick=True
 )
+METHODS = ["adaboost", "oza-russell", "ocb-order-400", "ocb-full", "ocb-head"]
 
 
 @pytest.fixture(autouse=True)
@@ -33,10 +35,10 @@ def result():
 
 def test_shapes_and_names(result):
     assert result.digits == list(range(10))
-    assert result.examples == [500, 800]
-    assert list(result.test_error) == list(METHODS) == list(result.combined_test_error)
-    assert set(METHODS) - set(result.approximation_error) == {"adaboost"}
-    assert all(e.shape == (10, 2) for e in result.test_error.values())
+    assert result.examples == [300, 600, 800]
+    assert list(result.test_error) == METHODS == list(result.combined_test_error)
+    assert [key for key in result.approximation_error if key != "adaboost"] == METHODS[1:]
+    assert all(e.shape == (10, 3) for e in result.test_error.values())
     record = json.loads(json.dumps(result.as_dict(), allow_nan=False))
     assert record["test_error"]["ocb-full"] == result.test_error["ocb-full"][:, -1].tolist()
     assert record["combined_test_error"]["adaboost"] == result.combined_test_error["adaboost"][-1]
@@ -60,13 +62,9 @@ def test_against_a_plain_run_of_one_digit(result):
 
 
 def test_a_head_that_holds_everything_is_adaboost():
-    settings = MnistSettings(**{**SMALL.__dict__, "most": 300, "every": 100})
-    found = mnist._weights(
-        settings,
-        np.where(np.random.default_rng(0).random((300, 40)) < 0.6, 1, -1).astype(np.int8),
-        [300],
-        dict.fromkeys(METHODS, 0.0),
-    )
+    margins = np.where(np.random.default_rng(0).random((300, 40)) < 0.6, 1, -1).astype(np.int8)
+    seconds = dict.fromkeys(METHODS, 0.0)
+    found = follow_all(SMALL.methods(), margins, [300], start=200, smoothing=1.0, seconds=seconds)
     assert approximation_error(found["adaboost"][0], found["ocb-head"][0]) < 1e-9
     assert approximation_error(found["adaboost"][0], found["oza-russell"][0]) > 1e-3
 
@@ -82,9 +80,9 @@ def test_the_cache_changes_nothing(result, tmp_path):
 def test_figure_tables_and_words(result):
     figure = mnist_figure.draw(result)
     assert len(figure.axes) == 2
-    tables = mnist_table.as_tables(result)
-    assert [table.row_count for table in tables] == [8, 6]
-    assert "Mean approximation error" in mnist_table.in_words(result)
+    part = mnist_part.part(result)
+    assert [len(table.rows) for table in part.tables] == [8, 6, 6]
+    assert "Mean approximation error" in part.words[0]
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
@@ -97,6 +95,8 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "mnist.png",
         "mnist.svg",
+        "report.html",
+        "report.md",
         "results.json",
     ]
 

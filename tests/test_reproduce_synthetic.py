@@ -18,7 +18,8 @@ from ocboost.errors import InputError, MissingExtraError
 from ocboost.reporting import figure_style
 from ocboost.reporting.environment import versions
 from ocboost.reporting.output import OutputFolder, to_json
-from ocboost.reproduce import synthetic_figure, synthetic_table
+from ocboost.reporting.tables import as_rich
+from ocboost.reproduce import synthetic_figure, synthetic_part
 from ocboost.reproduce.synthetic import (
     METHODS,
     SyntheticResult,
@@ -174,11 +175,11 @@ class TestResult:
 class TestWords:
     def test_table_shows_every_method(self, tiny: SyntheticResult) -> None:
         stream = StringIO()
-        Console(file=stream, width=100).print(synthetic_table.as_table(tiny))
+        Console(file=stream, width=100).print(as_rich(synthetic_part.table(tiny)))
         text = stream.getvalue()
-        for key in PROMISED:
-            assert f"{tiny.mean_error(key):.4f}" in text
-            assert key in text
+        for method in METHODS:
+            assert f"{tiny.mean_error(method.key):.4f}" in text
+            assert method.label.removesuffix(", cold start") in text
         assert "1.00" in text
 
     def test_words_follow_the_numbers(self, tiny: SyntheticResult) -> None:
@@ -186,9 +187,9 @@ class TestWords:
         for error, order in zip((0.04, 0.03, 0.02, 0.01), (1, 5, 10, 20), strict=True):
             errors[f"ocb-order-{order}"] = np.full((1, 1), error)
         result = SyntheticResult(TINY, [1], errors, tiny.diverged, {})
-        words = synthetic_table.in_words(result)
+        words = " ".join(synthetic_part.findings(result))
         assert "falls with every order (0.0400 to 0.0100" in words
-        assert "the listing as printed does not get worse with every order" in words
+        assert "The listing as printed does not get worse with every order" in words
         assert "is less close than order 20 from a warm one (0.0500)" in words
 
     def test_title_claims_only_what_is_there(self, tiny: SyntheticResult) -> None:
@@ -208,7 +209,7 @@ class TestFigure:
         assert once == twice
 
     def test_every_method_is_drawn(self) -> None:
-        assert {key for key, _, _ in synthetic_figure.LINES} == PROMISED
+        assert {key for key, *_ in synthetic_figure.LINES} == PROMISED
 
     def test_labels_do_not_overlap(self) -> None:
         rng = np.random.default_rng(0)

@@ -31,39 +31,15 @@ def say(message: str) -> None:
     print(f"ocboost: {message}", file=sys.stderr)
 
 
-def results() -> Console:
-    """The console for results; no colours and 100 columns when piped. Names are shown as they are."""
-    width = None if sys.stdout.isatty() else 100
+def results(piped: int = 100) -> Console:
+    """The console for results; no colours and so many columns when piped. Names are shown as they are."""
+    width = None if sys.stdout.isatty() else piped
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def shown(name: object) -> str:
     """A name out of a file, safe to show: what would move the cursor or change colours is spelt out."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(name))
-
-
-@contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr when that is a terminal, and nothing at all otherwise.
-
-    Yields a function to call as ``advance(done, total)``.
-    """
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-
-        def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield advance
 
 
 @contextmanager

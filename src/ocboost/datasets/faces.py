@@ -72,6 +72,7 @@ def _lfw_of_skimage() -> Images | None:
         *_stacked(X[:n], X[100 : 100 + n]),
         *_stacked(X[n:100], X[100 + n :]),
         "A small set, not the paper's size: windows of Labeled Faces in the Wild inside scikit-image",
+        fallback=True,
     )
 
 
@@ -80,13 +81,16 @@ def _toys() -> Images:
         *_stacked(*draw_toys(300, seed=0)),
         *_stacked(*draw_toys(200, seed=1)),
         "Drawn faces, no photographs: ovals with eyes and a mouth against noise, slopes and empty ovals",
+        fallback=True,
     )
 
 
-def _images(train_X: Pixels, train_y: Labels, test_X: Pixels, test_y: Labels, origin: str) -> Images:
+def _images(
+    train_X: Pixels, train_y: Labels, test_X: Pixels, test_y: Labels, origin: str, *, fallback: bool = False
+) -> Images:
     counts = [f"{int((y == 1).sum()):,} faces and {int((y == -1).sum()):,} others" for y in (train_y, test_y)]
     source = f"{origin}: {counts[0]} for training, {counts[1]} for testing, {SIDE} × {SIDE} pixels."
-    return Images(train_X, train_y, test_X, test_y, source)
+    return Images(train_X, train_y, test_X, test_y, source, fallback)
 
 
 def _stacked(faces: Pixels, others: Pixels) -> tuple[Pixels, Labels]:

@@ -26,6 +26,8 @@ class Images:
         Digits 0 … 9, or +1 for a face and -1 for anything else.
     source : str
         One sentence for reports: where the images came from and how many there are.
+    fallback : bool
+        Whether these are other, fewer images, taken because the wanted ones were not to be had.
     """
 
     train_X: Pixels  # noqa: N815
@@ -33,6 +35,7 @@ class Images:
     test_X: Pixels  # noqa: N815
     test_y: Labels
     source: str
+    fallback: bool = False
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):

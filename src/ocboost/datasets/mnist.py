@@ -146,4 +146,5 @@ def _digits_of_sklearn() -> Images:
         y[n:],
         f"The digits inside scikit-learn, not MNIST: {n:,} training and {len(y) - n:,} test images "
         "of 8 × 8 pixels with 17 grey values.",
+        fallback=True,
     )

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..reporting.figure_style import BLUES, GREEN, GREY, INK, ORANGE, RED, house_style, spread_out
+from ..reporting import figure_style
+from ..reporting.figure_style import (
+    BLUES,
+    GREEN,
+    GREY,
+    INK,
+    LANE,
+    ORANGE,
+    PALE,
+    PURPLE,
+    RED,
+    any_script,
+    house_style,
+    spread_out,
+)
+from ..reporting.page import printable
 from .metrics import LOSSES, METRICS
 from .result import Result, Standing
-from .wording import NAMES, printable
+from .wording import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PURPLE = "#8250df"
 TEAL = "#1b9e9e"
 OCB_COLOURS = (BLUES[2], ORANGE, GREEN, PURPLE, TEAL, BLUES[0], BLUES[3], "#a0522d")
 RIVAL_COLOURS = ("#7d8590", "#a9746a", "#8b8b4a", "#6c8ea0", "#94769a")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1, 1.5)))
-PALE = "#a5adb6"
-LANE = "#e6eaee"
 LEFT, RIGHT = 0.06, 0.72  # the axes' sides; names stand to the right
 LONGEST = 30  # letters of a name
 MOST_POINTS = 250  # of a line: more of them would only be scribble
@@ -60,7 +70,7 @@ def draw(
         if metric not in METRICS:
             raise InputError(f"metrics must be among {', '.join(METRICS)}; got {metric!r:.80}.")
     marked = _marked(result, alarms)
-    with house_style(), _any_script():
+    with house_style(), any_script():
         from matplotlib.figure import Figure
 
         tall = [max(3.4, 0.27 * len(result.standings) + 0.3)] + [2.4] * (len(metrics) - 1)  # inches
@@ -263,17 +273,6 @@ def _note(result: Result) -> str:
     return note + (" Red marks: ADWIN found that the rate of error had changed." if marks else "")
 
 
-@contextmanager
-def _any_script() -> Iterator[None]:
-    """Names may be in a script that the figure's font does not have; they get boxes, not warnings."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield
-
-
 def render(figure: Figure, stem: str) -> dict[str, bytes]:
     """The figure as the files ``stem.png`` and ``stem.svg``."""
-    from ..reporting import figure_style
-
-    with _any_script():
-        return figure_style.render(figure, stem)
+    return figure_style.render(figure, stem)

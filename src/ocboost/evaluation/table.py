@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import MissingExtraError
+from ..reporting.page import printable
 from .metrics import LOSSES, METRICS
 from .result import Result
-from .wording import NONE, bytes_in_words, figure_of, printable, time_of
+from .wording import NONE, bytes_in_words, figure_of, time_of
 
 if TYPE_CHECKING:
     from rich.table import Table

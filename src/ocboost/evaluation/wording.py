@@ -12,16 +12,6 @@ NAMES = {
 NONE = "–"
 
 
-def printable(text: object, longest: int = 200) -> str:
-    r"""Text in one line: what cannot be printed becomes a dot, what is too long is cut.
-
-    >>> printable("a\nb"), printable("abcdef", 4)
-    ('a·b', 'abc…')
-    """
-    clean = "".join(letter if letter.isprintable() else "·" for letter in str(text))
-    return clean if len(clean) <= longest else clean[: longest - 1] + "…"
-
-
 def figure_of(value: float | None) -> str:
     """A metric, or a dash where it is not defined.
 

@@ -6,6 +6,7 @@ Only matplotlib's object interface is used: no backend is chosen, no global stat
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ocboost.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK = "#1f2328"
@@ -23,6 +25,9 @@ ORANGE = "#e8710a"
 RED = "#c0392b"
 PINK = "#e8b4ae"
 GREEN = "#1a7f37"
+PURPLE = "#8250df"
+PALE = "#a5adb6"
+LANE = "#e6eaee"
 
 STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
@@ -66,10 +71,18 @@ def house_style() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def any_script() -> Iterator[None]:
+    """Names may be in a script that the figure's font does not have; they get boxes, not warnings."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
 def render(figure: Figure, stem: str) -> dict[str, bytes]:
     """The figure as the files ``stem.png`` and ``stem.svg``."""
     png, svg = io.BytesIO(), io.BytesIO()
-    with house_style():
+    with house_style(), any_script():
         figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
         figure.savefig(svg, format="svg", metadata={"Date": None})
     return {f"{stem}.png": png.getvalue(), f"{stem}.svg": svg.getvalue()}
@@ -100,3 +113,34 @@ def spread_out(positions: Sequence[float], gap: float) -> list[float]:
         for rank, i in enumerate(members):
             moved[i] = centre + gap * (rank - (len(members) - 1) / 2)
     return moved
+
+
+def name_lines(axes: Axes, ends: Sequence[tuple[float, str, str]], *, size: float = 12.5) -> None:
+    """Write each line's name to the right of its end, moved apart where lines end close together.
+
+    Call it when the axes have their place, scale and limits.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    ends : sequence of (float, str, str)
+        For each line its last value, its name, and its colour.
+    size : float, default=12.5
+        Of the letters, in points.
+    """
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    inches = figure.get_figheight() * axes.get_position().height
+    wide = 72.0 * figure.get_figwidth() * axes.get_position().width  # points
+    low, high = axes.get_ylim()
+    x = axes.get_xlim()[0]
+    heights = []
+    for value, _, _ in ends:
+        inside = axes.transData.transform((x, min(max(value, low), high)))
+        heights.append(float(axes.transAxes.inverted().transform(inside)[1]))
+    places = spread_out(heights, gap=1.42 * size / 72.0 / inches)
+    right: dict[str, Any] = {"transform": axes.transAxes}
+    for place, end, (_, text, colour) in zip(places, heights, ends, strict=True):
+        near, far = 1.0 + 3.0 / wide, 1.0 + 13.0 / wide
+        axes.plot([near, far], [end, place], clip_on=False, color=colour, lw=1.0, **right)
+        axes.text(1.0 + 17.0 / wide, place, text, color=colour, fontsize=size, va="center", **right)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ocboost.reporting.figure_style import BLUES, GREEN, GREY, INK, ORANGE, house_style, spread_out
-from ocboost.reproduce.mnist import METHODS, MnistResult
+from ocboost.reporting.figure_style import BLUES, GREEN, GREY, INK, ORANGE, house_style, name_lines
+from ocboost.reproduce.mnist import MnistResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "ocb-full": {"color": BLUES[3], "lw": 2.2},
     "ocb-head": {"color": GREEN, "lw": 2.2, "ls": (0, (4, 1.5))},
 }
+MARKERS = {"oza-russell": "s", "ocb-order-400": "o", "ocb-full": "D", "ocb-head": "^"}
 
 
 def draw(result: MnistResult) -> Figure:
@@ -32,44 +33,61 @@ def draw(result: MnistResult) -> Figure:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(13, 6.6))
-        left = figure.add_axes((0.065, 0.115, 0.335, 0.68))
-        right = figure.add_axes((0.645, 0.115, 0.335, 0.68))
-        _combined(left, result)
+        left = figure.add_axes((0.055, 0.115, 0.375, 0.68))
+        right = figure.add_axes((0.675, 0.115, 0.31, 0.68))
+        left.set_title("combined test error, %", loc="left", fontsize=13)
+        panel(left, result)
         _digits(right, result)
         title = "Ten digits: the online methods beside AdaBoost retrained"
-        figure.text(0.065, 0.945, title, fontsize=18, fontweight="bold", va="center")
+        figure.text(0.055, 0.945, title, fontsize=18, fontweight="bold", va="center")
         quick = "Quick run. " if result.settings.quick else ""
         note = (
             f"{quick}{result.examples[-1]:,} training and {result.n_test:,} test images, up to "
             f"{max(result.n_found):,} balls a digit. Lower is better."
         )
-        figure.text(0.065, 0.893, note, color=GREY, fontsize=12.5, va="center")
+        figure.text(0.055, 0.893, note, color=GREY, fontsize=12.5, va="center")
         return figure
 
 
-def _combined(axes: Axes, result: MnistResult) -> None:
-    from matplotlib.ticker import FuncFormatter
+def panel(axes: Axes, result: MnistResult, *, compact: bool = False) -> None:
+    """Draw the combined test error on given axes, without a heading.
 
-    axes.set_title("combined test error, %", loc="left", fontsize=13)
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        With room for names to its right.
+    result : MnistResult
+    compact : bool, default=False
+        One panel of several: thinner lines, smaller names without figures.
+    """
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     ends = []
-    for key, name in METHODS.items():
-        curve = result.combined_test_error[key]
-        axes.plot(result.examples, curve, marker="o", ms=3.5, **LOOKS[key])
-        ends.append((float(curve[-1]), f"{curve[-1]:.2f}  {name}", LOOKS[key]["color"]))
-    low, high = axes.get_ylim()
+    for key, name in result.labels.items():
+        curve, how = result.combined_test_error[key], LOOKS[key]
+        thin = {"lw": 0.75 * how["lw"]} if compact else {}
+        axes.plot(result.examples, curve, marker="o", ms=2.5 if compact else 3.5, **{**how, **thin})
+        text = name if compact else f"{curve[-1]:.2f}  {name}"
+        ends.append((float(curve[-1]), text, how["color"]))
     axes.set_xlabel("training images")
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-    heights = [(end - low) / (high - low) for end, _, _ in ends]
-    for at, end, (_, text, colour) in zip(spread_out(heights, gap=0.065), heights, ends, strict=True):
-        axes.plot([1.01, 1.04], [end, at], transform=axes.transAxes, clip_on=False, color=colour, lw=1.0)
-        axes.text(1.05, at, text, transform=axes.transAxes, color=colour, fontsize=12, va="center")
+    name_lines(axes, ends, size=10.5 if compact else 12)
 
 
 def _digits(axes: Axes, result: MnistResult) -> None:
     axes.set_title("approximation error of each digit at the end", loc="left", fontsize=13)
-    for key, errors in result.approximation_error.items():
+    for key, marker in MARKERS.items():
         how = {**LOOKS[key], "lw": 0.8, "ls": ":"}
-        axes.plot(result.digits, errors[:, -1], marker="o", ms=7, **how)
-    axes.set_ylim(bottom=0.0)
+        axes.plot(
+            result.digits,
+            result.approximation_error[key][:, -1],
+            marker=marker,
+            ms=7,
+            clip_on=False,
+            zorder=3,
+            **how,
+        )
+    axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])
     axes.set_xticks(result.digits)
     axes.set_xlabel("digit")

@@ -11,12 +11,12 @@ from ocboost.reporting.figure_style import (
     BLUES,
     GREEN,
     GREY,
-    INK,
     ORANGE,
     PINK,
+    PURPLE,
     RED,
     house_style,
-    spread_out,
+    name_lines,
 )
 from ocboost.reproduce.synthetic import ORDERS, SyntheticResult
 
@@ -24,19 +24,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Key, text at the line's end, and how it is drawn. Lines without a text are for study: thin and pale.
-LINES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
-    ("ocb-listing-order-1", None, {"color": PINK, "lw": 1.0}),
-    ("ocb-listing-order-5", None, {"color": PINK, "lw": 1.0}),
-    ("ocb-listing-order-10", None, {"color": PINK, "lw": 1.0}),
-    ("ocb-listing", "OCB as printed, order 20", {"color": RED, "lw": 1.8, "ls": (0, (4, 1.5))}),
-    ("oza-russell", "Oza and Russell", {"color": INK, "lw": 2.4}),
-    ("ocb-order-1", "OCB, order 1", {"color": BLUES[0], "lw": 2.2}),
-    ("ocb-order-5", "OCB, order 5", {"color": BLUES[1], "lw": 2.2}),
-    ("ocb-order-10", "OCB, order 10", {"color": BLUES[2], "lw": 2.2}),
-    ("ocb-order-20", "OCB, order 20", {"color": BLUES[3], "lw": 2.2}),
-    ("ocb-balanced", "balanced, cold start", {"color": ORANGE, "lw": 2.6}),
-    ("ocb-head", "balanced + head, cold start", {"color": GREEN, "lw": 2.6}),
+# Key, text at the line's end, the same in short, and how it is drawn.
+# Lines without a text are for study: thin and pale.
+LINES: tuple[tuple[str, str | None, str | None, dict[str, Any]], ...] = (
+    ("ocb-listing-order-1", None, None, {"color": PINK, "lw": 1.0}),
+    ("ocb-listing-order-5", None, None, {"color": PINK, "lw": 1.0}),
+    ("ocb-listing-order-10", None, None, {"color": PINK, "lw": 1.0}),
+    (
+        "ocb-listing",
+        "OCB as printed, order 20",
+        "20 as printed",
+        {"color": RED, "lw": 1.8, "ls": (0, (4, 1.5))},
+    ),
+    ("oza-russell", "Oza and Russell", "Oza and Russell", {"color": ORANGE, "lw": 2.4}),
+    ("ocb-order-1", "OCB, order 1", "OCB, order 1", {"color": BLUES[0], "lw": 2.2}),
+    ("ocb-order-5", "OCB, order 5", "order 5", {"color": BLUES[1], "lw": 2.2}),
+    ("ocb-order-10", "OCB, order 10", "order 10", {"color": BLUES[2], "lw": 2.2}),
+    ("ocb-order-20", "OCB, order 20", "order 20", {"color": BLUES[3], "lw": 2.2}),
+    ("ocb-balanced", "balanced, cold start", "balanced, cold", {"color": PURPLE, "lw": 2.6}),
+    ("ocb-head", "balanced + head, cold start", "with a head", {"color": GREEN, "lw": 2.6}),
 )
 
 
@@ -55,53 +61,70 @@ def draw(result: SyntheticResult) -> Figure:
     """
     with house_style():
         from matplotlib.figure import Figure
-        from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
         settings = result.settings
         figure = Figure(figsize=(12, 6.75))
-        axes = figure.add_axes((0.075, 0.105, 0.665, 0.735))
-        axes.set_yscale("log")
-        ends = []
-        for rank, (key, text, how) in enumerate(LINES):
-            curve = result.curve(key)
-            # An error of exactly 0 (a head that still holds everything) has no place on a log axis.
-            axes.plot(result.examples, np.where(curve > 0, curve, np.nan), zorder=3 + rank / 100, **how)
-            if text is not None:
-                ends.append((float(curve[-1]), text, how["color"]))
-
-        low, high = _range(result)
-        axes.set_ylim(low, high)
-        axes.set_xlim(0, settings.examples)
-        ticks = [step * 10.0**-power for power in range(1, 7) for step in (1, 2, 5)]
-        axes.yaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-        axes.set_xlabel("training examples")
+        axes = figure.add_axes((0.08, 0.105, 0.665, 0.735))
+        panel(axes, result)
         axes.set_ylabel("approximation error to batch AdaBoost")
-
-        for drift in settings.drifts:
-            axes.axvline(drift, color=GREY, lw=1.2, ls=(0, (1, 2)), zorder=1)
-            axes.annotate(
-                "drift",
-                (drift, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(5, -4),
-                textcoords="offset points",
-                color=GREY,
-                fontsize=11.5,
-                va="top",
-            )
-
-        _name_lines(axes, ends, low, high)
-        figure.text(0.075, 0.945, _title(result), fontsize=18, fontweight="bold", va="center")
+        figure.text(0.08, 0.945, _title(result), fontsize=18, fontweight="bold", va="center")
         note = (
             f"{'Quick run: ' if settings.quick else ''}{settings.in_words.replace(' x ', ' × ')}. "
             "Lower is better. Pale red: as printed, orders 1, 5, 10."
         )
-        figure.text(0.075, 0.893, note, color=GREY, fontsize=12.5, va="center")
+        figure.text(0.08, 0.893, note, color=GREY, fontsize=12.5, va="center")
         return figure
+
+
+def panel(axes: Axes, result: SyntheticResult, *, compact: bool = False) -> None:
+    """Draw the lines on given axes, without a heading.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        With room for names to its right.
+    result : SyntheticResult
+    compact : bool, default=False
+        One panel of several: thinner lines, shorter names, none of the lines for study.
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+    axes.set_yscale("log")
+    ends = []
+    for rank, (key, text, short, how) in enumerate(LINES):
+        if text is None and compact:
+            continue
+        curve = result.curve(key)
+        thin = {"lw": 0.75 * how["lw"]} if compact else {}
+        # An error of exactly 0 (a head that still holds everything) has no place on a log axis.
+        shown = np.where(curve > 0, curve, np.nan)
+        axes.plot(result.examples, shown, zorder=3 + rank / 100, **{**how, **thin})
+        if text is not None and short is not None:
+            ends.append((float(curve[-1]), short if compact else text, how["color"]))
+
+    low, high = _range(result)
+    axes.set_ylim(low, high)
+    axes.set_xlim(0, result.settings.examples)
+    ticks = [step * 10.0**-power for power in range(1, 7) for step in (1, 2, 5)]
+    axes.yaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axes.set_xlabel("training examples")
+    for drift in result.settings.drifts:
+        axes.axvline(drift, color=GREY, lw=1.2, ls=(0, (1, 2)), zorder=1)
+        axes.annotate(
+            "drift",
+            (drift, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(5, -4),
+            textcoords="offset points",
+            color=GREY,
+            fontsize=10.5 if compact else 11.5,
+            va="top",
+        )
+    name_lines(axes, ends, size=10.5 if compact else 12.5)
 
 
 def _title(result: SyntheticResult) -> str:
@@ -119,16 +142,8 @@ def _range(result: SyntheticResult) -> tuple[float, float]:
     Before that a head may still hold everything, and its error of almost 0 would fill the axis with decades
     in which nothing else happens.
     """
-    curves = np.stack([result.curve(key) for key, _, _ in LINES])
+    curves = np.stack([result.curve(key) for key, *_ in LINES])
     settled = curves[:, np.array(result.examples) >= result.settings.examples / 10]
     positive = settled[settled > 0]
     low = float(positive.min()) if positive.size else 1e-4
     return max(low * 0.8, 1e-6), max(float(curves.max()), 2 * low) * 1.25
-
-
-def _name_lines(axes: Axes, ends: list[tuple[float, str, str]], low: float, high: float) -> None:
-    """Write each line's name at its end, moved apart where lines end close together."""
-    heights = [float(np.log(max(error, low) / low) / np.log(high / low)) for error, _, _ in ends]
-    for at, end, (_, text, colour) in zip(spread_out(heights, gap=0.062), heights, ends, strict=True):
-        axes.plot([1.005, 1.025], [end, at], transform=axes.transAxes, clip_on=False, color=colour, lw=1.0)
-        axes.text(1.032, at, text, transform=axes.transAxes, color=colour, fontsize=12.5, va="center")

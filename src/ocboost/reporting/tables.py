@@ -1,0 +1,154 @@
+"""Tables of words and numbers, and how they look on a terminal, in Markdown and on a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ocboost.errors import InputError, MissingExtraError
+from ocboost.reporting.page import printable, safe
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+_MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|~"})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Parameters
+    ----------
+    cells : tuple of str
+        One for each column of its table.
+    quiet : bool, default=False
+        Somebody else's numbers beside ours: drawn dim, or slanted where there are no colours.
+    """
+
+    cells: tuple[str, ...]
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column is text and whose others are numbers.
+
+    Parameters
+    ----------
+    title : str
+        What is in it, above it.
+    columns : tuple of str
+        Their heads.
+    rows : tuple of Row
+    caption : str, default=""
+        What a reader must know, below it.
+
+    Examples
+    --------
+    >>> table = Table("Fruit", ("kind", "n"), (Row(("apple", "3")), Row(("elsewhere", "12"), quiet=True)))
+    >>> print(as_markdown(table))
+    **Fruit**
+    <BLANKLINE>
+    | kind | n |
+    | :--- | ---: |
+    | apple | 3 |
+    | *elsewhere* | *12* |
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row.cells) != len(self.columns):
+                raise InputError(
+                    f"each row of the table {self.title!r} must have {len(self.columns)} cells; "
+                    f"got {len(row.cells)} in {row.cells!r:.80}. Give one for each column."
+                )
+
+
+def as_rich(table: Table) -> RichTable:
+    """The table for a terminal; nothing in it is taken for markup.
+
+    Raises
+    ------
+    MissingExtraError
+        If rich is not installed.
+    """
+    try:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table as RichTable
+        from rich.text import Text
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("rich", "cli", "Drawing tables") from error
+
+    drawn = RichTable(
+        title=Text(printable(table.title)),
+        title_justify="left",
+        title_style="bold",
+        caption=Text(printable(table.caption, 1000)) if table.caption else None,
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for rank, column in enumerate(table.columns):
+        drawn.add_column(
+            Text(printable(column)),
+            justify="right" if rank else "left",
+            no_wrap=rank == 0,
+            overflow="fold",  # a number without its end would be another number
+        )
+    for row in table.rows:
+        style = "dim" if row.quiet else ""
+        drawn.add_row(*(Text(printable(cell)) for cell in row.cells), style=style)
+    return drawn
+
+
+def as_markdown(table: Table) -> str:
+    """The table in GitHub's Markdown, its title above and its caption below; any text is only text."""
+    columns = [in_markdown(column) for column in table.columns]
+    lines = [
+        f"**{in_markdown(table.title)}**",
+        "",
+        _piped(columns),
+        _piped([":---", *["---:"] * (len(columns) - 1)]),
+    ]
+    for row in table.rows:
+        cells = [in_markdown(cell.strip()) for cell in row.cells]
+        lines.append(_piped([f"*{cell}*" if row.quiet and cell else cell for cell in cells]))
+    if table.caption:
+        lines += ["", in_markdown(table.caption, 1000)]
+    return "\n".join(lines)
+
+
+def as_html(table: Table) -> str:
+    """The table as HTML that scrolls sideways where it is too wide; any text is only text."""
+    heads = "".join(f'<th scope="col">{safe(column)}</th>' for column in table.columns)
+    body = ""
+    for row in table.rows:
+        first, *others = (safe(cell) for cell in row.cells)
+        opened = '<tr class="quiet">' if row.quiet else "<tr>"
+        cells = "".join(f"<td>{cell}</td>" for cell in others)
+        body += f'\n{opened}<th scope="row">{first}</th>{cells}</tr>'
+    below = f'\n<p class="small">{safe(table.caption, 1000)}</p>' if table.caption else ""
+    return (
+        f'<div class="wide"><table><caption>{safe(table.title)}</caption><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{body}\n</tbody></table></div>{below}"
+    )
+
+
+def in_markdown(text: object, longest: int = 200) -> str:
+    r"""Text in one line that Markdown shows as it is.
+
+    >>> in_markdown("a|b <i> n_runs")
+    'a\\|b \\<i\\> n\\_runs'
+    """
+    return printable(text, longest).translate(_MARKS)
+
+
+def _piped(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,192 @@
+"""The report of a reproduction: every table and figure of the paper beside ours, and how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ocboost.reporting import document
+from ocboost.reporting.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
+from ocboost.reporting.tables import Row, Table
+from ocboost.reproduce import erratum
+from ocboost.reproduce.part import HEADLINE, Part, Picture
+from ocboost.reproduce.synthetic import ORDERS
+
+TITLE = "Online Coordinate Boosting, reproduced"
+PAPER = (
+    "The paper, Online Coordinate Boosting by Raphael Pelossof, Michael Jones, Ilia Vovsha and Cynthia "
+    "Rudin, keeps the weights of a boosted classifier close to those of AdaBoost retrained on all examples, "
+    "while it sees each of them once. This report sets its tables and figures beside what this software "
+    "finds."
+)
+QUICK = "Quick run: a subset, not the paper's sizes. Leave out --quick for those."
+SAME = "The same command with the same versions gives the same numbers, run times aside."
+
+
+def as_html(
+    parts: Sequence[Part],
+    *,
+    command: str,
+    versions: Mapping[str, object],
+    seconds: Mapping[str, float] | None = None,
+    overview: Picture | None = None,
+) -> str:
+    """A page that stands alone, its figures inside it.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        One for each experiment.
+    command : str
+        What runs it again.
+    versions : mapping
+        What it was run with.
+    seconds : mapping of str to float, optional
+        Times beside those of the parts, as of all together.
+    overview : Picture, optional
+        A figure of all experiments.
+    """
+    return document.as_html(TITLE, _blocks(parts, command, versions, seconds, overview))
+
+
+def as_markdown(
+    parts: Sequence[Part],
+    *,
+    command: str,
+    versions: Mapping[str, object],
+    seconds: Mapping[str, float] | None = None,
+    overview: Picture | None = None,
+    pictures_at: str = "",
+) -> str:
+    """The same report in Markdown, with the figures' PNG files at `pictures_at`, by default beside it."""
+    blocks = _blocks(parts, command, versions, seconds, overview)
+    return document.as_markdown(TITLE, blocks, pictures_at=pictures_at)
+
+
+def without_folder(part: Part, data: Path | None) -> Part:
+    """The part with the data folder called DIR wherever its path stands, also in the results.
+
+    >>> _hidden("MNIST from the files in '/home/me/data/mnist'.", Path("/home/me/data"))
+    "MNIST from the files in 'DIR/mnist'."
+    """
+    if data is None:
+        return part
+    return replace(
+        part,
+        source=_hidden(part.source, data),
+        notes=tuple(_hidden(note, data) for note in part.notes),
+        results={
+            key: _hidden(value, data) if isinstance(value, str) else value
+            for key, value in part.results.items()
+        },
+    )
+
+
+def _hidden(text: str, data: Path) -> str:
+    # A relative path may be an ordinary word, such as "data": only behind the quote that opens a path.
+    return text.replace(str(data), "DIR") if data.is_absolute() else text.replace(f"'{data}", "'DIR")
+
+
+def _blocks(
+    parts: Sequence[Part],
+    command: str,
+    versions: Mapping[str, object],
+    seconds: Mapping[str, float] | None,
+    overview: Picture | None,
+) -> list[Block]:
+    blocks: list[Block] = [Paragraph(PAPER)]
+    if any(part.quick for part in parts):
+        blocks.append(Notice(QUICK))
+    blocks += [Notice(_elsewhere(part)) for part in parts if part.results.get("fallback")]
+    headline = Table(
+        "Errors, lower is better",
+        HEADLINE,
+        tuple(row for part in parts for row in part.headline),
+        "Slanted or dim: the paper's own numbers, where it prints them. Which order each has and how it was "
+        "started is said in its section.",
+    )
+    if headline.rows:
+        blocks += [Heading("Summary"), Paragraph(_summary(headline)), headline]
+    if overview is not None:
+        blocks.append(_illustration(overview))
+    for part in parts:
+        blocks += _section(part)
+    blocks += _erratum(parts)
+    blocks += [Heading("Run times"), _times(parts, seconds or {})]
+    where = "DIR is the folder that holds the data sets. " if " DIR" in command else ""
+    blocks += [Heading("How to run it again"), Code(command), Paragraph(where + SAME)]
+    shown = {name: "not installed" if value is None else value for name, value in versions.items()}
+    return [*blocks, Heading("With what"), Pairs(shown)]
+
+
+def _elsewhere(part: Part) -> str:
+    return f"{part.title.partition(':')[0]}: not the paper's data. {part.source}"
+
+
+def _summary(headline: Table) -> str:
+    """The first table in words: how often OCB has the lower error, and how much lower it is."""
+    ours = [[_number(cell) for cell in row.cells[1:]] for row in headline.rows if not row.quiet]
+    counts, shares = [], []
+    for column, variant in enumerate(("at the paper's order", "at full order", "with a head"), start=1):
+        both = [(row[column], row[0]) for row in ours]
+        ratios = [ocb / oza for ocb, oza in both if ocb is not None and oza]
+        counts.append(f"{sum(ratio < 1.0 for ratio in ratios)} {variant}")
+        if ratios:
+            shares.append(f"{min(ratios):.3f} to {max(ratios):.3f} {variant}")
+    return (
+        f"Of {len(ours)} errors, OCB's is lower than Oza and Russell's in {', '.join(counts)}. "
+        f"As a share of Oza and Russell's it is {', '.join(shares)}."
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _section(part: Part) -> list[Block]:
+    blocks: list[Block] = [Heading(part.title), Paragraph(part.about)]
+    if part.results.get("fallback"):
+        blocks.append(Notice(_elsewhere(part)))
+    elif part.source:
+        blocks.append(Paragraph(part.source))
+    blocks += [Notice(note) for note in part.notes]
+    blocks += [_illustration(picture) for picture in part.pictures]
+    blocks += part.tables
+    blocks += [Heading("Findings", 3), Items(part.words)]
+    if part.chosen:
+        blocks += [Heading("Chosen where the paper is silent", 3), Pairs(part.chosen)]
+    return [*blocks, Heading("Seeds", 3), Paragraph(part.seeds)]
+
+
+def _illustration(picture: Picture) -> Illustration:
+    sayings = {"The paper:": picture.says, "Here:": picture.shows}
+    return Illustration(picture.stem, picture.figure, picture.alt, sayings)
+
+
+def _erratum(parts: Sequence[Part]) -> list[Block]:
+    steps = erratum.steps()
+    blocks: list[Block] = [Heading("The erratum at work"), *map(Paragraph, erratum.EXPLANATION)]
+    blocks += [erratum.small_table(steps), Paragraph(erratum.in_words(steps))]
+    for part in parts:
+        if part.name == "synthetic":
+            blocks.append(erratum.orders_table(part.results["approximation_error"], ORDERS))
+    return blocks
+
+
+def _times(parts: Sequence[Part], seconds: Mapping[str, float]) -> Table:
+    rows = []
+    for part in parts:
+        steps = {step: spent for step, spent in part.seconds.items() if step != "total"}
+        rows += [Row((f"{part.name}: {step}", f"{spent:.2f}")) for step, spent in steps.items()]
+        if "total" in part.seconds:
+            rows.append(Row((f"{part.name}: in all", f"{part.seconds['total']:.2f}")))
+    rows += [Row((step, f"{spent:.2f}")) for step, spent in seconds.items()]
+    caption = (
+        "What came from the cache counts only the time to read it. Methods that ran side by side can sum to "
+        "more than went by."
+    )
+    return Table("Seconds", ("step", "seconds"), tuple(rows), caption)
