@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     program = textwrap.dedent(
         """
         import os, signal, sys
-        sys.path.insert(0, "tests")
+        sys.path.insert(0, sys.argv[2])
         from test_reproduce_faces import SMALL, some_images
         from ocboost.reproduce import faces
         from ocboost.reproduce.cache import Cache
@@ -119,7 +120,9 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
         faces.run_faces(SMALL, cache=Cache(sys.argv[1]))
         """
     )
-    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parent)], check=False
+    )
     assert ended.returncode == -9
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BoxLearner, "learn", lambda *a, **k: pytest.fail("the filters were chosen again"))

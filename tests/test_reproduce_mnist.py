@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,6 +80,51 @@ def test_the_cache_changes_nothing(result, tmp_path):
         for key in METHODS:
             np.testing.assert_array_equal(again.test_error[key], result.test_error[key])
     assert Cache(tmp_path).size() > 0
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path, monkeypatch):
+    """Killed when it looks for the fourth digit's balls; the next run looks for those of seven digits."""
+    program = textwrap.dedent(
+        """
+        import os, signal, sys
+        sys.path.insert(0, sys.argv[2])
+        from test_reproduce_mnist import SMALL
+        from ocboost import datasets
+        from ocboost.learners import BallLearner
+        from ocboost.reproduce import mnist
+        from ocboost.reproduce.cache import Cache
+        mnist.load_mnist = lambda data: datasets.load_mnist(data, online=False)
+        learn, asked = BallLearner.learn, []
+        def learn_three(*args, **kwargs):
+            if len(asked) == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            asked.append(1)
+            return learn(*args, **kwargs)
+        BallLearner.learn = learn_three
+        mnist.run_mnist(SMALL, cache=Cache(sys.argv[1]))
+        """
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parent)], check=False
+    )
+    assert ended.returncode == -9
+    learn, asked = BallLearner.learn, []
+    monkeypatch.setattr(BallLearner, "learn", lambda *a, **k: asked.append(1) or learn(*a, **k))
+    run_mnist(SMALL, cache=Cache(tmp_path))
+    assert len(asked) == 7
+
+
+def test_a_small_set_shrinks_what_is_too_large(result):
+    again = run_mnist(replace(SMALL, start=5000, every=5000))
+    assert (again.settings.start, again.examples[-1]) == (66, 800)
+    assert "only 800 training images" in again.notes[0]
+    assert not result.notes
+
+
+def test_why_these_sizes_only_where_it_is_so(result):
+    whole = replace(result, settings=replace(SMALL, quick=False), fallback=False)
+    assert mnist.WHY_THESE in whole.chosen()["hypotheses"]
+    assert mnist.WHY_THESE not in result.chosen()["hypotheses"]
 
 
 def test_figure_tables_and_words(result):

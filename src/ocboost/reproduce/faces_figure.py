@@ -84,9 +84,8 @@ def auc_panel(axes: Axes, result: FacesResult, *, compact: bool = False) -> None
     unit = _unit(result)
     _lines(axes, result, result.one_minus_auc, names, unit, 2, compact=compact)
     if compact and unit != 1.0:
-        axes.text(
-            0.0, 1.02, _in_units(result).lstrip(", "), transform=axes.transAxes, fontsize=9.5, color=GREY
-        )
+        unit_name = _in_units(result).lstrip(", ")
+        axes.text(1.0, 1.02, unit_name, transform=axes.transAxes, fontsize=9.5, color=GREY, ha="right")
 
 
 def _unit(result: FacesResult) -> float:

@@ -52,10 +52,6 @@ def draw(synthetic: SyntheticResult, mnist: MnistResult, faces: FacesResult) -> 
         for axes, title in zip(panels, TITLES, strict=True):
             axes.set_title(title, loc="left", fontsize=12.5, fontweight="bold", pad=10)
             axes.set_ylabel("")
-            for text in axes.texts:  # such as a unit, where the title goes
-                x, y = text.get_position()
-                if x <= 0.0 and y > 1.0 and text.get_transform() is axes.transAxes:
-                    text.set(position=(1.0, y), ha="right")
             axes.xaxis.label.set_fontsize(11)
         heading = "Online Coordinate Boosting beside AdaBoost retrained"
         figure.text(_LEFT[0], 0.966, heading, fontsize=17, fontweight="bold", va="center")
