@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
+from ocboost.auc import one_minus_auc
 from ocboost.errors import InputError
-from ocboost.reproduce.auc import one_minus_auc
 from ocboost.reproduce.online import Method, checkpoints, follow_all, paper_methods, side_by_side
 
 

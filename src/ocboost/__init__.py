@@ -28,7 +28,7 @@ from .sketch import BoostingSketch
 from .threads import get_num_threads, set_num_threads
 
 if TYPE_CHECKING:
-    from . import evaluation, hypotheses, learners, streams
+    from . import evaluation, hypotheses, learners, offsets, streams
     from .classifier import OCBClassifier
     from .model import Model
 
@@ -53,13 +53,14 @@ __all__ = [
     "get_num_threads",
     "hypotheses",
     "learners",
+    "offsets",
     "set_num_threads",
     "streams",
 ]
 
 # Imported when first asked for: they need scikit-learn, which takes its time.
 _LATER = {"OCBClassifier": "classifier", "Model": "model"}
-_PACKAGES = ("evaluation", "hypotheses", "learners", "streams")
+_PACKAGES = ("evaluation", "hypotheses", "learners", "offsets", "streams")
 
 
 def __getattr__(name: str) -> Any:

@@ -76,21 +76,23 @@ class Adaptation:
             if len(batch):
                 self.take(batch, step)
             raise self._unseen(strange, given)
-        answers = clf.hypotheses_.answers(batch.X)
+        answers, scores = clf.hypotheses_.answers(batch.X), clf.committee_.scores_of(batch.X)
         ones, labelled = np.ones(step), codes >= 0
         complete = bool(labelled.all())
         for start in range(0, len(batch), step):
             seen, truth = answers[start : start + step], codes[start : start + step]
+            theirs = None if scores is None else scores[start : start + step]
             end = batch.first + start + len(truth)
             if not complete:
                 known = labelled[start : start + step]
                 seen, truth = seen[known], truth[known]
+                theirs = None if theirs is None else theirs[known]
             if not len(truth):
                 self.rows = end
                 continue
-            guesses = winners(clf.committee_.votes_of(seen))
+            guesses = winners(clf.committee_.votes_of(seen, theirs))
             with uninterrupted():  # what is learnt is counted
-                clf.learn_from(seen, truth, ones[: len(truth)])
+                clf.learn_from(seen, truth, ones[: len(truth)], theirs)
                 self._count(truth.tolist(), guesses.tolist())
                 self.rows = end
 

@@ -14,6 +14,7 @@ from . import committee
 from .committee import Committee, can_be_made, is_plain, pair, plain
 from .errors import InputError
 from .learners.choose import NAMED
+from .offsets import as_offset, require_classes
 from .storage import Arrays, require
 
 KIND = "OCBClassifier"
@@ -42,12 +43,19 @@ def classifier_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
     return parameters, arrays
 
 
-def classifier_from_parts(parameters: dict[str, Any], arrays: Arrays, name: str, make: Any) -> Any:
-    """A classifier of what `classifier_parts` gave; ``make`` is its class."""
+def classifier_from_parts(
+    parameters: dict[str, Any], arrays: Arrays, name: str, make: Any, offset: Any = None
+) -> Any:
+    """A classifier of what `classifier_parts` gave; ``make`` is its class.
+
+    ``offset`` is one that the file does not hold.
+    """
     require(set(parameters) == _KEYS, name, f"a classifier has the entries {', '.join(sorted(_KEYS))}")
     classes = _classes_in(parameters["classes"], name)
     require(isinstance(parameters["committee"], dict), name, "its committee is not known")
-    members = Committee.from_parts(parameters["committee"], arrays, len(classes), name)
+    given = None if offset is None else as_offset(offset)
+    members = Committee.from_parts(parameters["committee"], arrays, len(classes), name, given)
+    require_classes(given, classes)
     pool = members.hypotheses
     settings = parameters["settings"]
     require(isinstance(settings, dict), name, "its settings are missing")
@@ -55,10 +63,15 @@ def classifier_from_parts(parameters: dict[str, Any], arrays: Arrays, name: str,
     require(set(settings) - {"estimator"} == set(SETTINGS), name, "its settings are not known")
     require(all(map(is_plain, settings.values())), name, "its settings must be simple values")
     require(estimator is pool or estimator is None or estimator in NAMED, name, "its estimator is not known")
-    require(can_be_made(settings), name, "its settings make no sense")
+    smoothing = members.settings["smoothing"] if settings["smoothing"] == "auto" else settings["smoothing"]
+    require(can_be_made({**settings, "smoothing": smoothing}), name, "its settings make no sense")
     for key in ("batch_size", "n_hypotheses"):
         require(type(settings[key]) is int and settings[key] >= 1, name, f"{key} must be a count")
-    clf = make(estimator, **{key: settings[key] for key in SETTINGS})
+    clf = make(
+        estimator,
+        offset=members.offset if offset is None else offset,
+        **{key: settings[key] for key in SETTINGS},
+    )
     n_features, names = pair(parameters["features"], name, "features")
     fits = type(n_features) is int and n_features == pool.n_features
     require(fits, name, "its features do not fit its hypotheses")
@@ -70,6 +83,7 @@ def classifier_from_parts(parameters: dict[str, Any], arrays: Arrays, name: str,
     scale = parameters["weight_scale"]
     require(type(scale) is float and 0.0 < scale < np.inf, name, "its scale of weights must be positive")
     clf.classes_, clf.committee_, clf.weight_scale_ = classes, members, scale
+    clf._offset_given = clf.offset
     return clf
 
 

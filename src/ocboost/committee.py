@@ -9,12 +9,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import InputError, NotSavableError
 from .handover import Handover
 from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts
 from .interrupts import uninterrupted
 from .kernels.answers import margins_of, rows_to_block, tally
 from .margins import as_count
+from .offsets import GivenOffset, Offset, offset_in, require_range, reweighted, scores_of
 from .sketch import BoostingSketch
 from .storage import Arrays, require
 
@@ -38,6 +39,8 @@ class Committee:
         Which of them each booster weighs.
     settings : dict
         order, head, tail, smoothing, forgetting and correction, as in `BoostingSketch`.
+    offset : Offset, optional
+        A score that their votes are added to, see `ocboost.offsets`.
 
     Attributes
     ----------
@@ -46,10 +49,17 @@ class Committee:
         What is left of the weights a model was deployed with.
     """
 
-    def __init__(self, hypotheses: Hypotheses, columns: list[slice], settings: Settings) -> None:
+    def __init__(
+        self,
+        hypotheses: Hypotheses,
+        columns: list[slice],
+        settings: Settings,
+        offset: Offset | None = None,
+    ) -> None:
         self.hypotheses = hypotheses
         self.columns = columns
         self.settings = settings
+        self.offset = offset
         self.boosters = [booster_for(c.stop - c.start, settings) for c in columns]
         self.handover: Handover | None = None
 
@@ -60,15 +70,21 @@ class Committee:
         answers: NDArray[np.int8],
         codes: NDArray[np.int64],
         weights: NDArray[np.float64],
+        scores: NDArray[np.float64] | None = None,
         *,
         batch_size: int = 1,
         n_jobs: int | None = None,
     ) -> None:
-        """Learn from answers the hypotheses have given and the codes of the classes; all boosters or none."""
+        """Learn from answers the hypotheses have given and the codes of the classes; all boosters or none.
+
+        ``scores`` are the offset's, where there is one, see `scores_of`.
+        """
+        self._require(scores)
+        require_range(weights, scores)
         n = len(self.boosters)
         with uninterrupted():
             work = [
-                (booster, answers[:, c], signs(codes, k, n), weights, batch_size)
+                (booster, answers[:, c], *_started(weights, signs(codes, k, n), scores, k), batch_size)
                 for k, (booster, c) in enumerate(zip(self.boosters, self.columns, strict=True))
             ]
             if n == 1 or answers.size < WORTH_JOBS:
@@ -85,6 +101,7 @@ class Committee:
         X: Any,
         codes: NDArray[np.int64],
         weights: NDArray[np.float64],
+        scores: NDArray[np.float64] | None = None,
         *,
         n_jobs: int | None = None,
     ) -> None:
@@ -92,13 +109,15 @@ class Committee:
 
         The answers of many hypotheses to many rows are held for one booster at a time.
         """
+        self._require(scores)
+        require_range(weights, scores)
         n, J = len(codes), len(self.hypotheses)
         if n * J <= MOST_ANSWERS or len(self.boosters) == 1:
-            self.learn(self.hypotheses.answers(X), codes, weights, batch_size=n, n_jobs=n_jobs)
+            self.learn(self.hypotheses.answers(X), codes, weights, scores, batch_size=n, n_jobs=n_jobs)
             return
         for k, c in enumerate(self.columns):
             answers, labels = self.hypotheses[c].answers(X), signs(codes, k, len(self.boosters))
-            self.boosters[k] = _fed(self.boosters[k], answers, labels, weights, n)
+            self.boosters[k] = _fed(self.boosters[k], answers, *_started(weights, labels, scores, k), n)
 
     def follow(self, settings: Settings) -> None:
         """Go on with other settings, where that can be (`BoostingSketch.remade`)."""
@@ -143,17 +162,46 @@ class Committee:
         return [Ballot.of(alpha, c.start) for alpha, c in zip(self.alphas, self.columns, strict=True)]
 
     def votes(self, X: Any) -> NDArray[np.float64]:
-        """The votes Σ_j α_j h_j(x): (n,) for two classes, positive for the second; (n, K) for more."""
+        """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one.
+
+        (n,) for two classes, positive for the second; (n, K) for more.
+        """
         votes = self.hypotheses.votes(X, self._ballots())
+        scores = self.scores_of(X)
+        if scores is not None:
+            votes = scores + votes
         return votes[:, 0] if len(self.boosters) == 1 else votes
 
-    def votes_of(self, answers: NDArray[np.int8]) -> NDArray[np.float64]:
-        """The same, from answers the hypotheses have given."""
+    def scores_of(self, X: Any) -> NDArray[np.float64] | None:
+        """The offset's scores with a column for each booster; None if there is no offset."""
+        return None if self.offset is None else scores_of(self.offset, X, len(self.boosters))
+
+    def _answers_to_offset(self) -> bool:
+        """Whether the offset has scores for rows of these features and for these classes."""
+        try:
+            return self.scores_of(np.zeros((1, self.hypotheses.n_features))) is not None
+        except InputError:
+            return False
+
+    def _require(self, scores: NDArray[np.float64] | None) -> None:
+        if (scores is None) != (self.offset is None):
+            raise InputError(
+                "scores must be those of the offset where there is one, and None elsewhere. Get them from "
+                "scores_of(X)."
+            )
+
+    def votes_of(
+        self, answers: NDArray[np.int8], scores: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """The same, from answers the hypotheses have given, and the offset's scores where there is one."""
+        self._require(scores)
         block = np.empty(answers.shape[::-1], np.int8)
         rows_to_block(answers, block)
         votes = np.zeros((len(self.boosters), len(answers)))
         for total, ballot in zip(votes, self._ballots(), strict=True):
             tally(block[ballot.first :], ballot.up, ballot.down, total)
+        if scores is not None:
+            votes = scores.T + votes
         return votes[0] if len(self.boosters) == 1 else votes.T
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -196,13 +244,32 @@ class Committee:
             "boosters": [put(f"booster/{k}", booster.parts()) for k, booster in enumerate(self.boosters)],
             "handover": None if self.handover is None else put("handover", self.handover.parts()),
         }
+        if self.offset is not None:
+            try:
+                parameters["offset"] = [self.offset.kind, put("offset", self.offset.parts())]
+            except NotSavableError:  # it is given again when the classifier is loaded
+                parameters["offset"] = [GivenOffset.kind, {}]
         return parameters, arrays
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, n_classes: int, name: str) -> Self:
-        """A committee of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
+    def from_parts(
+        cls,
+        parameters: dict[str, Any],
+        arrays: Arrays,
+        n_classes: int,
+        name: str,
+        offset: Offset | None = None,
+    ) -> Self:
+        """A committee of what `parts` gave; whatever makes no sense is a `ModelFileError`.
+
+        ``offset`` is one that the file does not hold.
+        """
         known = {"settings", "hypotheses", "columns", "boosters", "handover"}
-        require(set(parameters) == known, name, f"a committee has the entries {', '.join(sorted(known))}")
+        require(
+            set(parameters) - {"offset"} == known,
+            name,
+            f"a committee has the entries {', '.join(sorted(known))}",
+        )
         groups = _grouped(arrays)
         kind, described = pair(parameters["hypotheses"], name, "hypotheses")
         require(isinstance(kind, str) and isinstance(described, dict), name, "its hypotheses are not known")
@@ -226,6 +293,13 @@ class Committee:
             sizes = [booster.n_hypotheses for booster in committee.boosters]
             held = groups.pop("handover", {})
             committee.handover = Handover.from_parts(parameters["handover"], held, sizes, name)
+        committee.offset = offset_in(parameters.get("offset"), groups.pop("offset", {}), name, offset)
+        if committee.offset is not None:
+            require(committee.handover is None, name, "it has a handover and an offset")
+            if offset is None:
+                require(
+                    committee._answers_to_offset(), name, "its offset does not fit its classes or features"
+                )
         require(not groups, name, f"it holds unknown arrays: {', '.join(groups)!s:.80}")
         return committee
 
@@ -268,6 +342,13 @@ def pair(value: Any, name: str, what: str) -> tuple[Any, Any]:
     """Two things that a file holds as a list."""
     require(isinstance(value, list) and len(value) == 2, name, f"its {what} are not known")
     return value[0], value[1]
+
+
+def _started(
+    weights: NDArray[np.float64], labels: NDArray[np.int8], scores: NDArray[np.float64] | None, booster: int
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """The labels, and the weights that the examples begin with for one booster."""
+    return labels, weights if scores is None else reweighted(weights, labels, scores[:, booster])
 
 
 def _fed(

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import importlib
 import os
-import struct
 import warnings
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ocboost.errors import InputError, MissingExtraError
+from ocboost.errors import InputError
 
 from .images import Images, Labels, Pixels
+from .pictures import read_picture, refused, tiles
 from .toy_faces import draw_toys
 
 SIDE = 24
-LARGEST = 1 << 26  # pixels of a mosaic; the paper's 93,000 windows take 54 million
 _TRAIN_OF_LFW = 60  # of 100 of each class
 
 
@@ -99,50 +97,30 @@ def _stacked(faces: Pixels, others: Pixels) -> tuple[Pixels, Labels]:
 
 
 def _tiles(path: Path) -> Pixels:
-    """The tiles of a mosaic, row by row."""
-    mosaic = _read_grey(path)
-    rows, columns = mosaic.shape[0] // SIDE, mosaic.shape[1] // SIDE
-    return mosaic.reshape(rows, SIDE, columns, SIDE).transpose(0, 2, 1, 3).reshape(-1, SIDE, SIDE)
+    return tiles(_read_grey(path), SIDE, SIDE)
 
 
 def _read_grey(path: Path) -> Pixels:
     """The pixels of a PNG; its size is looked at before anything is unpacked."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pillow", "reproduce", "Reading the mosaics of faces") from error
-
     if not path.is_file():
         raise InputError(
             f"data must be a folder that holds faces/{path.name}; there is no file '{path}'. "
             "Put it there, or leave data out to use images that need no file."
         )
-    bomb = (Image.DecompressionBombWarning, Image.DecompressionBombError)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=["PNG"]) as image:
-                _check(path, image)
-                image.verify()  # the checksums, which unpacking alone does not look at
-            with Image.open(path, formats=["PNG"]) as image:
-                return np.asarray(image)
-    except InputError:
-        raise
-    except bomb as error:
-        raise _refused(path, f"have at most {LARGEST:,} pixels", "it has more") from error
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error) as error:
-        raise _refused(path, "be a PNG image", f"it cannot be read ({error})") from error
+    return read_picture(
+        path,
+        np.asarray,
+        formats=["PNG"],
+        kind="a PNG image",
+        extra="reproduce",
+        purpose="Reading the mosaics of faces",
+        check=_check,
+    )
 
 
 def _check(path: Path, image: Any) -> None:
     width, height = image.size
-    if width * height > LARGEST:
-        raise _refused(path, f"have at most {LARGEST:,} pixels", f"it has {width} × {height}")
     if width % SIDE or height % SIDE:
-        raise _refused(path, f"consist of tiles of {SIDE} × {SIDE} pixels", f"it has {width} × {height}")
+        raise refused(path, f"consist of tiles of {SIDE} × {SIDE} pixels", f"it has {width} × {height}")
     if image.mode != "L":
-        raise _refused(path, "be grey with 8 bits per pixel", f"it has the mode {image.mode!r} of pillow")
-
-
-def _refused(path: Path, must: str, found: str) -> InputError:
-    return InputError(f"'{path}' must {must}; {found}. Get a fresh copy of the file.")
+        raise refused(path, "be grey with 8 bits per pixel", f"it has the mode {image.mode!r} of pillow")

@@ -52,12 +52,14 @@ class OCB(Contender):
     def predict(self, view: View) -> NDArray[np.float64]:
         """The classifier's probabilities."""
         committee = self.classifier.committee_
-        return probabilities(committee.votes_of(view.answers(committee.hypotheses)))
+        scores = committee.scores_of(view.X)
+        return probabilities(committee.votes_of(view.answers(committee.hypotheses), scores))
 
     def learn(self, view: View) -> None:
         """Let the classifier's weights follow."""
         answers = view.answers(self.classifier.hypotheses_)
-        self.classifier.learn_from(answers, view.codes, np.ones(len(view)))
+        scores = self.classifier.committee_.scores_of(view.X)
+        self.classifier.learn_from(answers, view.codes, np.ones(len(view)), scores)
 
     @property
     def nbytes(self) -> int:

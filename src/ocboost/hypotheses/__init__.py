@@ -4,6 +4,7 @@ from .balls import Balls
 from .base import Ballot, Hypotheses
 from .boxes import Boxes, all_boxes
 from .callables import Callables
+from .cascade_stumps import CascadeStumps
 from .joined import Joined, join
 from .known import hypotheses_from_parts
 from .sklearn_members import from_sklearn
@@ -15,6 +16,7 @@ __all__ = [
     "Balls",
     "Boxes",
     "Callables",
+    "CascadeStumps",
     "Hypotheses",
     "Joined",
     "Stumps",

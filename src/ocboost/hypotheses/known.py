@@ -9,11 +9,14 @@ from ..storage import Arrays
 from .balls import Balls
 from .base import Hypotheses
 from .boxes import Boxes
+from .cascade_stumps import CascadeStumps
 from .joined import Joined
 from .stumps import Stumps
 from .trees import Trees
 
-KNOWN: dict[str, type[Hypotheses]] = {each.kind: each for each in (Stumps, Trees, Balls, Joined, Boxes)}
+KNOWN: dict[str, type[Hypotheses]] = {
+    each.kind: each for each in (Stumps, Trees, Balls, Joined, Boxes, CascadeStumps)
+}
 
 
 def hypotheses_from_parts(kind: str, parameters: dict[str, Any], arrays: Arrays, name: str) -> Hypotheses:

@@ -42,18 +42,29 @@ class Learner(ABC):
     ) -> Sequence[Hypotheses]:
         """Find hypotheses for each of several targets, ``n_jobs`` of them at the same time.
 
+        ``sample_weight`` is of shape (n,), or (targets, n) where they differ from target to target.
         Each target draws from a generator of its own, so that ``n_jobs`` changes nothing.
         """
         rngs = [None] * len(targets) if rng is None else rng.spawn(len(targets))
 
-        def learn(y: NDArray[np.int8], own: np.random.Generator | None) -> Hypotheses:
-            return self.learn(X, y, n_hypotheses=n_hypotheses, sample_weight=sample_weight, rng=own)
+        def learn(
+            y: NDArray[np.int8], weights: NDArray[np.float64] | None, own: np.random.Generator | None
+        ) -> Hypotheses:
+            return self.learn(X, y, n_hypotheses=n_hypotheses, sample_weight=weights, rng=own)
 
+        work = list(zip(targets, weights_for_each(sample_weight, len(targets)), rngs, strict=True))
         if n_jobs is None or n_jobs == 1 or len(targets) < 2:
-            return [learn(y, own) for y, own in zip(targets, rngs, strict=True)]
+            return [learn(*each) for each in work]
         from joblib import Parallel, delayed
 
-        found: list[Hypotheses] = Parallel(n_jobs, prefer="threads")(
-            delayed(learn)(y, own) for y, own in zip(targets, rngs, strict=True)
-        )
+        found: list[Hypotheses] = Parallel(n_jobs, prefer="threads")(delayed(learn)(*each) for each in work)
         return found
+
+
+def weights_for_each(
+    sample_weight: NDArray[np.float64] | None, n_targets: int
+) -> list[NDArray[np.float64] | None]:
+    """The weights of the examples for each target: rows of a matrix, or the same for all."""
+    if sample_weight is not None and np.ndim(sample_weight) == 2:
+        return list(sample_weight)
+    return [sample_weight] * n_targets

@@ -15,7 +15,7 @@ from ..kernels.binning import MOST
 from ..kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
 from ..margins import as_count
 from ..threads import get_num_threads
-from .base import Learner
+from .base import Learner, weights_for_each
 from .binned import Bins, bins_of
 from .examples import as_examples, as_labels
 from .reweighting import CHANCE, step, worth_of_one
@@ -115,26 +115,33 @@ class StumpLearner(Learner):
         targets : list of arrays of shape (n,), each of ±1
         n_hypotheses : int
             At most so many for each target.
-        sample_weight : array of shape (n,), optional
+        sample_weight : array of shape (n,), or (targets, n) where they differ, optional
         rng : numpy.random.Generator, optional
             Not used.
         n_jobs : int, optional
             Targets boosted at the same time, as joblib counts; the threads are shared among them.
         """
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        X, weights = as_examples(X, sample_weight, sparse=True, what="StumpLearner")
+        weights = []
+        for own in weights_for_each(sample_weight, len(targets)):
+            X, checked = as_examples(X, own, sparse=True, what="StumpLearner")
+            weights.append(checked)
         labels = [as_labels(y, X.shape[0]) for y in targets]
         n_threads = get_num_threads() if self.n_threads is None else self.n_threads
         bins = bins_of(X, self.max_bins, n_threads)
         gini, stop = self.criterion == "gini", threading.Event()
         if n_jobs is None or n_jobs == 1 or len(labels) < 2:
-            return [_boost(bins, y, weights, n_hypotheses, gini, n_threads, stop) for y in labels]
+            return [
+                _boost(bins, y, w, n_hypotheses, gini, n_threads, stop)
+                for y, w in zip(labels, weights, strict=True)
+            ]
         from joblib import Parallel, delayed, effective_n_jobs
 
         share = max(1, n_threads // min(len(labels), effective_n_jobs(n_jobs)))
         try:
             found: list[Stumps] = Parallel(n_jobs, prefer="threads")(
-                delayed(_boost)(bins, y, weights, n_hypotheses, gini, share, stop) for y in labels
+                delayed(_boost)(bins, y, w, n_hypotheses, gini, share, stop)
+                for y, w in zip(labels, weights, strict=True)
             )
         finally:
             stop.set()  # after Ctrl-C the other targets' threads end with their next round

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ocboost import approximation_error
+from ocboost.auc import one_minus_auc
 from ocboost.datasets import Images, load_faces
 from ocboost.learners import BoxLearner
-from ocboost.reproduce.auc import one_minus_auc
 from ocboost.reproduce.cache import Cache, pack_margins, unpack_margins
 from ocboost.reproduce.online import Floats, Method, Progress, checkpoints, follow_all, paper_methods
 from ocboost.reproduce.timing import timed

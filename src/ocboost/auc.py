@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost.errors import InputError
+from .errors import InputError
 
 
 def one_minus_auc(votes: NDArray[np.floating[Any]], positive: NDArray[np.bool_]) -> float:

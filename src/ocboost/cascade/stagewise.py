@@ -1,0 +1,211 @@
+"""Adapting a cascade stage by stage: each stage's stumps weighed anew on the windows that reach it.
+
+The cascade keeps its shape, its cost and its order; so it is the careful way, and the weaker one. A stage's
+own sum, scaled and shifted, is the offset F₀, as in `ocboost.cascade.whole`. What a stage accepts is set anew
+by faces that were held out. Late stages see few windows without a face: below 200 of them only the
+threshold moves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..hypotheses.cascade_stumps import CascadeStumps
+from ..margins import as_count, as_number
+from ..offsets.logistic import scale_and_shift
+from ..offsets.scores import require_range, reweighted
+from ..sketch import BoostingSketch
+from .camera_windows import Newest, as_labelled, has_contrast
+from .cascade import Cascade
+from .thresholds import as_rate, for_hits
+from .whole import LEAST_OF_EACH, MOST_KEPT
+from .windows import stage_sums
+
+Floats = NDArray[np.float64]
+Pixels = NDArray[np.uint8]
+
+
+class _Stage:
+    """One stage on its way: its stumps' corrections and its threshold."""
+
+    def __init__(self, cascade: Cascade, stage: int, adapter: StageAdapter) -> None:
+        own = cascade.trees_of(stage)
+        self.stumps: CascadeStumps = cascade.stumps()[np.arange(own.start, own.stop)]
+        pairs = cascade.leaf_pairs[own].astype(np.float64)
+        self.middle, self.reach = pairs.mean(axis=1), (pairs[:, 1] - pairs[:, 0]) / 2.0
+        self.shipped = self.bar = float(cascade.stage_threshold[stage])
+        self.scale, self.shift = 1.0, 0.0
+        self.sketch: BoostingSketch | None = None
+        self.others = 0
+        self.adapter = adapter
+        self.waiting: list[tuple[NDArray[np.int8], NDArray[np.int8], Floats]] = []
+
+    def sums(self, answers: NDArray[np.int8]) -> Floats:
+        """What the stage says to windows whose answers these are, on the shipped scale."""
+        sums: Floats = answers @ self.leaning() + self.middle.sum()
+        return sums
+
+    def leaning(self) -> Floats:
+        """Half the distance of each stump's leaves, corrections included."""
+        return self.reach if self.sketch is None else self.reach + self.sketch.alpha / self.scale
+
+    def learn(self, answers: NDArray[np.int8], labels: NDArray[np.int8], weights: Floats) -> None:
+        """Take in windows that reached the stage."""
+        self.others += int((labels < 0).sum())
+        if self.sketch is not None:
+            self._update(answers, labels, weights)
+            return
+        self.waiting.append((answers, labels, weights))
+        if self.others < self.adapter.least_others:
+            return
+        answers, labels, weights = (np.concatenate(column) for column in zip(*self.waiting, strict=True))
+        if (labels > 0).sum() < LEAST_OF_EACH:
+            return
+        self.waiting = []
+        sums = answers @ self.reach + self.middle.sum()
+        a, b, turned = scale_and_shift(sums, labels.astype(np.float64), weights)
+        if turned or a == 0.0:  # behind this camera the stage says nothing: leave it as it is
+            self.others = -(1 << 62)
+            return
+        self.scale, self.shift = a / 2.0, b / 2.0
+        typical = float(reweighted(weights, labels, self.scale * sums + self.shift).mean())
+        self.sketch = BoostingSketch(
+            len(self.stumps),
+            smoothing=self.adapter.smoothing * typical,
+            forgetting=self.adapter.forgetting,
+        )
+        self._update(answers, labels, weights)
+
+    def _update(self, answers: NDArray[np.int8], labels: NDArray[np.int8], weights: Floats) -> None:
+        assert self.sketch is not None
+        start = self.scale * (answers @ self.reach + self.middle.sum()) + self.shift
+        require_range(weights, start[:, None])
+        enter = reweighted(weights, labels, start)
+        self.sketch.update_many(
+            answers * labels[:, None], batch_size=self.adapter.batch_size, sample_weight=enter
+        )
+
+
+class StageAdapter:
+    """Adapts each stage of a cascade for itself to the windows of one camera.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        Of stumps.
+    pass_rate : float, default 0.998
+        Share of the faces that reach a stage which it must pass.
+    face_weight : float, default 1.0
+        How many others a face counts.
+    smoothing : float, default 20000
+        Worth so many windows of average weight.
+    forgetting : float, default 1.0
+        λ: at time n window i weighs λ^(n-i).
+    batch_size : int, default 500
+        Windows of one call of `update` that are added at once.
+    least_others : int, default 200
+        Windows without a face that must have reached a stage before its stumps are weighed anew.
+
+    Attributes
+    ----------
+    n_seen : int
+        Windows shown, those of low contrast aside, which OpenCV never looks at.
+    """
+
+    def __init__(
+        self,
+        cascade: Cascade,
+        *,
+        pass_rate: float = 0.998,
+        face_weight: float = 1.0,
+        smoothing: float = 20_000.0,
+        forgetting: float = 1.0,
+        batch_size: int = 500,
+        least_others: int = 200,
+    ) -> None:
+        self.cascade = cascade
+        self.pass_rate = as_rate(pass_rate, "pass_rate")
+        self.face_weight = as_number(face_weight, "face_weight", 0.0, 1e9, "1 is a face.", low_open=True)
+        self.smoothing = as_number(smoothing, "smoothing", 0.0, 1e15, "20000 is usual.")
+        self.forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
+        self.batch_size = as_count(batch_size, "batch_size", 1, 1 << 20, "")
+        self.least_others = as_count(least_others, "least_others", LEAST_OF_EACH, 1 << 40, "")
+        self.n_seen = 0
+        self._stages = [_Stage(cascade, s, self) for s in range(cascade.n_stages)]
+        self._held = Newest(MOST_KEPT, cascade.height, cascade.width)
+        self._faces = 0
+        self._bars_at = 0
+
+    @property
+    def n_adapted(self) -> int:
+        """Stages whose stumps are weighed anew, not only their thresholds set."""
+        return sum(stage.sketch is not None for stage in self._stages)
+
+    def update(self, windows: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+        """Show labelled windows, or a single one; the parameters are those of `WholeAdapter.update`."""
+        found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)
+        clear = has_contrast(found)
+        found, labels, weights = found[clear], labels[clear], weights[clear]
+        self.n_seen += len(found)
+        faces = np.flatnonzero(labels > 0)
+        turn = (self._faces + np.arange(faces.size)) % 5 == 4
+        self._faces += faces.size
+        self._held.add(found[faces[turn]])
+        learnt = np.ones(len(found), np.bool_)
+        learnt[faces[turn]] = False
+        found, labels, weights = found[learnt], labels[learnt], weights[learnt]
+        weights = np.where(labels > 0, self.face_weight * weights, weights)
+        for stage in self._stages:
+            if not len(found):
+                break
+            answers = stage.stumps.answers(found.reshape(len(found), -1))
+            stage.learn(answers, labels, weights)
+            # All faces go on: those that a stage now rejects may pass when its threshold is set anew.
+            goes_on = (labels > 0) | (stage.sums(answers) >= stage.bar)
+            found, labels, weights = found[goes_on], labels[goes_on], weights[goes_on]
+        if self._faces >= 2 * self._bars_at or self._faces >= self._bars_at + 2000:
+            self._set_bars()
+
+    def adapted(self) -> Cascade:
+        """The adapted cascade: the same stumps and stages, other leaves and thresholds."""
+        self._set_bars()
+        leaves = [
+            np.stack([stage.middle - stage.leaning(), stage.middle + stage.leaning()], axis=1)
+            for stage in self._stages
+        ]
+        changed = self.cascade.with_leaves(np.concatenate(leaves))
+        return changed.with_thresholds([stage.bar for stage in self._stages])
+
+    def _set_bars(self) -> None:
+        """Each stage's threshold, by the faces held out that reach it."""
+        self._bars_at = self._faces
+        faces = self._held.windows
+        for stage in self._stages:
+            if len(faces) < LEAST_OF_EACH:
+                break
+            sums = stage.sums(stage.stumps.answers(faces.reshape(len(faces), -1)))
+            stage.bar = for_hits(sums, self.pass_rate) - 1e-6 * float(np.abs(sums).max())
+            faces = faces[sums >= stage.bar]
+
+
+def new_thresholds(cascade: Cascade, faces: Pixels, pass_rate: float) -> Cascade:
+    """The cascade with its thresholds alone set anew: each stage passes so many of the faces that reach it.
+
+    Parameters
+    ----------
+    cascade : Cascade
+    faces : uint8, shape (n, height, width)
+        Windows with faces.
+    pass_rate : float
+        Above 0, at most 1.
+    """
+    sums = stage_sums(cascade, faces[has_contrast(faces)])
+    bars = []
+    for column in range(cascade.n_stages):
+        bar = for_hits(sums[:, column], as_rate(pass_rate, "pass_rate"))
+        bars.append(bar)
+        sums = sums[sums[:, column] >= bar]
+    return cascade.with_thresholds(bars)

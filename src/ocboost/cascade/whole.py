@@ -1,0 +1,254 @@
+"""Adapting a cascade as one classifier: all its stumps weighed anew on top of what it said before.
+
+Nobody has the pictures that a shipped cascade was trained on. So its own score stays, as an offset: stump j
+gives the leaf ``c_j + a_j h_j``, h_j = ±1, and the sum of all leaves, scaled and shifted by a few hundred
+labelled windows, is F₀. A window (x, y) enters the sketch with weight exp(-y F₀(x)), and the adapted score
+is F₀ + Σ_j α_j h_j: again a sum of leaves, which fits into one stage.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..margins import as_count, as_number
+from ..offsets.logistic import scale_and_shift
+from ..offsets.scores import require_range, reweighted
+from ..sketch import BoostingSketch
+from .camera_windows import Newest, as_labelled, has_contrast
+from .cascade import SLACK, Cascade
+from .thresholds import for_false_positives, for_hits, relaxed
+from .windows import as_windows, stage_sums
+
+Floats = NDArray[np.float64]
+Pixels = NDArray[np.uint8]
+
+LEAST_OF_EACH = 20  # windows of either kind before the scale can be fitted
+MOST_KEPT = 20_000
+AT_ONCE = 1024  # windows whose answers are held together
+
+
+class WholeAdapter:
+    """Adapts all stumps of all stages of a cascade to the windows of one camera.
+
+    The first windows, ``calibrate_on`` of them with some of either kind, fit the scale and the shift of the
+    cascade's score. From then on each window is learnt and forgotten, but for every tenth, which is held out
+    to set thresholds by; the newest 20,000 of those are kept.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        Of stumps.
+    face_weight : float, default 1.0
+        How many others a face counts. Where faces are rare, more than 1 lets them be heard; the shift of the
+        score follows.
+    smoothing : float, default 20000
+        Worth so many windows of average weight: how long the shipped cascade is trusted more than what was
+        seen. With little smoothing the first thousand windows do harm.
+    forgetting : float, default 1.0
+        λ: at time n window i weighs λ^(n-i).
+    order : int, optional
+        Of the sketch; all earlier stumps if left out.
+    head : int, default 1
+        Windows that the sketch keeps exactly.
+    batch_size : int, default 500
+        Windows of one call of `update` that are added at once.
+    calibrate_on : int, default 500
+        Windows for the scale of the score.
+
+    Attributes
+    ----------
+    n_seen : int
+        Windows shown, those of low contrast aside, which OpenCV never looks at.
+    scale, shift : float
+        F₀ = scale · (sum of all leaves) + shift; 0.5 and 0 until enough windows have come.
+    """
+
+    def __init__(
+        self,
+        cascade: Cascade,
+        *,
+        face_weight: float = 1.0,
+        smoothing: float = 20_000.0,
+        forgetting: float = 1.0,
+        order: int | None = None,
+        head: int | Literal["auto"] = 1,
+        batch_size: int = 500,
+        calibrate_on: int = 500,
+    ) -> None:
+        self.cascade = cascade
+        self.stumps = cascade.stumps()
+        self.face_weight = as_number(face_weight, "face_weight", 0.0, 1e9, "1 is a face.", low_open=True)
+        self.smoothing = as_number(smoothing, "smoothing", 0.0, 1e15, "20000 is usual.")
+        self.batch_size = as_count(batch_size, "batch_size", 1, 1 << 20, "")
+        self.calibrate_on = as_count(calibrate_on, "calibrate_on", 2 * LEAST_OF_EACH, 1 << 20, "")
+        self._how: dict[str, Any] = {"forgetting": forgetting, "order": order, "head": head}
+        self._sketch: BoostingSketch | None = None
+        BoostingSketch(len(self.stumps), **self._how)  # what it refuses is refused now
+        pairs = cascade.leaf_pairs.astype(np.float64)
+        self._middle, self._reach = pairs.mean(axis=1), (pairs[:, 1] - pairs[:, 0]) / 2.0
+        self.scale, self.shift = 0.5, 0.0
+        self.n_seen = 0
+        self._counts = {1: 0, -1: 0}
+        size = cascade.height, cascade.width
+        self._faces = Newest(MOST_KEPT, *size)
+        self._held = {1: Newest(MOST_KEPT, *size), -1: Newest(MOST_KEPT, *size)}
+        self._waiting: list[tuple[Pixels, NDArray[np.int8], Floats]] = []
+
+    @property
+    def alpha(self) -> Floats:
+        """The stumps' corrections."""
+        return np.zeros(len(self.stumps)) if self._sketch is None else self._sketch.alpha
+
+    @property
+    def n_held_out(self) -> tuple[int, int]:
+        """Faces and others that thresholds are set by."""
+        return len(self._held[1]), len(self._held[-1])
+
+    def update(self, windows: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+        """Show labelled windows, or a single one.
+
+        Parameters
+        ----------
+        windows : uint8, shape (n, height, width) or (height, width)
+        y : shape (n,) or a number
+            +1 for a face, -1 for anything else.
+        sample_weight : shape (n,) or a number, optional
+        """
+        found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)
+        clear = has_contrast(found)
+        found, labels, weights = found[clear], labels[clear], weights[clear]
+        if not len(found):
+            return
+        self.n_seen += len(found)
+        self._faces.add(found[labels > 0])
+        learnt = np.ones(len(found), np.bool_)
+        for kind in (1, -1):
+            own = np.flatnonzero(labels == kind)
+            turn = (self._counts[kind] + np.arange(own.size)) % 10 == 9
+            self._counts[kind] += own.size
+            learnt[own[turn]] = False
+            self._held[kind].add(found[own[turn]])
+        found, labels, weights = found[learnt], labels[learnt], weights[learnt]
+        weights = np.where(labels > 0, self.face_weight * weights, weights)
+        if self._sketch is None:
+            self._waiting.append((found, labels, weights))
+            self._calibrate()
+        elif len(found):
+            self._learn(found, labels, weights)
+
+    def score(self, windows: Any) -> Floats:
+        """F₀ + Σ α_j h_j of each window, (n,): positive where it is more likely a face."""
+        found = as_windows(self.cascade, windows)
+        sums = self.scale * self._reach + self.alpha
+        constant = self.scale * self._middle.sum() + self.shift
+        scores: Floats = self._votes(found, sums) + constant
+        return scores
+
+    def adapted(
+        self,
+        *,
+        keep: int | None = None,
+        pass_rate: float = 0.9995,
+        hits: float | None = None,
+        false_positives: float | None = None,
+    ) -> Cascade:
+        """The adapted cascade: its first stages, relaxed, and one last stage of all stumps.
+
+        The first stages are there to reject most windows cheaply. They are lowered until ``pass_rate`` of
+        the faces seen pass them, and never raised.
+
+        Parameters
+        ----------
+        keep : int, optional
+            First stages to keep, 0 for the last stage alone; ten, or all there are, if left out.
+        pass_rate : float, default 0.9995
+            Share of the faces seen that must pass them.
+        hits : float, optional
+            Share of the faces held out that the last stage must pass; 0.95 if nothing is said.
+        false_positives : float, optional
+            Instead: the share of the others held out that may pass it.
+        """
+        most = self.cascade.n_stages
+        keep = min(10, most) if keep is None else keep
+        keep = as_count(keep, "keep", 0, most, "0 leaves only the new stage.")
+        if hits is not None and false_positives is not None:
+            raise InputError("hits and false_positives must not both be given. Say which of them to hold.")
+        kind = -1 if false_positives is not None else 1
+        held = self._held[kind].windows
+        if not len(held) or not len(self._faces):
+            what = "face" if kind > 0 or not len(self._faces) else "window without a face"
+            raise InputError(
+                f"thresholds must be set by windows held out, every tenth of a kind; no {what} was. "
+                "Show the adapter more windows."
+            )
+        scores = self.score(held) - self.shift
+        # A file holds single precision, and OpenCV lets pass what lies 1e-5 below.
+        rounding = 2e-6 * float(np.abs(scores).max())
+        if false_positives is not None:
+            bar = for_false_positives(scores, false_positives) + float(SLACK) + rounding
+        else:
+            bar = for_hits(scores, 0.95 if hits is None else hits) - rounding
+        left = self.scale * (self._middle - self._reach) - self.alpha
+        right = self.scale * (self._middle + self._reach) + self.alpha
+        cascade = self.cascade
+        stages = cascade
+        if keep:
+            first = range(keep)
+            sums = stage_sums(cascade, self._faces.windows, first)
+            stages = cascade.first(keep)
+            stages = stages.with_thresholds(relaxed(sums, stages.stage_threshold, pass_rate))
+        whole = stages.with_stage(
+            cascade.node_feature,
+            cascade.node_threshold,
+            np.stack([left, right], axis=1),
+            stage_threshold=bar,
+        )
+        return whole if keep else whole.pick([whole.n_stages - 1])
+
+    def _calibrate(self) -> None:
+        """Fit the scale and the shift when enough windows wait, and learn those."""
+        labels = np.concatenate([y for _, y, _ in self._waiting])
+        each = min(int((labels > 0).sum()), int((labels < 0).sum()))
+        if len(labels) < self.calibrate_on - self.calibrate_on // 10 or each < LEAST_OF_EACH:
+            return
+        windows = np.concatenate([found for found, _, _ in self._waiting])
+        weights = np.concatenate([w for _, _, w in self._waiting])
+        self._waiting = []
+        sums = self._votes(windows, self._reach) + self._middle.sum()
+        a, b, turned = scale_and_shift(sums, labels.astype(np.float64), weights)
+        if turned:
+            raise InputError(
+                "y must be +1 for faces and -1 for others; the cascade's score is higher for the others. "
+                "Are the labels turned round?"
+            )
+        self.scale, self.shift = a / 2.0, b / 2.0
+        typical = float(reweighted(weights, labels, self.scale * sums + self.shift).mean())
+        self._sketch = BoostingSketch(len(self.stumps), smoothing=self.smoothing * typical, **self._how)
+        self._learn(windows, labels, weights)
+
+    def _learn(self, windows: Pixels, labels: NDArray[np.int8], weights: Floats) -> None:
+        assert self._sketch is not None
+        step = self.batch_size * -(-AT_ONCE // self.batch_size)
+        for at in range(0, len(windows), step):
+            y, w = labels[at : at + step], weights[at : at + step]
+            margins = self.stumps.answers(_rows(windows[at : at + step]))
+            start = self.scale * (margins @ self._reach + self._middle.sum()) + self.shift
+            require_range(w, start[:, None])
+            margins *= y[:, None]
+            enter = reweighted(w, y, start)
+            self._sketch.update_many(margins, batch_size=self.batch_size, sample_weight=enter)
+
+    def _votes(self, windows: Pixels, weights: Floats) -> Floats:
+        votes = np.empty(len(windows))
+        for at in range(0, len(windows), AT_ONCE):
+            some = slice(at, at + AT_ONCE)
+            votes[some] = self.stumps.answers(_rows(windows[some])) @ weights
+        return votes
+
+
+def _rows(windows: Pixels) -> Pixels:
+    return windows.reshape(len(windows), -1)

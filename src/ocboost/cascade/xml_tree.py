@@ -1,0 +1,162 @@
+"""XML from strangers: elements with the places of their text in the file, and nothing that could explode.
+
+A document with a DOCTYPE is refused, and with it every entity and every outside file. What is unpacked, how
+deep elements lie and how many there are is limited.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from ..errors import InputError, ModelFileError
+
+MAX_BYTES = 64 << 20
+MAX_DEPTH = 32
+MAX_ELEMENTS = 1_000_000
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(slots=True)
+class Element:
+    """An element: where it begins and ends in the file, and where its text does if it has no elements."""
+
+    tag: str
+    line: int
+    start: int
+    attributes: dict[str, str]
+    end: int = -1
+    text_start: int = -1
+    text_end: int = -1
+    plain: bool = True  # the text is the bytes of the file: no entities or comments in between
+    children: list[Element] = field(default_factory=list)
+
+    def find(self, tag: str) -> Element | None:
+        """The first child of this name."""
+        return next((child for child in self.children if child.tag == tag), None)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """A file's bytes, unpacked if it is packed with gzip, and no more of them than `MAX_BYTES`."""
+    place = Path(path)
+    if not place.is_file():
+        what = "is a folder" if place.is_dir() else "does not exist"
+        raise InputError(f"path must be an XML file of a cascade; '{place}' {what}. Check the name.")
+    with open(place, "rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if data[:2] == _GZIP:
+        data = _unpacked(data, place)
+    if len(data) > MAX_BYTES:
+        raise ModelFileError(
+            f"{place} is no cascade: it has more than {MAX_BYTES >> 20} MB, and OpenCV's own have at most 3. "
+            "Was another file meant?"
+        )
+    return data
+
+
+def _unpacked(data: bytes, place: Path) -> bytes:
+    parts: list[bytes] = []
+    room = MAX_BYTES + 1
+    try:
+        while data and room > 0:
+            unpacker = zlib.decompressobj(wbits=31)
+            parts.append(unpacker.decompress(data, room))
+            room -= len(parts[-1])
+            if room > 0 and not unpacker.eof:
+                raise zlib.error("it ends too early")
+            data = unpacker.unused_data
+    except zlib.error as error:
+        raise ModelFileError(
+            f"{place} is damaged or cut short: it cannot be unpacked ({error}). Get a fresh copy."
+        ) from None
+    return b"".join(parts)
+
+
+class _Builder:
+    """Puts elements together as the parser meets them."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._data = data
+        self._name = name
+        self._parser = expat.ParserCreate()
+        self._open: list[Element] = []
+        self._pieces: list[str] = []
+        self._count = 0
+        self.root: Element | None = None
+
+    def parse(self) -> Element:
+        parser = self._parser
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.EntityDeclHandler = self._refuse
+        parser.ExternalEntityRefHandler = self._refuse
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        try:
+            parser.Parse(self._data, True)
+        except expat.ExpatError as error:
+            raise ModelFileError(
+                f"{self._name} is not XML, or is damaged or cut short: {error}. Get a fresh copy of the cascade."
+            ) from None
+        except (LookupError, ValueError) as error:  # an encoding that Python does not know, or not as a table
+            raise ModelFileError(f"{self._name} cannot be read: {error}. Save it as UTF-8.") from None
+        if self.root is None:  # expat has refused that already
+            raise ModelFileError(f"{self._name} is not XML: it has no element.")
+        return self.root
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._count += 1
+        if self._count > MAX_ELEMENTS or len(self._open) >= MAX_DEPTH:
+            limit = (
+                f"more than {MAX_ELEMENTS:,} elements" if self._count > MAX_ELEMENTS else "elements too deep"
+            )
+            raise ModelFileError(
+                f"{self._name} is no cascade: it has {limit} (line {self._parser.CurrentLineNumber}). "
+                "OpenCV does not write such files."
+            )
+        element = Element(tag, self._parser.CurrentLineNumber, self._parser.CurrentByteIndex, attributes)
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self.root = element
+        self._open.append(element)
+        self._pieces.clear()
+
+    def _text(self, text: str) -> None:
+        element = self._open[-1]
+        if element.children:
+            return
+        if element.text_start < 0:
+            element.text_start = self._parser.CurrentByteIndex
+        self._pieces.append(text)
+
+    def _end(self, tag: str) -> None:
+        element = self._open.pop()
+        at = self._parser.CurrentByteIndex
+        if self._data[at : at + 2] == b"</":
+            element.end = self._data.index(b">", at) + 1
+        if element.text_start >= 0 and not element.children:
+            element.text_end = at
+            raw = self._data[element.text_start : at].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            element.plain = raw == "".join(self._pieces).encode("ascii", "replace")
+        self._pieces.clear()
+
+    def _refuse(self, *_: Any) -> None:
+        raise ModelFileError(
+            f"{self._name} must have no DOCTYPE and no entities (line {self._parser.CurrentLineNumber}): they "
+            "can make a small file large or read other files, and OpenCV does not write them. Remove them."
+        )
+
+
+def parse(data: bytes, name: str) -> Element:
+    """The root element of a document; whatever is wrong with it is a `ModelFileError`."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in data[:4]:
+        raise ModelFileError(
+            f"{name} must be text in UTF-8, as OpenCV writes it; it is UTF-16. Save it as UTF-8."
+        )
+    return _Builder(data, name).parse()

@@ -1,0 +1,81 @@
+"""What every offset has in common, and the one that is a Python function."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, NotSavableError
+from ..storage import Arrays, require
+from .scores import LARGEST
+
+_NO_NAMES = "X does not have valid feature names"
+
+
+class Offset(ABC):
+    """A score F₀: a function of rows X that gives (n,) numbers for two classes, (n, K) for more.
+
+    Attributes
+    ----------
+    classes : array or None
+        The classes that the columns stand for, where the scorer knows them; of two, the second is where F₀
+        is positive.
+    """
+
+    kind: ClassVar[str]  # its name in files
+    classes: NDArray[Any] | None = None
+
+    @abstractmethod
+    def __call__(self, X: Any) -> Any:
+        """The scores of rows X."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
+
+
+class GivenOffset(Offset):
+    """A score that is a Python function. It cannot be saved, but given again when a classifier is loaded."""
+
+    kind = "GivenOffset"
+
+    def __init__(self, function: Any, classes: NDArray[Any] | None = None) -> None:
+        self.function = function
+        self.classes = classes
+
+    def __call__(self, X: Any) -> Any:
+        """The scores of rows X."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=_NO_NAMES)
+            return self.function(X)
+
+    def parts(self) -> NoReturn:
+        """A function has no parts a file could hold: this raises `NotSavableError`."""
+        raise NotSavableError("offset must be arrays to be saved; this one is a Python function.")
+
+
+def kind_in(value: Any, name: str) -> tuple[str, dict[str, Any]]:
+    """What a file says something is, and its parameters."""
+    fits = isinstance(value, list) and len(value) == 2
+    fits = fits and isinstance(value[0], str) and isinstance(value[1], dict)
+    require(fits, name, "its offset is not known")
+    return value[0], value[1]
+
+
+def numbers(value: ArrayLike, name: str, dimensions: tuple[int, ...]) -> NDArray[np.float64]:
+    """Check finite numbers of so many dimensions, and give them as float64."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.asarray(None)
+    usable = array.dtype.kind in "iuf" and array.ndim in dimensions
+    if not usable or not (np.abs(array) < LARGEST).all():
+        raise InputError(
+            f"{name} must be finite numbers, of {' or '.join(map(str, dimensions))} dimensions; got "
+            f"{value!r:.80}."
+        )
+    return array.astype(np.float64)

@@ -1,0 +1,98 @@
+"""The scale and the shift of a score, from a few hundred labelled examples."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError
+from ..hypotheses.features import as_features
+from ..labels import codes_of, sorted_classes
+from ..margins import as_weights
+from .choose import as_offset
+from .logistic import scale_and_shift
+from .scaled import ScaledOffset
+from .scores import require_classes, scores_of
+
+
+def fit_offset(
+    scorer: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: Any = None,
+) -> ScaledOffset:
+    """Put a score on AdaBoost's scale, by a few hundred labelled examples that it was not trained on.
+
+    A logistic regression of the labels on the score s alone, P(y) = 1 / (1 + exp(-y (a s + b))), gives
+    F₀ = ½ (a s + b), half the log-odds; for more than two classes one for each, against the rest. a is never
+    negative: a score that is higher where it should be lower is left out, with a warning.
+
+    Parameters
+    ----------
+    scorer : offset, function or fitted classifier
+        As the ``offset`` of `OCBClassifier`.
+    X : array of shape (n, F)
+    y : array of shape (n,)
+    classes : array, optional
+        All classes, in the order of the columns of the score; by default the scorer's ``classes_``, or
+        those in y.
+    sample_weight : array of shape (n,), optional
+    class_weight : dict, "balanced" or None
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> y = np.where(X[:, 0] + rng.logistic(size=5000) > 0, "yes", "no")  # log-odds x₀
+    >>> offset = fit_offset(lambda X: 100 * X[:, 0] + 7, X, y)
+    >>> bool(0.008 < offset.scale < 0.012)
+    True
+    """
+    offset = as_offset(scorer)
+    X = as_features(X, sparse=True, what="fit_offset")
+    labels = np.asarray(y)
+    if X.ndim != 2 or labels.shape != X.shape[:1] or not labels.size:
+        raise InputError(
+            f"X and y must be of shapes (n, F) and (n,), n at least 1; got {X.shape} and {labels.shape}."
+        )
+    known = offset.classes if classes is None else np.asarray(classes)
+    ordered = sorted_classes(labels if known is None else known)
+    if len(ordered) < 2:
+        raise InputError(
+            f"y must hold at least two classes; got {ordered.tolist()!s:.80}. Give examples of both, or name "
+            "them with classes=."
+        )
+    codes = codes_of(labels, ordered)
+    weights = as_weights(sample_weight, len(codes))
+    if class_weight is not None:
+        from sklearn.utils.class_weight import compute_sample_weight
+
+        weights = weights * compute_sample_weight(class_weight, labels)
+    if not 0.0 < float(weights.sum()) < np.inf:
+        raise InputError("sample_weight must have a finite sum above zero; give 1.0 to each example.")
+    K = len(ordered)
+    require_classes(offset, ordered)
+    scores = scores_of(offset, X, 1 if K == 2 else K)
+    fitted = [
+        scale_and_shift(s, np.where(codes == (1 if K == 2 else k), 1.0, -1.0), weights)
+        for k, s in enumerate(scores.T)
+    ]
+    wrong = [ordered[1 if K == 2 else k] for k, (_, _, turned) in enumerate(fitted) if turned]
+    if wrong:
+        warnings.warn(
+            f"the score is higher where the class is not {', '.join(map(str, wrong))!s:.80}, so it is left "
+            "out there. Is its sign, or the order of its classes, what it should be?",
+            UserWarning,
+            stacklevel=2,
+        )
+    scale, shift = np.array([a for a, _, _ in fitted]), np.array([b for _, b, _ in fitted])
+    made = ScaledOffset(offset, *((scale[0], shift[0]) if K == 2 else (scale, shift)))
+    made.classes = ordered if known is not None else None
+    return made

@@ -1,0 +1,275 @@
+"""Adapting cascades: whole and stage by stage, on drawn faces behind a camera that darkens one side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocboost import adaboost_weights
+from ocboost.cascade import (
+    Cascade,
+    StageAdapter,
+    WholeAdapter,
+    accepts,
+    has_contrast,
+    new_thresholds,
+    stage_sums,
+)
+from ocboost.cascade.camera_windows import Newest
+from ocboost.cascade.thresholds import for_false_positives, for_hits, relaxed
+from ocboost.datasets.toy_faces import draw_toys
+from ocboost.errors import InputError
+from ocboost.hypotheses import CascadeStumps
+
+SIZES = (8, 14, 20)
+
+
+def windows_of(seed, n, camera=False):
+    """Drawn faces and others under noise, mixed; behind the camera the light comes from the right."""
+    rng = np.random.default_rng([seed, camera])
+    X = np.concatenate(draw_toys(n, seed=seed)).astype(np.float64)
+    X += rng.normal(0, 35, X.shape)
+    if camera:
+        X = X * np.linspace(0.25, 1.0, 24) + np.linspace(0, 110, 24)
+    y = np.repeat(np.array([1, -1], np.int8), n)
+    order = rng.permutation(2 * n)
+    return np.rint(X).clip(0, 255).astype(np.uint8)[order], y[order]
+
+
+@pytest.fixture(scope="module")
+def cascade():
+    """Random two-rectangle features, boosted on windows from everywhere; a stage passes 99 of 100 faces."""
+    rng = np.random.default_rng(0)
+    J = sum(SIZES)
+    w, h = rng.integers(2, 9, J), rng.integers(3, 17, J)
+    x, y = rng.integers(0, 24 - 2 * w + 1), rng.integers(0, 24 - h + 1)
+    rects = np.zeros((J, 3, 4), np.int32)
+    rects[:, 0], rects[:, 1] = np.stack([x, y, w, h], 1), np.stack([x + w, y, w, h], 1)
+    turned = rng.random(J) < 0.5
+    rects[turned] = rects[turned][:, :, [1, 0, 3, 2]]
+    weights = np.tile(np.array([1, -1, 0], np.float32), (J, 1))
+    threshold = rng.normal(0, 0.01, J).astype(np.float32)
+    stumps = CascadeStumps(rects, weights, threshold, width=24, height=24)
+    windows, labels = windows_of(1, 400)
+    alpha = adaboost_weights(stumps.answers(windows.reshape(len(windows), -1)) * labels[:, None])
+    made = Cascade(
+        24,
+        24,
+        rects,
+        weights,
+        np.zeros(J, np.bool_),
+        np.arange(J, dtype=np.int32),
+        threshold,
+        np.zeros(J, np.int32),
+        np.full(J, -1, np.int32),
+        np.stack([-alpha, alpha], 1).reshape(-1).astype(np.float32),
+        np.arange(J + 1, dtype=np.int32),
+        2 * np.arange(J + 1, dtype=np.int32),
+        np.concatenate([[0], np.cumsum(SIZES)]).astype(np.int32),
+        np.zeros(len(SIZES), np.float32),
+    )
+    return new_thresholds(made, windows[labels > 0], 0.99)
+
+
+@pytest.fixture(scope="module")
+def seen():
+    return windows_of(2, 1500, camera=True)
+
+
+@pytest.fixture(scope="module")
+def unseen():
+    return windows_of(3, 1500, camera=True)
+
+
+@pytest.fixture(scope="module")
+def adapter(cascade, seen):
+    made = WholeAdapter(cascade, smoothing=500.0, batch_size=50)
+    for at in range(0, 3000, 300):
+        made.update(seen[0][at : at + 300], seen[1][at : at + 300])
+    return made
+
+
+def misses(scores, y, rate=0.05):
+    others = np.sort(scores[y < 0])[::-1]
+    return float(np.mean(scores[y > 0] <= others[int(rate * others.size)]))
+
+
+class TestWhole:
+    def test_before_it_has_learnt_it_says_what_the_cascade_says(self, cascade, unseen):
+        sums = stage_sums(cascade, unseen[0]).sum(axis=1)
+        np.testing.assert_allclose(WholeAdapter(cascade).score(unseen[0]), sums / 2, rtol=1e-5, atol=1e-5)
+
+    def test_with_a_head_for_all_it_is_adaboost_from_the_offset(self, cascade, seen):
+        windows, y = seen
+        made = WholeAdapter(cascade, head=5000, smoothing=300.0, face_weight=2.0)
+        made.update(windows, y)
+        turn = np.array([(np.cumsum(y == label)[i] % 10 == 0) for i, label in enumerate(y)])
+        learnt = has_contrast(windows) & ~turn
+        assert has_contrast(windows).all()
+        X, labels = windows[learnt], y[learnt]
+        margins = cascade.stumps().answers(X.reshape(len(X), -1)) * labels[:, None]
+        sums = stage_sums(cascade, X).sum(axis=1)
+        weights = np.where(labels > 0, 2.0, 1.0)
+        enter = weights * np.exp(-labels * (made.scale * sums + made.shift))
+        exact = adaboost_weights(margins, sample_weight=enter, smoothing=300.0 * enter.mean())
+        np.testing.assert_allclose(made.alpha, exact, rtol=1e-4, atol=1e-6)
+
+    def test_it_learns_the_camera(self, cascade, adapter, unseen):
+        windows, y = unseen
+        before, after = stage_sums(cascade, windows).sum(axis=1), adapter.score(windows)
+        assert misses(after, y) < 0.8 * misses(before, y)
+
+    def test_one_by_one_is_batches_of_one(self, cascade, seen):
+        windows, y = seen[0][:600], seen[1][:600]
+        single, together = (WholeAdapter(cascade, batch_size=1, calibrate_on=100) for _ in range(2))
+        for window, label in zip(windows, y, strict=True):
+            single.update(window, int(label))
+        together.update(windows[:101], y[:101])
+        together.update(windows[101:], y[101:])
+        assert single.n_seen == together.n_seen == 600
+        assert single.n_held_out == together.n_held_out
+        assert single.scale == pytest.approx(together.scale, rel=0.3)
+        assert single.alpha.any()
+
+    @pytest.mark.parametrize("how", [{"hits": 0.9}, {"false_positives": 0.05}, {}])
+    def test_the_written_cascade_is_the_classifier(self, adapter, cascade, unseen, how):
+        windows, _ = unseen
+        written = adapter.adapted(keep=2, pass_rate=0.995, **how)
+        assert written.n_stages == 3
+        sums = stage_sums(written, windows)
+        np.testing.assert_allclose(sums[:, -1], adapter.score(windows) - adapter.shift, atol=1e-4)
+        assert (written.stage_threshold[:2] <= cascade.stage_threshold[:2]).all()
+        passes = (sums >= written.stage_threshold - 1e-5).all(axis=1) & has_contrast(windows)
+        np.testing.assert_array_equal(accepts(written, windows), passes)
+        held = adapter._held[-1 if "false_positives" in how else 1].windows
+        share = float((stage_sums(written, held, [2])[:, 0] >= written.stage_threshold[2]).mean())
+        if "false_positives" in how:
+            assert share <= 0.05
+        else:
+            assert how.get("hits", 0.95) <= share <= how.get("hits", 0.95) + 0.03
+
+    def test_without_first_stages(self, adapter, unseen):
+        written = adapter.adapted(keep=0)
+        assert written.n_stages == 1
+        assert written.n_trees == sum(SIZES)
+
+    def test_low_contrast_is_not_learnt(self, cascade):
+        made = WholeAdapter(cascade)
+        made.update(np.full((5, 24, 24), 100, np.uint8), np.ones(5, np.int8))
+        assert made.n_seen == 0
+
+    def test_turned_labels(self, cascade, seen):
+        with pytest.raises(InputError, match="turned round"):
+            WholeAdapter(cascade).update(seen[0], -seen[1])
+
+    def test_what_it_refuses(self, cascade, adapter, seen):
+        made = WholeAdapter(cascade)
+        with pytest.raises(InputError, match="uint8 of shape"):
+            made.update(seen[0][:, :20], seen[1])
+        with pytest.raises(InputError, match="-1 and \\+1"):
+            made.update(seen[0][:2], [0, 1])
+        with pytest.raises(InputError, match="at least one window"):
+            made.update(seen[0][:0], [])
+        with pytest.raises(InputError, match="no face was"):
+            made.adapted()
+        with pytest.raises(InputError, match="not both"):
+            adapter.adapted(hits=0.9, false_positives=0.1)
+        with pytest.raises(InputError, match="keep must be"):
+            adapter.adapted(keep=4)
+        for bad in (
+            {"face_weight": 0.0},
+            {"smoothing": -1.0},
+            {"forgetting": 0.0},
+            {"order": 0},
+            {"head": 0},
+        ):
+            with pytest.raises(InputError, match=next(iter(bad))):
+                WholeAdapter(cascade, **bad)
+
+    def test_forgetting_follows_a_change(self, cascade, seen, unseen):
+        clear, y = windows_of(4, 1500)
+        kept, fading = (WholeAdapter(cascade, smoothing=20.0, forgetting=f) for f in (1.0, 0.999))
+        for made in (kept, fading):
+            made.update(clear, y)
+            made.update(255 - clear, -y)
+            made.update(*seen)
+        assert misses(fading.score(unseen[0]), unseen[1]) < misses(kept.score(unseen[0]), unseen[1])
+
+
+class TestStages:
+    def test_few_others_move_thresholds_alone(self, cascade, seen):
+        windows, y = seen
+        some = np.concatenate([np.flatnonzero(y > 0), np.flatnonzero(y < 0)[:100]])
+        made = StageAdapter(cascade, pass_rate=0.98)
+        made.update(windows[some], y[some])
+        adapted = made.adapted()
+        assert made.n_adapted == 0
+        np.testing.assert_array_equal(adapted.leaf, cascade.leaf)
+        assert (adapted.stage_threshold != cascade.stage_threshold).all()
+
+    def test_many_others_move_the_leaves(self, cascade, seen, unseen):
+        made = StageAdapter(cascade, pass_rate=0.98, smoothing=300.0, batch_size=50)
+        for at in range(0, 3000, 300):
+            made.update(seen[0][at : at + 300], seen[1][at : at + 300])
+        adapted = made.adapted()
+        assert made.n_adapted >= 2
+        assert adapted.n_stages == cascade.n_stages
+        faces = unseen[0][unseen[1] > 0]
+        assert accepts(adapted, faces).mean() == pytest.approx(0.98**3, abs=0.03)
+        for stage in range(made.n_adapted):
+            before, after = (stage_sums(c, unseen[0], [stage])[:, 0] for c in (cascade, adapted))
+            assert misses(after, unseen[1], 0.2) < misses(before, unseen[1], 0.2)
+
+    def test_one_by_one(self, cascade, seen):
+        made = StageAdapter(cascade, least_others=50, batch_size=1)
+        for window, label in zip(seen[0][:400], seen[1][:400], strict=True):
+            made.update(window, int(label))
+        assert made.n_seen == 400
+        assert made.n_adapted >= 1
+        assert np.isfinite(made.adapted().leaf).all()
+
+    def test_what_it_refuses(self, cascade):
+        for bad in ({"pass_rate": 0.0}, {"pass_rate": 1.5}, {"forgetting": 2.0}, {"least_others": 3}):
+            with pytest.raises(InputError, match=next(iter(bad))):
+                StageAdapter(cascade, **bad)
+
+
+class TestBars:
+    @given(st.lists(st.floats(-5, 5), min_size=1, max_size=50), st.floats(0.01, 1.0))
+    def test_shares(self, scores, rate):
+        found = np.array(scores)
+        assert np.mean(found >= for_hits(found, rate)) >= rate - 1e-9
+        assert (
+            rate == 1.0
+            or np.mean(found.astype(np.float32) >= for_false_positives(found, rate)) <= rate + 1e-9
+        )
+
+    @given(st.integers(1, 40), st.integers(1, 4), st.floats(0.5, 1.0), st.integers(0, 9))
+    def test_relaxed_passes_enough_and_raises_nothing(self, n, S, rate, seed):
+        rng = np.random.default_rng(seed)
+        sums, bars = rng.normal(size=(n, S)), rng.normal(size=S).astype(np.float32)
+        lower = relaxed(sums, bars, rate)
+        assert (lower <= bars).all()
+        assert (sums >= lower).all(axis=1).mean() >= rate - 1e-9
+
+    def test_contrast_is_the_deviation_of_inner_pixels(self):
+        rng = np.random.default_rng(0)
+        windows = (
+            rng.normal(100, rng.uniform(5, 15, (200, 1, 1)), (200, 24, 24)).clip(0, 255).astype(np.uint8)
+        )
+        plain = [np.std(window[1:-1, 1:-1].astype(np.float64)) > 10 for window in windows]
+        np.testing.assert_array_equal(has_contrast(windows), plain)
+        assert 20 < sum(plain) < 180
+
+    @given(st.integers(1, 7), st.lists(st.integers(0, 9), max_size=8))
+    def test_the_newest_are_kept(self, most, sizes):
+        kept, shade = Newest(most, 24, 24), 0
+        for size in sizes:
+            kept.add(
+                np.arange(shade, shade + size).astype(np.uint8)[:, None, None]
+                * np.ones((1, 24, 24), np.uint8)
+            )
+            shade += size
+        assert sorted(kept.windows[:, 0, 0].tolist()) == list(range(max(0, shade - most), shade))
