@@ -39,17 +39,27 @@ def cases(data: Path | None) -> Iterator[tuple[str, np.ndarray, np.ndarray, int,
         with open_stream(path, label="up", drop=["date"], batch_size=50_000) as stream:
             batch = next(stream)
         yield "elec2, the last 27,312 rows", batch.X[18_000:], batch.y[18_000:], 5000, 2000
+    path = None if data is None else data / "streams" / "spamassassin.npz"
+    if path is not None and path.is_file():
+        with np.load(path) as held:
+            rows = np.repeat(np.arange(len(held["spam"])), np.diff(held["indptr"]))
+            X = np.zeros(tuple(held["shape"]), np.float32)
+            X[rows, held["indices"]] = 1.0
+            y = held["spam"].astype(int)
+        often = np.sort(np.argsort(-X.sum(axis=0), kind="stable")[:1000])
+        yield "SpamAssassin, the 1,000 most frequent words", X[:, often].astype(np.float64), y, 4000, 2000
 
 
 def drawn_stumps(X: np.ndarray, J: int, rng: np.random.Generator) -> Stumps:
-    """Stumps of random features, thresholds and signs."""
-    feature = rng.integers(X.shape[1], size=J)
-    threshold = X[rng.integers(len(X), size=J), feature] - 1e-9
-    return Stumps(feature, threshold, rng.choice([-1, 1], J), n_features=X.shape[1])
+    """Stumps of random features, thresholds and signs, none of which says the same to all rows."""
+    feature = rng.integers(X.shape[1], size=100 * J)
+    threshold = X[rng.integers(len(X), size=100 * J), feature] - 1e-9
+    use = np.flatnonzero(threshold > X.min(axis=0)[feature])[:J]
+    return Stumps(feature[use], threshold[use], rng.choice([-1, 1], J), n_features=X.shape[1])
 
 
 def added(X: np.ndarray, y: np.ndarray, n: int, m: int, J: int, sure: float, seed: int) -> dict:
-    """Points of error added for each smoothing after each number of rows."""
+    """Points of error added for each smoothing after each number of rows, and the offset's own."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
     old, new, rest = order[:n], order[n : n + m], order[n + m : n + m + 8000]
@@ -58,7 +68,7 @@ def added(X: np.ndarray, y: np.ndarray, n: int, m: int, J: int, sure: float, see
     offset = ScaledOffset(fitted, 2.0 * sure)
     stumps = drawn_stumps(X[old], J, rng)
     alone = np.mean((offset(X[rest]) > 0) != (y[rest] == linear.classes_[1]))
-    found = {}
+    found = {"alone": 100 * alone}
     for smoothing in (1.0, 1.0 * J, 10.0 * J, 100.0 * J):
         clf = OCBClassifier.from_offset(offset, stumps, linear.classes_, smoothing=smoothing, head=m + 1)
         begin = 0
@@ -76,17 +86,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA"))
     given = parser.parse_args()
-    print("| data | J | ε | " + " | ".join(map(str, STEPS)) + " |\n|" + " --- |" * (3 + len(STEPS)))
+    print(
+        "| data | offset alone wrong, % | J | ε | "
+        + " | ".join(map(str, STEPS))
+        + " |\n|"
+        + " --- |" * (4 + len(STEPS))
+    )
     for name, X, y, n, m in cases(None if given.data is None else Path(given.data)):
         for J, sure in ((100, 1.0), (1000, 1.0), (100, 3.0)):
             runs = [added(X, y, n, m, J, sure, seed) for seed in range(ORDERS)]
-            for smoothing in sorted({key[0] for key in runs[0]}):
+            alone = np.mean([run["alone"] for run in runs])
+            for smoothing in sorted({key[0] for key in runs[0] if key != "alone"}):
                 cells = [
                     f"{np.mean([run[smoothing, step] for run in runs]):+.2f}" if step <= m else ""
                     for step in STEPS
                 ]
                 label = name if sure == 1.0 else f"{name}, three times too sure"
-                print(f"| {label} | {J} | {smoothing:,.0f} | " + " | ".join(cells) + " |", flush=True)
+                row = [label, f"{alone:.1f}", f"{J:,}", f"{smoothing:,.0f}", *cells]
+                print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from ocboost.adaptation import Adaptation
 from ocboost.evaluation.contenders import OCB
 from ocboost.evaluation.view import View
 from ocboost.hypotheses import Callables, Stumps, from_sklearn
+from ocboost.learners import StumpLearner
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset, fit_offset
 from ocboost.streams import Batch
 
@@ -207,6 +208,23 @@ def test_a_class_that_comes_later():
     clf.partial_fit(X[:150][early], y[:150][early], classes=[0, 1, 2])
     assert len(clf.alpha_[0]) == len(clf.alpha_[1]) + len(clf.alpha_[2])
     clf.partial_fit(X[150:], y[150:])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("factor", [1.0, -1.0])
+def test_hypotheses_are_found_where_the_offset_is_wrong(factor, n_classes):
+    """By the weights w·exp(-y F₀), as heavy together as w, for each class its own."""
+    X, y = examples(n_classes, 200)
+    w = np.random.default_rng(1).uniform(1, 3, 200)
+    offset = ScaledOffset(linear(n_classes), 4 * factor)
+    clf = OCBClassifier(n_hypotheses=15, offset=offset).fit(X, y, w)
+    for k, columns in enumerate(clf.committee_.columns):
+        signs = np.where(y == (1 if n_classes == 2 else k), 1, -1)
+        own = w * np.exp(-signs * offset(X).reshape(200, -1)[:, k])
+        own *= w.sum() / own.sum()
+        found = StumpLearner().learn(X, signs.astype(np.int8), n_hypotheses=15, sample_weight=own)
+        for name in ("feature", "threshold", "left"):
+            np.testing.assert_array_equal(getattr(clf.hypotheses_[columns], name), getattr(found, name))
 
 
 # Weights far apart --------------------------------------------------------------------------------------
@@ -705,6 +723,11 @@ def test_through_a_stream_with_checkpoints(n_classes, tmp_path):
     clf = OCBClassifier(n_hypotheses=5, offset=linear(n_classes)).fit(X[:100], y[:100])
     expected = copy.copy(clf).partial_fit(X[100:], y[100:])
     known = np.ones(50, np.bool_)
+    labels = np.arange(100) % 3 > 0
+    partly = Adaptation(Model(copy.copy(clf)), {})
+    partly.take(Batch(X[100:], y[100:], labels, 0), 10)
+    some = copy.copy(clf).partial_fit(X[100:][labels], y[100:][labels])
+    assert_same(partly.model.classifier, some, X)
     adaptation = Adaptation(Model(copy.copy(clf)), {})
     adaptation.take(Batch(X[100:150], y[100:150], known, 0))
     adaptation.save(tmp_path / "checkpoint")

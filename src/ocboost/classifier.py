@@ -101,17 +101,10 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     measures it. Where the log-loss matters, try ``sklearn.calibration.CalibratedClassifierCV`` around it; on
     a stream that changes that can be worse.
 
-    With an offset, corrections of little smoothing follow the noise of the first few hundred examples, and
-    spoil what was right; the more hypotheses, the more noise. On elec2, where a linear offset had little to
-    correct, 100 drawn stumps added up to 11.7 points of error with ε = 1, 3.1 with 100, 0.6 with 1,000, ten
-    times their number, and 1,000 stumps up to 11.4 with 1, 3.6 with 1,000, 0.4 with 10,000; after 500 examples
-    all but the first helped (``experiments/offset_smoothing.py``). Where the offset is known to be poor, less
-    smoothing learns faster. ε is in units of the weights w·exp(-y F₀), whose mean is below 1 if F₀ is on the
-    right scale, so it is worth somewhat more examples than its number. No smoothing mends a score that is
-    three times too sure: a few examples have nearly all of the weight then, and it grows worse with time.
-
-    To learn, w·exp(-y F₀) must lie between 1e-299 and 1e299, and anything else is an error; to answer, F₀
-    must be below 1e100.
+    With an offset, corrections of little smoothing follow the noise of the first few hundred examples and
+    spoil what was right; hence the larger ε. Where the offset is known to be poor, less learns faster.
+    `ocboost.offsets` says more. To learn, w·exp(-y F₀) must lie between 1e-299 and 1e299, and anything else
+    is an error; to answer, F₀ must be below 1e100.
 
     Examples
     --------

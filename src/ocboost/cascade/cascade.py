@@ -90,7 +90,7 @@ class Cascade:
     @property
     def n_features(self) -> int:
         """How many features the cascade holds, in use or not."""
-        return self.weights.shape[0]
+        return int(self.weights.shape[0])
 
     @property
     def max_nodes(self) -> int:
@@ -196,7 +196,8 @@ class Cascade:
             or at.max() >= self.n_features
         ):
             raise InputError(
-                f"feature must be whole numbers from 0 to {self.n_features - 1}, at least one; got {feature!r:.80}."
+                f"feature must be whole numbers from 0 to {self.n_features - 1}, at least one; got "
+                f"{feature!r:.80}."
             )
         n = at.size
         bar = as_singles([stage_threshold], (1,), "stage_threshold", LARGEST_SINGLE)
@@ -243,8 +244,8 @@ class Cascade:
     def _require_stumps(self, what: str) -> None:
         if self.max_nodes > 1:
             raise InputError(
-                f"{what} must be asked of a cascade of stumps; this one has trees of up to {self.max_nodes} nodes. "
-                "Take a cascade of stumps, such as haarcascade_frontalface_default."
+                f"{what} must be asked of a cascade of stumps; this one has trees of up to {self.max_nodes} "
+                "nodes. Take a cascade of stumps, such as haarcascade_frontalface_default."
             )
 
 

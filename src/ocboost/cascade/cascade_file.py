@@ -55,7 +55,8 @@ class CascadeFile:
         place = Path(path)
         if not overwrite and os.path.lexists(place):
             raise InputError(
-                f"path must be a new file; '{place}' exists already. Choose another name, or give overwrite=True."
+                f"path must be a new file; '{place}' exists already. Choose another name, or give "
+                "overwrite=True."
             )
         data = self.to_bytes(cascade)
         if place.name.endswith(".gz"):
@@ -85,9 +86,9 @@ def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
 
     Examples
     --------
-    >>> read_cascade("missing.xml")
+    >>> read_cascade("no.xml")
     Traceback (most recent call last):
-    ocboost.errors.InputError: path must be an XML file of a cascade; 'missing.xml' does not exist. Check the name.
+    ocboost.errors.InputError: path must be an XML file of a cascade; 'no.xml' does not exist. Check the name.
     """
     data = read_bytes(path)
     cascade, places = Reader(data, os.fspath(path)).read()

@@ -116,8 +116,8 @@ def _as_image(image: Any) -> NDArray[np.uint8]:
     found = np.asarray(image)
     if found.dtype != np.uint8 or found.ndim != 2 or not 0 < found.size <= MAX_PIXELS:
         raise InputError(
-            f"image must be uint8 of shape (height, width), a grey image of at most {MAX_PIXELS:,} pixels; got "
-            f"{found.dtype} of shape {found.shape}. Turn colours into grey first."
+            f"image must be uint8 of shape (height, width), a grey image of at most {MAX_PIXELS:,} pixels; "
+            f"got {found.dtype} of shape {found.shape}. Turn colours into grey first."
         )
     return np.ascontiguousarray(found)
 

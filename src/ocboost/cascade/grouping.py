@@ -59,8 +59,8 @@ def group_rectangles(
         return given, np.ones(len(given), np.int64)
     if len(given) > MANY:
         raise InputError(
-            f"rects must be at most {MANY:,} to be grouped; got {len(given):,}. Does the cascade accept almost "
-            "everything? Take a larger min_size, or min_neighbors=0 for all of them."
+            f"rects must be at most {MANY:,} to be grouped; got {len(given):,}. Does the cascade accept "
+            "almost everything? Take a larger min_size, or min_neighbors=0 for all of them."
         )
     label = np.empty(len(given), np.int64)
     n_groups = label_similar(given, eps, label)
@@ -69,7 +69,7 @@ def group_rectangles(
     np.add.at(totals, label, given)
     share = np.float32(1.0) / sizes.astype(np.float32)
     means = np.rint(totals.astype(np.float32) * share[:, None]).astype(np.int64)
-    large = np.flatnonzero(sizes > min_neighbors)
+    large = np.flatnonzero(sizes > min_neighbors).tolist()
     kept = [g for g in large if not any(_inside(means, sizes, g, k, eps) for k in large if k != g)]
     return means[kept], sizes[kept]
 

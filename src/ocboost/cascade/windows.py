@@ -68,7 +68,7 @@ def passed(cascade: Cascade, windows: NDArray[np.uint8]) -> NDArray[np.int32]:
 
 def accepts(cascade: Cascade, windows: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Which windows pass all stages."""
-    return passed(cascade, windows) == cascade.n_stages
+    return np.equal(passed(cascade, windows), cascade.n_stages)
 
 
 def as_windows(cascade: Cascade, windows: Any) -> NDArray[np.uint8]:
@@ -77,8 +77,8 @@ def as_windows(cascade: Cascade, windows: Any) -> NDArray[np.uint8]:
     shape = (cascade.height, cascade.width)
     if found.dtype != np.uint8 or found.ndim != 3 or found.shape[1:] != shape:
         raise InputError(
-            f"windows must be uint8 of shape (n, {shape[0]}, {shape[1]}), grey windows of the cascade's size; got "
-            f"{found.dtype} of shape {found.shape}. Scale them to this size, and round to 0..255."
+            f"windows must be uint8 of shape (n, {shape[0]}, {shape[1]}), grey and of the cascade's size; "
+            f"got {found.dtype} of shape {found.shape}. Scale them to it, and round to 0..255."
         )
     return np.ascontiguousarray(found)
 

@@ -82,8 +82,8 @@ class Reader:
                         inner, f"<internalNodes> must be 4 numbers a node; got {len(numbers)} numbers"
                     )
                 if len(values) != len(numbers) // 4 + 1:
-                    wanted = len(numbers) // 4 + 1
-                    self._refuse(outer, f"<leafValues> must be {wanted} numbers; got {len(values)}")
+                    count = len(numbers) // 4 + 1
+                    self._refuse(outer, f"<leafValues> must be {count} numbers; got {len(values)}")
                 for k in range(0, len(numbers), 4):
                     if any(not n.is_integer() or abs(n) > 2**30 for n in numbers[k : k + 3]):
                         self._refuse(inner, "<internalNodes> must begin with three whole numbers a node")
@@ -93,11 +93,10 @@ class Reader:
                 tree_leaf.append(len(leaves))
                 trees.append((self._spans(inner), self._spans(outer)))
             stage_tree.append(len(tree_node) - 1)
-            count = stage.find("maxWeakCount")
             places.append(
                 StagePlaces(
                     (stage.start, stage.end),
-                    self._place(count),
+                    self._place(stage.find("maxWeakCount")),
                     self._spans(threshold)[0],
                     trees,
                 )
@@ -146,7 +145,7 @@ class Reader:
             found = f"<{root.tag}>" if top is None else f"<{root.tag}> with <{top.tag}>"
             self._refuse(
                 root,
-                f"a cascade must begin with <opencv_storage> and <cascade>; this file begins with {found:.80}",
+                f"a cascade must begin with <opencv_storage> and <cascade>; the file begins with {found:.80}",
                 "Was another file meant",
             )
         return top

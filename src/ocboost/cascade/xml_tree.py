@@ -10,7 +10,7 @@ import os
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 from ..errors import InputError, ModelFileError
@@ -101,7 +101,7 @@ class _Builder:
             parser.Parse(self._data, True)
         except expat.ExpatError as error:
             raise ModelFileError(
-                f"{self._name} is not XML, or is damaged or cut short: {error}. Get a fresh copy of the cascade."
+                f"{self._name} is not XML, or is damaged or cut short: {error}. Get a fresh copy of it."
             ) from None
         except (LookupError, ValueError) as error:  # an encoding that Python does not know, or not as a table
             raise ModelFileError(f"{self._name} cannot be read: {error}. Save it as UTF-8.") from None
@@ -146,10 +146,10 @@ class _Builder:
             element.plain = raw == "".join(self._pieces).encode("ascii", "replace")
         self._pieces.clear()
 
-    def _refuse(self, *_: Any) -> None:
+    def _refuse(self, *_: Any) -> NoReturn:
         raise ModelFileError(
-            f"{self._name} must have no DOCTYPE and no entities (line {self._parser.CurrentLineNumber}): they "
-            "can make a small file large or read other files, and OpenCV does not write them. Remove them."
+            f"{self._name} must have no DOCTYPE and no entities (line {self._parser.CurrentLineNumber}): "
+            "they can make a small file large or read other files, and OpenCV writes none. Remove them."
         )
 
 

@@ -30,8 +30,8 @@ class Writer:
         )
         if not same:
             raise InputError(
-                "cascade must have the window and the features of the file; it has others. Change the cascade "
-                "that was read from this file."
+                "cascade must have the window and the features of the file; it has others. Change the "
+                "cascade that was read from this file."
             )
 
     def written(self) -> bytes:
@@ -78,9 +78,11 @@ class Writer:
         first, its_first = int(new.stage_tree[s]), int(old.stage_tree[origin])
         for t, (nodes, leaves) in enumerate(places.trees):
             n, m = int(new.tree_node[first + t]), int(old.tree_node[its_first + t])
-            for k in range(len(nodes) // 4):
-                if new.node_threshold[n + k] != old.node_threshold[m + k]:
-                    edits.append((*nodes[4 * k + 3], number(new.node_threshold[n + k])))
+            edits += [
+                (*nodes[4 * k + 3], number(new.node_threshold[n + k]))
+                for k in range(len(nodes) // 4)
+                if new.node_threshold[n + k] != old.node_threshold[m + k]
+            ]
             n, m = int(new.tree_leaf[first + t]), int(old.tree_leaf[its_first + t])
             edits += [
                 (*leaves[k], number(new.leaf[n + k]))

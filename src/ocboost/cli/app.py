@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
-from ocboost.cli import adapt, evaluate, fit, info, predict, reproduce
+from ocboost.cli import adapt, cascade, evaluate, fit, info, predict, reproduce
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import open_closed, say
 
@@ -35,6 +35,7 @@ def build_app() -> App:
     app.command(predict.predict)
     app.command(evaluate.evaluate)
     app.command(info.info)
+    app.command(cascade.app)
     app.command(reproduce.app)
     return app
 

@@ -110,7 +110,7 @@ def _read_grey(path: Path) -> Pixels:
     return read_picture(
         path,
         np.asarray,
-        formats=["PNG"],
+        formats=("PNG",),
         kind="a PNG image",
         extra="reproduce",
         purpose="Reading the mosaics of faces",

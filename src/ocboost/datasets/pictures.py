@@ -1,9 +1,9 @@
-"""Pictures from strangers: their size is looked at before anything is unpacked, and damage is told by name."""
+"""Pictures from strangers: looked at for their size before they are unpacked; damage is told by name."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +23,7 @@ def read_picture(
     path: Path,
     turned: Callable[[Image.Image], T],
     *,
-    formats: Sequence[str],
+    formats: tuple[str, ...],
     kind: str,
     extra: str,
     purpose: str,
@@ -37,7 +37,7 @@ def read_picture(
         A file that exists.
     turned : callable
         From the opened picture to what is wanted of it.
-    formats : sequence of str
+    formats : tuple of str
         Those of pillow that are tried, and no others.
     kind : str
         What the file must be, in words.

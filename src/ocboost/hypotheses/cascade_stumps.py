@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, ModelFileError
 from ..kernels.boxes import first_not_whole
-from ..kernels.cascade_windows import answer_any_pixels, answer_stumps, lay_bytes, lay_pixels
 from ..kernels.cascade_lanes import LANES
+from ..kernels.cascade_windows import answer_any_pixels, answer_stumps, lay_bytes, lay_pixels
 from ..margins import as_count
 from ..storage import Arrays, require
 from .base import Hypotheses
@@ -112,8 +112,8 @@ class CascadeStumps(Hypotheses):
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"X must be finite and at most {BRIGHTEST:g} in size for CascadeStumps; got {X[row, column]} at "
-                f"row {row}, column {column}. Scale the pixels, for example to 0..255."
+                f"X must be finite and at most {BRIGHTEST:g} in size for CascadeStumps; got {X[row, column]} "
+                f"at row {row}, column {column}. Scale the pixels, for example to 0..255."
             )
         return X
 
@@ -155,6 +155,6 @@ class CascadeStumps(Hypotheses):
         for key, kind in kinds.items():
             require(arrays[key].dtype == np.dtype(kind), name, f"the array {key!r} has the wrong type")
         try:
-            return cls(**arrays, **parameters)
+            return cls(**arrays, width=parameters["width"], height=parameters["height"])
         except InputError as error:
             raise ModelFileError(f"{name} is not a valid model: {error}") from None

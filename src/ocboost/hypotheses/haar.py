@@ -11,7 +11,9 @@ from ..errors import InputError
 from ..kernels.cascade import RECTS, corners
 
 MIN_SIDE, MAX_SIDE = 3, 256  # up to here sums of pixels are exact in single precision
-LARGEST = 1e20  # weights and thresholds up to here: no value leaves the range of single precision
+LARGEST = float(
+    np.float32(1e20)
+)  # weights and thresholds up to here: no value leaves the range of single precision
 MAX_FEATURES = 1_000_000
 
 
@@ -27,9 +29,7 @@ class Features(NamedTuple):
         return corners(self.rects, self.tilted, width + 1, (width + 1) * (height + 1))
 
 
-def as_haar(
-    rects: ArrayLike, weights: ArrayLike, tilted: ArrayLike, width: int, height: int, advice: str = ""
-) -> Features:
+def as_haar(rects: ArrayLike, weights: ArrayLike, tilted: ArrayLike, width: int, height: int) -> Features:
     """Check features of a window: those rectangles that are in use lie inside it, the others become zeros.
 
     A tilted rectangle begins at its uppermost corner (x, y), and reaches w pixels down to the right and h
@@ -38,8 +38,8 @@ def as_haar(
     given = np.array(rects)
     if given.dtype.kind not in "iu" or given.ndim != 3 or given.shape[1:] != (RECTS, 4) or not given.size:
         raise InputError(
-            f"rects must be whole numbers of shape (F, {RECTS}, 4), x, y, width and height of at most {RECTS} "
-            f"rectangles a feature; got {given.dtype} of shape {given.shape}. Fill up with zeros."
+            f"rects must be whole numbers of shape (F, {RECTS}, 4), x, y, width and height of at most "
+            f"{RECTS} rectangles a feature; got {given.dtype} of shape {given.shape}. Fill up with zeros."
         )
     if given.shape[0] > MAX_FEATURES:
         raise InputError(f"rects must be of at most {MAX_FEATURES:,} features; got {given.shape[0]:,}.")
@@ -60,13 +60,11 @@ def as_haar(
         f, r = wrong[0]
         raise InputError(
             f"rects must lie inside the window of {width} × {height} pixels; {'tilted ' * int(turned[f])}"
-            f"rectangle {r} of feature {f} has x, y, width, height = {given[f, r].tolist()}. {advice}".rstrip()
+            f"rectangle {r} of feature {f} has x, y, width, height = {given[f, r].tolist()}."
         )
     if not used[:, 0].all():
         f = int(np.argmin(used[:, 0]))
-        raise InputError(
-            f"rects must have at least one rectangle a feature; feature {f} has none. {advice}".rstrip()
-        )
+        raise InputError(f"rects must have at least one rectangle a feature; feature {f} has none.")
     return Features(
         np.where(used[:, :, None], clipped, np.int32(0)),
         np.where(used, counts, np.float32(0.0)),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .cascade_lanes import int_at, single_at, value_of_three, value_of_two
 from .compile import exact, plain
+from .types import Whole
 
 RECTS = 3  # rectangles of a feature, at most
 LOW_CONTRAST = 0.1  # OpenCV does not look at windows whose deviation is at most 10
@@ -61,7 +62,7 @@ def corners(rects: NDArray[np.int32], tilted: NDArray[np.bool_], step: int, behi
 
 
 @exact
-def integrate(image: NDArray[np.number], turned: bool, zero: float, table: NDArray[np.number]) -> None:
+def integrate(image: NDArray[np.number], turned: bool, zero: Whole, table: NDArray[np.number]) -> None:
     """Write the integral image of an image into ``table``, and behind it the turned one if asked for.
 
     Sums have the type of ``zero``. What does not fit into a table of whole numbers wraps around, and
@@ -83,8 +84,8 @@ def integrate(image: NDArray[np.number], turned: bool, zero: float, table: NDArr
 
 
 @exact
-def _integrate_turned(image: NDArray[np.number], zero: float, table: NDArray[np.number]) -> None:
-    """Behind the upright table: at corner (x, y) the sum of the triangle whose tip is pixel (x - 1, y - 1)."""
+def _integrate_turned(image: NDArray[np.number], zero: Whole, table: NDArray[np.number]) -> None:
+    """Behind the upright table: at (x, y) the sum of the triangle whose tip is pixel (x - 1, y - 1)."""
     height, width = image.shape
     step = width + 1
     start = (height + 1) * step
@@ -125,7 +126,7 @@ def integrate_image(
 
 
 @exact
-def contrast_of(area: float, total: float, squares: float) -> tuple[np.float32, bool]:
+def contrast_of(area: float, total: float, squares: float) -> tuple[np.float32, np.bool_]:
     """What a window's values are multiplied by, from its inner pixels; and whether OpenCV looks at it.
 
     The factor is 1 / √(area · Σ pixel² - (Σ pixel)²), or 1 where that is no number.
@@ -134,11 +135,13 @@ def contrast_of(area: float, total: float, squares: float) -> tuple[np.float32, 
     if spread > 0.0:
         factor = np.float32(min(1.0 / np.sqrt(spread), BRIGHTEST))
         return factor, area * np.float64(factor) < LOW_CONTRAST
-    return np.float32(1.0), False
+    return np.float32(1.0), np.bool_(False)
 
 
 @exact
-def contrast(window: NDArray[np.number], zero: float, table: NDArray[np.number]) -> tuple[np.float32, bool]:
+def contrast(
+    window: NDArray[np.number], zero: Whole, table: NDArray[np.number]
+) -> tuple[np.float32, np.bool_]:
     """`contrast_of` a whole window, whose table is given."""
     height, width = window.shape
     step = width + 1

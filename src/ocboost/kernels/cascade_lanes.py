@@ -1,8 +1,9 @@
 """Haar features in LLVM's instructions: of one window, or of LANES windows side by side.
 
 numba's own loops over so many arrays at once are not vectorised, and take five to ten times as long; and
-arrays that are passed along count references. Addresses are passed as integers (``array.ctypes.data``); the caller answers for their being in range, and
-for tables that lie side by side, (corners, LANES), in single precision.
+arrays that are passed along count references. Addresses are passed as integers (``array.ctypes.data``);
+the caller answers for their being in range. Tables that lie side by side, (corners, LANES), are in single
+precision.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ def answer_stumps(
     first: int,
     block: Int8Matrix,
 ) -> None:
-    """Answer -1 where feature j is below threshold j, else +1, into ``block``, (J, rows), from a column on."""
+    """Answer -1 where feature j is below threshold j, else +1, into columns of ``block``, (J, rows)."""
     count = min(LANES, block.shape[1] - first)
     room = np.empty(LANES, np.int8)
     out = room.ctypes.data

@@ -67,7 +67,8 @@ def scan(
 ) -> int:
     """Slide a window over an image's tables; write x and y of those that pass, and say how many.
 
-    As in OpenCV, a window that fails the first stage lets the next one be skipped. ``found`` has room for all.
+    As in OpenCV, a window that fails the first stage lets the next one be skipped. ``found`` has room for all
+    of them.
     """
     n_stages = parts.bar.size
     at = addresses_of(parts)
@@ -80,10 +81,11 @@ def scan(
             upper, lower = base + step + 1, base + (height - 1) * step + 1
             right = width - 2
             total = np.int64(table[upper]) - np.int64(table[upper + right])
-            total = np.int32(total - np.int64(table[lower]) + np.int64(table[lower + right]))
+            total += np.int64(table[lower + right]) - np.int64(table[lower])
             square = np.int64(squares[upper]) - np.int64(squares[upper + right])
-            square = np.uint32(square - np.int64(squares[lower]) + np.int64(squares[lower + right]))
-            factor, seen = contrast_of(area, np.float64(total), np.float64(square))
+            square += np.int64(squares[lower + right]) - np.int64(squares[lower])
+            # Both have wrapped around with their tables, at 32 bits.
+            factor, seen = contrast_of(area, np.float64(np.int32(total)), np.float64(np.uint32(square)))
             if seen:
                 passed = passed_at(table.ctypes.data + 4 * base, factor, at, n_stages)
                 if passed == n_stages:

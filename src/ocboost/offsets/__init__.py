@@ -6,7 +6,21 @@ if AdaBoost had come as far as F₀ before its first round, and the answer is F�
 
 F₀ is on AdaBoost's scale, half the log-odds. Other scores are not: a logistic regression's decision function
 is twice that, a support vector machine's anything. `fit_offset` finds the scale and the shift from a few
-hundred labelled examples; a score that is three times too sure does harm that no smoothing mends.
+hundred labelled examples.
+
+**Smoothing.** Corrections of little smoothing follow the noise of the first few hundred examples, and spoil
+what was right; the more hypotheses, the more noise. On elec2, where a linear offset had little to correct,
+100 drawn stumps added up to 11.8 points of error with ε = 1, 4.1 with 100 and 0.6 with 1,000; 1,000 stumps up
+to 12.4 with 1, 3.5 with 1,000 and 0.5 with 10,000, and after 500 examples both helped. An offset that was
+wrong on 1.6 % of e-mails lost up to 0.7 points with ten times their number, and 0.1 with a hundred times
+(``experiments/offset_smoothing.py``). Ten times the number of hypotheses is what
+``OCBClassifier(smoothing="auto")`` takes. Where the offset is known to be poor, less learns faster. ε is in
+units of the weights w·exp(-y F₀), whose mean is below 1 if F₀ is on the right scale, so that it is worth
+somewhat more examples than its number. No smoothing mends a score that is three times too sure: a few
+examples have nearly all of the weight then, and it grows worse with time.
+
+**Range.** To answer, F₀ must be finite and below 1e100. To learn, w·exp(-y F₀) must lie between 1e-299 and
+1e299: nothing is clipped, and anything else is an error.
 """
 
 from .base import GivenOffset, Offset

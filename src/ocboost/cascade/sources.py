@@ -1,0 +1,259 @@
+"""Where windows and images come from: folders, mosaics, single files, videos. None of them is trusted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..datasets.pictures import read_picture, refused, tiles
+from ..errors import InputError
+from ..margins import as_count
+from .video import VIDEO_ENDINGS, Video
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Pixels = NDArray[np.uint8]
+Told = Callable[[str], None]
+Progress = Callable[[int, int], None]
+T = TypeVar("T")
+
+FORMATS = ("PNG", "JPEG", "BMP", "PPM", "TIFF", "WEBP")
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm", ".tif", ".tiff", ".webp")
+MOST_BYTES = 1 << 31  # of all windows of one place
+_ORIENTATION = 0x0112  # the tag of EXIF
+
+
+class Picture(NamedTuple):
+    """An image to look for faces in.
+
+    Parameters
+    ----------
+    name : str
+        Of its file in a folder, or of its frame in a video.
+    grey : uint8, shape (height, width)
+    colour : uint8, shape (height, width, 3)
+        Red, green, blue: to draw on.
+    """
+
+    name: str
+    grey: Pixels
+    colour: Pixels
+
+
+def windows_in(
+    place: str | os.PathLike[str],
+    width: int,
+    height: int,
+    *,
+    name: str = "place",
+    tell: Told | None = None,
+    progress: Progress | None = None,
+) -> Pixels:
+    """The windows in a folder or in a file, (n, height, width), grey.
+
+    Parameters
+    ----------
+    place : path
+        A folder of image files, each one window, in the order of their names; other sizes are scaled by
+        averaging over areas. Or a grey PNG whose tiles are the windows, row by row. Or one image of the
+        window's size.
+    width, height : int
+        Size of a window.
+    name : str
+        What the place is called in errors.
+    tell : callable, optional
+        Told in a sentence what was left out or scaled.
+    progress : callable, optional
+        Called with how many files are done, and of how many.
+    """
+    path = Path(place)
+    size = (width, height)
+    if path.is_file():
+        return _window_file(path, size)
+    files = _files_of(path, name, f"windows of {width} × {height} pixels", tell)
+    if len(files) > MOST_BYTES // (width * height):
+        raise InputError(
+            f"{name} must hold at most {MOST_BYTES // (width * height):,} windows; '{path}' holds "
+            f"{len(files):,}. Take fewer, or several times some."
+        )
+    found = np.empty((len(files), height, width), np.uint8)
+    scaled = 0
+    for n, file in enumerate(files):
+        found[n], whole = _read(file, lambda image: _scaled(image, size))
+        scaled += not whole
+        if progress is not None:
+            progress(n + 1, len(files))
+    if scaled and tell is not None:
+        tell(f"{scaled:,} of {len(files):,} images in '{path}' were scaled to {width} × {height} pixels.")
+    return found
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images one after the other; they are read when they are asked for.
+
+    Parameters
+    ----------
+    place : Path
+        The folder, the image or the video.
+    files : list of Path
+        The image files; empty for a video.
+    video : Video, optional
+    """
+
+    place: Path
+    files: list[Path]
+    video: Video | None = None
+
+    @property
+    def expected(self) -> int | None:
+        """How many there will be, if anybody knows; a video may be wrong about it."""
+        return len(self.files) if self.video is None else self.video.expected
+
+    def __iter__(self) -> Iterator[Picture]:
+        if self.video is not None:
+            for number, grey, colour in self.video:
+                yield Picture(f"frame-{number:06d}", grey, colour)
+        for file in self.files:
+            yield Picture(file.name, *_read(file, _both))
+
+
+def images_in(
+    place: str | os.PathLike[str], *, every: int = 1, name: str = "place", tell: Told | None = None
+) -> Images:
+    """The images of a folder in the order of their names, one image, or the frames of a video.
+
+    Parameters
+    ----------
+    place : path
+    every : int, default 1
+        Of a video, every so many frames.
+    name : str
+        What the place is called in errors.
+    tell : callable, optional
+        Told in a sentence what was left out.
+    """
+    every = as_count(every, "every", 1, None, "1 takes all frames.")
+    path = Path(place)
+    if path.is_file():
+        if path.suffix.lower() in VIDEO_ENDINGS:
+            return Images(path, [], Video(path, every, tell))
+        return Images(path, [path])
+    return Images(path, _files_of(path, name, "images, or an image or video file", tell))
+
+
+def _files_of(folder: Path, name: str, what: str, tell: Told | None) -> list[Path]:
+    """The image files in a folder, by name."""
+    if not folder.is_dir():
+        state = "is no ordinary file" if folder.exists() else "does not exist"
+        raise InputError(f"{name} must be a folder of {what}; '{folder}' {state}. Check the name.")
+    there = sorted(folder.iterdir(), key=lambda path: path.name)
+    files = [
+        path
+        for path in there
+        if not path.name.startswith(".") and path.suffix.lower() in PICTURE_ENDINGS and path.is_file()
+    ]
+    left = len(there) - len(files)
+    if not files:
+        holds = f"none of the {left:,} things in it is one" if left else "it is empty"
+        raise InputError(
+            f"{name} must be a folder of {what}: '{folder}' must hold image files "
+            f"({', '.join(PICTURE_ENDINGS)}); {holds}. Put some there, or give another folder."
+        )
+    if left and tell is not None:
+        tell(
+            f"{left:,} of {len(there):,} things in '{folder}' {'is' if left == 1 else 'are'} no image and "
+            f"{'was' if left == 1 else 'were'} left out."
+        )
+    return files
+
+
+def _window_file(path: Path, size: tuple[int, int]) -> Pixels:
+    """The windows in one file: the tiles of a mosaic, or a single one."""
+    width, height = size
+
+    def check(path: Path, image: Image.Image) -> None:
+        if image.size == size:
+            return
+        across, down = image.size
+        if image.format != "PNG" or across % width or down % height:
+            raise refused(
+                path,
+                f"be one window of {width} × {height} pixels, or a PNG that consists of such tiles",
+                f"it is a {image.format} of {across} × {down}",
+                "Give a folder if the windows are files of any size.",
+            )
+        if image.mode != "L":
+            raise refused(
+                path,
+                "be grey with 8 bits per pixel to be a mosaic of windows",
+                f"it has the mode {image.mode!r} of pillow",
+                "Turn it into grey, or give a folder if it is a picture of one face.",
+            )
+
+    def turned(image: Image.Image) -> Pixels:
+        if image.size == size:
+            return _scaled(image, size)[0][None]
+        return tiles(np.asarray(image), width, height)
+
+    return np.ascontiguousarray(_read(path, turned, check))
+
+
+def _read(path: Path, turned: Callable[[Image.Image], T], check: Any = None) -> T:
+    return read_picture(
+        path,
+        turned,
+        formats=FORMATS,
+        kind="an image (PNG, JPEG, BMP, PGM, PPM, TIFF or WebP)",
+        extra="vision",
+        purpose="Reading images",
+        check=check,
+    )
+
+
+def _scaled(image: Image.Image, size: tuple[int, int]) -> tuple[Pixels, bool]:
+    """A window of a size, and whether it had it already."""
+    from PIL import Image
+
+    grey = _upright(image).convert("L")
+    if grey.size == size:
+        return np.asarray(grey), True
+    return np.asarray(grey.resize(size, Image.Resampling.BOX)), False
+
+
+def _both(image: Image.Image) -> tuple[Pixels, Pixels]:
+    upright = _upright(image)
+    return np.asarray(upright.convert("L")), np.asarray(upright.convert("RGB"))
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The picture with 8 bits, grey or coloured, turned as its camera was held."""
+    from PIL import Image, ImageOps
+
+    image.load()
+    if image.mode.startswith("I"):  # 16 bits: pillow would cut off what is above 255
+        deep = np.asarray(image).astype(np.int64)
+        if deep.min() < 0 or deep.max() > 0xFFFF:
+            raise ValueError("it has 32 bits, and nobody knows what is white")
+        image = _with_exif(Image.fromarray((deep >> 8).astype(np.uint8)), image)
+    elif image.mode == "F":
+        raise ValueError("its pixels are fractions, and nobody knows what is white")
+    elif image.mode not in ("L", "RGB"):
+        image = _with_exif(image.convert("RGB"), image)
+    with suppress(Exception):  # damaged EXIF does not damage the pixels
+        image = ImageOps.exif_transpose(image)
+    return image
+
+
+def _with_exif(image: Image.Image, source: Image.Image) -> Image.Image:
+    with suppress(Exception):
+        image.getexif()[_ORIENTATION] = source.getexif().get(_ORIENTATION, 1)
+    return image

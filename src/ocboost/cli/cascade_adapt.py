@@ -1,0 +1,284 @@
+"""``ocboost cascade adapt``: a detector learns from the windows of one camera."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter, validators
+
+from ocboost.cli.options import Flag, Seed, UsageError, check_out
+from ocboost.cli.terminal import results, say, steps_progress
+from ocboost.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ocboost.cascade import Cascade, StageAdapter, WholeAdapter
+    from ocboost.cascade.standing import Standing
+
+Rate = Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))]
+Positive = Annotated[float, Parameter(validator=validators.Number(gt=0))]
+Forgetting = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1))]
+Smoothing = Annotated[float, Parameter(validator=validators.Number(gte=0))]
+Keep = Annotated[int | None, Parameter(validator=validators.Number(gte=0), show_default=False)]
+Quiet = Annotated[Rate, Parameter(show_default=False)]
+
+KEEP = 10
+LEAST = 50  # windows of either kind
+FEW = 1000
+MANY = 1e-3  # false positives per window that are worth a word
+AT_ONCE = 500  # windows shown at once
+HELD_OUT = 10  # every tenth is not shown
+
+
+def adapt(
+    detector: Path,
+    /,
+    *,
+    faces: Path,
+    others: Path,
+    out: Path,
+    mode: Literal["whole", "stages"] = "whole",
+    face_weight: Positive = 1.0,
+    smoothing: Smoothing = 20_000.0,
+    forgetting: Forgetting = 1.0,
+    keep: Keep = None,
+    pass_rate: Quiet = None,
+    hits: Quiet = None,
+    false_positives: Quiet = None,
+    seed: Seed = 0,
+    overwrite: Flag = False,
+) -> int:
+    r"""Let a detector learn from labelled windows of one camera, and write it as OpenCV reads it.
+
+    From two folders of images, each file one window:
+        ocboost cascade adapt detector.xml --faces f/ --others o/ --out a.xml
+
+    At most one window of 10,000 without a face may pass:
+        ocboost cascade adapt detector.xml --faces f.png --others o.png \
+            --out a.xml --false-positives 1e-4
+
+    The same stumps at the same cost, only weighed anew:
+        ocboost cascade adapt detector.xml --faces f.png --others o.png \
+            --out a.xml --mode stages
+
+    Every tenth window of either kind is not shown to the detector: on those it
+    is compared, before and after.
+
+    Parameters
+    ----------
+    detector
+        A cascade of Haar stumps in OpenCV's XML format, gzipped or not.
+    faces
+        Windows with faces: a folder of images, each one window, or a grey PNG whose tiles are the windows.
+    others
+        Windows without, such as what the detector wrongly finds.
+    out
+        The file for the adapted detector.
+    mode
+        whole: the first stages, then one stage of all stumps. stages: each stage for itself.
+    face_weight
+        A face counts so many others.
+    smoothing
+        The shipped detector is trusted as if so many windows had been seen.
+    forgetting
+        λ: a window of n windows ago weighs λ^n; 1 forgets nothing.
+    keep
+        Mode whole: keep so many first stages; 10, or as many as there are.
+    pass_rate
+        Share of the faces that must pass the first stages (mode whole, 0.9995) or each stage (stages, 0.998).
+    hits
+        Mode whole: share of the faces that must pass the last stage; 0.95.
+    false_positives
+        Mode whole, instead of hits: share of the others that may pass the last stage.
+    seed
+        For the order in which the windows are shown.
+    overwrite
+        Replace the file if it exists.
+    """
+    from ocboost.cascade import read_cascade
+
+    if hits is not None and false_positives is not None:
+        raise UsageError("--hits and --false-positives exclude each other: say which of them to hold.")
+    if mode == "stages" and not (keep is None and hits is None and false_positives is None):
+        raise UsageError("--keep, --hits and --false-positives are for --mode whole; leave them out.")
+    check_out(out, detector, faces, others)
+    if os.path.lexists(out) and not overwrite:
+        raise InputError(
+            f"--out must be a new file; '{out}' exists already. Give another name, or --overwrite."
+        )
+    file = read_cascade(detector)
+    shipped = file.cascade
+    if keep is not None and keep > shipped.n_stages:
+        raise InputError(
+            f"--keep must be at most {shipped.n_stages}, the stages of '{detector}'; got {keep}. Take fewer."
+        )
+    shared: dict[str, Any] = {
+        "face_weight": face_weight,
+        "smoothing": smoothing,
+        "forgetting": forgetting,
+    }
+    _adapter(mode, shipped, 500, pass_rate, shared)  # what it refuses is refused before the work
+    try:
+        windows = _Windows(shipped, faces, others)
+        shown, labels = windows.stream(seed)
+        adapter = _adapter(mode, shipped, len(labels), pass_rate, shared)
+        with steps_progress("adapting") as told:
+            for at in range(0, len(labels), AT_ONCE):
+                adapter.update(shown[at : at + AT_ONCE], labels[at : at + AT_ONCE])
+                told("windows", min(at + AT_ONCE, len(labels)), len(labels))
+            told("thresholds", len(labels), len(labels))
+            adapted = _finished(adapter, keep, pass_rate, hits, false_positives)
+            before, after = (
+                windows.held_out(name, cascade) for name, cascade in (("before", shipped), ("after", adapted))
+            )
+        file.write(out, adapted, overwrite=overwrite)
+    except KeyboardInterrupt:
+        say(f"interrupted; nothing was written to '{out}'.")
+        return 130
+    _report(detector, out, windows, adapter, before, after, false_positives)
+    return 0
+
+
+def _adapter(
+    mode: str, shipped: Cascade, n: int, pass_rate: float | None, shared: dict[str, Any]
+) -> WholeAdapter | StageAdapter:
+    """The adapter of a mode, for so many windows: where they are few, the scale is fitted on fewer."""
+    from ocboost.cascade import StageAdapter, WholeAdapter
+
+    if mode == "stages":
+        return StageAdapter(shipped, pass_rate=0.998 if pass_rate is None else pass_rate, **shared)
+    return WholeAdapter(shipped, **shared, calibrate_on=min(500, max(n, 2 * LEAST)))
+
+
+def _finished(
+    adapter: WholeAdapter | StageAdapter,
+    keep: int | None,
+    pass_rate: float | None,
+    hits: float | None,
+    false_positives: float | None,
+) -> Cascade:
+    from ocboost.cascade import StageAdapter
+
+    if isinstance(adapter, StageAdapter):
+        return adapter.adapted()
+    kept = min(KEEP, adapter.cascade.n_stages) if keep is None else keep
+    rate = 0.9995 if pass_rate is None else pass_rate
+    return adapter.adapted(keep=kept, pass_rate=rate, hits=hits, false_positives=false_positives)
+
+
+class _Windows:
+    """The windows of both kinds: some to show, some held out; those of low contrast aside."""
+
+    def __init__(self, cascade: Cascade, faces: Path, others: Path) -> None:
+        from ocboost.cascade import has_contrast
+        from ocboost.cascade.sources import windows_in
+
+        self.cascade = cascade
+        self.clear: list[NDArray[np.uint8]] = []
+        self.flat: list[int] = []
+        for option, place in (("--faces", faces), ("--others", others)):
+            with steps_progress("reading") as told:
+                found = windows_in(
+                    place,
+                    cascade.width,
+                    cascade.height,
+                    name=option,
+                    tell=say,
+                    progress=lambda done, total, told=told, option=option: told(option, done, total),  # type: ignore[misc]
+                )
+            clear = has_contrast(found)
+            self.clear.append(found[clear])
+            self.flat.append(int((~clear).sum()))
+            if clear.sum() < LEAST:
+                without = f", and {self.flat[-1]:,} without contrast" if self.flat[-1] else ""
+                raise InputError(
+                    f"{option} must hold at least {LEAST} windows with contrast; '{place}' holds "
+                    f"{int(clear.sum()):,}{without}. Collect more: hundreds do little, thousands help."
+                )
+
+    def stream(self, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
+        """Those to show and their labels, mixed in an order drawn from the seed."""
+        import numpy as np
+
+        from ocboost.cascade.roc import one_minus_auc
+        from ocboost.cascade.scores import leaf_sums
+
+        rng = np.random.default_rng(seed)
+        orders = [rng.permutation(len(windows)) for windows in self.clear]
+        tests = [order[HELD_OUT - 1 :: HELD_OUT] for order in orders]
+        self.tests = [windows[test] for windows, test in zip(self.clear, tests, strict=True)]
+        sums = np.concatenate([leaf_sums(self.cascade, windows) for windows in self.tests])
+        if one_minus_auc(sums, np.repeat([True, False], [len(t) for t in self.tests])) > 0.5:
+            raise InputError(
+                "--faces must hold faces and --others windows without; the detector's score is higher for "
+                "the others. Are the two turned round?"
+            )
+        learnt = [np.delete(order, slice(HELD_OUT - 1, None, HELD_OUT)) for order in orders]
+        windows = np.concatenate([w[rows] for w, rows in zip(self.clear, learnt, strict=True)])
+        labels = np.repeat(np.array([1, -1], np.int8), [len(rows) for rows in learnt])
+        order = rng.permutation(len(labels))
+        return windows[order], labels[order]
+
+    def held_out(self, name: str, cascade: Cascade) -> Standing:
+        """How a cascade does on those that were not shown."""
+        from ocboost.cascade.standing import measured
+
+        return measured(name, cascade, self.tests[0], self.tests[1])
+
+
+def _report(
+    detector: Path,
+    out: Path,
+    windows: _Windows,
+    adapter: WholeAdapter | StageAdapter,
+    before: Standing,
+    after: Standing,
+    false_positives: float | None,
+) -> None:
+    from ocboost.cascade import WholeAdapter
+    from ocboost.reporting.tables import Row, Table, as_rich
+
+    console = results()
+    held = [len(test) for test in windows.tests]
+    learnt = [len(clear) - n for clear, n in zip(windows.clear, held, strict=True)]
+    console.print(f"Shown {learnt[0]:,} faces and {learnt[1]:,} others.", soft_wrap=True)
+    if any(windows.flat):
+        console.print(
+            f"{windows.flat[0]:,} faces and {windows.flat[1]:,} others more had no contrast: OpenCV never "
+            "looks at such windows, and they were left out.",
+            soft_wrap=True,
+        )
+    rows = tuple(
+        Row((s.name, f"{s.hits:.2%}", f"{s.false_positives:.3%}", f"{s.cost:.1f}", f"{s.n_stages}"))
+        for s in (before, after)
+    )
+    title = f"On {held[0]:,} faces and {held[1]:,} others that were not shown"
+    columns = ("", "hits", "false positives", "stumps per other window", "stages")
+    console.print(as_rich(Table(title, columns, rows)))
+    if sum(learnt) < FEW:
+        say(f"{sum(learnt):,} windows are few: the detector has hardly moved. Thousands help.")
+    if isinstance(adapter, WholeAdapter):
+        n = adapter.n_held_out[1]
+        if false_positives is not None and false_positives * n < 1:
+            say(f"--false-positives {false_positives:g} is less than one of the {n:,} others it is set by.")
+        elif false_positives is None and after.false_positives > MANY:
+            console.print(
+                "A picture has some hundred thousand windows: --false-positives 1e-4, or less, finds less that "
+                "is no face, and fewer faces.",
+                soft_wrap=True,
+            )
+    elif adapter.n_adapted < after.n_stages:
+        console.print(
+            f"{adapter.n_adapted} of {after.n_stages} stages were weighed anew; too few others reached the "
+            "rest, where only the thresholds were set.",
+            soft_wrap=True,
+        )
+    console.print(f"Wrote {out}", soft_wrap=True)
+    console.print(
+        f"Next, on windows of other days: ocboost cascade evaluate {detector} {out} --faces … --others …",
+        soft_wrap=True,
+    )

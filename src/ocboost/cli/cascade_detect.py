@@ -1,0 +1,150 @@
+"""``ocboost cascade detect``: what a detector finds in pictures, drawn on copies of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter, validators
+
+from ocboost.cli.options import Count, Flag, MaybeCount, UsageError
+from ocboost.cli.terminal import results, say, steps_progress
+from ocboost.errors import InputError
+
+if TYPE_CHECKING:
+    from ocboost.cascade.drawing import Box
+    from ocboost.cascade.sources import Images
+
+TABLE = "detections.csv"
+MOST_SHOWN = 20
+Factor = Annotated[float, Parameter(validator=validators.Number(gt=1))]
+Neighbors = Annotated[int, Parameter(validator=validators.Number(gte=0))]
+
+
+def detect(
+    detector: Path,
+    place: Path,
+    /,
+    *,
+    out: Path,
+    scale_factor: Factor = 1.1,
+    min_neighbors: Neighbors = 3,
+    min_size: MaybeCount = None,
+    max_size: MaybeCount = None,
+    every: Count = 1,
+    overwrite: Flag = False,
+) -> int:
+    """Find faces in images or in a video, and draw boxes on copies of them.
+
+    In a folder of pictures:
+        ocboost cascade detect detector.xml pictures/ --out found/
+
+    In every tenth frame of a video:
+        ocboost cascade detect detector.xml film.mp4 --out found/ --every 10
+
+    The folder gets each picture as PNG with its boxes, and detections.csv with
+    the columns image, x, y, width, height.
+
+    Parameters
+    ----------
+    detector
+        A cascade of Haar features in OpenCV's XML format, gzipped or not.
+    place
+        A folder of images, an image, or a video.
+    out
+        The folder for what is found; made if needed.
+    scale_factor
+        The window grows by this from one size to the next.
+    min_neighbors
+        So many windows at least, besides one, must be found at about the same place.
+    min_size
+        Leave out what is smaller, in pixels.
+    max_size
+        Leave out what is larger.
+    every
+        Of a video, look at every so many frames.
+    overwrite
+        Write into a folder that is not empty, and replace files there.
+    """
+    from ocboost.cascade import detect as found_in
+    from ocboost.cascade import read_cascade
+    from ocboost.cascade.drawing import drawn
+    from ocboost.cascade.sources import images_in
+    from ocboost.reporting.staging import StagedFolder
+
+    if min_size is not None and max_size is not None and min_size > max_size:
+        raise UsageError("--min-size must not be above --max-size.")
+    cascade = read_cascade(detector).cascade
+    images = images_in(place, every=every, name="PLACE", tell=say)
+    _check_folder(out, images, overwrite)
+    smallest, largest = (None if side is None else (side, side) for side in (min_size, max_size))
+    taken: Counter[str] = Counter(Path(file.name).stem.casefold() for file in images.files)
+    found: list[tuple[str, list[Box]]] = []
+    try:
+        with StagedFolder(out) as folder, steps_progress("looking") as told:
+            for image in images:
+                boxes = sorted(found_in(cascade, image.grey, scale_factor, min_neighbors, smallest, largest))
+                stem = Path(image.name).stem
+                name = stem if taken[stem.casefold()] < 2 else image.name  # a.jpg and a.png are two pictures
+                folder.add(f"{name}.png", drawn(image.colour, boxes))
+                found.append((image.name, boxes))
+                total = images.expected
+                told(image.name, len(found), max(total, len(found)) if total is not None else len(found))
+            folder.add(TABLE, _as_csv(found))
+            folder.finish()
+    except KeyboardInterrupt:
+        say(f"interrupted; nothing was written to '{out}'.")
+        return 130
+    _report(found, out)
+    return 0
+
+
+def _check_folder(out: Path, images: Images, overwrite: bool) -> None:
+    """Refuse to write among the pictures themselves, or into a folder that holds something else."""
+    inputs = images.place if images.place.is_dir() else images.place.parent
+    if out.resolve() == inputs.resolve():
+        raise InputError(
+            f"--out must be another folder than that of the pictures; '{out}' is it. Give another name."
+        )
+    if out.is_dir() and not overwrite and any(out.iterdir()):
+        raise InputError(
+            f"--out must be a new or an empty folder; '{out}' holds something. Give another name, or "
+            "--overwrite."
+        )
+
+
+def _as_csv(found: list[tuple[str, list[Box]]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["image", "x", "y", "width", "height"])
+    for name, boxes in found:
+        writer.writerows([name, *box] for box in boxes)
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _report(found: list[tuple[str, list[Box]]], out: Path) -> None:
+    from ocboost.reporting.tables import Row, Table, as_rich
+
+    console = results()
+    rows = [
+        Row((name, f"{len(boxes):,}", *(_sides(boxes) if boxes else ("–", "–"))))
+        for name, boxes in found[:MOST_SHOWN]
+    ]
+    if len(found) > MOST_SHOWN:
+        rows.append(Row((f"… {len(found) - MOST_SHOWN:,} more", "", "", "")))
+    total = sum(len(boxes) for _, boxes in found)
+    some = sum(bool(boxes) for _, boxes in found)
+    columns = ("image", "found", "smallest", "largest")
+    console.print(
+        as_rich(Table(f"{total:,} found, in {some:,} of {len(found):,} images", columns, tuple(rows)))
+    )
+    console.print(f"Wrote {len(found):,} images and {TABLE} to {out.resolve()}", soft_wrap=True)
+
+
+def _sides(boxes: list[Box]) -> tuple[str, str]:
+    """The sizes of the smallest and the largest box."""
+    ordered = sorted(boxes, key=lambda box: box[2] * box[3])
+    return tuple(f"{width} × {height}" for _, _, width, height in (ordered[0], ordered[-1]))  # type: ignore[return-value]

@@ -1,0 +1,188 @@
+"""``ocboost cascade evaluate``: detectors side by side, on windows with faces and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ocboost.cli.options import UsageError
+from ocboost.cli.terminal import results, say, steps_progress
+from ocboost.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ocboost.cascade import Cascade
+    from ocboost.cascade.standing import Standing
+    from ocboost.reporting.tables import Table
+
+FILES = ["roc.png", "roc.svg", "results.json"]
+SCORES = {
+    "slack": "by how much a window clears the stage it clears least",
+    "last stage": "by how much a window clears the last stage, which outweighs those before it",
+}
+
+
+def evaluate(
+    *detectors: Annotated[Path, Parameter(negative="")],
+    faces: Path,
+    others: Path,
+    out: Path = Path("results/cascade"),
+) -> int:
+    """Compare detectors on windows with faces and without: what they miss, what they wrongly find.
+
+    Before and after:
+        ocboost cascade evaluate detector.xml adapted.xml --faces f/ --others o/
+
+    Hits and false positives are those of each detector as it is. Moving its
+    thresholds together gives a curve; from it come the misses when at most
+    0.01, 0.001 or 0.0001 of the other windows are accepted. The folder gets
+    roc.png, roc.svg and results.json.
+
+    Parameters
+    ----------
+    detectors
+        Cascades of Haar features in OpenCV's XML format, gzipped or not, for windows of the same size.
+    faces
+        Windows with faces: a folder of images, each one window, or a grey PNG whose tiles are the windows.
+    others
+        Windows without.
+    out
+        Folder for the results; made if needed, older files are replaced.
+    """
+    from ocboost.cascade import read_cascade
+    from ocboost.cascade.roc_figure import draw
+    from ocboost.cascade.sources import windows_in
+    from ocboost.cascade.standing import measured
+    from ocboost.reporting.environment import versions
+    from ocboost.reporting.figure_style import render, require_matplotlib
+    from ocboost.reporting.output import OutputFolder, to_json
+    from ocboost.reporting.tables import as_rich
+
+    if not detectors:
+        raise UsageError("DETECTORS is missing: give at least one detector.")
+    require_matplotlib()
+    cascades = [read_cascade(path).cascade for path in detectors]
+    _check_sizes(detectors, cascades)
+    names = _names(detectors)
+    try:
+        with OutputFolder(out, FILES) as folder:
+            windows: list[NDArray[np.uint8]] = []
+            for option, place in (("--faces", faces), ("--others", others)):
+                with steps_progress("reading") as told:
+                    windows.append(
+                        windows_in(
+                            place,
+                            cascades[0].width,
+                            cascades[0].height,
+                            name=option,
+                            tell=say,
+                            progress=lambda done, total, told=told, option=option: told(option, done, total),  # type: ignore[misc]
+                        )
+                    )
+            standings = []
+            with steps_progress("evaluating") as told:
+                for n, (name, cascade) in enumerate(zip(names, cascades, strict=True)):
+                    told(name, n, len(cascades))
+                    standings.append(measured(name, cascade, windows[0], windows[1]))
+            counts = f"{len(windows[0]):,} faces and {len(windows[1]):,} other windows"
+            note = f"{counts} of {cascades[0].width} × {cascades[0].height} pixels. Lower is better."
+            files = render(draw(standings, note=note), "roc")
+            files["results.json"] = to_json(_record(standings, detectors, faces, others, versions("pillow")))
+            folder.write(files)
+    except KeyboardInterrupt:
+        say(f"interrupted; nothing was written to '{out}'.")
+        return 130
+    console = results(piped=120)
+    console.print(as_rich(_table(standings, counts)))
+    for kind, meaning in SCORES.items():
+        own = ", ".join(s.name for s in standings if s.kind == kind)
+        if own:
+            console.print(f"Score of {own}: {meaning}.", soft_wrap=True)
+    for remark in _remarks(standings[0]):
+        say(remark)
+    console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True)
+    return 0
+
+
+def _check_sizes(detectors: tuple[Path, ...], cascades: list[Cascade]) -> None:
+    first = cascades[0]
+    for path, cascade in zip(detectors, cascades, strict=True):
+        if (cascade.width, cascade.height) != (first.width, first.height):
+            raise InputError(
+                f"the detectors must have windows of the same size; '{detectors[0]}' has {first.width} × "
+                f"{first.height} pixels and '{path}' {cascade.width} × {cascade.height}. Evaluate each alone."
+            )
+
+
+def _names(detectors: tuple[Path, ...]) -> list[str]:
+    """What the detectors are called: their files' names without the ending, or all of it if two are the same.
+
+    >>> _names((Path("a/face.xml.gz"), Path("b/adapted.xml")))
+    ['face', 'adapted']
+    >>> _names((Path("a/face.xml"), Path("b/face.xml")))
+    ['a/face.xml', 'b/face.xml']
+    """
+    short = [path.name.removesuffix(".gz").removesuffix(".xml") for path in detectors]
+    return short if len(set(short)) == len(short) else [path.as_posix() for path in detectors]
+
+
+def _table(standings: list[Standing], counts: str) -> Table:
+    from ocboost.cascade.roc import RATES
+    from ocboost.reporting.tables import Row, Table
+
+    columns = (
+        "detector",
+        "hits",
+        "false positives",
+        *(f"misses at {rate:.4g}" for rate in RATES),
+        "1 − AUC",
+        "stumps per other window",
+    )
+    rows = tuple(
+        Row(
+            (
+                s.name,
+                f"{s.hits:.2%}",
+                f"{s.false_positives:.3%}",
+                *(f"{s.curve.misses_at(rate):.2%}" for rate in RATES),
+                f"{s.one_minus_auc:.2e}",
+                f"{s.cost:.1f}",
+            )
+        )
+        for s in standings
+    )
+    return Table(f"On {counts}", columns, rows)
+
+
+def _remarks(standing: Standing) -> list[str]:
+    from ocboost.cascade.roc import RATES
+
+    n = standing.curve.n_others
+    beyond = [f"{rate:.4g}" for rate in RATES if not standing.curve.resolves(rate)]
+    if not beyond:
+        return []
+    return [f"{' and '.join(beyond)} is less than one of {n:,} others: there, none of them may pass."]
+
+
+def _record(
+    standings: list[Standing],
+    detectors: tuple[Path, ...],
+    faces: Path,
+    others: Path,
+    made_with: dict[str, Any],
+) -> dict[str, Any]:
+    curve = standings[0].curve
+    return {
+        "detectors": [path.name for path in detectors],
+        "faces": faces.name,
+        "others": others.name,
+        "n_faces": curve.n_faces,
+        "n_others": curve.n_others,
+        "standings": [standing.as_dict() for standing in standings],
+        "notes": _remarks(standings[0]),
+        "versions": made_with,
+    }
