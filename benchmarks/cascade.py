@@ -2,11 +2,12 @@
 
 Both judge the same windows of 24 × 24 pixels with haarcascade_frontalface_default, 25 stages of 2,913 stumps.
 OpenCV has no call for many windows of one size: it is asked window by window, in a loop, and with the
-windows below each other in strips, where it also looks at the eleven places between two windows. The faster
-way counts as the peer. "all stumps" has no stage reject: OpenCV then gets the cascade with thresholds that
-everything passes; it still leaves out windows of low contrast. Answers are what a booster learns from; OpenCV
-does not give them. One thread each unless it says otherwise; everything is compiled beforehand. The data is the
-folder that holds faces/faces24_test.png; without it, the few windows of `load_faces` are taken again and again.
+windows below each other in strips, where it also looks at the eleven places between two windows, and leaves
+out each strip's last one. The faster way counts as the peer. "all stumps" has no stage reject: OpenCV then
+gets the cascade with thresholds that everything passes; it still leaves out windows of low contrast. Answers
+are what a booster learns from; OpenCV does not give them. One thread each unless it says otherwise; all
+is compiled beforehand. The data is the folder that holds faces/faces24_test.png; without it, the few windows
+of `load_faces` are taken again and again.
 """
 
 import argparse

@@ -94,6 +94,14 @@ def test_windows_of_low_contrast_pass_nothing_but_have_sums():
     assert np.isfinite(stage_sums(cascade, flat)).all()
 
 
+def test_a_sum_just_below_the_threshold_passes_as_in_opencv():
+    cascade = random_cascade(seed=5).first(1)
+    seen = noise(1, 1, 7, 8)
+    total = stage_sums(cascade, seen)[0, 0]
+    for above, expected in ((0.0, 1), (0.9e-5, 1), (1.2e-5, 0), (-1.0, 1)):
+        assert passed(cascade.with_thresholds([total + above]), seen)[0] == expected
+
+
 def test_sums_stay_exact_in_the_largest_and_brightest_window():
     cascade = random_cascade(seed=3, width=256, height=256, stages=(2,), n_features=3)
     rects = np.zeros((3, 3, 4), np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import re
 
@@ -38,10 +39,6 @@ WINDOWS = ["--faces", "faces.png", "--others", "others.png"]
 ADAPT = ["cascade", "adapt", "toy.xml", *WINDOWS, "--smoothing", "200"]
 
 
-def number(text, pattern):
-    return float(re.search(pattern, text).group(1))
-
-
 class TestInfo:
     def test_stumps(self, here, capsys):
         code, told, err = ran(capsys, "cascade", "info", "toy.xml")
@@ -67,8 +64,7 @@ class TestInfo:
 class TestAdapt:
     def test_whole(self, here, capsys):
         code, told, err = ran(capsys, *ADAPT, "--out", "a.xml")
-        assert code == 0
-        assert err == "ocboost: 720 windows are few: the detector has hardly moved. Thousands help.\n"
+        assert (code, err) == (0, "")
         assert "Shown 360 faces and 360 others." in told
         assert "On 40 faces and 40 others that were not shown" in told
         assert "Wrote a.xml" in told
@@ -149,6 +145,7 @@ class TestAdapt:
         assert code == 0
         assert "Shown 87 faces and 84 others." in told
         assert "4 faces and 7 others more had no contrast" in told
+        assert "171 windows are few beside a smoothing of 20,000: the detector has moved little." in err
         assert "1 of 101 things in 'o' is no image and was left out." in err
         assert "100 of 100 images in 'o' were scaled to 24 × 24 pixels." in err
         sums = [stage_sums(read_cascade(name).cascade, faces[4:])[:, -1] for name in ("toy.xml", "a.xml")]
@@ -292,6 +289,11 @@ def picture_of(face, side=120):
     return picture
 
 
+def pixels(path, mode):
+    with Image.open(path) as image:
+        return np.asarray(image.convert(mode))
+
+
 @pytest.fixture
 def pictures(here):
     folder = here / "pictures"
@@ -312,18 +314,18 @@ class TestDetect:
         out = pictures.parent / "found"
         names = ["a.png", "b.png.png", "b.tif.png", "detections.csv", "tiny.png"]
         assert sorted(path.name for path in out.iterdir()) == names
-        rows = list(csv.DictReader((out / "detections.csv").open()))
+        rows = list(csv.DictReader(io.StringIO((out / "detections.csv").read_text())))
         assert list(rows[0]) == ["image", "x", "y", "width", "height"]
         total = 0
         for name in ("a.bmp", "b.png", "b.tif", "tiny.png"):
-            grey = np.asarray(Image.open(pictures / name).convert("L"))
+            grey = pixels(pictures / name, "L")
             own = sorted(detect(read_cascade("toy.xml").cascade, grey, 1.2, 1, (30, 30), (90, 90)))
             boxes = [tuple(int(row[key]) for key in list(row)[1:]) for row in rows if row["image"] == name]
             assert boxes == own
             assert re.search(rf"{re.escape(name)} +{len(own)} ", told)
             total += len(own)
             drawn = out / {"a.bmp": "a.png", "tiny.png": "tiny.png"}.get(name, f"{name}.png")
-            changed = (np.asarray(Image.open(drawn)) != grey[:, :, None]).any(axis=2)
+            changed = (pixels(drawn, "RGB") != grey[:, :, None]).any(axis=2)
             assert changed.any() == bool(own)
             for x, y, _, _ in own[-1:]:
                 assert changed[y + 1, x + 1]
@@ -420,7 +422,7 @@ class TestEvaluate:
         code, told, err = ran(capsys, "cascade", "evaluate", "toy.xml", "a.xml", *WINDOWS, "--out", "report")
         assert code == 0
         assert sorted(p.name for p in (here / "report").iterdir()) == ["results.json", "roc.png", "roc.svg"]
-        assert Image.open(here / "report" / "roc.png").size == (1600, 1120)
+        assert (here / "report" / "roc.png").read_bytes().startswith(b"\x89PNG")
         record = json.loads((here / "report" / "results.json").read_text())
         assert (record["n_faces"], record["n_others"]) == (N, N)
         faces, others = noisy(11, N)
@@ -496,13 +498,11 @@ class TestHelp:
 class TestProcess:
     def test_quiet_when_piped(self, here):
         done = process(*ADAPT, "--out", "a.xml")
-        assert done.returncode == 0
-        assert done.stderr.startswith("ocboost: 720 windows are few")
-        assert done.stderr.count("\n") == 1
+        assert (done.returncode, done.stderr) == (0, "")
         assert "\x1b" not in done.stdout
 
     @posix
     def test_progress_on_a_terminal(self, here):
         text, code = shown_on_terminal(*ADAPT, "--out", "a.xml")
         assert code == 0
-        assert "adapting: windows" in text
+        assert "adapting" in text

@@ -16,7 +16,7 @@ from ..margins import as_count, as_number
 from .cascade import Cascade
 from .grouping import group_rectangles
 
-MAX_PIXELS = 1 << 28
+MAX_PIXELS = 1 << 26
 Size = tuple[int, int]
 STRIPE = 32.0
 
@@ -49,7 +49,7 @@ def detect(
     """
     found = candidates(cascade, image, scale_factor, min_size, max_size)
     grouped, _ = group_rectangles(found, min_neighbors)
-    height, width = image.shape
+    height, width = np.shape(image)
     corner = np.clip(grouped[:, :2], 0, None)
     end = np.minimum(grouped[:, :2] + grouped[:, 2:], [width, height])
     inside = (end > corner).all(axis=1)

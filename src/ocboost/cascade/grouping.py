@@ -43,12 +43,7 @@ def group_rectangles(
     (array([[ 1,  1, 24, 24]]), array([2]))
     """
     given = np.array(rects if np.size(rects) else np.empty((0, 4), np.int64))
-    if (
-        given.ndim != 2
-        or given.shape[1] != 4
-        or given.dtype.kind not in "iu"
-        or np.abs(given, dtype=object).max(initial=0) >= 2**31
-    ):
+    if given.ndim != 2 or given.shape[1] != 4 or given.dtype.kind not in "iu" or (abs(given) >= 2**31).any():
         raise InputError(
             f"rects must be whole numbers of shape (n, 4), x, y, width, height; got {rects!r:.80}."
         )

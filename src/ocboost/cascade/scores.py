@@ -69,13 +69,13 @@ def leaf_sums(cascade: Cascade, windows: Pixels) -> Floats:
 
 
 def fitting_kind(cascade: Cascade) -> Kind:
-    """Which score tells most: that of the last stage if it outweighs all before it, else the least slack.
+    """Which score tells most: the last stage's if it has as many trees as all before it, else the slack.
 
     A cascade that `WholeAdapter` has made has all stumps once more in its last stage. From outside it cannot
     be told with certainty; so whoever shows the score should say which it is.
     """
     before, end = int(cascade.stage_tree[-2]), int(cascade.stage_tree[-1])
-    return "last stage" if end - before > before else "slack"
+    return "last stage" if end - before >= before else "slack"
 
 
 def scores_of(cascade: Cascade, windows: Pixels, kind: Kind | None = None) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.cascade_windows import read_windows
 from ocboost.cli.options import Flag, Seed, UsageError, check_out
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
@@ -28,7 +29,7 @@ Quiet = Annotated[Rate, Parameter(show_default=False)]
 
 KEEP = 10
 LEAST = 50  # windows of either kind
-FEW = 1000
+FEW = 10  # the smoothing should not be worth more than so many times the windows
 MANY = 1e-3  # false positives per window that are worth a word
 AT_ONCE = 500  # windows shown at once
 HELD_OUT = 10  # every tenth is not shown
@@ -61,7 +62,7 @@ def adapt(
         ocboost cascade adapt detector.xml --faces f.png --others o.png \
             --out a.xml --false-positives 1e-4
 
-    The same stumps at the same cost, only weighed anew:
+    The same stages, each weighed anew:
         ocboost cascade adapt detector.xml --faces f.png --others o.png \
             --out a.xml --mode stages
 
@@ -175,21 +176,12 @@ class _Windows:
 
     def __init__(self, cascade: Cascade, faces: Path, others: Path) -> None:
         from ocboost.cascade import has_contrast
-        from ocboost.cascade.sources import windows_in
 
         self.cascade = cascade
         self.clear: list[NDArray[np.uint8]] = []
         self.flat: list[int] = []
         for option, place in (("--faces", faces), ("--others", others)):
-            with steps_progress("reading") as told:
-                found = windows_in(
-                    place,
-                    cascade.width,
-                    cascade.height,
-                    name=option,
-                    tell=say,
-                    progress=lambda done, total, told=told, option=option: told(option, done, total),  # type: ignore[misc]
-                )
+            found = read_windows(option, place, cascade)
             clear = has_contrast(found)
             self.clear.append(found[clear])
             self.flat.append(int((~clear).sum()))
@@ -259,16 +251,19 @@ def _report(
     title = f"On {held[0]:,} faces and {held[1]:,} others that were not shown"
     columns = ("", "hits", "false positives", "stumps per other window", "stages")
     console.print(as_rich(Table(title, columns, rows)))
-    if sum(learnt) < FEW:
-        say(f"{sum(learnt):,} windows are few: the detector has hardly moved. Thousands help.")
+    if FEW * sum(learnt) < adapter.smoothing:
+        say(
+            f"{sum(learnt):,} windows are few beside a smoothing of {adapter.smoothing:,.0f}: the detector "
+            "has moved little. Thousands help."
+        )
     if isinstance(adapter, WholeAdapter):
         n = adapter.n_held_out[1]
         if false_positives is not None and false_positives * n < 1:
             say(f"--false-positives {false_positives:g} is less than one of the {n:,} others it is set by.")
         elif false_positives is None and after.false_positives > MANY:
             console.print(
-                "A picture has some hundred thousand windows: --false-positives 1e-4, or less, finds less that "
-                "is no face, and fewer faces.",
+                "A picture has some hundred thousand windows: --false-positives 1e-4, or less, finds less "
+                "that is no face, and fewer faces.",
                 soft_wrap=True,
             )
     elif adapter.n_adapted < after.n_stages:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from ocboost.cli.cascade_windows import read_windows
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ocboost.cascade import Cascade
     from ocboost.cascade.standing import Standing
     from ocboost.reporting.tables import Table
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 FILES = ["roc.png", "roc.svg", "results.json"]
 SCORES = {
     "slack": "by how much a window clears the stage it clears least",
-    "last stage": "by how much a window clears the last stage, which outweighs those before it",
+    "last stage": "by how much a window clears the last stage, which has as many stumps as all before it",
 }
 
 
@@ -55,7 +53,6 @@ def evaluate(
     """
     from ocboost.cascade import read_cascade
     from ocboost.cascade.roc_figure import draw
-    from ocboost.cascade.sources import windows_in
     from ocboost.cascade.standing import measured
     from ocboost.reporting.environment import versions
     from ocboost.reporting.figure_style import render, require_matplotlib
@@ -70,19 +67,10 @@ def evaluate(
     names = _names(detectors)
     try:
         with OutputFolder(out, FILES) as folder:
-            windows: list[NDArray[np.uint8]] = []
-            for option, place in (("--faces", faces), ("--others", others)):
-                with steps_progress("reading") as told:
-                    windows.append(
-                        windows_in(
-                            place,
-                            cascades[0].width,
-                            cascades[0].height,
-                            name=option,
-                            tell=say,
-                            progress=lambda done, total, told=told, option=option: told(option, done, total),  # type: ignore[misc]
-                        )
-                    )
+            windows = [
+                read_windows(option, place, cascades[0])
+                for option, place in (("--faces", faces), ("--others", others))
+            ]
             standings = []
             with steps_progress("evaluating") as told:
                 for n, (name, cascade) in enumerate(zip(names, cascades, strict=True)):
