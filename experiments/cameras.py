@@ -5,7 +5,8 @@
 OpenCV's frontal face cascade (25 stages, 2,913 stumps) meets simulated cameras. The training windows of a
 camera come as a stream of faces and others, each seen once, and are forgotten; the test windows of the same
 camera judge. A miss is a face that is rejected; misses are counted where one of a hundred, a thousand and ten
-thousand others is accepted. Windows of so little contrast that OpenCV never looks at them are rejected by all.
+thousand others is accepted. Windows of so little contrast that OpenCV never looks at them are rejected by
+all.
 
 Methods: the shipped cascade, all stages lowered by the same slack; its thresholds set anew, each stage to the
 same rank among the training faces; the plain sum of all its leaves. Then those that learn on top of that sum
@@ -89,7 +90,8 @@ def by_rank(sums, of_faces):
     for column, faces in zip(sums.T, np.sort(of_faces.T, axis=1), strict=True):
         below, up_to = np.searchsorted(faces, column, "left"), np.searchsorted(faces, column, "right")
         # Between two faces the sum itself decides.
-        worst = np.minimum(worst, (below + up_to) / 2.0 + 0.4 * np.tanh(column - faces[below.clip(max=len(faces) - 1)]))
+        between = 0.4 * np.tanh(column - faces[below.clip(max=len(faces) - 1)])
+        worst = np.minimum(worst, (below + up_to) / 2.0 + between)
     return worst
 
 
@@ -162,7 +164,7 @@ def one(name, file, train, y, test, test_y, told):
     start = adapter.scale * (answers @ reach + middle) + adapter.shift
     base = adapter.scale * (sums.sum(axis=1)) + adapter.shift
     tries = [sgd(answers, labels, start, rate) for rate in (3e-5, 1e-4, 3e-4)]
-    w, bias, _ = min(tries, key=lambda tried: tried[2])
+    w, _, _ = min(tries, key=lambda tried: tried[2])
     row["logistic SGD from the offset"] = judged(base + tested @ w)
     told("SGD")
     answers *= labels[:, None]
