@@ -136,7 +136,7 @@ class TestWhole:
     @pytest.mark.parametrize("how", [{"hits": 0.9}, {"false_positives": 0.05}, {}])
     def test_the_written_cascade_is_the_classifier(self, adapter, cascade, unseen, how):
         windows, _ = unseen
-        written = adapter.adapted(keep=2, pass_rate=0.995, **how)
+        written = adapter.adapted(keep=2, between=0, pass_rate=0.995, **how)
         assert written.n_stages == 3
         sums = stage_sums(written, windows)
         np.testing.assert_allclose(sums[:, -1], adapter.score(windows) - adapter.shift, atol=1e-4)
@@ -150,8 +150,31 @@ class TestWhole:
         else:
             assert how.get("hits", 0.95) <= share <= how.get("hits", 0.95) + 0.03
 
+    def test_a_short_stage_has_the_stumps_that_say_most(self, adapter, cascade):
+        plain, written = (
+            adapter.adapted(keep=2, between=0),
+            adapter.adapted(keep=2, between=9, pass_rate=0.99),
+        )
+        assert written.n_stages == 4
+        assert written.n_trees == plain.n_trees + 9
+        short, last = (written.leaf_pairs[written.trees_of(stage)] for stage in (2, 3))
+        spread = np.abs(last[:, 1] - last[:, 0])
+        np.testing.assert_array_equal(short, last[np.sort(np.argsort(-spread)[:9])])
+        faces = adapter._faces.windows
+        passes = (stage_sums(written, faces)[:, :3] >= written.stage_threshold[:3]).all(axis=1).mean()
+        assert passes >= 0.99
+        assert (written.stage_threshold[:2] <= cascade.stage_threshold[:2]).all()
+        assert written.stage_threshold[3] == plain.stage_threshold[2]
+
+    def test_few_windows_are_enough_to_be_adapted_to(self, cascade, seen):
+        made = WholeAdapter(cascade)
+        made.update(seen[0][:120], seen[1][:120])
+        assert not made.alpha.any()
+        made.adapted()
+        assert made.alpha.any()
+
     def test_without_first_stages(self, adapter, unseen):
-        written = adapter.adapted(keep=0)
+        written = adapter.adapted(keep=0, between=0)
         assert written.n_stages == 1
         assert written.n_trees == sum(SIZES)
 
@@ -172,7 +195,7 @@ class TestWhole:
             made.update(seen[0][:2], [0, 1])
         with pytest.raises(InputError, match="at least one window"):
             made.update(seen[0][:0], [])
-        with pytest.raises(InputError, match="no face was"):
+        with pytest.raises(InputError, match="got 0 faces and 0 others"):
             made.adapted()
         with pytest.raises(InputError, match="not both"):
             adapter.adapted(hits=0.9, false_positives=0.1)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascade_makers import noise, plain_passed, plain_stage_sum, random_cascade
+from cascade_makers import (
+    noise,
+    plain_factor,
+    plain_passed,
+    plain_stage_sum,
+    plain_value,
+    random_cascade,
+)
 from ocboost.cascade import accepts, passed, stage_sums, windows
 from ocboost.errors import InputError
 from ocboost.kernels.cascade_lanes import LANES
@@ -100,6 +107,17 @@ def test_a_sum_just_below_the_threshold_passes_as_in_opencv():
     total = stage_sums(cascade, seen)[0, 0]
     for above, expected in ((0.0, 1), (0.9e-5, 1), (1.2e-5, 0), (-1.0, 1)):
         assert passed(cascade.with_thresholds([total + above]), seen)[0] == expected
+
+
+def test_a_value_at_the_threshold_goes_right(cascade):
+    seen = noise(1, 3, cascade.height, cascade.width)
+    bars = cascade.node_threshold.copy()
+    for n, f in enumerate(cascade.node_feature):
+        window = seen[n % 3]
+        bars[n] = plain_value(cascade, window, f, plain_factor(window)[0])
+    cascade = dataclasses.replace(cascade, node_threshold=bars)
+    expected = [[plain_stage_sum(cascade, w, s) for s in range(cascade.n_stages)] for w in seen]
+    np.testing.assert_array_equal(stage_sums(cascade, seen), expected)
 
 
 def test_sums_stay_exact_in_the_largest_and_brightest_window():

@@ -152,21 +152,25 @@ class WholeAdapter:
         self,
         *,
         keep: int | None = None,
+        between: int | None = None,
         pass_rate: float = 0.9995,
         hits: float | None = None,
         false_positives: float | None = None,
     ) -> Cascade:
-        """The adapted cascade: its first stages, relaxed, and one last stage of all stumps.
+        """The adapted cascade: its first stages, relaxed, a short new one, and a last one of all stumps.
 
-        The first stages are there to reject most windows cheaply. They are lowered until ``pass_rate`` of
-        the faces seen pass them, and never raised.
+        The stages before the last are there to reject most windows cheaply. They are set so low that
+        ``pass_rate`` of the faces seen pass them all; those of the cascade are never raised. The short stage
+        has the stumps that say most in the last one, with the same leaves.
 
         Parameters
         ----------
         keep : int, optional
-            First stages to keep, 0 for the last stage alone; ten, or all there are, if left out.
+            First stages to keep; ten, or all there are, if left out.
+        between : int, optional
+            Stumps of the short stage, 0 for none; a tenth of all if left out.
         pass_rate : float, default 0.9995
-            Share of the faces seen that must pass them.
+            Share of the faces seen that must pass all stages but the last.
         hits : float, optional
             Share of the faces held out that the last stage must pass; 0.95 if nothing is said.
         false_positives : float, optional
@@ -175,8 +179,17 @@ class WholeAdapter:
         most = self.cascade.n_stages
         keep = min(10, most) if keep is None else keep
         keep = as_count(keep, "keep", 0, most, "0 leaves only the new stage.")
+        J = len(self.stumps)
+        between = J // 10 if between is None else as_count(between, "between", 0, J, "0 leaves it out.")
         if hits is not None and false_positives is not None:
             raise InputError("hits and false_positives must not both be given. Say which of them to hold.")
+        if self._sketch is None:
+            self._calibrate(least=2 * LEAST_OF_EACH)
+        if self._sketch is None:
+            raise InputError(
+                f"windows must be shown before a cascade can be adapted, {LEAST_OF_EACH} of either kind or "
+                f"more; got {self._counts[1]} faces and {self._counts[-1]} others."
+            )
         kind = -1 if false_positives is not None else 1
         held = self._held[kind].windows
         if not len(held) or not len(self._faces):
@@ -194,30 +207,41 @@ class WholeAdapter:
             bar = for_hits(scores, 0.95 if hits is None else hits) - rounding
         left = self.scale * (self._middle - self._reach) - self.alpha
         right = self.scale * (self._middle + self._reach) + self.alpha
-        cascade = self.cascade
+        leaves = np.stack([left, right], axis=1)
+        cascade, most_telling = self.cascade, np.sort(np.argsort(-np.abs(right - left))[:between])
+        sums = [stage_sums(cascade, self._faces.windows, range(keep))] if keep else []
+        bars = cascade.stage_threshold[:keep]
         stages = cascade
-        if keep:
-            first = range(keep)
-            sums = stage_sums(cascade, self._faces.windows, first)
-            stages = cascade.first(keep)
-            stages = stages.with_thresholds(relaxed(sums, stages.stage_threshold, pass_rate))
-        whole = stages.with_stage(
-            cascade.node_feature,
-            cascade.node_threshold,
-            np.stack([left, right], axis=1),
-            stage_threshold=bar,
-        )
-        return whole if keep else whole.pick([whole.n_stages - 1])
+        if between:
+            reach = np.zeros(J)
+            reach[most_telling] = (right - left)[most_telling] / 2.0
+            middle = leaves[most_telling].mean(axis=1).sum()
+            sums.append((self._votes(self._faces.windows, reach) + middle)[:, None])
+            bars = np.append(bars, np.float32(np.inf))
+            stages = self._with_stage(stages, most_telling, leaves, 0.0)
+        stages = self._with_stage(stages, np.arange(J), leaves, bar)
+        new = range(cascade.n_stages, stages.n_stages)
+        stages = stages.pick([*range(keep), *new])
+        if not sums:
+            return stages
+        lowered = relaxed(np.concatenate(sums, axis=1), bars, pass_rate)
+        return stages.with_thresholds(np.append(lowered, stages.stage_threshold[-1]))
 
-    def _calibrate(self) -> None:
+    def _with_stage(self, stages: Cascade, members: NDArray[np.int64], leaves: Floats, bar: float) -> Cascade:
+        feature, threshold = self.cascade.node_feature[members], self.cascade.node_threshold[members]
+        return stages.with_stage(feature, threshold, leaves[members], stage_threshold=bar)
+
+    def _calibrate(self, least: int | None = None) -> None:
         """Fit the scale and the shift when enough windows wait, and learn those."""
+        if not self._waiting:
+            return
         labels = np.concatenate([y for _, y, _ in self._waiting])
         each = min(int((labels > 0).sum()), int((labels < 0).sum()))
-        if len(labels) < self.calibrate_on - self.calibrate_on // 10 or each < LEAST_OF_EACH:
+        least = self.calibrate_on - self.calibrate_on // 10 if least is None else least  # a tenth is held out
+        if len(labels) < least or each < LEAST_OF_EACH:
             return
         windows = np.concatenate([found for found, _, _ in self._waiting])
         weights = np.concatenate([w for _, _, w in self._waiting])
-        self._waiting = []
         sums = self._votes(windows, self._reach) + self._middle.sum()
         a, b, turned = scale_and_shift(sums, labels.astype(np.float64), weights)
         if turned:
@@ -225,6 +249,7 @@ class WholeAdapter:
                 "y must be +1 for faces and -1 for others; the cascade's score is higher for the others. "
                 "Are the labels turned round?"
             )
+        self._waiting = []
         self.scale, self.shift = a / 2.0, b / 2.0
         typical = float(reweighted(weights, labels, self.scale * sums + self.shift).mean())
         self._sketch = BoostingSketch(len(self.stumps), smoothing=self.smoothing * typical, **self._how)
