@@ -70,7 +70,7 @@ class TestAdapt:
         assert "Wrote a.xml" in told
         assert "ocboost cascade evaluate toy.xml a.xml --faces … --others …" in told
         adapted = read_cascade("a.xml").cascade
-        assert np.diff(adapted.stage_tree).tolist() == [*SIZES, sum(SIZES)]
+        assert np.diff(adapted.stage_tree).tolist() == [*SIZES, sum(SIZES) // 10, sum(SIZES)]
         assert left_in(here) == []
 
     def test_it_tells_faces_better(self, here, capsys):
@@ -124,12 +124,24 @@ class TestAdapt:
         monkeypatch.setattr(
             WholeAdapter, "adapted", lambda self, **k: [finished.append(k), adapted(self, **k)][1]
         )
-        words = ["--face-weight", "2", "--forgetting", "0.999", "--keep", "1", "--pass-rate", "0.99"]
+        words = [
+            "--face-weight",
+            "2",
+            "--forgetting",
+            "0.999",
+            "--keep",
+            "1",
+            "--between",
+            "5",
+            "--pass-rate",
+            "0.99",
+        ]
         code, _, err = ran(capsys, *ADAPT, "--out", "a.xml", *words, "--false-positives", "1e-3")
         assert code == 0
         shared = {"face_weight": 2.0, "smoothing": 200.0, "forgetting": 0.999}
         assert made[-1] == {**shared, "calibrate_on": 500}
-        assert finished == [{"keep": 1, "pass_rate": 0.99, "hits": None, "false_positives": 1e-3}]
+        held = {"hits": None, "false_positives": 1e-3}
+        assert finished == [{"keep": 1, "between": 5, "pass_rate": 0.99, **held}]
         assert "--false-positives 0.001 is less than one of the 36 others it is set by" in err
 
     def test_folders_and_windows_without_contrast(self, here, capsys):
@@ -167,7 +179,7 @@ class TestAdapt:
         assert "--out must be a new file; 'a.xml' exists already. Give another name, or --overwrite" in told
         assert (here / "a.xml").read_text() == "older"
         assert ran(capsys, *ADAPT, "--out", "a.xml", "--overwrite")[0] == 0
-        assert read_cascade("a.xml").cascade.n_stages == 4
+        assert read_cascade("a.xml").cascade.n_stages == 5
 
     def test_packed(self, here, capsys):
         assert ran(capsys, *ADAPT, "--out", "a.xml.gz")[0] == 0
