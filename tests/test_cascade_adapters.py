@@ -18,6 +18,7 @@ from ocboost.cascade import (
     stage_sums,
 )
 from ocboost.cascade.camera_windows import Newest
+from ocboost.cascade.scores import evaluated
 from ocboost.cascade.thresholds import for_false_positives, for_hits, relaxed
 from ocboost.datasets.toy_faces import draw_toys
 from ocboost.errors import InputError
@@ -136,7 +137,7 @@ class TestWhole:
     @pytest.mark.parametrize("how", [{"hits": 0.9}, {"false_positives": 0.05}, {}])
     def test_the_written_cascade_is_the_classifier(self, adapter, cascade, unseen, how):
         windows, _ = unseen
-        written = adapter.adapted(keep=2, between=0, pass_rate=0.995, **how)
+        written = adapter.adapted(keep=2, between=(), pass_rate=0.995, **how)
         assert written.n_stages == 3
         sums = stage_sums(written, windows)
         np.testing.assert_allclose(sums[:, -1], adapter.score(windows) - adapter.shift, atol=1e-4)
@@ -152,8 +153,8 @@ class TestWhole:
 
     def test_a_short_stage_has_the_stumps_that_say_most(self, adapter, cascade):
         plain, written = (
-            adapter.adapted(keep=2, between=0),
-            adapter.adapted(keep=2, between=9, pass_rate=0.99),
+            adapter.adapted(keep=2, between=()),
+            adapter.adapted(keep=2, between=(9,), pass_rate=0.99),
         )
         assert written.n_stages == 4
         assert written.n_trees == plain.n_trees + 9
@@ -166,6 +167,12 @@ class TestWhole:
         assert (written.stage_threshold[:2] <= cascade.stage_threshold[:2]).all()
         assert written.stage_threshold[3] == plain.stage_threshold[2]
 
+    def test_by_default_the_cheapest_form_is_taken(self, adapter):
+        others = adapter._held[-1].windows
+        costs = [float(evaluated(adapter.adapted(keep=n), others).mean()) for n in (0, 3)]
+        assert float(evaluated(adapter.adapted(), others).mean()) == min(costs)
+        assert costs[0] != costs[1]
+
     def test_few_windows_are_enough_to_be_adapted_to(self, cascade, seen):
         made = WholeAdapter(cascade)
         made.update(seen[0][:120], seen[1][:120])
@@ -174,7 +181,7 @@ class TestWhole:
         assert made.alpha.any()
 
     def test_without_first_stages(self, adapter, unseen):
-        written = adapter.adapted(keep=0, between=0)
+        written = adapter.adapted(keep=0, between=())
         assert written.n_stages == 1
         assert written.n_trees == sum(SIZES)
 

@@ -8,6 +8,7 @@ is F₀ + Σ_j α_j h_j: again a sum of leaves, which fits into one stage.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..offsets.scores import require_range, reweighted
 from ..sketch import BoostingSketch
 from .camera_windows import Newest, as_labelled, has_contrast
 from .cascade import SLACK, Cascade
+from .scores import evaluated
 from .thresholds import for_false_positives, for_hits, relaxed
 from .windows import as_windows, stage_sums
 
@@ -28,6 +30,7 @@ Pixels = NDArray[np.uint8]
 
 LEAST_OF_EACH = 20  # windows of either kind before the scale can be fitted
 MOST_KEPT = 20_000
+MOST_TIMED = 5000  # others by which the cheapest form is found
 AT_ONCE = 1024  # windows whose answers are held together
 
 
@@ -152,24 +155,25 @@ class WholeAdapter:
         self,
         *,
         keep: int | None = None,
-        between: int | None = None,
-        pass_rate: float = 0.9995,
+        between: Sequence[int] | None = None,
+        pass_rate: float = 0.998,
         hits: float | None = None,
         false_positives: float | None = None,
     ) -> Cascade:
-        """The adapted cascade: its first stages, relaxed, a short new one, and a last one of all stumps.
+        """The adapted cascade: its first stages, relaxed, short new ones, and a last one of all stumps.
 
         The stages before the last are there to reject most windows cheaply. They are set so low that
-        ``pass_rate`` of the faces seen pass them all; those of the cascade are never raised. The short stage
+        ``pass_rate`` of the faces seen pass them all; those of the cascade are never raised. A short stage
         has the stumps that say most in the last one, with the same leaves.
 
         Parameters
         ----------
         keep : int, optional
-            First stages to keep; ten, or all there are, if left out.
-        between : int, optional
-            Stumps of the short stage, 0 for none; a tenth of all if left out.
-        pass_rate : float, default 0.9995
+            First stages to keep. If left out 0, 3, 5 or 10 of them, whichever costs the fewest stumps per
+            window on the others held out.
+        between : sequence of int, optional
+            How many stumps each short stage has; if left out two, of a thirtieth and of a fifth of all.
+        pass_rate : float, default 0.998
             Share of the faces seen that must pass all stages but the last.
         hits : float, optional
             Share of the faces held out that the last stage must pass; 0.95 if nothing is said.
@@ -177,10 +181,12 @@ class WholeAdapter:
             Instead: the share of the others held out that may pass it.
         """
         most = self.cascade.n_stages
-        keep = min(10, most) if keep is None else keep
-        keep = as_count(keep, "keep", 0, most, "0 leaves only the new stage.")
+        tried = [n for n in (0, 3, 5, 10) if n <= most]
+        if keep is not None:
+            tried = [as_count(keep, "keep", 0, most, "0 leaves only the new stages.")]
         J = len(self.stumps)
-        between = J // 10 if between is None else as_count(between, "between", 0, J, "0 leaves it out.")
+        sizes = [size for size in (J // 30, J // 5) if size] if between is None else list(between)
+        sizes = [as_count(size, "between", 1, J, "It is a number of stumps.") for size in sizes]
         if hits is not None and false_positives is not None:
             raise InputError("hits and false_positives must not both be given. Say which of them to hold.")
         if self._sketch is None:
@@ -208,20 +214,28 @@ class WholeAdapter:
         left = self.scale * (self._middle - self._reach) - self.alpha
         right = self.scale * (self._middle + self._reach) + self.alpha
         leaves = np.stack([left, right], axis=1)
-        cascade, most_telling = self.cascade, np.sort(np.argsort(-np.abs(right - left))[:between])
-        sums = [stage_sums(cascade, self._faces.windows, range(keep))] if keep else []
-        bars = cascade.stage_threshold[:keep]
-        stages = cascade
-        if between:
-            reach = np.zeros(J)
-            reach[most_telling] = (right - left)[most_telling] / 2.0
-            middle = leaves[most_telling].mean(axis=1).sum()
-            sums.append((self._votes(self._faces.windows, reach) + middle)[:, None])
+        made = [self._staged(n, sizes, leaves, bar, pass_rate) for n in tried]
+        others = self._held[-1].windows[:MOST_TIMED]
+        if len(made) == 1 or not len(others):
+            return made[0]
+        return min(made, key=lambda cascade: float(evaluated(cascade, others).mean()))
+
+    def _staged(self, keep: int, sizes: list[int], leaves: Floats, bar: float, pass_rate: float) -> Cascade:
+        """The first stages and short ones, as low as the pass rate asks for, and all stumps behind them."""
+        cascade, faces, spread = self.cascade, self._faces.windows, leaves[:, 1] - leaves[:, 0]
+        telling = np.argsort(-np.abs(spread), kind="stable")
+        sums = [stage_sums(cascade, faces, range(keep))] if keep else []
+        bars, stages = cascade.stage_threshold[:keep], cascade
+        for size in sizes:
+            members = np.sort(telling[:size])
+            reach = np.zeros(len(spread))
+            reach[members] = spread[members] / 2.0
+            middle = leaves[members].mean(axis=1).sum()
+            sums.append((self._votes(faces, reach) + middle)[:, None])
             bars = np.append(bars, np.float32(np.inf))
-            stages = self._with_stage(stages, most_telling, leaves, 0.0)
-        stages = self._with_stage(stages, np.arange(J), leaves, bar)
-        new = range(cascade.n_stages, stages.n_stages)
-        stages = stages.pick([*range(keep), *new])
+            stages = self._with_stage(stages, members, leaves, 0.0)
+        stages = self._with_stage(stages, np.arange(len(spread)), leaves, bar)
+        stages = stages.pick([*range(keep), *range(cascade.n_stages, stages.n_stages)])
         if not sums:
             return stages
         lowered = relaxed(np.concatenate(sums, axis=1), bars, pass_rate)

@@ -27,6 +27,7 @@ Smoothing = Annotated[float, Parameter(validator=validators.Number(gte=0))]
 Keep = Annotated[int | None, Parameter(validator=validators.Number(gte=0), show_default=False)]
 Quiet = Annotated[Rate, Parameter(show_default=False)]
 
+PASS_RATE = 0.998
 LEAST = 50  # windows of either kind
 FEW = 10  # the smoothing should not be worth more than so many times the windows
 MANY = 1e-3  # false positives per window that are worth a word
@@ -46,7 +47,6 @@ def adapt(
     smoothing: Smoothing = 20_000.0,
     forgetting: Forgetting = 1.0,
     keep: Keep = None,
-    between: Keep = None,
     pass_rate: Quiet = None,
     hits: Quiet = None,
     false_positives: Quiet = None,
@@ -80,7 +80,7 @@ def adapt(
     out
         The file for the adapted detector.
     mode
-        whole: the first stages, then a short new one, then one of all stumps. stages: each stage for itself.
+        whole: short stages, then one of all stumps. stages: each stage for itself.
     face_weight
         A face counts so many others.
     smoothing
@@ -88,11 +88,9 @@ def adapt(
     forgetting
         λ: a window of n windows ago weighs λ^n; 1 forgets nothing.
     keep
-        Mode whole: keep so many first stages; 10, or as many as there are.
-    between
-        Mode whole: stumps of a short stage before the last, which saves time; a tenth of all, 0 for none.
+        Mode whole: keep so many first stages; by default as many as make the detector fastest.
     pass_rate
-        Share of the faces that must pass the first stages (mode whole, 0.9995) or each stage (stages, 0.998).
+        Share of the faces that must pass all stages but the last (mode whole), or each (stages); 0.998.
     hits
         Mode whole: share of the faces that must pass the last stage; 0.95.
     false_positives
@@ -106,10 +104,8 @@ def adapt(
 
     if hits is not None and false_positives is not None:
         raise UsageError("--hits and --false-positives exclude each other: say which of them to hold.")
-    if mode == "stages" and any(given is not None for given in (keep, between, hits, false_positives)):
-        raise UsageError(
-            "--keep, --between, --hits and --false-positives are for --mode whole; leave them out."
-        )
+    if mode == "stages" and any(given is not None for given in (keep, hits, false_positives)):
+        raise UsageError("--keep, --hits and --false-positives are for --mode whole; leave them out.")
     check_out(out, detector, faces, others)
     if os.path.lexists(out) and not overwrite:
         raise InputError(
@@ -120,10 +116,6 @@ def adapt(
     if keep is not None and keep > shipped.n_stages:
         raise InputError(
             f"--keep must be at most {shipped.n_stages}, the stages of '{detector}'; got {keep}. Take fewer."
-        )
-    if between is not None and between > shipped.n_trees:
-        raise InputError(
-            f"--between must be at most {shipped.n_trees}, the stumps there are; got {between}. Take fewer."
         )
     shared: dict[str, Any] = {
         "face_weight": face_weight,
@@ -140,7 +132,7 @@ def adapt(
                 adapter.update(shown[at : at + AT_ONCE], labels[at : at + AT_ONCE])
                 told("windows", min(at + AT_ONCE, len(labels)), len(labels))
             told("thresholds", len(labels), len(labels))
-            adapted = _finished(adapter, keep, between, pass_rate, hits, false_positives)
+            adapted = _finished(adapter, keep, pass_rate, hits, false_positives)
             before, after = (
                 windows.held_out(name, cascade) for name, cascade in (("before", shipped), ("after", adapted))
             )
@@ -159,14 +151,13 @@ def _adapter(
     from ocboost.cascade import StageAdapter, WholeAdapter
 
     if mode == "stages":
-        return StageAdapter(shipped, pass_rate=0.998 if pass_rate is None else pass_rate, **shared)
+        return StageAdapter(shipped, pass_rate=PASS_RATE if pass_rate is None else pass_rate, **shared)
     return WholeAdapter(shipped, **shared, calibrate_on=min(500, max(n, 2 * LEAST)))
 
 
 def _finished(
     adapter: WholeAdapter | StageAdapter,
     keep: int | None,
-    between: int | None,
     pass_rate: float | None,
     hits: float | None,
     false_positives: float | None,
@@ -175,10 +166,8 @@ def _finished(
 
     if isinstance(adapter, StageAdapter):
         return adapter.adapted()
-    rate = 0.9995 if pass_rate is None else pass_rate
-    return adapter.adapted(
-        keep=keep, between=between, pass_rate=rate, hits=hits, false_positives=false_positives
-    )
+    rate = PASS_RATE if pass_rate is None else pass_rate
+    return adapter.adapted(keep=keep, pass_rate=rate, hits=hits, false_positives=false_positives)
 
 
 class _Windows:
