@@ -2,13 +2,13 @@
 
     python examples/camera.py [--data DIR] [--camera roll] [--out DIR]
 
-OpenCV's frontal face detector is good at pictures from everywhere. This camera hangs askew, by 14 degrees. The
-detector sees labelled windows from it, once each, keeps learning, and is written back as an XML file that
-OpenCV loads as it is. Four pictures go to examples/pictures. Every `# %%` begins a cell.
+OpenCV's frontal face detector is good at pictures from everywhere. This camera hangs askew, by 14 degrees.
+The detector sees labelled windows from it, once each, keeps learning, and is written back as an XML file
+that OpenCV loads as it is. Four pictures go to examples/pictures. Every `# %%` begins a cell.
 
-With --data, or the environment variable OCBOOST_DATA, windows come from faces/ in that folder: 100,000 to learn
-from, as many to judge by. Without, there are only the 200 windows inside scikit-image, too few for more than a
-look at how it is done.
+With --data, or the environment variable OCBOOST_DATA, windows come from faces/ in that folder: 100,000 to
+learn from, as many to judge by. Without, there are only the 200 windows inside scikit-image, too few for more
+than a look at how it is done.
 
 It needs: pip install 'ocboost[all]'
 """
@@ -77,7 +77,7 @@ print(
 adapter = WholeAdapter(shipped, smoothing=20_000.0 if given.data is not None else 50.0)
 for at in range(0, len(train), 1000):
     adapter.update(train[at : at + 1000], images.train_y[at : at + 1000])
-adapted = adapter.adapted(false_positives=1e-3)
+adapted = adapter.adapted(false_positives=1e-4)  # a picture has a hundred thousand windows
 print(f"3. {adapter.n_seen:,} windows seen: {adapted}\n")
 
 # %% 4. Before and after, on windows that nobody has seen

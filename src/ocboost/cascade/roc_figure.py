@@ -35,7 +35,7 @@ def draw(standings: Sequence[Standing], *, note: str = "") -> Figure:
         from matplotlib.ticker import FuncFormatter, NullFormatter
 
         figure = Figure(figsize=(10, 7))
-        axes = figure.add_axes((0.095, 0.105, 0.865, 0.735))
+        axes = figure.add_axes((0.115, 0.105, 0.85, 0.735))
         left = 0.6 / max(s.curve.n_others for s in standings)
         bottom = 60.0 / max(s.curve.n_faces for s in standings)
         axes.set(xscale="log", yscale="log", xlim=(left, 1.0), ylim=(bottom, 100.0))
@@ -67,7 +67,7 @@ def draw(standings: Sequence[Standing], *, note: str = "") -> Figure:
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.legend(loc="upper right", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
         figure.text(
-            0.095, 0.945, "Faces missed, false positives", fontsize=17, fontweight="bold", va="center"
+            0.115, 0.945, "Faces missed, false positives", fontsize=17, fontweight="bold", va="center"
         )
-        figure.text(0.095, 0.893, note, color=GREY, fontsize=12, va="center")
+        figure.text(0.115, 0.893, note, color=GREY, fontsize=12, va="center")
         return figure

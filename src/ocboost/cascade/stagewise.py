@@ -27,6 +27,8 @@ from .windows import stage_sums
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
+HEAD = 64  # windows a stage keeps exactly: those that come one by one are then folded eight at a time
+
 
 class _Stage:
     """One stage on its way: its stumps' corrections and its threshold."""
@@ -76,6 +78,7 @@ class _Stage:
             len(self.stumps),
             smoothing=self.adapter.smoothing * typical,
             forgetting=self.adapter.forgetting,
+            head=HEAD,
         )
         self._update(answers, labels, weights)
 
