@@ -357,6 +357,15 @@ class TestNothingCanBeWritten:
         monkeypatch.setattr(Path, "home", nobody)
         self.check_without(Cache())
 
+    def test_an_empty_home_is_none(self, monkeypatch, tmp_path):
+        monkeypatch.delenv("OCBOOST_CACHE", raising=False)
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setenv("HOME", "")
+        monkeypatch.setattr(sys, "platform", "linux")
+        self.check_without(Cache())
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert Cache().folder == tmp_path / "ocboost"
+
     def test_the_disk_fills_up(self, cache, monkeypatch):
         def full(*_args):
             raise OSError(28, "No space left on device")

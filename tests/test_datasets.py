@@ -139,6 +139,24 @@ class TestMnistFiles:
         with pytest.raises(InputError, match="there is no file"):
             load_mnist(tmp_path / "nowhere")
 
+    def test_a_file_in_the_place_of_the_folder(self, digits):
+        file = digits[0] / "mnist" / "train-images-idx3-ubyte.gz"
+        for load in (load_mnist, load_faces):
+            with pytest.raises(InputError, match=r"data must be a folder; got the file .*-ubyte\.gz'\. Give"):
+                load(file)
+
+    def test_other_numbers_are_told(self, digits, monkeypatch):
+        told = "MNIST has 60,000 training and 10,000 test images; these files hold 7 and 4, so"
+        assert told in load_mnist(digits[0]).unusual
+        monkeypatch.setattr(mnist, "_TRAIN", 7)
+        monkeypatch.setattr(mnist, "_TEST", 4)
+        assert load_mnist(digits[0]).unusual == ""
+
+    def test_tested_on_what_was_trained_on(self, digits):
+        write_part(digits[0] / "mnist", "t10k", *digits[1]["train"])
+        with pytest.raises(InputError, match=r"t10k-images.* must hold other images than '.*train-images"):
+            load_mnist(digits[0])
+
     def test_wrong_size_of_image(self, digits):
         write_part(digits[0] / "mnist", "train", np.zeros((5, 27, 28), np.uint8), np.zeros(5, np.uint8))
         with pytest.raises(InputError, match=r"train-images.* must hold images of 28 × 28 .*\(5, 27, 28\)"):
@@ -333,6 +351,20 @@ class TestFaceMosaics:
             np.testing.assert_array_equal(X, expected)
             assert y.tolist() == [1] * 6 + [-1] * 5
         assert "6 faces and 5 others for training, 6 faces and 5 others for testing" in images.source
+
+    def test_other_numbers_are_told(self, mosaics, monkeypatch):
+        told = "these mosaics hold 6 and 5 for training, 6 and 5 for testing"
+        assert told in load_faces(mosaics[0]).unusual
+        monkeypatch.setattr(faces, "_FACES", 6)
+        monkeypatch.setattr(faces, "_OTHERS", 5)
+        assert load_faces(mosaics[0]).unusual == ""
+
+    @pytest.mark.parametrize("kind", ["faces", "nonfaces"])
+    def test_tested_on_what_was_trained_on(self, mosaics, kind):
+        train, test = (mosaics[0] / "faces" / f"{kind}24_{part}.png" for part in ("train", "test"))
+        test.write_bytes(train.read_bytes())
+        with pytest.raises(InputError, match=f"{kind}24_test.png' must hold other .*{kind}24_train.png"):
+            load_faces(mosaics[0])
 
     @pytest.mark.parametrize("name", FACES)
     def test_missing_file(self, mosaics, name):

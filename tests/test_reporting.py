@@ -76,6 +76,14 @@ class TestTables:
         assert "…" not in console.file.getvalue()
         assert "e-04" in console.file.getvalue()
 
+    def test_no_number_is_broken_over_lines(self):
+        wide = Table("t", ("method", "first", "second"), (Row(("ours", "1.234567e-04", "2.345678e-04")),))
+        console = Console(file=StringIO(), width=24)
+        console.print(tables.as_rich(wide, whole=True), crop=False)
+        assert [line.split() for line in console.file.getvalue().splitlines() if "ours" in line] == [
+            ["ours", "1.234567e-04", "2.345678e-04"]
+        ]
+
     def test_rows_must_fit(self):
         with pytest.raises(InputError, match=r"'t' must have 2 cells; got 1 in \('x',\)"):
             Table("t", ("a", "b"), (Row(("x",)),))

@@ -21,9 +21,9 @@ from ocboost.reproduce.mnist import MnistSettings, run_mnist
 from ocboost.reproduce.online import follow_all
 
 SMALL = MnistSettings(
-    n_hypotheses=20, n_sample=80, start=200, every=300, order=5, batch_size=16, most=800, quick=True
+    n_hypotheses=20, n_sample=80, start=200, every=100, order=5, batch_size=16, most=800, quick=True
 )
-METHODS = ["adaboost", "oza-russell", "ocb-order-400", "ocb-full", "ocb-head"]
+METHODS = ["adaboost", "oza-russell", "ocb-order-400-theorem", "ocb-order-400", "ocb-full", "ocb-head"]
 
 
 @pytest.fixture(autouse=True)
@@ -40,10 +40,10 @@ def result():
 
 def test_shapes_and_names(result):
     assert result.digits == list(range(10))
-    assert result.examples == [300, 600, 800]
+    assert result.examples == [300, 400, 500, 600, 700, 800]
     assert list(result.test_error) == METHODS == list(result.combined_test_error)
     assert [key for key in result.approximation_error if key != "adaboost"] == METHODS[1:]
-    assert all(e.shape == (10, 3) for e in result.test_error.values())
+    assert all(e.shape == (10, 6) for e in result.test_error.values())
     record = json.loads(json.dumps(result.as_dict(), allow_nan=False))
     assert record["test_error"]["ocb-full"] == result.test_error["ocb-full"][:, -1].tolist()
     assert record["combined_test_error"]["adaboost"] == result.combined_test_error["adaboost"][-1]
@@ -131,8 +131,10 @@ def test_figure_tables_and_words(result):
     figure = mnist_figure.draw(result)
     assert len(figure.axes) == 2
     part = mnist_part.part(result)
-    assert [len(table.rows) for table in part.tables] == [8, 6, 6]
-    assert "Mean approximation error" in part.words[0]
+    assert [len(table.rows) for table in part.tables] == [6, 5, 5]
+    assert "the mean approximation error" in part.words[0]
+    assert result.source.endswith("; of these 800 training and 597 test images were used.")
+    assert result.chosen()["hypotheses"].startswith("up to 20 balls")
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
@@ -141,7 +143,8 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("OCBOOST_DATA", raising=False)
     assert main(["reproduce", "mnist", "--quick", "--out", str(tmp_path / "out")]) == 0
     told = capsys.readouterr().out
-    assert "in the paper" in told
+    assert "not MNIST" in told
+    assert "in the paper" not in told
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "mnist.png",
         "mnist.svg",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,11 @@ from sklearn.metrics import roc_auc_score
 from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
 from ocboost.auc import one_minus_auc
 from ocboost.errors import InputError
-from ocboost.reproduce.online import Method, checkpoints, follow_all, paper_methods, side_by_side
+from ocboost.reproduce import kept
+from ocboost.reproduce.cache import Cache
+from ocboost.reproduce.kept import Kept
+from ocboost.reproduce.method import Method
+from ocboost.reproduce.online import checkpoints, follow_all, paper_methods, side_by_side
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +35,9 @@ class TestMethods:
         found = follow_all(methods, margins, [300, 600], start=100, smoothing=2.0, seconds=seconds)
         by_hand = {
             "oza-russell": OzaRussell.from_margins(margins[:100], smoothing=2.0),
+            "ocb-order-400-theorem": BoostingSketch.from_margins(
+                margins[:100], order=4, smoothing=2.0, correction="theorem"
+            ),
             "ocb-order-400": BoostingSketch.from_margins(margins[:100], order=4, smoothing=2.0),
             "ocb-full": BoostingSketch.from_margins(margins[:100], smoothing=2.0),
             "ocb-head": BoostingSketch.from_margins(margins[:100], head=50, smoothing=2.0),
@@ -60,6 +70,108 @@ class TestMethods:
         assert points[0] > start
         assert points == sorted(set(points))
         assert all(point % every == 0 for point in points[:-1])
+
+
+class TestKept:
+    """Weights are found again by all that decides them, and by nothing else."""
+
+    METHODS = paper_methods(order=4, head=50, batch_size=20)
+
+    @pytest.fixture
+    def follow(self, tmp_path, monkeypatch):
+        """Follows margins with a cache; returns the weights and what had to be worked out."""
+
+        def follow(margins, *, methods=self.METHODS, points=(300, 600), start=100, smoothing=1.0, order=None):
+            worked = []
+            with monkeypatch.context() as patch:
+                real = Method.follow
+                patch.setattr(
+                    Method, "follow", lambda self, *a, **k: worked.append(self.key) or real(self, *a, **k)
+                )
+                found = follow_all(
+                    methods,
+                    margins,
+                    points,
+                    start=start,
+                    smoothing=smoothing,
+                    seconds={method.key: 0.0 for method in methods},
+                    kept=Kept(Cache(tmp_path), margins),
+                    order=order,
+                )
+            return found, len(worked)
+
+        return follow
+
+    def test_twice(self, follow, margins):
+        first, worked = follow(margins)
+        again, nothing = follow(margins)
+        assert (worked, nothing) == (len(self.METHODS), 0)
+        plain = follow_all(
+            self.METHODS,
+            margins,
+            [300, 600],
+            start=100,
+            smoothing=1.0,
+            seconds={method.key: 0.0 for method in self.METHODS},
+        )
+        for key, alphas in plain.items():
+            np.testing.assert_array_equal(first[key], alphas)
+            np.testing.assert_array_equal(again[key], alphas)
+
+    def test_an_order(self, follow, margins):
+        order = np.random.default_rng(1).permutation(600)
+        ordered, worked = follow(margins, order=order)
+        assert worked == len(self.METHODS)
+        assert follow(margins, order=order)[1] == 0
+        assert follow(margins, order=order[::-1].copy())[1] == len(self.METHODS)
+        by_hand, _ = follow(np.ascontiguousarray(margins[order]))
+        for key, alphas in by_hand.items():
+            np.testing.assert_array_equal(ordered[key], alphas)
+
+    def test_what_decides(self, follow, margins, monkeypatch):
+        follow(margins)
+        other = margins.copy()
+        other[500, 3] *= -1
+        every = len(self.METHODS)
+        assert follow(other)[1] == every
+        assert follow(margins, points=(300, 500))[1] == every
+        assert follow(margins, start=101)[1] == every
+        assert follow(margins, smoothing=2.0)[1] == every
+        assert follow(margins, methods=paper_methods(order=4, head=51, batch_size=20))[1] == 1
+        renamed = [replace(method, label="other") for method in self.METHODS]
+        assert follow(margins, methods=renamed)[1] == 0
+        monkeypatch.setattr(kept, "code_digest", lambda: "changed")
+        assert follow(margins)[1] == every
+
+    def test_the_digest_follows_the_source(self, tmp_path, monkeypatch):
+        shutil.copytree(
+            Path(kept.__file__).parents[1], tmp_path / "o", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        before = kept.code_digest.__wrapped__()
+        monkeypatch.setattr(kept, "files", lambda name: tmp_path / "o")
+        assert kept.code_digest.__wrapped__() == before
+        for name in ("kernels/tail.py", "sketch.py", "reproduce/method.py"):
+            path = tmp_path / "o" / name
+            source = path.read_text()
+            path.write_text(source + "\n")
+            assert kept.code_digest.__wrapped__() != before
+            path.write_text(source)
+        (tmp_path / "o" / "sketch.py").unlink()
+        assert kept.code_digest.__wrapped__() is None
+
+    def test_what_was_stopped_is_not_kept(self, tmp_path, margins):
+        cache = Cache(tmp_path)
+        for going, there in ((False, 0), (True, 1)):
+            Kept(cache, margins).weights(
+                self.METHODS[0],
+                lambda: np.zeros((1, 30)),
+                order=None,
+                points=[600],
+                start=100,
+                smoothing=1.0,
+                going=lambda going=going: going,
+            )
+            assert len(list(tmp_path.iterdir())) == there
 
 
 class TestSideBySide:

@@ -19,13 +19,22 @@ from ocboost import datasets
 from ocboost.errors import InputError
 from ocboost.reporting.figure_style import INK, render
 from ocboost.reporting.tables import Row, Table, as_markdown
-from ocboost.reproduce import erratum, mnist, mnist_part, paper_figure, report, synthetic, synthetic_part
+from ocboost.reproduce import (
+    erratum,
+    mnist,
+    mnist_figure,
+    mnist_part,
+    paper_figure,
+    report,
+    synthetic,
+    synthetic_part,
+)
 from ocboost.reproduce.mnist import MnistSettings, run_mnist
-from ocboost.reproduce.part import HEADLINE, Part, Picture
+from ocboost.reproduce.part import HEADLINE, Headline, Part, Picture
 from ocboost.reproduce.synthetic import ORDERS, SyntheticSettings, run_synthetic
 from pages import Page, check_light_and_dark, check_stands_alone
 
-DIGITS = MnistSettings(n_hypotheses=8, n_sample=40, start=100, every=150, order=3, most=400, quick=True)
+DIGITS = MnistSettings(n_hypotheses=8, n_sample=40, start=100, every=50, order=3, most=400, quick=True)
 MARGINS = SyntheticSettings(runs=2, matrices=2, examples_per_matrix=400, start=100, every=150, quick=True)
 ABOUT = {
     "command": "ocboost reproduce all --quick --seed 0",
@@ -57,7 +66,7 @@ def stand_in(text: str = "faces", **changes: object) -> Part:
         notes=(f"A note on {text}.",),
         quick=True,
         results={"experiment": "faces", "source": f"Drawn {text}.", "fallback": True},
-        headline=(Row((f"Faces, {text}", "0.4", "0.3", "0.5", "0.1")),),
+        headline=(Headline(f"Faces, {text}", (0.4, 0.7, 0.3, 0.5, 0.1), ".1f"),),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -105,7 +114,7 @@ class TestReport:
             assert start >= 0
         for part in parts:
             for row in part.headline:
-                assert list(row.cells) in [cells[k : k + len(HEADLINE)] for k in range(len(cells))]
+                assert list(row.row.cells) in [cells[k : k + len(HEADLINE)] for k in range(len(cells))]
 
     def test_every_picture(self, html, markdown, parts):
         assert html.count("<svg ") == 3
@@ -143,23 +152,30 @@ class TestReport:
         two = replace(
             parts[2],
             headline=(
-                Row(("Faces, error", "0.4", "0.3", "0.5", "0.1")),
-                Row(("  in the paper", "0.1", "0.2", "–", "–"), quiet=True),
-                Row(("Faces, 1 - AUC", "1.4e-4", "1.5e-4", "1.3e-4", "–")),
+                Headline("Faces, error", (0.4, 0.8, 0.3, 0.5, 0.1), ".1f"),
+                Headline("  in the paper", (0.1, 0.2, None, None, None), ".1f", quiet=True),
+                Headline("Faces, 1 - AUC", (1.4e-4, 1.4e-4, 1.5e-4, 1.3e-4, None), ".1e"),
+                Headline("Alike when rounded", (0.6321, 0.6319, 0.6320, 0.6322, None), ".2f"),
             ),
         )
         text = report.as_markdown([two], **ABOUT)
         assert (
-            "Of 2 errors, OCB's is lower than Oza and Russell's in 1 at the paper's order, 1 at full order, "
-            "1 with a head. As a share of Oza and Russell's it is 0.750 to 1.071 at the paper's order, "
-            "0.929 to 1.250 at full order, 0.250 to 0.250 with a head."
+            "Of 3 errors, OCB's is lower than Oza and Russell's in 1 by the paper's theorem, 2 balanced, "
+            "1 balanced at full order, 1 balanced with a head. As a share of Oza and Russell's it is "
+            "1.000 to 2.000 by the paper's theorem, 0.750 to 1.071 balanced, 0.929 to 1.250 balanced at full "
+            "order, 0.250 balanced with a head."
         ) in text
+        assert "| Alike when rounded | 0.63 | 0.63 | 0.63 | 0.63 | – |" in text
+        assert "scales each row of sums so that the total is kept" in text
 
     def test_banners(self, html, markdown, parts):
         assert "> **Quick run: a subset, not the paper's sizes." in markdown
         assert "Quick run: a subset, not the paper's sizes." in Page(html).text
         assert "> **Faces: not the paper's data. Drawn faces.**" in markdown
-        assert "> **MNIST: not the paper's data. The digits inside scikit-learn, not MNIST" in markdown
+        assert (
+            "> **Digits of scikit-learn: not the paper's data. The digits inside scikit-learn, not MNIST"
+            in markdown
+        )
         whole = report.as_markdown([stand_in(quick=False, results={})], **ABOUT)
         assert "Quick run" not in whole
         assert "not the paper's data" not in whole
@@ -203,16 +219,27 @@ class TestReport:
 class TestPart:
     def test_digits_beside_the_paper(self, digits):
         part = mnist_part.part(digits)
+        assert [len(table.rows) for table in part.tables] == [6, 5, 5]
+        assert not any(row.quiet for table in part.tables for row in table.rows)
+        assert not any(row.quiet for row in part.headline)
+        assert all("; digits of scikit-learn, not MNIST" in table.title for table in part.tables)
+        assert "in the paper" not in " ".join(part.words)
+        assert "MNIST" not in part.title + mnist_figure.draw(digits).texts[0].get_text()
+        part = mnist_part.part(replace(digits, fallback=False))
         one, two, means = part.tables
-        assert [len(table.rows) for table in part.tables] == [8, 6, 6]
-        assert one.columns[-1] == "all ten"
+        assert [len(table.rows) for table in part.tables] == [9, 7, 7]
+        assert part.title.startswith("MNIST:")
+        assert one.columns[-1] == "all"
         assert one.rows[0].cells[-1] == f"{digits.combined_test_error['adaboost'][-1]:.2f}"
         assert one.rows[1].quiet
         assert " ".join(one.rows[1].cells[1:]) == "0.31 0.19 0.80 0.89 0.90 1.00 0.47 0.79 1.62 1.29 –"
         assert " ".join(two.rows[1].cells[1:]) == "0.10 0.10 0.09 0.09 0.10 0.09 0.10 0.10 0.10 0.09"
-        assert means.rows[3].cells == ("  in the paper", "0.051", "0.531", "0.829")
-        assert part.results["fallback"] is True
-        assert part.headline[1].cells == ("  in the paper", "0.096", "0.051", "–", "–")
+        names = [row.cells[0] for row in means.rows[2:4]]
+        assert names == ["OCB, order 3, the paper's theorem", "  in the paper (order 400)"]
+        assert means.rows[3].cells[1:] == ("0.051", "0.531", "0.829")
+        assert part.headline[1].row.cells == ("  in the paper (order 400)", "0.096", "0.051", "–", "–", "–")
+        theorem = digits.approximation_error["ocb-order-400-theorem"][:, -1].mean()
+        assert part.headline[0].values[1] == theorem
 
     def test_findings_on_digits_follow_from_the_numbers(self, digits):
         far = {key: np.full((10, 1), 0.1) for key in mnist_part.ONLINE}
@@ -221,16 +248,34 @@ class TestPart:
         test = {key: np.full((10, 1), 1.0) for key in digits.test_error}
         test["oza-russell"] = np.linspace(0.8, 1.7, 10)[:, None]
         combined = {key: np.array([2.0]) for key in test} | {"oza-russell": np.array([1.5])}
+        far["ocb-order-400-theorem"] = np.linspace(0.095, 0.185, 10)[:, None]
         made = replace(
-            digits, examples=[400], approximation_error=far, test_error=test, combined_test_error=combined
+            digits,
+            fallback=False,
+            examples=[400],
+            approximation_error=far,
+            test_error=test,
+            combined_test_error=combined,
         )
         first, second, third = mnist_part.findings(made)
-        assert "0.0000 with a head, which held every image. 1 of these three are closer" in first
-        assert "for 4 of 10 digits (in the paper 9 of 10), and has the lower test error for 7 (in" in second
+        assert (
+            "at order 3) the mean approximation error is 0.1400, not below Oza and Russell's 0.1000" in first
+        )
+        assert (
+            "for 1 of 10 digits (in the paper, at order 400, 9), and has the lower test error for 7" in first
+        )
+        assert "0.0000 with a head, which held every image. One of these three is closer" in second
+        assert "At order 3 it is closer for 4 of 10 digits, and has the lower test error for 7." in second
         assert "within 0.00 points" in third
         assert "Oza and Russell's within 0.70" in third
         shows = mnist_part.part(made).pictures[0].shows
-        assert shows.startswith("neither OCB nor AdaBoost ends below Oza and Russell")
+        assert shows.startswith("none of AdaBoost, OCB by the paper's theorem at order 3 and OCB balanced")
+        combined |= {"adaboost": np.array([1.0]), "ocb-order-400": np.array([1.25])}
+        shows = mnist_part.part(made).pictures[0].shows
+        assert shows.startswith(
+            "AdaBoost and OCB balanced at order 3 end below Oza and Russell, OCB by the paper's theorem at "
+            "order 3 does not. AdaBoost 1.00 %"
+        )
 
     def test_findings_on_margins_follow_from_the_numbers(self, margins):
         flat = {key: np.full((1, 5), 0.05) for key in margins.errors}
@@ -258,7 +303,7 @@ def faces(monkeypatch):
 
     def run_faces(settings, data, *, cache, progress):
         progress("finding filters", 1, 2)
-        return SimpleNamespace(settings=settings)
+        return SimpleNamespace(settings=settings, name="Faces")
 
     def panel(axes, result, *, compact=False):
         assert compact
@@ -276,7 +321,7 @@ def faces(monkeypatch):
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, module.__name__, module)
         monkeypatch.setattr(ocboost.reproduce, name, module, raising=False)
-    return SimpleNamespace(settings=FacesSettings(quick=False))
+    return SimpleNamespace(settings=FacesSettings(quick=False), name="Faces")
 
 
 @pytest.fixture
@@ -293,7 +338,9 @@ class TestPaperFigure:
         picture = paper_figure.picture(parts, margins, digits, faces)
         assert [axes.get_title(loc="left")[0] for axes in picture.figure.axes] == list("abcd")
         assert all(axes.get_ylabel() == "" for axes in picture.figure.axes)
-        assert picture.figure.axes[3].texts[0].get_position() == (1.0, 1.02)
+        assert picture.figure.axes[1].get_title(loc="left")[4:].startswith("Digits of scikit-learn")
+        names = [text.get_text() for text in picture.figure.axes[1].texts]
+        assert {"order 3, theorem", "order 3, balanced"} <= set(names)
         assert picture.shows.endswith("Faces: shown of faces.")
         assert "Quick run" in picture.figure.texts[1].get_text()
         assert render(picture.figure, "figure1")["figure1.png"].startswith(b"\x89PNG")
@@ -342,6 +389,24 @@ class TestCommands:
         for name in ("report.html", "report.md", "results.json"):
             assert str(tmp_path) not in (out / name).read_text()
 
+    def test_the_terminal_is_told_where_the_data_are(self, tmp_path, monkeypatch, capsys):
+        source = f"Windows from '{tmp_path}/faces'."
+        part = sys.modules["ocboost.reproduce.faces_part"]
+        monkeypatch.setattr(part, "part", lambda result: stand_in(source=source))
+        out = tmp_path / "out"
+        code, told, _ = ran(capsys, "reproduce", "faces", "--data", tmp_path, "--out", out)
+        assert code == 0
+        assert source in told
+        assert "Windows from 'DIR/faces'." in (out / "report.md").read_text()
+
+    @pytest.mark.parametrize("option", ["--seed", "--runs"])
+    @pytest.mark.parametrize("text", ["1.5", "1e3", "one"])
+    def test_only_whole_numbers(self, option, text, tmp_path, capsys):
+        code, _, err = ran(capsys, "reproduce", "synthetic", option, text, "--out", tmp_path / "out")
+        assert code != 0
+        assert f"whole number; got '{text}'" in " ".join(err.replace("│", "").split())
+        assert not (tmp_path / "out").exists()
+
     def test_default_folder(self, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         assert ran(capsys, "reproduce", "all")[0] == 0
@@ -364,6 +429,8 @@ class TestCommands:
         (tmp_path / "file").write_text("")
         told = refused(capsys, "reproduce", "all", "--out", tmp_path / "file")
         assert "out must be a folder that can be written" in told
+        (tmp_path / "figure1.png").mkdir()
+        assert "figure1.png" in refused(capsys, "reproduce", "all", "--out", tmp_path)
 
     @pytest.mark.parametrize("missing", ["mnist/train-labels-idx1-ubyte.gz", "faces/faces24_train.png"])
     def test_a_missing_file_is_found_before_the_work(self, missing, tmp_path, monkeypatch, capsys):

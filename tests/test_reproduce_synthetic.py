@@ -190,7 +190,7 @@ class TestWords:
         words = " ".join(synthetic_part.findings(result))
         assert "falls with every order (0.0400 to 0.0100" in words
         assert "The listing as printed does not get worse with every order" in words
-        assert "is less close than order 20 from a warm one (0.0500)" in words
+        assert "is less close than the theorem at order 20 from a warm one (0.0500)" in words
 
     def test_title_claims_only_what_is_there(self, tiny: SyntheticResult) -> None:
         flat = {key: np.full((1, 5), 0.05) for key in PROMISED}

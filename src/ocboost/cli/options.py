@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter, Token, validators
 
 from ocboost.errors import InputError, OcboostError
 
@@ -22,10 +23,21 @@ def _no_option(type_: Any, value: Path) -> None:
         raise ValueError(f"There is no option {value}; a file of that name is ./{value}.")
 
 
+def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number as it was written; anything else is refused, never rounded."""
+    text = tokens[0].value
+    try:
+        return int(text, 0)
+    except ValueError:
+        if text.isascii() and text.isdigit():  # zeros in front
+            return int(text)
+        raise ValueError(f"Must be a whole number; got {text!r:.40}.") from None
+
+
 Data = Annotated[Path, Parameter(allow_leading_hyphen=True, validator=_no_option)]  # - is standard input
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
-Seed = Annotated[int, Parameter(validator=validators.Number(gte=0, lt=2**32))]
+Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0, lt=2**32))]
 Jobs = Annotated[int | None, Parameter(validator=_not_zero)]
 Format = Literal["csv", "tsv", "jsonl", "parquet"]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, validators
 
+from ocboost.cli.options import whole_number
 from ocboost.cli.terminal import results, say, steps_progress
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ Other data, elsewhere:  ocboost reproduce synthetic --seed 1 --out results/seed-
 app = App(name="reproduce", help=HELP, help_format="plaintext")
 
 Data = Annotated[Path | None, Parameter(env_var="OCBOOST_DATA")]
-Count = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
-Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
+Count = Annotated[int | None, Parameter(converter=whole_number, validator=validators.Number(gte=1))]
+Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="")]
 Progress = Callable[[str, int, int], None]
 
+ALL = {"synthetic", "mnist", "faces"}
 REPORTS = ("results.json", "report.html", "report.md")
 
 
@@ -124,7 +126,7 @@ def mnist(
         Folder that holds mnist/ with its four files. Without it MNIST is downloaded, or, where that fails, a
         smaller set of digits is taken; the report says which.
     no_cache
-        Find all hypotheses anew, and keep none for the next run.
+        Do all of the work anew, and keep nothing for the next run.
     """
     command = _command("mnist", quick=quick, data=data, seed=seed, no_cache=no_cache)
     cache = _cache(no_cache)
@@ -158,7 +160,7 @@ def faces(
         Folder that holds faces/ with its four mosaics. Without it a small set of windows is taken, or drawn
         faces; the report says which.
     no_cache
-        Find all hypotheses anew, and keep none for the next run.
+        Do all of the work anew, and keep nothing for the next run.
     """
     command = _command("faces", quick=quick, data=data, seed=seed, no_cache=no_cache)
     cache = _cache(no_cache)
@@ -192,7 +194,7 @@ def everything(
         Folder that holds mnist/ and faces/. It is looked through before anything is run. Without it what can
         be had is taken, and the report says what.
     no_cache
-        Find all hypotheses anew, and keep none for the next run.
+        Do all of the work anew, and keep nothing for the next run.
     """
     command = _command("all", quick=quick, data=data, seed=seed, no_cache=no_cache)
     cache = _cache(no_cache)
@@ -261,10 +263,13 @@ def _reproduce(
     from ocboost.reporting import figure_style
     from ocboost.reporting.environment import versions
     from ocboost.reporting.output import OutputFolder
+    from ocboost.reproduce.paper_figure import STEM
     from ocboost.reproduce.report import without_folder
 
     figure_style.require_matplotlib()
     stems = [experiment.name for experiment in experiments]
+    if set(stems) == ALL:
+        stems.insert(0, STEM)
     pictured = [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
     made_with = versions(*dict.fromkeys(name for each in experiments for name in each.packages))
     try:
@@ -279,12 +284,11 @@ def _reproduce(
             for experiment in experiments:
                 with steps_progress(experiment.name) as told:
                     found[experiment.name] = experiment.run(told)
-            parts = [
-                without_folder(experiment.part(found[experiment.name]), data) for experiment in experiments
-            ]
+            parts = [experiment.part(found[experiment.name]) for experiment in experiments]
             overview = _overview(parts, found)
+            to_write = [without_folder(part, data) for part in parts]
             seconds = {"everything, with drawing": time.perf_counter() - began}
-            written = folder.write(_files(parts, overview, command, made_with, seconds))
+            written = folder.write(_files(to_write, overview, command, made_with, seconds))
     except KeyboardInterrupt:
         kept = "" if cache is None or cache.folder is None else "; what was found is kept for the next run"
         say(f"interrupted; nothing was written to '{out}'{kept}.")
@@ -335,7 +339,7 @@ def _files(
 
 def _overview(parts: list[Part], found: dict[str, Any]) -> Picture | None:
     """The paper's figure 1, where all three experiments were run."""
-    if set(found) != {"synthetic", "mnist", "faces"}:
+    if set(found) != ALL:
         return None
     from ocboost.reproduce.paper_figure import picture
 
@@ -351,7 +355,7 @@ def _tell(parts: Sequence[Part]) -> None:
         console.print(f"{part.title}. {part.source}", soft_wrap=True)
         console.print()
         for table in part.tables:
-            console.print(as_rich(table))
+            console.print(as_rich(table, whole=True), crop=False)
         for sentence in part.words:
             console.print(sentence, soft_wrap=True)
         console.print()

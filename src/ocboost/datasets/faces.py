@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import numpy as np
 
 from ocboost.errors import InputError
 
-from .images import Images, Labels, Pixels
+from .images import Images, Labels, Pixels, data_folder, require_different
 from .pictures import read_picture, refused, tiles
 from .toy_faces import draw_toys
 
 SIDE = 24
 _TRAIN_OF_LFW = 60  # of 100 of each class
+_FACES, _OTHERS = 7_000, 93_000  # for training, and as many for testing
 
 
 def load_faces(data: str | os.PathLike[str] | None = None) -> Images:
@@ -44,14 +46,28 @@ def load_faces(data: str | os.PathLike[str] | None = None) -> Images:
         If `data` is given and pillow is not installed.
     """
     if data is not None:
-        return _from_mosaics(Path(data) / "faces")
+        return _from_mosaics(data_folder(data) / "faces")
     return _lfw_of_skimage() or _toys()
 
 
 def _from_mosaics(folder: Path) -> Images:
-    train_X, train_y = _stacked(*(_tiles(folder / f"{kind}24_train.png") for kind in ("faces", "nonfaces")))
-    test_X, test_y = _stacked(*(_tiles(folder / f"{kind}24_test.png") for kind in ("faces", "nonfaces")))
-    return _images(train_X, train_y, test_X, test_y, f"Windows from the mosaics in '{folder}'")
+    parts: dict[str, list[Pixels]] = {"train": [], "test": []}
+    for kind in ("faces", "nonfaces"):
+        train, test = (folder / f"{kind}24_{part}.png" for part in parts)
+        for part, path in (("train", train), ("test", test)):
+            parts[part].append(_tiles(path))
+        require_different(parts["train"][-1], parts["test"][-1], train, test)
+    counts = [[len(windows) for windows in part] for part in parts.values()]
+    unusual = (
+        f"The paper has {_FACES:,} faces and {_OTHERS:,} other windows for training, and as many for "
+        f"testing; these mosaics hold {counts[0][0]:,} and {counts[0][1]:,} for training, "
+        f"{counts[1][0]:,} and {counts[1][1]:,} for testing, so that the figures are not "
+        "comparable with the paper's."
+    )
+    images = _images(
+        *_stacked(*parts["train"]), *_stacked(*parts["test"]), f"Windows from the mosaics in '{folder}'"
+    )
+    return images if counts == [[_FACES, _OTHERS]] * 2 else replace(images, unusual=unusual)
 
 
 def _lfw_of_skimage() -> Images | None:

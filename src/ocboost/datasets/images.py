@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ class Images:
         One sentence for reports: where the images came from and how many there are.
     fallback : bool
         Whether these are other, fewer images, taken because the wanted ones were not to be had.
+    unusual : str
+        A sentence for reports where there are more or fewer images than the paper has; "" otherwise.
     """
 
     train_X: Pixels  # noqa: N815
@@ -36,6 +40,7 @@ class Images:
     test_y: Labels
     source: str
     fallback: bool = False
+    unusual: str = ""
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
@@ -69,6 +74,24 @@ class Images:
             train_y=self.train_y[train],
             test_X=self.test_X[test],
             test_y=self.test_y[test],
+        )
+
+
+def data_folder(data: str | os.PathLike[str]) -> Path:
+    """The data folder; a file in its place is an `InputError`."""
+    if Path(data).is_file():
+        raise InputError(
+            f"data must be a folder; got the file '{data}'. Give the folder that holds mnist/ and faces/."
+        )
+    return Path(data)
+
+
+def require_different(train_X: Pixels, test_X: Pixels, train: Path, test: Path) -> None:
+    """Refuse to test on the very images that were trained on."""
+    if np.array_equal(train_X, test_X):
+        raise InputError(
+            f"'{test}' must hold other images than '{train}'; both hold the same {len(test_X):,}. "
+            "Get a fresh copy of both files."
         )
 
 

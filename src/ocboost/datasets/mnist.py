@@ -15,10 +15,10 @@ import numpy as np
 from ocboost.errors import InputError
 
 from .idx import read_idx
-from .images import Images, Labels, Pixels
+from .images import Images, Labels, Pixels, data_folder, require_different
 
 SIDE = 28
-_TRAIN_OF_OPENML = 60_000
+_TRAIN, _TEST = 60_000, 10_000
 _TRAIN_OF_DIGITS = 1_200
 _TIMEOUT = 5.0
 
@@ -48,7 +48,7 @@ def load_mnist(data: str | os.PathLike[str] | None = None, *, online: bool = Tru
     ((1200, 8, 8), (597, 8, 8))
     """
     if data is not None:
-        return _from_files(Path(data))
+        return _from_files(data_folder(data))
     return (_from_openml() if online else None) or _digits_of_sklearn()
 
 
@@ -56,6 +56,14 @@ def _from_files(data: Path) -> Images:
     folder = data / "mnist"
     train_X, train_y = _part(folder, "train")
     test_X, test_y = _part(folder, "t10k")
+    require_different(
+        train_X, test_X, *(folder / f"{part}-images-idx3-ubyte.gz" for part in ("train", "t10k"))
+    )
+    usual = (len(train_y), len(test_y)) == (_TRAIN, _TEST)
+    unusual = (
+        f"MNIST has {_TRAIN:,} training and {_TEST:,} test images; these files hold {len(train_y):,} and "
+        f"{len(test_y):,}, so that the figures are not comparable with the paper's."
+    )
     return Images(
         train_X,
         train_y,
@@ -63,6 +71,7 @@ def _from_files(data: Path) -> Images:
         test_y,
         f"MNIST from the files in '{folder}': {len(train_y):,} training and {len(test_y):,} test images "
         f"of {SIDE} × {SIDE} pixels.",
+        unusual="" if usual else unusual,
     )
 
 
@@ -111,7 +120,7 @@ def _from_openml() -> Images | None:
     except Exception:  # a download can fail in many ways, and then there are other digits
         return None
     X, y = pixels.reshape(-1, SIDE, SIDE), digits
-    n = _TRAIN_OF_OPENML
+    n = _TRAIN
     return Images(
         X[:n],
         y[:n],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from ocboost.errors import InputError, MissingExtraError
@@ -70,8 +71,15 @@ class Table:
                 )
 
 
-def as_rich(table: Table) -> RichTable:
+def as_rich(table: Table, *, whole: bool = False) -> RichTable:
     """The table for a terminal; nothing in it is taken for markup.
+
+    Parameters
+    ----------
+    table : Table
+    whole : bool, default=False
+        Give it its natural width also where the terminal is narrower, so that no number is broken over
+        lines; print it with ``crop=False``.
 
     Raises
     ------
@@ -80,6 +88,7 @@ def as_rich(table: Table) -> RichTable:
     """
     try:
         from rich.box import SIMPLE_HEAD
+        from rich.console import Console
         from rich.table import Table as RichTable
         from rich.text import Text
     except ModuleNotFoundError as error:
@@ -99,12 +108,14 @@ def as_rich(table: Table) -> RichTable:
         drawn.add_column(
             Text(printable(column)),
             justify="right" if rank else "left",
-            no_wrap=rank == 0,
+            no_wrap=whole or rank == 0,
             overflow="fold",  # a number without its end would be another number
         )
     for row in table.rows:
         style = "dim" if row.quiet else ""
         drawn.add_row(*(Text(printable(cell)) for cell in row.cells), style=style)
+    if whole:
+        drawn.width = Console(width=10_000, file=StringIO()).measure(drawn).maximum
     return drawn
 
 

@@ -54,9 +54,15 @@ def default_folder() -> Path:
         local = os.environ.get("LOCALAPPDATA")
         return (Path(local) if local else Path.home() / "AppData" / "Local") / "ocboost" / "Cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ocboost"
+        return _home() / "Library" / "Caches" / "ocboost"
     shared = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(shared) if os.path.isabs(shared) else Path.home() / ".cache") / "ocboost"
+    return (Path(shared) if os.path.isabs(shared) else _home() / ".cache") / "ocboost"
+
+
+def _home() -> Path:
+    if os.environ.get("HOME") == "":  # Path.home() would take the root of all files
+        raise RuntimeError("HOME is empty")
+    return Path.home()
 
 
 class Cache:

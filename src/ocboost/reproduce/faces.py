@@ -25,10 +25,24 @@ from ocboost.auc import one_minus_auc
 from ocboost.datasets import Images, load_faces
 from ocboost.learners import BoxLearner
 from ocboost.reproduce.cache import Cache, pack_margins, unpack_margins
-from ocboost.reproduce.online import Floats, Method, Progress, checkpoints, follow_all, paper_methods
+from ocboost.reproduce.kept import Kept
+from ocboost.reproduce.method import Floats, Method
+from ocboost.reproduce.online import (
+    FEWEST_CHECKPOINTS,
+    Progress,
+    checkpoints,
+    follow_all,
+    paper_methods,
+    used_of,
+)
 from ocboost.reproduce.timing import timed
 
 VOTED_AT_ONCE = 4096  # windows
+# As the paper adds them, beside the same in batches.
+ONE_BY_ONE = {
+    "ocb-order-400-theorem-one-by-one": "ocb-order-400-theorem",
+    "ocb-order-400-one-by-one": "ocb-order-400",
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,8 @@ class FacesSettings:
     smoothing : float, default 1.0
         Of every method and of AdaBoost.
     one_by_one : int, default 1
-        Permutations on which order 400 is run as in the paper too, window by window.
+        Permutations on which order 400 is run as in the paper too, window by window; where batches are of
+        one window there is no need.
     thinned : int, default 1
         Use only one of so many training and test windows.
     quick : bool, default False
@@ -103,7 +118,7 @@ class FacesSettings:
         >>> FacesSettings().fitted_to(100_000) == FacesSettings(), FacesSettings().fitted_to(120).start
         (True, 6)
         """
-        if n >= self.start + self.every:
+        if len(checkpoints(n, start=self.start, every=self.every)) >= FEWEST_CHECKPOINTS:
             return self
         return replace(
             self,
@@ -116,28 +131,28 @@ class FacesSettings:
     def methods(self) -> list[Method]:
         """All methods of the comparison: the paper's, and what happens without the total."""
         of, batch = min(self.order, self.n_hypotheses), self.batch_size
-        return [
+        methods = [
             *paper_methods(order=of, head=self.head, batch_size=batch),
-            Method("ocb-order-400-one-by-one", f"OCB, order {of}, one by one", order=of),
             Method(
-                "ocb-order-400-own",
-                f"order {of} without the total",
-                order=of,
-                correction="own",
-                batch_size=batch,
-            ),
-            Method("ocb-full-own", "full order without the total", correction="own", batch_size=batch),
-            Method(
-                "ocb-order-400-theorem",
-                f"order {of}, the paper's theorem",
-                order=of,
+                "ocb-full-theorem",
+                "OCB, full order, the paper's theorem",
                 correction="theorem",
                 batch_size=batch,
             ),
             Method(
-                "ocb-full-theorem", "full order, the paper's theorem", correction="theorem", batch_size=batch
+                "ocb-order-400-own",
+                f"OCB, order {of}, total not kept",
+                order=of,
+                correction="own",
+                batch_size=batch,
             ),
+            Method("ocb-full-own", "OCB, full order, total not kept", correction="own", batch_size=batch),
         ]
+        if batch > 1 and self.one_by_one > 0:
+            for key, correction in zip(ONE_BY_ONE, ("theorem", "balanced"), strict=True):
+                label = f"order {of}, {correction}, one by one"
+                methods.append(Method(key, label, order=of, correction=correction))
+        return methods
 
 
 @dataclass(frozen=True)
@@ -181,6 +196,11 @@ class FacesResult:
             method.key: method.label for method in self.settings.methods() if method.key in self.one_minus_auc
         }
 
+    @property
+    def name(self) -> str:
+        """What the windows are, for headings."""
+        return "Faces, a small set" if self.fallback else "Faces"
+
     def as_dict(self) -> dict[str, Any]:
         """The result as plain numbers, lists and dictionaries, ready for JSON."""
         settings = self.settings
@@ -222,8 +242,9 @@ class FacesResult:
             ),
             "resampling": f"{s.n_sample:,} windows and {s.n_filters:,} filters a round; not in the paper",
             "windows": "variance-normalised; other pictures than the paper's, which were never published",
-            "ocb": f"balanced correction, batches of {s.batch_size}; the paper adds one window at a time, "
-            f"as `ocb-order-400-one-by-one` does on {_counted(s.one_by_one, 'permutation')}",
+            "ocb-order-400-theorem": "the paper's own update, by its theorem: the listing's sign is mended",
+            "ocb": "our balanced correction; not in the paper",
+            "batches": _batches(s),
             "ocb-head": f"the last {s.head:,} windows are kept exactly; not in the paper",
             "oza-russell": "started from AdaBoost like the others; the paper found that this changes little",
             "smoothing": f"{s.smoothing:g}, worth so many windows of average weight, the same for every "
@@ -246,16 +267,20 @@ def run_faces(
     data : path, optional
         The folder that holds ``faces/``; without it a small set has to do, see `load_faces`.
     cache : Cache, optional
-        Keeps the filters' answers from one run to the next.
+        Keeps the filters' answers and the online methods' weights from one run to the next.
     progress : callable, optional
         Called as ``progress(what, done, total)``.
     """
     settings = FacesSettings() if settings is None else settings
     told = progress or (lambda what, done, total: None)
     began = time.perf_counter()
-    images = _thinned(load_faces(data), settings.thinned)
+    whole = load_faces(data)
+    images = _thinned(whole, settings.thinned)
     n = len(images.train_y)
-    notes = []
+    source = used_of(
+        whole.source, (len(whole.train_y), len(whole.test_y)), (n, len(images.test_y)), "windows"
+    )
+    notes = [whole.unusual] if whole.unusual else []
     fitted = settings.fitted_to(n)
     if fitted != settings:
         notes.append(
@@ -271,22 +296,23 @@ def run_faces(
     answers *= images.train_y[:, None]  # margins from here on
     steps.done()
     points = checkpoints(n, start=settings.start, every=settings.every)
+    kept = Kept(cache, answers)
     errors: dict[str, list[list[float]]] = {method.key: [] for method in settings.methods()}
     areas: dict[str, list[list[float]]] = {method.key: [] for method in settings.methods()}
     for p in range(settings.permutations):
         order = np.random.default_rng([settings.seed, p + 1]).permutation(n)
-        methods = [
-            m for m in settings.methods() if m.key != "ocb-order-400-one-by-one" or p < settings.one_by_one
-        ]
+        methods = [m for m in settings.methods() if m.key not in ONE_BY_ONE or p < settings.one_by_one]
         steps.begin(f"permutation {p + 1} of {settings.permutations}")
         alphas = follow_all(
             methods,
-            answers[order],
+            answers,
             points,
             start=settings.start,
             smoothing=settings.smoothing,
             seconds=seconds,
             told=steps.done,
+            kept=kept,
+            order=order,
         )
         with timed(seconds, "ranking"):
             found = _areas(tested, images.test_y == 1, np.concatenate(list(alphas.values())))
@@ -299,7 +325,7 @@ def run_faces(
         notes.append(cache.note)
     return FacesResult(
         settings,
-        images.source,
+        source,
         images.fallback,
         answers.shape[1],
         n,
@@ -316,8 +342,9 @@ class _Steps:
     """How far the experiment is: one step for the filters, one for each method in each permutation."""
 
     def __init__(self, settings: FacesSettings, told: Progress) -> None:
-        many = len(settings.methods())
-        self._total = 1 + (many - 1) * settings.permutations + min(settings.one_by_one, settings.permutations)
+        p = settings.permutations
+        times = [min(settings.one_by_one, p) if m.key in ONE_BY_ONE else p for m in settings.methods()]
+        self._total = 1 + sum(times)
         self._told, self._what, self._n = told, "", 0
 
     def begin(self, what: str) -> None:
@@ -385,5 +412,10 @@ def _spread(values: Floats) -> list[float] | None:
     return values.std(axis=0, ddof=1).tolist() if len(values) > 1 else None
 
 
-def _counted(n: int, noun: str) -> str:
-    return f"one {noun}" if n == 1 else f"{n} {noun}s"
+def _batches(settings: FacesSettings) -> str:
+    if settings.batch_size == 1:
+        return "OCB adds one window at a time, as in the paper"
+    n = settings.one_by_one
+    times = "one permutation" if n == 1 else f"{n} permutations"
+    on = f", as both corrections of order {settings.order} do on {times} too" if n else ""
+    return f"OCB adds {settings.batch_size} windows at once; the paper adds one{on}"

@@ -6,28 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ocboost.reporting.figure_style import GREY, PINK, RED, house_style, name_lines
+from ocboost.reporting.figure_style import GREY, PALE, RED, house_style, name_lines
 from ocboost.reproduce.faces import FacesResult
-from ocboost.reproduce.mnist_figure import LOOKS
-from ocboost.reproduce.online import Floats
+from ocboost.reproduce.method import Floats
+from ocboost.reproduce.mnist_figure import LOOKS, SHORT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Without the total: for study.
-UNBALANCED: dict[str, dict[str, Any]] = {
-    "ocb-order-400-own": {"color": PINK, "lw": 1.6},
-    "ocb-full-own": {"color": PINK, "lw": 1.6, "ls": (0, (4, 1.5))},
-    "ocb-order-400-theorem": {"color": RED, "lw": 1.6},
+# For study, and not in the paper's figure.
+STUDY: dict[str, dict[str, Any]] = {
     "ocb-full-theorem": {"color": RED, "lw": 1.6, "ls": (0, (4, 1.5))},
+    "ocb-order-400-own": {"color": PALE, "lw": 1.6},
+    "ocb-full-own": {"color": PALE, "lw": 1.6, "ls": (0, (4, 1.5))},
 }
 NAMES_OF_STUDY = {
-    "ocb-order-400-own": "order {order}, no total",
-    "ocb-full-own": "full order, no total",
-    "ocb-order-400-theorem": "order {order}, theorem",
     "ocb-full-theorem": "full order, theorem",
+    "ocb-order-400-own": "order {order}, total not kept",
+    "ocb-full-own": "full order, total not kept",
 }
+INKS = {PALE: GREY}  # letters need a darker one than lines
 
 
 def draw(result: FacesResult) -> Figure:
@@ -43,15 +42,15 @@ def draw(result: FacesResult) -> Figure:
 
         figure = Figure(figsize=(14, 6.6))
         left = figure.add_axes((0.05, 0.115, 0.285, 0.68))
-        right = figure.add_axes((0.58, 0.115, 0.235, 0.68))
+        right = figure.add_axes((0.595, 0.115, 0.215, 0.68))
         left.set_title("approximation error", loc="left", fontsize=13)
         approximation_panel(left, result)
         right.set_title(f"1 − AUC on the test windows{_in_units(result)}", loc="left", fontsize=13)
         auc_panel(right, result)
-        title = "Faces: the online methods beside AdaBoost retrained"
+        title = f"{result.name}: the online methods beside AdaBoost retrained"
         figure.text(0.05, 0.945, title, fontsize=18, fontweight="bold", va="center")
         n = result.settings.permutations
-        spread = f"mean of {n} orders, shaded: ± one standard deviation" if n > 1 else "one order"
+        spread = f"mean of {n} permutations, shaded: ± one standard deviation" if n > 1 else "one permutation"
         note = (
             f"{'Quick run. ' if result.settings.quick else ''}{result.n_train:,} training and "
             f"{result.n_test:,} test windows, {result.n_found:,} box filters; {spread}. Lower is better."
@@ -69,23 +68,28 @@ def approximation_panel(axes: Axes, result: FacesResult, *, compact: bool = Fals
         With room for names to its right.
     result : FacesResult
     compact : bool, default=False
-        One panel of several: thinner lines, and not what happens without the total.
+        One panel of several: thinner lines, and none of those for study.
     """
-    order = result.settings.methods()[2].order
-    names = {key: name for key, name in result.labels.items() if key in LOOKS and key != "adaboost"}
+    names = _names(result, SHORT)
+    del names["adaboost"]  # all zeros
     if not compact:
-        names |= {key: name.format(order=order) for key, name in NAMES_OF_STUDY.items()}
+        names |= _names(result, NAMES_OF_STUDY)
     _lines(axes, result, result.approximation_error, names, 1.0, 3, compact=compact, bottom=0.0)
 
 
 def auc_panel(axes: Axes, result: FacesResult, *, compact: bool = False) -> None:
     """Draw 1 - AUC on given axes, without a heading; the parameters are those of `approximation_panel`."""
-    names = {key: name for key, name in result.labels.items() if key in LOOKS}
+    names = _names(result, SHORT)
     unit = _unit(result)
     _lines(axes, result, result.one_minus_auc, names, unit, 2, compact=compact)
     if compact and unit != 1.0:
         unit_name = _in_units(result).lstrip(", ")
         axes.text(1.0, 1.02, unit_name, transform=axes.transAxes, fontsize=9.5, color=GREY, ha="right")
+
+
+def _names(result: FacesResult, patterns: dict[str, str]) -> dict[str, str]:
+    order = min(result.settings.order, result.settings.n_hypotheses)
+    return {key: pattern.format(order=order) for key, pattern in patterns.items() if key in result.labels}
 
 
 def _unit(result: FacesResult) -> float:
@@ -116,16 +120,16 @@ def _lines(
 
     ends = []
     for key, name in names.items():
-        rows, how = errors[key] / unit, {**LOOKS, **UNBALANCED}[key]
+        rows, how = errors[key] / unit, {**LOOKS, **STUDY}[key]
         mean = rows.mean(axis=0)
         thin = {"lw": 0.75 * how["lw"]} if compact else {}
         axes.plot(result.examples, mean, marker="o", ms=2.5 if compact else 3.5, **{**how, **thin})
-        if len(rows) > 1 and key in LOOKS:
+        if len(rows) > 1:
             spread = rows.std(axis=0, ddof=1)
-            axes.fill_between(
-                result.examples, mean - spread, mean + spread, color=how["color"], alpha=0.13, lw=0
-            )
-        ends.append((float(mean[-1]), name if compact else f"{mean[-1]:.{places}f}  {name}", how["color"]))
+            low = np.maximum(mean - spread, 0.0)  # no error is below
+            axes.fill_between(result.examples, low, mean + spread, color=how["color"], alpha=0.13, lw=0)
+        ink = INKS.get(how["color"], how["color"])
+        ends.append((float(mean[-1]), name if compact else f"{mean[-1]:.{places}f}  {name}", ink))
     axes.set_ylim(bottom=bottom)
     axes.set_xlabel("training windows")
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))

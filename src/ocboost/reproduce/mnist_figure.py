@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ocboost.reporting.figure_style import BLUES, GREEN, GREY, INK, ORANGE, house_style, name_lines
+from ocboost.reporting.figure_style import (
+    BLUES,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    RED,
+    house_style,
+    name_lines,
+)
 from ocboost.reproduce.mnist import MnistResult
 
 if TYPE_CHECKING:
@@ -14,11 +23,26 @@ if TYPE_CHECKING:
 LOOKS: dict[str, dict[str, Any]] = {
     "adaboost": {"color": INK, "lw": 2.4},
     "oza-russell": {"color": ORANGE, "lw": 2.2},
+    "ocb-order-400-theorem": {"color": RED, "lw": 2.0},
     "ocb-order-400": {"color": BLUES[1], "lw": 2.2},
     "ocb-full": {"color": BLUES[3], "lw": 2.2},
     "ocb-head": {"color": GREEN, "lw": 2.2, "ls": (0, (4, 1.5))},
 }
-MARKERS = {"oza-russell": "s", "ocb-order-400": "o", "ocb-full": "D", "ocb-head": "^"}
+SHORT = {
+    "adaboost": "AdaBoost",
+    "oza-russell": "Oza and Russell",
+    "ocb-order-400-theorem": "order {order}, theorem",
+    "ocb-order-400": "order {order}, balanced",
+    "ocb-full": "full order, balanced",
+    "ocb-head": "balanced + head",
+}
+MARKERS = {
+    "oza-russell": "s",
+    "ocb-order-400-theorem": "v",
+    "ocb-order-400": "o",
+    "ocb-full": "D",
+    "ocb-head": "^",
+}
 
 
 def draw(result: MnistResult) -> Figure:
@@ -38,11 +62,12 @@ def draw(result: MnistResult) -> Figure:
         left.set_title("combined test error, %", loc="left", fontsize=13)
         panel(left, result)
         _digits(right, result)
-        title = "Ten digits: the online methods beside AdaBoost retrained"
+        title = f"{result.name}: the online methods beside AdaBoost retrained"
         figure.text(0.055, 0.945, title, fontsize=18, fontweight="bold", va="center")
         quick = "Quick run. " if result.settings.quick else ""
+        other = "Not MNIST. " if result.fallback else ""
         note = (
-            f"{quick}{result.examples[-1]:,} training and {result.n_test:,} test images, up to "
+            f"{quick}{other}{result.examples[-1]:,} training and {result.n_test:,} test images, up to "
             f"{max(result.n_found):,} balls a digit. Lower is better."
         )
         figure.text(0.055, 0.893, note, color=GREY, fontsize=12.5, va="center")
@@ -63,7 +88,9 @@ def panel(axes: Axes, result: MnistResult, *, compact: bool = False) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ends = []
-    for key, name in result.labels.items():
+    order = min(result.settings.order, result.settings.n_hypotheses)
+    for key in result.labels:
+        name = SHORT[key].format(order=order)
         curve, how = result.combined_test_error[key], LOOKS[key]
         thin = {"lw": 0.75 * how["lw"]} if compact else {}
         axes.plot(result.examples, curve, marker="o", ms=2.5 if compact else 3.5, **{**how, **thin})

@@ -9,99 +9,56 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from threading import Event
+from threading import Event, Lock
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ocboost import BoostingSketch, OzaRussell, adaboost_weights
+from ocboost.reproduce.kept import Kept
+from ocboost.reproduce.method import Floats, Going, Margins, Method
 from ocboost.threads import get_num_threads
 
-Floats = npt.NDArray[np.float64]
-Margins = npt.NDArray[np.int8]
 Progress = Callable[[str, int, int], None]
-Going = Callable[[], bool]
 T = TypeVar("T")
 
-
-@dataclass(frozen=True)
-class Method:
-    """One line of the comparison.
-
-    Parameters
-    ----------
-    key : str
-        Its name in ``results.json``.
-    label : str
-        Its name for readers.
-    kind : {"adaboost", "oza-russell", "ocb"}
-        AdaBoost is retrained at each checkpoint; the others go on from where they were.
-    order : int, optional
-        Order K of the sketch; None takes every earlier coordinate.
-    head : int or "auto"
-        Examples that the sketch keeps exactly.
-    correction : str
-        Of the sketch.
-    batch_size : int
-        Examples that the sketch adds at once. Oza and Russell's method takes them one by one.
-    """
-
-    key: str
-    label: str
-    kind: Literal["adaboost", "oza-russell", "ocb"] = "ocb"
-    order: int | None = None
-    head: int | Literal["auto"] = 1
-    correction: str = "balanced"
-    batch_size: int = 1
-
-    def follow(
-        self,
-        margins: Margins,
-        start: int,
-        points: Sequence[int],
-        smoothing: float,
-        going: Going = lambda: True,
-    ) -> Floats:
-        """Its weights at each checkpoint, a row each; ends early, with rows of zeros, when not `going`."""
-        alphas = np.zeros((len(points), margins.shape[1]))
-        booster = None if self.kind == "adaboost" else self._begin(margins[:start], smoothing)
-        seen = start
-        for c, n in enumerate(points):
-            if not going():
-                break
-            if booster is None:
-                alphas[c] = adaboost_weights(margins[:n], smoothing=smoothing)
-                continue
-            booster.update_many(margins[seen:n], batch_size=self.batch_size)
-            alphas[c] = booster.alpha
-            seen = n
-        return alphas
-
-    def _begin(self, first: Margins, smoothing: float) -> BoostingSketch | OzaRussell:
-        if self.kind == "oza-russell":
-            return OzaRussell.from_margins(first, smoothing=smoothing)
-        order = None if self.order is None else min(self.order, first.shape[1])
-        return BoostingSketch.from_margins(
-            first, order=order, head=self.head, smoothing=smoothing, correction=self.correction
-        )
+# The words that every report needs for the two corrections.
+BALANCED = (
+    "In AdaBoost all the weight that leaves one coordinate enters the next: this is the total. The theorem's "
+    "factors do not keep it. The balanced correction, which is ours, scales each row of sums so that the "
+    "total is kept."
+)
 
 
 def paper_methods(*, order: int, head: int | Literal["auto"], batch_size: int) -> list[Method]:
     """The methods that both experiments compare, AdaBoost first.
 
-    >>> [method.label for method in paper_methods(order=400, head=20_000, batch_size=64)][2:]
-    ['OCB, order 400', 'OCB, full order', 'OCB, head of 20,000']
+    ``ocb-order-400-theorem`` is the paper's own update, its sign mended; the others have our balanced
+    correction.
+
+    >>> [method.label for method in paper_methods(order=400, head=20_000, batch_size=64)][2:4]
+    ["OCB, order 400, the paper's theorem", 'OCB, order 400, balanced']
+    >>> [method.label for method in paper_methods(order=400, head=20_000, batch_size=64)][4:]
+    ['OCB, full order, balanced', 'OCB, head of 20,000, balanced']
     """
-    kept = "OCB, head and tail" if head == "auto" else f"OCB, head of {head:,}"
+    kept = "OCB, head and tail, balanced" if head == "auto" else f"OCB, head of {head:,}, balanced"
     return [
         Method("adaboost", "AdaBoost, retrained", "adaboost"),
         Method("oza-russell", "Oza and Russell", "oza-russell"),
-        Method("ocb-order-400", f"OCB, order {order}", order=order, batch_size=batch_size),
-        Method("ocb-full", "OCB, full order", batch_size=batch_size),
+        Method(
+            "ocb-order-400-theorem",
+            f"OCB, order {order}, the paper's theorem",
+            order=order,
+            correction="theorem",
+            batch_size=batch_size,
+        ),
+        Method("ocb-order-400", f"OCB, order {order}, balanced", order=order, batch_size=batch_size),
+        Method("ocb-full", "OCB, full order, balanced", batch_size=batch_size),
         Method("ocb-head", kept, head=head, batch_size=batch_size),
     ]
+
+
+FEWEST_CHECKPOINTS = 6  # with fewer, an experiment's sizes are fitted to its data
 
 
 def checkpoints(n: int, *, start: int, every: int) -> list[int]:
@@ -114,6 +71,17 @@ def checkpoints(n: int, *, start: int, every: int) -> list[int]:
     return points if points and points[-1] == n else [*points, n]
 
 
+def used_of(source: str, all_of: tuple[int, int], used: tuple[int, int], noun: str) -> str:
+    """The sentence on where data came from, with how many were used where these were not all.
+
+    >>> used_of("Some files: 9 training and 5 test images.", (9, 5), (3, 2), "images")
+    'Some files: 9 training and 5 test images; of these 3 training and 2 test images were used.'
+    """
+    if used == all_of:
+        return source
+    return f"{source.removesuffix('.')}; of these {used[0]:,} training and {used[1]:,} test {noun} were used."
+
+
 def follow_all(
     methods: Sequence[Method],
     margins: Margins,
@@ -123,21 +91,39 @@ def follow_all(
     smoothing: float,
     seconds: dict[str, float],
     told: Callable[[str], None] = lambda label: None,
+    kept: Kept | None = None,
+    order: npt.NDArray[np.int64] | None = None,
 ) -> dict[str, Floats]:
     """Every method's weights at each checkpoint; the methods run side by side, a thread each.
 
     Parameters
     ----------
+    margins : ndarray of int8, shape (n, J)
+        In their first order.
     seconds : dict
         The time each method took is added to its key. Side by side they sum to more than went by.
     told : callable, optional
         Called with a method's label when it is done.
+    kept : Kept, optional
+        Made from the same margins: what an earlier run has kept is taken from there.
+    order : ndarray of int64, optional
+        Which margin comes when; by default the order they are in.
     """
+    stream = _Stream(margins, order)
+    keeping = Kept(None, margins) if kept is None else kept
 
     def task(method: Method) -> Callable[[Going], Floats]:
         def work(going: Going) -> Floats:
             began = time.perf_counter()
-            alphas = method.follow(margins, start, points, smoothing, going)
+            alphas = keeping.weights(
+                method,
+                lambda: method.follow(stream.margins, start, points, smoothing, going),
+                order=order,
+                points=points,
+                start=start,
+                smoothing=smoothing,
+                going=going,
+            )
             seconds[method.key] += time.perf_counter() - began
             return alphas
 
@@ -145,6 +131,21 @@ def follow_all(
 
     labels = {method.key: method.label for method in methods}
     return side_by_side({method.key: task(method) for method in methods}, lambda key: told(labels[key]))
+
+
+class _Stream:
+    """Margins in an order, put into it when the first method asks: none does where all weights are kept."""
+
+    def __init__(self, margins: Margins, order: npt.NDArray[np.int64] | None) -> None:
+        self._base, self._order, self._lock = margins, order, Lock()
+        self._ordered = margins if order is None else None
+
+    @property
+    def margins(self) -> Margins:
+        with self._lock:
+            if self._ordered is None:
+                self._ordered = self._base[self._order]
+            return self._ordered
 
 
 def side_by_side(

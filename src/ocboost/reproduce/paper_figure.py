@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from ocboost.reproduce.faces import FacesResult
 
 STEM = "figure1"
-TITLES = (
-    "a   Synthetic: approximation error",
-    "b   MNIST: combined test error, %",
-    "c   Faces: approximation error",
-    "d   Faces: 1 − AUC",
-)
+WHAT = ("approximation error", "combined test error, %", "approximation error", "1 − AUC")
 _LEFT = (0.052, 0.555)
 _BOTTOM = (0.535, 0.065)
 _SIZE = (0.297, 0.345)
@@ -49,8 +44,9 @@ def draw(synthetic: SyntheticResult, mnist: MnistResult, faces: FacesResult) -> 
         mnist_figure.panel(panels[1], mnist, compact=True)
         faces_figure.approximation_panel(panels[2], faces, compact=True)
         faces_figure.auc_panel(panels[3], faces, compact=True)
-        for axes, title in zip(panels, TITLES, strict=True):
-            axes.set_title(title, loc="left", fontsize=12.5, fontweight="bold", pad=10)
+        titled = zip(panels, "abcd", titles(mnist, faces), strict=True)
+        for axes, letter, title in titled:
+            axes.set_title(f"{letter}   {title}", loc="left", fontsize=12.5, fontweight="bold", pad=10)
             axes.set_ylabel("")
             axes.xaxis.label.set_fontsize(11)
         heading = "Online Coordinate Boosting beside AdaBoost retrained"
@@ -61,12 +57,18 @@ def draw(synthetic: SyntheticResult, mnist: MnistResult, faces: FacesResult) -> 
         return figure
 
 
+def titles(mnist: MnistResult, faces: FacesResult) -> list[str]:
+    """What each panel shows, of which data."""
+    whose = ("Synthetic", mnist.name, faces.name, faces.name)
+    return [f"{name}: {what}" for name, what in zip(whose, WHAT, strict=True)]
+
+
 def picture(parts: list[Part], synthetic: SyntheticResult, mnist: MnistResult, faces: FacesResult) -> Picture:
     """The figure with its words, those of the parts' own pictures."""
     said = [(part.title.partition(":")[0], picture) for part in parts for picture in part.pictures[:1]]
     return Picture(
         stem=STEM,
-        alt="Four panels: " + "; ".join(title.split(maxsplit=1)[1] for title in TITLES),
+        alt="Four panels: " + "; ".join(titles(mnist, faces)),
         says=(
             "accuracy improves with higher order (a); OCB and AdaBoost achieve lower test error rates than "
             "Oza and Russell's algorithm (b); OCB best approximates AdaBoost (c); OCB and AdaBoost have "

@@ -11,7 +11,47 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # The columns of the report's first table; an experiment's rows for it are `Part.headline`.
-HEADLINE = ("experiment", "Oza and Russell", "OCB, order of the paper", "OCB, full order", "OCB, with a head")
+HEADLINE = (
+    "experiment",
+    "Oza and Russell",
+    "OCB, the paper's theorem",
+    "OCB, balanced",
+    "OCB, balanced, full order",
+    "OCB, balanced, with a head",
+)
+IN_PAPER = "  in the paper"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One row of the report's first table, with its numbers as they are.
+
+    Parameters
+    ----------
+    name : str
+    values : tuple of float or None
+        One for each column of `HEADLINE` but the first; None where there is none.
+    form : str
+        How they are written.
+    quiet : bool, default=False
+        The paper's own.
+
+    Examples
+    --------
+    >>> Headline("some error", (0.25, None, 0.125, 0.5, 1.0), ".2f").row.cells
+    ('some error', '0.25', '–', '0.12', '0.50', '1.00')
+    """
+
+    name: str
+    values: tuple[float | None, ...]
+    form: str
+    quiet: bool = False
+
+    @property
+    def row(self) -> Row:
+        """As it stands in the table."""
+        cells = ("–" if value is None else format(value, self.form) for value in self.values)
+        return Row((self.name, *cells), quiet=self.quiet)
 
 
 @dataclass(frozen=True)
@@ -57,7 +97,7 @@ class Part:
         The paper's numbers in quiet rows beside ours.
     pictures : tuple of Picture
     chosen : dict of str to str
-        What was chosen where the paper is silent.
+        What was chosen where the paper is silent or not followed.
     seeds : str
     seconds : dict of str to float
         The time of each step, and their ``total``.
@@ -68,8 +108,8 @@ class Part:
     results : dict
         All numbers, as they go into ``results.json``; ``"fallback": True`` says that these are not the
         paper's data.
-    headline : tuple of Row
-        Rows for the report's first table, with the columns `HEADLINE`.
+    headline : tuple of Headline
+        Rows for the report's first table.
     """
 
     name: str
@@ -85,4 +125,4 @@ class Part:
     notes: tuple[str, ...]
     quick: bool
     results: dict[str, Any]
-    headline: tuple[Row, ...] = ()
+    headline: tuple[Headline, ...] = ()

@@ -179,7 +179,9 @@ class Method:
 
 
 def _theorem(order: int) -> Method:
-    return Method(f"ocb-order-{order}", f"OCB, order {order}", "theorem", warm=True, order=order)
+    return Method(
+        f"ocb-order-{order}", f"OCB, order {order}, the paper's theorem", "theorem", warm=True, order=order
+    )
 
 
 def _listing(order: int) -> Method:
