@@ -161,7 +161,8 @@ class TestWhole:
         short, last = (written.leaf_pairs[written.trees_of(stage)] for stage in (2, 3))
         spread = np.abs(last[:, 1] - last[:, 0])
         np.testing.assert_array_equal(short, last[np.sort(np.argsort(-spread)[:9])])
-        faces = adapter._faces.windows
+        faces = adapter._held[1].windows
+        assert len(faces) == 150
         passes = (stage_sums(written, faces)[:, :3] >= written.stage_threshold[:3]).all(axis=1).mean()
         assert passes >= 0.99
         assert (written.stage_threshold[:2] <= cascade.stage_threshold[:2]).all()
@@ -177,8 +178,11 @@ class TestWhole:
         made = WholeAdapter(cascade)
         made.update(seen[0][:120], seen[1][:120])
         assert not made.alpha.any()
-        made.adapted()
-        assert made.alpha.any()
+        early = made.adapted()
+        assert early.n_trees > sum(SIZES)
+        assert (early.leaf_pairs[early.trees_of(early.n_stages - 1)] != cascade.leaf_pairs / 2).any()
+        assert not made.alpha.any()  # it goes on waiting
+        assert made.scale == 0.5
 
     def test_without_first_stages(self, adapter, unseen):
         written = adapter.adapted(keep=0, between=())
@@ -190,9 +194,37 @@ class TestWhole:
         made.update(np.full((5, 24, 24), 100, np.uint8), np.ones(5, np.int8))
         assert made.n_seen == 0
 
-    def test_turned_labels(self, cascade, seen):
+    def test_turned_labels_leave_it_as_it_was(self, cascade, seen):
+        made, clean = WholeAdapter(cascade), WholeAdapter(cascade)
         with pytest.raises(InputError, match="turned round"):
-            WholeAdapter(cascade).update(seen[0], -seen[1])
+            made.update(seen[0], -seen[1])
+        assert (made.n_seen, made.n_held_out, len(made._faces)) == (0, (0, 0), 0)
+        for each in (made, clean):
+            each.update(*seen)
+        np.testing.assert_array_equal(made.alpha, clean.alpha)
+        assert made.scale == clean.scale
+
+    def test_refused_weights_leave_it_as_it_was(self, cascade, seen):
+        for kind in (WholeAdapter, StageAdapter):
+            made, clean = kind(cascade), kind(cascade)
+            for each in (made, clean):
+                each.update(seen[0][:1500], seen[1][:1500])
+            weights = np.ones(1500)
+            weights[1200] = 1e297
+            with pytest.raises(InputError, match="sample_weight must be 0 or from 1e-06"):
+                made.update(seen[0][1500:], seen[1][1500:], weights)
+            for each in (made, clean):
+                each.update(seen[0][1500:], seen[1][1500:])
+            assert made.n_seen == clean.n_seen
+            np.testing.assert_array_equal(made.adapted().leaf, clean.adapted().leaf)
+
+    def test_windows_of_no_weight_are_as_if_never_shown(self, cascade, seen):
+        made, clean = WholeAdapter(cascade), WholeAdapter(cascade)
+        made.update(seen[0][:900], -seen[1][:900], np.zeros(900))
+        for each in (made, clean):
+            each.update(*seen)
+        np.testing.assert_array_equal(made.alpha, clean.alpha)
+        assert made.n_seen == clean.n_seen == 3000
 
     def test_what_it_refuses(self, cascade, adapter, seen):
         made = WholeAdapter(cascade)
@@ -265,6 +297,13 @@ class TestStages:
         for bad in ({"pass_rate": 0.0}, {"pass_rate": 1.5}, {"forgetting": 2.0}, {"least_others": 3}):
             with pytest.raises(InputError, match=next(iter(bad))):
                 StageAdapter(cascade, **bad)
+
+    def test_faces_alone_do_not_pile_up(self, cascade, seen):
+        made = StageAdapter(cascade)
+        faces = seen[0][seen[1] > 0]
+        for _ in range(8):
+            made.update(faces, np.ones(len(faces), np.int8))
+        assert all(sum(len(y) for _, y, _ in stage.waiting) < 7000 for stage in made._stages)
 
 
 class TestBars:

@@ -9,18 +9,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..learners.examples import as_labels
-from ..margins import as_weights
+from ..margins import as_number, as_weights
 from .cascade import Cascade
 from .windows import as_windows
 
 Pixels = NDArray[np.uint8]
+LIGHTEST, HEAVIEST = 1e-6, 1e6  # weights; their products with exp(-y F₀) then stay far from a double's ends
+MOST_KEPT = 20_000
 LEAST_DEVIATION = 10  # OpenCV does not look at windows whose inner pixels deviate by this or less
 
 
 def as_labelled(
     cascade: Cascade, windows: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Pixels, NDArray[np.int8], NDArray[np.float64]]:
-    """Check windows with their labels, +1 for a face and -1 for anything else; one window may come alone."""
+    """Check windows with their labels, +1 for a face and -1 for anything else; one window may come alone.
+
+    What is given back is to be learnt from: windows of weight 0 are left out, and those of low contrast, at
+    which OpenCV never looks.
+    """
     found = np.asarray(windows)
     if found.ndim == 2:
         found, y = found[None], np.reshape(np.asarray(y), -1)
@@ -28,7 +34,31 @@ def as_labelled(
     found = as_windows(cascade, found)
     if not len(found):
         raise InputError("windows must hold at least one window; got none.")
-    return found, as_labels(y, len(found)), as_weights(sample_weight, len(found))
+    labels, weights = as_labels(y, len(found)), as_weights(sample_weight, len(found))
+    counts = weights > 0.0
+    if (weights[counts] < LIGHTEST).any() or (weights > HEAVIEST).any():
+        raise InputError(
+            f"sample_weight must be 0 or from {LIGHTEST:g} to {HEAVIEST:g}; got {weights.min():g} to "
+            f"{weights.max():g}. Scale the weights: only their ratios matter."
+        )
+    counts &= has_contrast(found)
+    return found[counts], labels[counts], weights[counts]
+
+
+def as_face_weight(value: object) -> float:
+    """Check how many others a face counts."""
+    return as_number(value, "face_weight", LIGHTEST, HEAVIEST, "A face counts so many others.")
+
+
+def newest_kept(forgetting: float) -> int:
+    """How many held-out windows thresholds are set by: fewer where the past fades.
+
+    >>> newest_kept(1.0), newest_kept(0.9999), newest_kept(0.5)
+    (20000, 10000, 500)
+    """
+    if forgetting == 1.0:
+        return MOST_KEPT
+    return int(min(MOST_KEPT, max(500, round(1.0 / (1.0 - forgetting)))))
 
 
 def has_contrast(windows: Pixels) -> NDArray[np.bool_]:

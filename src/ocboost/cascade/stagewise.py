@@ -16,17 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from ..hypotheses.cascade_stumps import CascadeStumps
 from ..margins import as_count, as_number
 from ..offsets.logistic import scale_and_shift
-from ..offsets.scores import require_range, reweighted
+from ..offsets.scores import reweighted
 from ..sketch import BoostingSketch
-from .camera_windows import Newest, as_labelled, has_contrast
+from .camera_windows import Newest, as_face_weight, as_labelled, has_contrast, newest_kept
 from .cascade import Cascade
 from .thresholds import as_rate, for_hits
-from .whole import LEAST_OF_EACH, MOST_KEPT
+from .whole import LEAST_OF_EACH
 from .windows import stage_sums
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
+MOST_WAITING = 5000  # windows that a stage keeps while it waits for others
 HEAD = 64  # windows a stage keeps exactly: those that come one by one are then folded eight at a time
 
 
@@ -42,6 +43,7 @@ class _Stage:
         self.scale, self.shift = 1.0, 0.0
         self.sketch: BoostingSketch | None = None
         self.others = 0
+        self.given_up = False
         self.adapter = adapter
         self.waiting: list[tuple[NDArray[np.int8], NDArray[np.int8], Floats]] = []
 
@@ -56,21 +58,26 @@ class _Stage:
 
     def learn(self, answers: NDArray[np.int8], labels: NDArray[np.int8], weights: Floats) -> None:
         """Take in windows that reached the stage."""
+        if self.given_up:
+            return
         self.others += int((labels < 0).sum())
         if self.sketch is not None:
             self._update(answers, labels, weights)
             return
         self.waiting.append((answers, labels, weights))
+        while sum(len(y) for _, y, _ in self.waiting[1:]) > MOST_WAITING:  # faces go on without others
+            del self.waiting[0]
         if self.others < self.adapter.least_others:
             return
         answers, labels, weights = (np.concatenate(column) for column in zip(*self.waiting, strict=True))
-        if (labels > 0).sum() < LEAST_OF_EACH:
+        if min((labels > 0).sum(), (labels < 0).sum()) < LEAST_OF_EACH:
             return
         self.waiting = []
         sums = answers @ self.reach + self.middle.sum()
         a, b, turned = scale_and_shift(sums, labels.astype(np.float64), weights)
-        if turned or a == 0.0:  # behind this camera the stage says nothing: leave it as it is
-            self.others = -(1 << 62)
+        largest = a * (np.abs(self.reach).sum() + abs(self.middle.sum())) + abs(b)
+        if turned or a == 0.0 or largest > 1200.0:  # behind this camera the stage says nothing: leave it
+            self.given_up = True
             return
         self.scale, self.shift = a / 2.0, b / 2.0
         typical = float(reweighted(weights, labels, self.scale * sums + self.shift).mean())
@@ -85,7 +92,6 @@ class _Stage:
     def _update(self, answers: NDArray[np.int8], labels: NDArray[np.int8], weights: Floats) -> None:
         assert self.sketch is not None
         start = self.scale * (answers @ self.reach + self.middle.sum()) + self.shift
-        require_range(weights, start[:, None])
         enter = reweighted(weights, labels, start)
         self.sketch.update_many(
             answers * labels[:, None], batch_size=self.adapter.batch_size, sample_weight=enter
@@ -131,14 +137,14 @@ class StageAdapter:
     ) -> None:
         self.cascade = cascade
         self.pass_rate = as_rate(pass_rate, "pass_rate")
-        self.face_weight = as_number(face_weight, "face_weight", 0.0, 1e9, "1 is a face.", low_open=True)
+        self.face_weight = as_face_weight(face_weight)
         self.smoothing = as_number(smoothing, "smoothing", 0.0, 1e15, "20000 is usual.")
         self.forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
         self.batch_size = as_count(batch_size, "batch_size", 1, 1 << 20, "")
         self.least_others = as_count(least_others, "least_others", LEAST_OF_EACH, 1 << 40, "")
         self.n_seen = 0
         self._stages = [_Stage(cascade, s, self) for s in range(cascade.n_stages)]
-        self._held = Newest(MOST_KEPT, cascade.height, cascade.width)
+        self._held = Newest(newest_kept(self.forgetting), cascade.height, cascade.width)
         self._faces = 0
         self._bars_at = 0
 
@@ -150,8 +156,6 @@ class StageAdapter:
     def update(self, windows: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Show labelled windows, or a single one; the parameters are those of `WholeAdapter.update`."""
         found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)
-        clear = has_contrast(found)
-        found, labels, weights = found[clear], labels[clear], weights[clear]
         self.n_seen += len(found)
         faces = np.flatnonzero(labels > 0)
         turn = (self._faces + np.arange(faces.size)) % 5 == 4

@@ -9,6 +9,7 @@ is F₀ + Σ_j α_j h_j: again a sum of leaves, which fits into one stage.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..margins import as_count, as_number
 from ..offsets.logistic import scale_and_shift
-from ..offsets.scores import require_range, reweighted
+from ..offsets.scores import reweighted
 from ..sketch import BoostingSketch
-from .camera_windows import Newest, as_labelled, has_contrast
+from .camera_windows import Newest, as_face_weight, as_labelled, newest_kept
 from .cascade import SLACK, Cascade
 from .scores import evaluated
 from .thresholds import for_false_positives, for_hits, relaxed
@@ -28,8 +29,10 @@ from .windows import as_windows, stage_sums
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
+Batch = tuple[Pixels, NDArray[np.int8], Floats]
+Start = tuple[float, float, float]  # scale, shift, typical weight
+
 LEAST_OF_EACH = 20  # windows of either kind before the scale can be fitted
-MOST_KEPT = 20_000
 MOST_TIMED = 5000  # others by which the cheapest form is found
 AT_ONCE = 1024  # windows whose answers are held together
 
@@ -37,9 +40,10 @@ AT_ONCE = 1024  # windows whose answers are held together
 class WholeAdapter:
     """Adapts all stumps of all stages of a cascade to the windows of one camera.
 
-    The first windows, ``calibrate_on`` of them with some of either kind, fit the scale and the shift of the
-    cascade's score. From then on each window is learnt and forgotten, but for every tenth, which is held out
-    to set thresholds by; the newest 20,000 of those are kept.
+    The first windows, at least ``calibrate_on`` of them with 20 of either kind, fit the scale and the shift
+    of the cascade's score. From then on each window is learnt and forgotten, but for every tenth, which is
+    held out to set thresholds by; the newest 20,000 of those are kept, fewer where the past fades. What an
+    error refuses leaves the adapter as it was.
 
     Parameters
     ----------
@@ -84,7 +88,7 @@ class WholeAdapter:
     ) -> None:
         self.cascade = cascade
         self.stumps = cascade.stumps()
-        self.face_weight = as_number(face_weight, "face_weight", 0.0, 1e9, "1 is a face.", low_open=True)
+        self.face_weight = as_face_weight(face_weight)
         self.smoothing = as_number(smoothing, "smoothing", 0.0, 1e15, "20000 is usual.")
         self.batch_size = as_count(batch_size, "batch_size", 1, 1 << 20, "")
         self.calibrate_on = as_count(calibrate_on, "calibrate_on", 2 * LEAST_OF_EACH, 1 << 20, "")
@@ -96,10 +100,10 @@ class WholeAdapter:
         self.scale, self.shift = 0.5, 0.0
         self.n_seen = 0
         self._counts = {1: 0, -1: 0}
-        size = cascade.height, cascade.width
-        self._faces = Newest(MOST_KEPT, *size)
-        self._held = {1: Newest(MOST_KEPT, *size), -1: Newest(MOST_KEPT, *size)}
-        self._waiting: list[tuple[Pixels, NDArray[np.int8], Floats]] = []
+        size = newest_kept(float(forgetting)), cascade.height, cascade.width
+        self._faces = Newest(*size)
+        self._held = {1: Newest(*size), -1: Newest(*size)}
+        self._waiting: list[Batch] = []
 
     @property
     def alpha(self) -> Floats:
@@ -122,26 +126,28 @@ class WholeAdapter:
         sample_weight : shape (n,) or a number, optional
         """
         found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)
-        clear = has_contrast(found)
-        found, labels, weights = found[clear], labels[clear], weights[clear]
         if not len(found):
             return
-        self.n_seen += len(found)
-        self._faces.add(found[labels > 0])
-        learnt = np.ones(len(found), np.bool_)
+        held = np.zeros(len(found), np.bool_)
         for kind in (1, -1):
             own = np.flatnonzero(labels == kind)
-            turn = (self._counts[kind] + np.arange(own.size)) % 10 == 9
-            self._counts[kind] += own.size
-            learnt[own[turn]] = False
-            self._held[kind].add(found[own[turn]])
-        found, labels, weights = found[learnt], labels[learnt], weights[learnt]
+            held[own[(self._counts[kind] + np.arange(own.size)) % 10 == 9]] = True
         weights = np.where(labels > 0, self.face_weight * weights, weights)
-        if self._sketch is None:
-            self._waiting.append((found, labels, weights))
-            self._calibrate()
-        elif len(found):
-            self._learn(found, labels, weights)
+        batch = found[~held], labels[~held], weights[~held]
+        waiting = [*self._waiting, batch]
+        start = None if self._sketch is not None else self._fitted(waiting, self._enough)
+        # Nothing is refused from here on.
+        self.n_seen += len(found)
+        self._faces.add(found[labels > 0])
+        for kind in (1, -1):
+            self._counts[kind] += int((labels == kind).sum())
+            self._held[kind].add(found[held & (labels == kind)])
+        if self._sketch is not None:
+            self._learn(*batch)
+        elif start is None:
+            self._waiting = waiting
+        else:
+            self._begin(start, waiting)
 
     def score(self, windows: Any) -> Floats:
         """F₀ + Σ α_j h_j of each window, (n,): positive where it is more likely a face."""
@@ -163,8 +169,9 @@ class WholeAdapter:
         """The adapted cascade: its first stages, relaxed, short new ones, and a last one of all stumps.
 
         The stages before the last are there to reject most windows cheaply. They are set so low that
-        ``pass_rate`` of the faces seen pass them all; those of the cascade are never raised. A short stage
-        has the stumps that say most in the last one, with the same leaves.
+        ``pass_rate`` of the faces held out pass them all, or of all faces seen where those are too few to
+        know; those of the cascade are never raised. A short stage has the stumps that say most in the last
+        one, with the same leaves.
 
         Parameters
         ----------
@@ -174,7 +181,7 @@ class WholeAdapter:
         between : sequence of int, optional
             How many stumps each short stage has; if left out two, of a thirtieth and of a fifth of all.
         pass_rate : float, default 0.998
-            Share of the faces seen that must pass all stages but the last.
+            Share of the faces that must pass all stages but the last.
         hits : float, optional
             Share of the faces held out that the last stage must pass; 0.95 if nothing is said.
         false_positives : float, optional
@@ -190,11 +197,8 @@ class WholeAdapter:
         if hits is not None and false_positives is not None:
             raise InputError("hits and false_positives must not both be given. Say which of them to hold.")
         if self._sketch is None:
-            self._calibrate(least=2 * LEAST_OF_EACH)
-        if self._sketch is None:
-            raise InputError(
-                f"windows must be shown before a cascade can be adapted, {LEAST_OF_EACH} of either kind or "
-                f"more; got {self._counts[1]} faces and {self._counts[-1]} others."
+            return self._early().adapted(
+                keep=keep, between=between, pass_rate=pass_rate, hits=hits, false_positives=false_positives
             )
         kind = -1 if false_positives is not None else 1
         held = self._held[kind].windows
@@ -222,7 +226,10 @@ class WholeAdapter:
 
     def _staged(self, keep: int, sizes: list[int], leaves: Floats, bar: float, pass_rate: float) -> Cascade:
         """The first stages and short ones, as low as the pass rate asks for, and all stumps behind them."""
-        cascade, faces, spread = self.cascade, self._faces.windows, leaves[:, 1] - leaves[:, 0]
+        cascade, spread = self.cascade, leaves[:, 1] - leaves[:, 0]
+        faces = self._held[1].windows  # the short stages have learnt from the others
+        if len(faces) * (1.0 - pass_rate) < 1.0:
+            faces = self._faces.windows  # too few to know
         telling = np.argsort(-np.abs(spread), kind="stable")
         sums = [stage_sums(cascade, faces, range(keep))] if keep else []
         bars, stages = cascade.stage_threshold[:keep], cascade
@@ -245,29 +252,54 @@ class WholeAdapter:
         feature, threshold = self.cascade.node_feature[members], self.cascade.node_threshold[members]
         return stages.with_stage(feature, threshold, leaves[members], stage_threshold=bar)
 
-    def _calibrate(self, least: int | None = None) -> None:
-        """Fit the scale and the shift when enough windows wait, and learn those."""
-        if not self._waiting:
-            return
-        labels = np.concatenate([y for _, y, _ in self._waiting])
+    @property
+    def _enough(self) -> int:
+        return self.calibrate_on - self.calibrate_on // 10  # a tenth is held out
+
+    def _early(self) -> WholeAdapter:
+        """A copy that has begun with what there is, for one who cannot wait."""
+        start = self._fitted(self._waiting, 2 * LEAST_OF_EACH)
+        if start is None:
+            raise InputError(
+                f"windows must be shown before a cascade can be adapted, {LEAST_OF_EACH} of either kind or "
+                f"more beside every tenth; got {self._counts[1]} faces and {self._counts[-1]} others."
+            )
+        other = deepcopy(self)
+        other._begin(start, other._waiting)
+        return other
+
+    def _fitted(self, waiting: list[Batch], least: int) -> Start | None:
+        """The scale and the shift that fit what waits, and the typical weight; None if it is too little."""
+        labels = np.concatenate([np.empty(0, np.int8), *(y for _, y, _ in waiting)])
         each = min(int((labels > 0).sum()), int((labels < 0).sum()))
-        least = self.calibrate_on - self.calibrate_on // 10 if least is None else least  # a tenth is held out
         if len(labels) < least or each < LEAST_OF_EACH:
-            return
-        windows = np.concatenate([found for found, _, _ in self._waiting])
-        weights = np.concatenate([w for _, _, w in self._waiting])
+            return None
+        windows = np.concatenate([found for found, _, _ in waiting])
+        weights = np.concatenate([w for _, _, w in waiting])
         sums = self._votes(windows, self._reach) + self._middle.sum()
         a, b, turned = scale_and_shift(sums, labels.astype(np.float64), weights)
-        if turned:
+        if turned or a == 0.0:
             raise InputError(
-                "y must be +1 for faces and -1 for others; the cascade's score is higher for the others. "
-                "Are the labels turned round?"
+                "y must be +1 for faces and -1 for others; the cascade's score is no higher for the faces. "
+                "Are the labels turned round? If so, begin with a new adapter."
             )
-        self._waiting = []
-        self.scale, self.shift = a / 2.0, b / 2.0
-        typical = float(reweighted(weights, labels, self.scale * sums + self.shift).mean())
+        largest = a * (np.abs(self._reach).sum() + abs(self._middle.sum())) + abs(b)
+        if largest / 2.0 > 600.0:
+            raise InputError(
+                f"the cascade's score must be on a sensible scale to be learnt on top of; the first windows "
+                f"gave half log-odds of up to {largest / 2.0:.0f}. Show it more, and more varied, windows "
+                "first: raise calibrate_on."
+            )
+        scale, shift = a / 2.0, b / 2.0
+        typical = float(reweighted(weights, labels, scale * sums + shift).mean())
+        return scale, shift, typical
+
+    def _begin(self, start: Start, waiting: list[Batch]) -> None:
+        self.scale, self.shift, typical = start
         self._sketch = BoostingSketch(len(self.stumps), smoothing=self.smoothing * typical, **self._how)
-        self._learn(windows, labels, weights)
+        self._waiting = []
+        for batch in waiting:
+            self._learn(*batch)
 
     def _learn(self, windows: Pixels, labels: NDArray[np.int8], weights: Floats) -> None:
         assert self._sketch is not None
@@ -276,7 +308,6 @@ class WholeAdapter:
             y, w = labels[at : at + step], weights[at : at + step]
             margins = self.stumps.answers(_rows(windows[at : at + step]))
             start = self.scale * (margins @ self._reach + self._middle.sum()) + self.shift
-            require_range(w, start[:, None])
             margins *= y[:, None]
             enter = reweighted(w, y, start)
             self._sketch.update_many(margins, batch_size=self.batch_size, sample_weight=enter)
