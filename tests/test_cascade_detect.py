@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import numpy as np
@@ -182,8 +183,12 @@ def test_what_makes_no_sense_is_refused(monkeypatch):
     for wrong in (image.astype(float), np.zeros((3, 4, 3), np.uint8), np.zeros((0, 4), np.uint8)):
         with pytest.raises(InputError, match=r"image must be uint8 of shape \(height, width\).*grey"):
             detect(cascade, wrong)
-    with pytest.raises(InputError, match="scale_factor must be a finite number of more than 1"):
+    with pytest.raises(
+        InputError, match=r"scale_factor must be a finite number of at least 1\.001; got 1\.0"
+    ):
         detect(cascade, image, 1.0)
+    with pytest.raises(InputError, match=r"at least 1\.001; got 1\.000001. Take 1\.1"):
+        detect(cascade, image, 1.000001)
     with pytest.raises(InputError, match="min_size must be a width and a height"):
         detect(cascade, image, min_size=24)
     with pytest.raises(InputError, match="max_size must be a whole number"):
@@ -195,3 +200,13 @@ def test_what_makes_no_sense_is_refused(monkeypatch):
     monkeypatch.setattr(grouping, "MANY", 3)
     with pytest.raises(InputError, match="rects must be at most 3 to be grouped; got 4"):
         group_rectangles([[0, 0, 5, 5]] * 4, 1)
+
+
+def test_the_number_of_sizes_is_limited(monkeypatch):
+    cascade, image = random_cascade(), noise(0, 1, 30, 30)[0]
+    expected = candidates(cascade, image, 1.1, max_size=(12, 12))
+    monkeypatch.setattr(importlib.import_module("ocboost.cascade.detect"), "MAX_SCALES", 7)
+    assert len(candidates(cascade, image, 1.3)) > 0  # 6 sizes
+    with pytest.raises(InputError, match=r"at most 7 sizes of the window fit .* 30 × 30 pixels; got 1\.1"):
+        detect(cascade, image, 1.1)
+    np.testing.assert_array_equal(candidates(cascade, image, 1.1, max_size=(12, 12)), expected)

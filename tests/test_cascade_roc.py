@@ -122,6 +122,7 @@ class TestScores:
         adapter.update(np.concatenate([faces, others]), np.repeat([1, -1], 300))
         for keep in (0, 1, 3):
             assert fitting_kind(adapter.adapted(keep=keep)) == "last stage"
+        assert fitting_kind(shipped.pick([0, 2])) == "slack"  # the last has more stumps, but others
         assert fitting_kind(shipped.first(1)) == "last stage"  # the two are the same then
         np.testing.assert_array_equal(
             slack_scores(shipped.first(1), faces), last_stage_scores(shipped.first(1), faces)
@@ -255,6 +256,14 @@ class TestFigure:
             assert (np.diff(xs) >= 0).all()
             assert (np.diff(ys) <= 0).all()
             assert xs[-1] == 1.0
+
+    def test_why_a_curve_goes_flat(self):
+        faces, others = noisy(8, 100)
+        slack, last = (measured("x", toy_cascade(), faces, others, kind) for kind in ("slack", "last stage"))
+        for standings, told in (([slack], False), ([slack, last], True)):
+            texts = [text.get_text() for text in draw(standings, note="a note").texts]
+            assert "a note" in texts
+            assert any("windows that earlier stages reject stay rejected" in t for t in texts) == told
 
     def test_as_files(self):
         files = render(draw(self.standings()), "roc")

@@ -145,6 +145,11 @@ class TestRefused:
         (tmp_path / "a.txt").write_text("")
         self.refused(tmp_path, "none of the 1 things in it is one")
 
+    @pytest.mark.parametrize("ending", [".mp4", ".AVI"])
+    def test_videos_are_for_detect(self, tmp_path, ending):
+        (tmp_path / f"v{ending}").write_bytes(b"")
+        self.refused(tmp_path / f"v{ending}", "--faces must be .* is a video. Videos are for detect")
+
     def test_no_tiles(self, tmp_path):
         Image.new("L", (48, 25)).save(tmp_path / "a.png")
         self.refused(tmp_path / "a.png", "must be one window of 24 × 24 .* it is a PNG of 48 × 25")
@@ -289,6 +294,13 @@ class TestVideo:
         (tmp_path / "v.mp4").write_bytes(b"no video" * 100)
         with pytest.raises(InputError, match=r"v.mp4' must be a video that OpenCV can read"):
             images_in(tmp_path / "v.mp4")
+
+    def test_an_ending_that_nobody_knows(self, tmp_path):
+        for name, told in (("v.flv", True), ("v", True), ("v.png", False)):
+            (tmp_path / name).write_bytes(b"no image")
+            with pytest.raises(InputError, match=r"must be an image \(PNG, .*cannot be read") as caught:
+                list(images_in(tmp_path / name))
+            assert ("or a video whose name ends in .avi, .mp4, " in str(caught.value)) == told
 
     def test_cut_short(self, tmp_path):
         path = write_video(tmp_path / "v.avi", frames=40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import re
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cascade_makers import as_xml, random_cascade
-from ocboost.cascade import Cascade, read_cascade, xml_tree
+from ocboost.cascade import Cascade, read_cascade, xml_reader, xml_tree
+from ocboost.cascade import cascade as cascade_module
 from ocboost.errors import InputError, ModelFileError
 
 ARRAYS = [name for name in Cascade.__dataclass_fields__ if name not in ("width", "height", "stage_origin")]
@@ -96,7 +98,7 @@ OLD = b"""<opencv_storage><haarcascade_x type_id="opencv-haar-classifier"><size>
         (b"<opencv_storage><svm/></opencv_storage>", "begins with <opencv_storage> with <svm>"),
         (OLD, r"opencv-haar-classifier, the format before OpenCV 2 .*CascadeClassifier\.convert"),
         (b"\x1f\x8b\x08\x00junk", "cannot be unpacked"),
-        (gzip.compress(b"<a/>")[:-3], "damaged or cut short: it cannot be unpacked"),
+        (gzip.compress(b"<a/>", mtime=0)[:-3], "damaged or cut short: it cannot be unpacked"),
     ],
 )
 def test_what_is_no_cascade_is_refused(tmp_path, data, text):
@@ -218,6 +220,92 @@ def test_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(xml_tree, "MAX_ELEMENTS", 100)
     with pytest.raises(ModelFileError, match="more than 100 elements"):
         read(tmp_path, b"<opencv_storage>" + b"<a/>" * 200)
+    monkeypatch.setattr(xml_tree, "MAX_PIECES", 100)
+    with pytest.raises(ModelFileError, match=r"more than 100 lines and pieces of text \(line 101\)\. OpenCV"):
+        read(tmp_path, b"<opencv_storage>" + b"\n" * 200)
+
+
+def chain(n):
+    """A tree of n nodes, each with a leaf and the next node."""
+    nodes = b" ".join(b"%d %d 0 0" % (-k, k + 1 if k < n - 1 else -n) for k in range(n))
+    return b"<_><internalNodes>%s</internalNodes><leafValues>%s</leafValues></_>" % (nodes, b"0 " * (n + 1))
+
+
+def with_trees(xml, trees):
+    stage = b"<_><stageThreshold>0</stageThreshold><weakClassifiers>%s</weakClassifiers></_>" % trees
+    return re.sub(rb"(?s)<stages>.*</stages>", b"<stages>%s</stages>" % stage, xml)
+
+
+@pytest.mark.parametrize(
+    ("trees", "text"),
+    [
+        (chain(1001), "<internalNodes> must be at most 4,000 numbers; got 4,004 .* Was another file meant"),
+        (chain(100_000), "<internalNodes> must be at most 200,000 bytes"),
+        (chain(1000) * 201, "it must have at most 200,000 nodes; it has more"),
+    ],
+    ids=["words", "bytes", "nodes"],
+)
+def test_too_many_numbers_are_refused_before_they_are_read(tmp_path, xml, trees, text, monkeypatch):
+    assert len(trees) < xml_tree.MAX_BYTES
+    monkeypatch.setattr(xml_reader.Reader, "_numbers", numbers_of_features(xml_reader.Reader._numbers))
+    with pytest.raises(ModelFileError, match=text):
+        read(tmp_path, with_trees(xml, trees))
+
+
+def numbers_of_features(numbers):
+    """Reads the numbers of rectangles, and no others."""
+
+    def reads(self, element, count=None):
+        assert count == 5
+        return numbers(self, element, count)
+
+    return reads
+
+
+def test_large_trees_are_read(tmp_path, xml):
+    found = read(tmp_path, with_trees(xml, chain(1000) * 2))
+    assert (found.cascade.n_trees, found.cascade.max_nodes) == (2, 1000)
+    leaf = found.cascade.leaf.copy()
+    leaf[[3, 1000, 1001]] = 7.5
+    bar = found.cascade.node_threshold
+    changed = found.cascade.with_leaves(leaf)
+    found.write(tmp_path / "new.xml", changed)
+    again = read_cascade(tmp_path / "new.xml").cascade
+    same(again, changed)
+    np.testing.assert_array_equal(again.node_threshold, bar)
+
+
+def test_the_total_of_nodes_is_limited(monkeypatch):
+    cascade = random_cascade(max_nodes=3)  # 12 trees
+    monkeypatch.setattr(cascade_module, "MAX_NODES", int(cascade.tree_node[-1]))
+    cascade.with_thresholds([0, 0, 0])
+    monkeypatch.setattr(cascade_module, "MAX_NODES", int(cascade.tree_node[-1]) - 1)
+    assert cascade.n_trees <= cascade_module.MAX_NODES
+    with pytest.raises(InputError, match=r"tree_node must rise by at least 1 each, .* to at most"):
+        cascade.with_thresholds([0, 0, 0])
+
+
+def test_what_just_fits_into_single_precision(tmp_path, xml):
+    largest = 3.4028235677973362e38  # rounded down to the largest number; the next double is not
+    data = re.sub(rb"<stageThreshold>[^<]*<", b"<stageThreshold>-%.17g<" % largest, xml)
+    assert (read(tmp_path, data).cascade.stage_threshold == -np.finfo(np.float32).max).all()
+    beyond = float(np.nextafter(largest, np.inf))
+    data = re.sub(rb"<stageThreshold>[^<]*<", b"<stageThreshold>%.17g<" % beyond, xml)
+    with pytest.raises(ModelFileError, match="<stageThreshold> must be finite numbers"):
+        read(tmp_path, data)
+
+
+@pytest.mark.parametrize(
+    ("data", "end"), [(DTD, "Remove them."), (b"<a>" * 40, "does not write such files.")]
+)
+def test_refusals_are_one_sentence_after_the_other(tmp_path, data, end):
+    with pytest.raises(ModelFileError) as caught:
+        read(tmp_path, data)
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path / 'cascade.xml'} ")
+    assert text.endswith(end)
+    assert "cannot be read" not in text
+    assert ".." not in text
 
 
 def test_paths_that_are_no_files(tmp_path):
@@ -225,3 +313,11 @@ def test_paths_that_are_no_files(tmp_path):
         read_cascade(tmp_path / "none.xml")
     with pytest.raises(InputError, match="is a folder"):
         read_cascade(tmp_path)
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="has no such files")
+def test_devices_and_pipes_are_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", "/dev/null", "/dev/zero"):
+        with pytest.raises(InputError, match=f"'{place}' is no ordinary file. Check the name"):
+            read_cascade(place)

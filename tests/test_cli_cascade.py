@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import io
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
 from cascade_makers import as_xml, random_cascade
 from cli_runs import left_in, process, ran, refused, shown_on_terminal
 from ocboost.cascade import StageAdapter, WholeAdapter, accepts, detect, read_cascade, stage_sums
+from ocboost.cascade.roc import roc
 from ocboost.cascade.scores import evaluated
 from ocboost.cascade.standing import measured
+from ocboost.cli.cascade_detect import _drawings
+from ocboost.cli.cascade_evaluate import _remarks
 from test_cascade_sources import write_video
 from toy_cascade import SIZES, noisy, toy_cascade, write_detector, write_folder, write_mosaic
 
@@ -64,7 +70,12 @@ class TestInfo:
 class TestAdapt:
     def test_whole(self, here, capsys):
         code, told, err = ran(capsys, *ADAPT, "--out", "a.xml")
-        assert (code, err) == (0, "")
+        assert code == 0
+        assert err == (
+            "ocboost: the last stage's threshold was set by only 36 faces held out: its share of hits is "
+            "rough. Thousands of faces help.\n"
+        )
+        assert "A picture has some hundred thousand windows: --false-positives 1e-4, or less," in told
         assert "Shown 360 faces and 360 others." in told
         assert "On 40 faces and 40 others that were not shown" in told
         assert "Wrote a.xml" in told
@@ -96,7 +107,7 @@ class TestAdapt:
 
     def test_stages(self, here, capsys):
         words = ["--mode", "stages", "--pass-rate", "0.9", "--out", "a.xml"]
-        code, told, _ = ran(capsys, *ADAPT, *words)
+        code, told, err = ran(capsys, *ADAPT, *words)
         assert code == 0
         shipped, adapted = (read_cascade(name).cascade for name in ("toy.xml", "a.xml"))
         np.testing.assert_array_equal(adapted.stage_tree, shipped.stage_tree)
@@ -108,6 +119,43 @@ class TestAdapt:
         )
         if changed < 3:
             assert f"{changed} of 3 stages were weighed anew" in told
+        assert "A picture has some hundred thousand windows: a lower --pass-rate finds less" in told
+        assert err == ""  # 72 faces held out, of which a tenth may fail
+
+    def test_thresholds_by_the_worst_face(self, here, capsys):
+        code, _, err = ran(capsys, *ADAPT, "--mode", "stages", "--out", "a.xml")
+        assert code == 0
+        assert err == (
+            "ocboost: 72 faces held out are too few for a pass rate of 0.998: each threshold was set by the "
+            "single worst of them.\n"
+        )
+        write_mosaic(here / "few.png", noisy(12, 90)[0])
+        words = ["--faces", "few.png", "--others", "others.png", "--mode", "stages", "--smoothing", "200"]
+        err = ran(capsys, "cascade", "adapt", "toy.xml", *words, "--out", "b.xml")[2]
+        assert (
+            "only 16 faces were held out, and thresholds are set by 20 or more: they are as they were" in err
+        )
+        bars = [read_cascade(name).cascade.stage_threshold for name in ("toy.xml", "b.xml")]
+        np.testing.assert_array_equal(*bars)
+
+    @pytest.mark.parametrize(
+        ("words", "what"),
+        [
+            (["--smoothing", "7200"], None),
+            (["--smoothing", "7300"], "720 windows are few beside a smoothing of 7,300: the stumps' weights"),
+            (["--forgetting", "0.9"], "the last 10 windows, which forgetting leaves, are few beside a"),
+            (["--forgetting", "0.95"], None),
+            (["--smoothing", "1e6", "--mode", "whole"], None),  # all its stages are new
+        ],
+    )
+    def test_few_beside_the_smoothing(self, here, capsys, words, what):
+        settings = {"--mode": "stages", "--pass-rate": "0.9", "--smoothing": "200"}
+        settings |= dict(zip(words[::2], words[1::2], strict=True))
+        words = [word for pair in settings.items() for word in pair]
+        code, _, err = ran(capsys, "cascade", "adapt", "toy.xml", *WINDOWS, *words, "--out", "a.xml")
+        assert code == 0
+        assert ("are few beside" in err) == (what is not None)
+        assert what is None or what in err
 
     def test_seeds(self, here, capsys):
         for name, seed in (("a.xml", 1), ("b.xml", 1), ("c.xml", 2)):
@@ -155,7 +203,8 @@ class TestAdapt:
         assert code == 0
         assert "Shown 87 faces and 84 others." in told
         assert "4 faces and 7 others more had no contrast" in told
-        assert "171 windows are few beside a smoothing of 20,000: the detector has moved little." in err
+        assert "the last stage's threshold was set by only 8 faces held out" in err
+        assert "moved little" not in err
         assert "1 of 101 things in 'o' is no image and was left out." in err
         assert "100 of 100 images in 'o' were scaled to 24 × 24 pixels." in err
         sums = [stage_sums(read_cascade(name).cascade, faces[4:])[:, -1] for name in ("toy.xml", "a.xml")]
@@ -245,7 +294,9 @@ class TestAdaptRefusals:
         (here / "cut.png").write_bytes((here / "faces.png").read_bytes()[:5000])
         assert "'cut.png' must be an image" in self.refused(capsys, faces="cut.png")
         (here / "clip.avi").write_bytes(b"")
-        assert "'clip.avi' must be an image" in self.refused(capsys, faces="clip.avi")
+        told = self.refused(capsys, faces="clip.avi")
+        assert "--faces must be a folder of windows of 24 × 24 pixels, or an image; 'clip.avi' is a v" in told
+        assert "Videos are for detect" in told
 
     def test_too_few(self, here, capsys):
         write_mosaic(here / "few.png", noisy(1, 40)[0])
@@ -267,7 +318,7 @@ class TestAdaptRefusals:
         assert "--keep must be at most 3, the stages of 'toy.xml'; got 4" in self.refused(
             capsys, "--keep", "4"
         )
-        assert "face_weight must be" in self.refused(capsys, "--face-weight", "1e30")
+        assert "smoothing must be" in self.refused(capsys, "--smoothing", "1e30")
 
     @pytest.mark.parametrize(
         "words",
@@ -282,6 +333,8 @@ class TestAdaptRefusals:
             ["--pass-rate", "2"],
             ["--keep", "-1"],
             ["--face-weight", "0"],
+            ["--face-weight", "1e-300"],
+            ["--face-weight", "1.1e6"],
             ["--smoothing", "-1"],
             ["--forgetting", "0"],
             ["--seed", "-1"],
@@ -342,6 +395,28 @@ class TestDetect:
         assert total
         assert f"{total} found, in " in told
         assert f"Wrote 4 images and detections.csv to {out}" in told
+
+    def test_names_that_could_be_the_same(self, pictures, capsys):
+        for name in ("astro.bmp", "astro.png", "astro.bmp.png"):
+            Image.new("L", (20, 20)).save(pictures / name)
+        assert ran(capsys, "cascade", "detect", "toy.xml", pictures, "--out", "found")[0] == 0
+        names = sorted(path.name for path in (pictures.parent / "found").glob("astro*"))
+        assert names == ["astro.bmp.png", "astro.bmp.png.png", "astro.png.png"]
+        assert len(list((pictures.parent / "found").iterdir())) == 8
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ["a.bmp", "a.png", "a.bmp.png", "a.bmp.png.png", "a.bmp.bmp"],
+            ["a.png", "A.png", "a.PNG", "A.PNG", "a.png-2.bmp", "a.png-2.png"],
+            ["b.png", "c.png"],
+        ],
+    )
+    def test_names_of_drawings(self, names):
+        for order in (names, names[::-1]):
+            found = _drawings(order)
+            assert len({name.casefold() for name in found}) == len(order)
+            assert all(name.endswith(".png") for name in found)
 
     def test_one_image(self, pictures, capsys):
         assert ran(capsys, "cascade", "detect", "toy.xml", pictures / "a.bmp", "--out", "x/y")[0] == 0
@@ -409,6 +484,7 @@ class TestDetect:
         "words",
         [
             ["--scale-factor", "1"],
+            ["--scale-factor", "1.000001"],
             ["--min-neighbors", "-1"],
             ["--min-size", "0"],
             ["--every", "0"],
@@ -444,14 +520,40 @@ class TestEvaluate:
             assert [float(cell.rstrip("%")) for cell in row[:5]] == pytest.approx(
                 [100 * share for share in shares], abs=0.006
             )
-            assert float(row[5]) == pytest.approx(own.one_minus_auc, rel=0.01)
-            assert float(row[6]) == pytest.approx(own.cost, abs=0.06)
+            assert float(row[5]) == pytest.approx(own.cost, abs=0.06)
+            assert len(row) == 6
         assert [entry["score"] for entry in record["standings"]] == ["slack", "last stage"]
         assert "Score of toy: by how much a window clears the stage it clears least." in told
         assert "Score of a: by how much a window clears the last stage" in told
         assert (
-            err == "ocboost: 0.001 and 0.0001 is less than one of 400 others: there, none of them may pass.\n"
-        )
+            "\n1 − AUC is left out: the scores are of different kinds, and that of the last stage is the "
+            "same for all windows that earlier stages reject.\n"
+        ) in told
+        beyond = "0.001 and 0.0001 are each less than one of 400 others: there, none of them may pass."
+        assert err == f"ocboost: {beyond}\n"
+        kinds, last = record["notes"]
+        assert kinds.startswith("one_minus_auc must not be compared: the scores are of different kinds")
+        assert last == beyond
+
+    def test_areas_of_scores_of_one_kind(self, here, capsys):
+        (here / "c.xml").write_bytes(as_xml(toy_cascade().with_thresholds([0, 0, 0])))
+        told = ran(capsys, "cascade", "evaluate", "toy.xml", "c.xml", *WINDOWS, "--out", "report")[1]
+        assert "1 − AUC is left out" not in told
+        for name in ("toy", "c"):
+            own = measured(name, read_cascade(f"{name}.xml").cascade, *noisy(11, N))
+            row = re.search(rf"^ {name} +(.*)$", told, re.MULTILINE).group(1).split()
+            assert float(row[5]) == pytest.approx(own.one_minus_auc, rel=0.01)
+            assert len(row) == 7
+
+    @pytest.mark.parametrize(
+        ("n", "beyond"), [(80, "0.01, 0.001 and 0.0001 are each"), (9990, "0.0001 is"), (10_000, None)]
+    )
+    def test_rates_beyond_the_others(self, n, beyond):
+        scores = np.arange(n + 5, dtype=float)
+        curve = roc(scores, scores >= n)
+        told = _remarks(SimpleNamespace(curve=curve))
+        last = f"less than one of {n:,} others: there, none of them may pass."
+        assert told == ([] if beyond is None else [f"{beyond} {last}"])
 
     def test_one_detector_of_trees(self, here, capsys):
         (here / "trees.xml").write_bytes(as_xml(random_cascade(max_nodes=3, width=24, height=24)))
@@ -507,9 +609,27 @@ class TestHelp:
 
 class TestProcess:
     def test_quiet_when_piped(self, here):
-        done = process(*ADAPT, "--out", "a.xml")
+        done = process(*ADAPT, "--out", "a.xml", "--false-positives", "0.1")
         assert (done.returncode, done.stderr) == (0, "")
         assert "\x1b" not in done.stdout
+
+    def test_narrow_terminals_break_no_numbers(self, pictures, capsys, monkeypatch):
+        assert ran(capsys, *ADAPT, "--out", "a.xml")[0] == 0
+        narrow = Console(highlight=False, markup=False, width=30)
+        for command in ("cascade", "cascade_adapt", "cascade_detect", "cascade_evaluate"):
+            monkeypatch.setattr(
+                importlib.import_module(f"ocboost.cli.{command}"), "results", lambda *_, **__: narrow
+            )
+        for words, row in (
+            (["info", "toy.xml"], r"^ 3 +14 +30 +-?[\d.]+$"),
+            ([*ADAPT[1:], "--out", "b.xml"], r"^ after +[\d.]+% +[\d.]+% +[\d.]+ +\d+$"),
+            (["detect", "toy.xml", str(pictures), "--out", "found"], r"^ tiny.png +0 +– +–$"),
+            (["evaluate", "toy.xml", "a.xml", *WINDOWS], r"^ toy +([\d.]+% +){5}[\d.]+$"),
+        ):
+            narrow.file = io.StringIO()
+            assert ran(capsys, "cascade", *words)[0] == 0
+            told = "\n".join(line.rstrip() for line in narrow.file.getvalue().splitlines())
+            assert re.search(row, told, re.MULTILINE), told
 
     @posix
     def test_progress_on_a_terminal(self, here):

@@ -17,7 +17,7 @@ from ..kernels.cascade import Parts
 from ..margins import as_count
 
 SLACK = np.float32(1e-5)  # OpenCV lowers every stage's threshold by this
-MAX_STAGES, MAX_NODES = 10_000, 1_000_000
+MAX_STAGES, MAX_NODES = 10_000, 200_000
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
@@ -266,12 +266,12 @@ def _check(cascade: Cascade) -> None:
     as_count(cascade.height, "height", MIN_SIDE, MAX_SIDE, SIDE_ADVICE)
     checked = dict(as_haar(*cascade.features, cascade.width, cascade.height)._asdict())
     S = np.size(cascade.stage_threshold)
-    for starts, low, high in (
-        ("stage_tree", 1, MAX_STAGES),
-        ("tree_node", 1, MAX_NODES),
-        ("tree_leaf", 2, MAX_NODES),
+    for starts, low, most, total in (
+        ("stage_tree", 1, MAX_STAGES, MAX_NODES),
+        ("tree_node", 1, MAX_NODES, MAX_NODES),
+        ("tree_leaf", 2, MAX_NODES, 2 * MAX_NODES),
     ):
-        checked[starts] = _as_starts(getattr(cascade, starts), starts, low, high)
+        checked[starts] = _as_starts(getattr(cascade, starts), starts, low, most, total)
     T, N, L = (int(checked[starts][-1]) for starts in ("stage_tree", "tree_node", "tree_leaf"))
     _require(checked["stage_tree"].size == S + 1, f"stage_tree must be {S + 1} numbers for {S} stages")
     for starts in ("tree_node", "tree_leaf"):
@@ -324,14 +324,15 @@ def _as_places(values: Any, n: int, name: str) -> NDArray[np.int32]:
     return found.astype(np.int32)
 
 
-def _as_starts(values: Any, name: str, low: int, high: int) -> NDArray[np.int32]:
-    """Check where things begin: from 0 on, each with at least ``low`` of them, and not more than ``high``."""
+def _as_starts(values: Any, name: str, low: int, most: int, total: int) -> NDArray[np.int32]:
+    """Check where at most ``most`` things begin: each has at least ``low`` parts, all ``total`` at most."""
     found = np.array(values)
     if found.ndim != 1 or found.size < 2 or found.dtype.kind not in "iu" or found[0] != 0:
         raise InputError(f"{name} must be whole numbers that begin with 0; got {values!r:.80}.")
-    counts = np.diff(found.astype(np.int64))
-    if counts.min() < low or found.size - 1 > MAX_NODES or (name == "stage_tree" and found.size - 1 > high):
+    starts = found.astype(np.int64)
+    if np.diff(starts).min() < low or starts.size - 1 > most or starts[-1] > total:
         raise InputError(
-            f"{name} must rise by at least {low} each, for at most {high:,} of them; got {values!r:.80}."
+            f"{name} must rise by at least {low} each, for at most {most:,} of them, to at most {total:,}; "
+            f"got {values!r:.80}."
         )
-    return found.astype(np.int32)
+    return starts.astype(np.int32)

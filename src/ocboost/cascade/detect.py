@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .cascade import Cascade
 from .grouping import group_rectangles
 
 MAX_PIXELS = 1 << 26
+MAX_SCALES = 2_000
 Size = tuple[int, int]
 STRIPE = 32.0
 
@@ -41,7 +43,7 @@ def detect(
     image : uint8, shape (height, width)
         A grey image.
     scale_factor : float, default 1.1
-        By how much the window grows from one size to the next.
+        By how much the window grows from one size to the next; at least 1.001.
     min_neighbors : int, default 3
         How many rectangles at least, besides one, must be found at about the same place. 0 gives all.
     min_size, max_size : (width, height), optional
@@ -66,13 +68,20 @@ def candidates(
     """Every window that passes all stages, (n, 4), before any are put together; as `detect`."""
     image = _as_image(image)
     height, width = image.shape
-    scale_factor = as_number(scale_factor, "scale_factor", 1.0, np.inf, "Take 1.1 or so.", low_open=True)
+    scale_factor = as_number(scale_factor, "scale_factor", 1.001, np.inf, "Take 1.1 or so.")
     smallest = _as_size(min_size, "min_size", (0, 0))
     largest = _as_size(max_size, "max_size", (width, height))
     turned = bool(cascade.tilted.any())
     found = [np.empty((0, 4), np.int64)]
     stripes = 0
-    for scale in _scales(cascade, (width, height), scale_factor, smallest, largest):
+    scales = list(islice(_scales(cascade, (width, height), scale_factor, smallest, largest), MAX_SCALES + 1))
+    if len(scales) > MAX_SCALES:
+        raise InputError(
+            f"scale_factor must be so large that at most {MAX_SCALES:,} sizes of the window fit between "
+            f"min_size and max_size in an image of {width} × {height} pixels; got {scale_factor}. "
+            "Take 1.1 or so."
+        )
+    for scale in scales:
         columns, rows = (int(np.rint(np.float32(side) / scale)) for side in (width, height))
         table = np.empty((columns + 1) * (rows + 1) * (2 if turned else 1), np.int32)
         squares = np.empty((columns + 1) * (rows + 1), np.uint32)

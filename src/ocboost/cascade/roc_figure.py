@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = (GREY, BLUES[2], ORANGE, GREEN, PURPLE, RED)
+FLAT = "Where a curve goes flat: windows that earlier stages reject stay rejected."
 STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)))
 
 
 def draw(standings: Sequence[Standing], *, note: str = "") -> Figure:
     """Draw a line for each cascade, and a dot where it stands with its own thresholds.
 
-    Both axes are logarithmic. What is 0 lies on the edge of the figure.
+    Both axes are logarithmic. What is 0 lies on the edge of the figure. Where the score is that of the last
+    stage, a second line below the title says why the curve goes flat.
 
     Parameters
     ----------
@@ -69,5 +71,8 @@ def draw(standings: Sequence[Standing], *, note: str = "") -> Figure:
         figure.text(
             0.115, 0.945, "Faces missed, false positives", fontsize=17, fontweight="bold", va="center"
         )
-        figure.text(0.115, 0.893, note, color=GREY, fontsize=12, va="center")
+        flat = any(standing.kind == "last stage" for standing in standings)
+        figure.text(0.115, 0.902 if flat else 0.893, note, color=GREY, fontsize=12, va="center")
+        if flat:
+            figure.text(0.115, 0.866, FLAT, color=GREY, fontsize=12, va="center")
         return figure

@@ -69,13 +69,14 @@ def leaf_sums(cascade: Cascade, windows: Pixels) -> Floats:
 
 
 def fitting_kind(cascade: Cascade) -> Kind:
-    """Which score tells most: the last stage's if it has as many trees as all before it, else the slack.
+    """Which score tells most: the last stage's if it asks all that the stages before it ask, else the slack.
 
     A cascade that `WholeAdapter` has made has all stumps once more in its last stage. From outside it cannot
     be told with certainty; so whoever shows the score should say which it is.
     """
-    before, end = int(cascade.stage_tree[-2]), int(cascade.stage_tree[-1])
-    return "last stage" if end - before >= before else "slack"
+    asked = list(zip(cascade.node_feature.tolist(), cascade.node_threshold.tolist(), strict=True))
+    before = int(cascade.tree_node[cascade.stage_tree[-2]])
+    return "last stage" if set(asked[:before]) <= set(asked[before:]) else "slack"
 
 
 def scores_of(cascade: Cascade, windows: Pixels, kind: Kind | None = None) -> Floats:

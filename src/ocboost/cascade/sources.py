@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 FORMATS = ("PNG", "JPEG", "BMP", "PPM", "TIFF", "WEBP")
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm", ".tif", ".tiff", ".webp")
+KIND = "an image (PNG, JPEG, BMP, PGM, PPM, TIFF or WebP)"
 MOST_BYTES = 1 << 31  # of all windows of one place
 _ORIENTATION = 0x0112  # the tag of EXIF
 
@@ -77,6 +78,11 @@ def windows_in(
     path = Path(place)
     size = (width, height)
     if path.is_file():
+        if path.suffix.lower() in VIDEO_ENDINGS:
+            raise InputError(
+                f"{name} must be a folder of windows of {width} × {height} pixels, or an image; '{path}' is "
+                "a video. Videos are for detect: cut windows out of its frames first."
+            )
         return _window_file(path, size)
     files = _files_of(path, name, f"windows of {width} × {height} pixels", tell)
     if len(files) > MOST_BYTES // (width * height):
@@ -123,7 +129,14 @@ class Images:
             for number, grey, colour in self.video:
                 yield Picture(f"frame-{number:06d}", grey, colour)
         for file in self.files:
-            yield Picture(file.name, *_read(file, _both))
+            yield Picture(file.name, *_read(file, _both, kind=self._kind(file)))
+
+    @staticmethod
+    def _kind(file: Path) -> str:
+        """What a file must be: where its name does not say that it is an image, a video was perhaps meant."""
+        if file.suffix.lower() in PICTURE_ENDINGS:
+            return KIND
+        return f"{KIND}, or a video whose name ends in {', '.join(VIDEO_ENDINGS[:-1])} or {VIDEO_ENDINGS[-1]}"
 
 
 def images_in(
@@ -207,12 +220,12 @@ def _window_file(path: Path, size: tuple[int, int]) -> Pixels:
     return np.ascontiguousarray(_read(path, turned, check))
 
 
-def _read(path: Path, turned: Callable[[Image.Image], T], check: Any = None) -> T:
+def _read(path: Path, turned: Callable[[Image.Image], T], check: Any = None, kind: str = KIND) -> T:
     return read_picture(
         path,
         turned,
         formats=FORMATS,
-        kind="an image (PNG, JPEG, BMP, PGM, PPM, TIFF or WebP)",
+        kind=kind,
         extra="vision",
         purpose="Reading images",
         check=check,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import NoReturn
@@ -12,13 +11,17 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, ModelFileError
 from ..kernels.cascade import RECTS
-from .cascade import Cascade
+from .cascade import MAX_NODES, Cascade
 from .xml_tree import Element, parse
 
 TYPE = "opencv-cascade-classifier"
 OLD_TYPE = "opencv-haar-classifier"
 _NUMBER = re.compile(rb"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?")
+_WORD = re.compile(rb"\S+")
 _WHOLE = re.compile(rb"[+-]?\d{1,9}\.?")
+SINGLE_ENDS = float(np.finfo(np.float32).max) + 2.0**103  # from here on single precision rounds to infinity
+MAX_WORDS = 4_000  # in one element; OpenCV's own have at most 12
+MAX_TEXT = 200_000  # bytes of one element
 Span = tuple[int, int]
 
 
@@ -29,7 +32,7 @@ class StagePlaces:
     element: Span
     count: Span | None
     threshold: Span
-    trees: list[tuple[list[Span], list[Span]]]  # of each tree the numbers of its nodes and of its leaves
+    trees: list[tuple[Span, Span]]  # of each tree the text of its nodes and that of its leaves
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Reader:
             self._refuse(categories, "<maxCatCount> must be 0 for Haar features")
         rects, weights, tilted = self._features(self._child(cascade, "features"))
         stages = self._filled(self._child(cascade, "stages"), "stage")
+        self._count_nodes(stages)
         nodes: list[list[float]] = []
         leaves: list[float] = []
         tree_node, tree_leaf, stage_tree = [0], [0], [0]
@@ -73,7 +77,7 @@ class Reader:
         for stage in stages:
             threshold = self._child(stage, "stageThreshold")
             thresholds.append(self._numbers(threshold, 1)[0])
-            trees: list[tuple[list[Span], list[Span]]] = []
+            trees: list[tuple[Span, Span]] = []
             for tree in self._filled(self._child(stage, "weakClassifiers"), "stump"):
                 inner, outer = self._child(tree, "internalNodes"), self._child(tree, "leafValues")
                 numbers, values = self._numbers(inner), self._numbers(outer)
@@ -91,7 +95,7 @@ class Reader:
                 leaves.extend(values)
                 tree_node.append(len(nodes))
                 tree_leaf.append(len(leaves))
-                trees.append((self._spans(inner), self._spans(outer)))
+                trees.append(((inner.text_start, inner.text_end), (outer.text_start, outer.text_end)))
             stage_tree.append(len(tree_node) - 1)
             places.append(
                 StagePlaces(
@@ -150,6 +154,19 @@ class Reader:
             )
         return top
 
+    def _count_nodes(self, stages: list[Element]) -> None:
+        """Refuse too many nodes before a single number is read."""
+        total = 0
+        for stage in stages:
+            for tree in self._filled(self._child(stage, "weakClassifiers"), "stump"):
+                total += len(self._words(self._child(tree, "internalNodes"))) // 4
+                if total > MAX_NODES:
+                    self._refuse(
+                        tree,
+                        f"it must have at most {MAX_NODES:,} nodes; it has more",
+                        "Was another file meant",
+                    )
+
     def _features(self, element: Element) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
         features = self._filled(element, "feature")
         rects = np.zeros((len(features), RECTS, 4), np.int32)
@@ -182,7 +199,24 @@ class Reader:
     def _text(self, element: Element) -> bytes:
         if element.children or element.text_start < 0 or not element.plain:
             self._refuse(element, f"<{element.tag}> must hold plain text and nothing else")
+        if element.text_end - element.text_start > MAX_TEXT:
+            self._refuse(
+                element,
+                f"<{element.tag}> must be at most {MAX_TEXT:,} bytes; got "
+                f"{element.text_end - element.text_start:,}",
+                "Was another file meant",
+            )
         return self._data[element.text_start : element.text_end]
+
+    def _words(self, element: Element) -> list[bytes]:
+        words = self._text(element).split()
+        if len(words) > MAX_WORDS:
+            self._refuse(
+                element,
+                f"<{element.tag}> must be at most {MAX_WORDS:,} numbers; got {len(words):,}",
+                "Was another file meant",
+            )
+        return words
 
     def _word(self, element: Element) -> str:
         return self._text(element).decode("utf-8", "replace").strip().strip('"')
@@ -195,19 +229,21 @@ class Reader:
 
     def _numbers(self, element: Element, count: int | None = None) -> list[float]:
         """The numbers in an element, as single precision can hold them."""
-        words = self._text(element).split()
+        words = self._words(element)
+        numbers: list[float] = []
         for word in words:
-            if not _NUMBER.fullmatch(word) or not math.isfinite(_single(float(word))):
+            number = float(word) if _NUMBER.fullmatch(word) else SINGLE_ENDS
+            if not -SINGLE_ENDS < number < SINGLE_ENDS:
                 what = word.decode("utf-8", "replace")
                 self._refuse(element, f"<{element.tag}> must be finite numbers; got {what!r:.40}")
+            numbers.append(number)
         if count is not None and len(words) != count:
             self._refuse(element, f"<{element.tag}> must be {count} numbers; got {len(words)}")
-        return [float(word) for word in words]
+        return numbers
 
     def _spans(self, element: Element) -> list[Span]:
-        """Where each word of an element's text is."""
-        at = element.text_start
-        return [(at + m.start(), at + m.end()) for m in re.finditer(rb"\S+", self._text(element))]
+        self._words(element)  # refuses too many
+        return words_in(self._data, (element.text_start, element.text_end))
 
     def _place(self, element: Element | None) -> Span | None:
         """Where the only word of an element is, if it is there and has one."""
@@ -225,6 +261,10 @@ class Reader:
         )
 
 
-def _single(value: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.float32(value))
+def words_in(data: bytes, span: Span) -> list[Span]:
+    """Where each word of a piece of the file is.
+
+    >>> words_in(b"<a> 1 -2.5</a>", (3, 10))
+    [(4, 5), (6, 10)]
+    """
+    return [match.span() for match in _WORD.finditer(data, *span)]

@@ -1,7 +1,7 @@
 """XML from strangers: elements with the places of their text in the file, and nothing that could explode.
 
 A document with a DOCTYPE is refused, and with it every entity and every outside file. What is unpacked, how
-deep elements lie and how many there are is limited.
+deep elements lie, how many there are and how many pieces their text has is limited.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from xml.parsers import expat
 
 from ..errors import InputError, ModelFileError
 
-MAX_BYTES = 64 << 20
+MAX_BYTES = 16 << 20
 MAX_DEPTH = 32
-MAX_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 300_000  # OpenCV's own have at most 61,000
+MAX_PIECES = 1_000_000  # of text; each end of a line is one
 _GZIP = b"\x1f\x8b"
 
 
@@ -44,7 +45,8 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """A file's bytes, unpacked if it is packed with gzip, and no more of them than `MAX_BYTES`."""
     place = Path(path)
     if not place.is_file():
-        what = "is a folder" if place.is_dir() else "does not exist"
+        what = "is no ordinary file" if place.exists() else "does not exist"
+        what = "is a folder" if place.is_dir() else what
         raise InputError(f"path must be an XML file of a cascade; '{place}' {what}. Check the name.")
     with open(place, "rb") as file:
         data = file.read(MAX_BYTES + 1)
@@ -86,6 +88,7 @@ class _Builder:
         self._open: list[Element] = []
         self._pieces: list[str] = []
         self._count = 0
+        self._texts = 0
         self.root: Element | None = None
 
     def parse(self) -> Element:
@@ -103,6 +106,8 @@ class _Builder:
             raise ModelFileError(
                 f"{self._name} is not XML, or is damaged or cut short: {error}. Get a fresh copy of it."
             ) from None
+        except ModelFileError:  # what our own handlers refuse; it is a ValueError too
+            raise
         except (LookupError, ValueError) as error:  # an encoding that Python does not know, or not as a table
             raise ModelFileError(f"{self._name} cannot be read: {error}. Save it as UTF-8.") from None
         if self.root is None:  # expat has refused that already
@@ -111,14 +116,10 @@ class _Builder:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._count += 1
-        if self._count > MAX_ELEMENTS or len(self._open) >= MAX_DEPTH:
-            limit = (
-                f"more than {MAX_ELEMENTS:,} elements" if self._count > MAX_ELEMENTS else "elements too deep"
-            )
-            raise ModelFileError(
-                f"{self._name} is no cascade: it has {limit} (line {self._parser.CurrentLineNumber}). "
-                "OpenCV does not write such files."
-            )
+        if self._count > MAX_ELEMENTS:
+            self._too_much(f"more than {MAX_ELEMENTS:,} elements")
+        if len(self._open) >= MAX_DEPTH:
+            self._too_much("elements too deep")
         element = Element(tag, self._parser.CurrentLineNumber, self._parser.CurrentByteIndex, attributes)
         if self._open:
             self._open[-1].children.append(element)
@@ -128,6 +129,9 @@ class _Builder:
         self._pieces.clear()
 
     def _text(self, text: str) -> None:
+        self._texts += 1
+        if self._texts > MAX_PIECES:
+            self._too_much(f"more than {MAX_PIECES:,} lines and pieces of text")
         element = self._open[-1]
         if element.children:
             return
@@ -145,6 +149,12 @@ class _Builder:
             raw = self._data[element.text_start : at].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             element.plain = raw == "".join(self._pieces).encode("ascii", "replace")
         self._pieces.clear()
+
+    def _too_much(self, what: str) -> NoReturn:
+        raise ModelFileError(
+            f"{self._name} is no cascade: it has {what} (line {self._parser.CurrentLineNumber}). "
+            "OpenCV does not write such files."
+        )
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise ModelFileError(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from .cascade import Cascade
-from .xml_reader import Places, Span
+from .xml_reader import Places, Span, words_in
 
 Edit = tuple[int, int, bytes]
 
@@ -77,19 +78,21 @@ class Writer:
             edits.append((*places.threshold, number(new.stage_threshold[s])))
         first, its_first = int(new.stage_tree[s]), int(old.stage_tree[origin])
         for t, (nodes, leaves) in enumerate(places.trees):
-            n, m = int(new.tree_node[first + t]), int(old.tree_node[its_first + t])
-            edits += [
-                (*nodes[4 * k + 3], number(new.node_threshold[n + k]))
-                for k in range(len(nodes) // 4)
-                if new.node_threshold[n + k] != old.node_threshold[m + k]
-            ]
-            n, m = int(new.tree_leaf[first + t]), int(old.tree_leaf[its_first + t])
-            edits += [
-                (*leaves[k], number(new.leaf[n + k]))
-                for k in range(len(leaves))
-                if new.leaf[n + k] != old.leaf[m + k]
-            ]
+            n, m = slice(*new.tree_node[first + t :][:2]), slice(*old.tree_node[its_first + t :][:2])
+            edits += self._renumbered(nodes, 4, new.node_threshold[n], old.node_threshold[m])
+            n, m = slice(*new.tree_leaf[first + t :][:2]), slice(*old.tree_leaf[its_first + t :][:2])
+            edits += self._renumbered(leaves, 1, new.leaf[n], old.leaf[m])
         return edits
+
+    def _renumbered(
+        self, text: Span, per_entry: int, new: NDArray[np.float32], old: NDArray[np.float32]
+    ) -> list[Edit]:
+        """Edits for the numbers that differ; of so many words in a row the last is the number."""
+        changed = np.flatnonzero(new != old).tolist()
+        if not changed:
+            return []
+        words = words_in(self._data, text)
+        return [(*words[per_entry * (k + 1) - 1], number(new[k])) for k in changed]
 
     def _fresh(self, s: int) -> bytes:
         """A stage's text, laid out as OpenCV does."""

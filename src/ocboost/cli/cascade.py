@@ -70,7 +70,8 @@ def info(detector: Path, /) -> int:
             )
         )
     )
-    console.print(as_rich(Table("Stages", ("stage", word, "up to here", "threshold"), rows)))
+    table = Table("Stages", ("stage", word, "up to here", "threshold"), rows)
+    console.print(as_rich(table, whole=True), crop=False)
     if not stumps:
         console.print("ocboost adapts cascades of stumps; this one can be evaluated only.", soft_wrap=True)
     return 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ocboost.cascade.standing import Standing
 
 Rate = Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))]
-Positive = Annotated[float, Parameter(validator=validators.Number(gt=0))]
+Weight = Annotated[float, Parameter(validator=validators.Number(gte=1e-6, lte=1e6))]
 Forgetting = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1))]
 Smoothing = Annotated[float, Parameter(validator=validators.Number(gte=0))]
 Keep = Annotated[int | None, Parameter(validator=validators.Number(gte=0), show_default=False)]
@@ -30,6 +30,7 @@ Quiet = Annotated[Rate, Parameter(show_default=False)]
 PASS_RATE = 0.998
 LEAST = 50  # windows of either kind
 FEW = 10  # the smoothing should not be worth more than so many times the windows
+FEW_FACES = 100  # a threshold set by fewer is rough
 MANY = 1e-3  # false positives per window that are worth a word
 AT_ONCE = 500  # windows shown at once
 HELD_OUT = 10  # every tenth is not shown
@@ -43,7 +44,7 @@ def adapt(
     others: Path,
     out: Path,
     mode: Literal["whole", "stages"] = "whole",
-    face_weight: Positive = 1.0,
+    face_weight: Weight = 1.0,
     smoothing: Smoothing = 20_000.0,
     forgetting: Forgetting = 1.0,
     keep: Keep = None,
@@ -221,6 +222,49 @@ class _Windows:
         return measured(name, cascade, self.tests[0], self.tests[1])
 
 
+def _whole_remarks(adapter: WholeAdapter, false_positives: float | None) -> list[str]:
+    """How sure the last stage's threshold is."""
+    faces, others = adapter.n_held_out
+    if false_positives is not None:
+        if false_positives * others >= 1.0 - 1e-9:
+            return []
+        return [
+            f"--false-positives {false_positives:g} is less than one of the {others:,} others it is set by."
+        ]
+    if faces >= FEW_FACES:
+        return []
+    return [
+        f"the last stage's threshold was set by only {faces:,} faces held out: its share of hits is "
+        "rough. Thousands of faces help."
+    ]
+
+
+def _stage_remarks(adapter: StageAdapter, n: int) -> list[str]:
+    """Whether the stumps could move, and how sure the thresholds are."""
+    from ocboost.cascade.whole import LEAST_OF_EACH
+
+    remarks = []
+    lasting = n if adapter.forgetting == 1.0 else min(n, round(1.0 / (1.0 - adapter.forgetting)))
+    if FEW * lasting < adapter.smoothing:
+        what = f"{n:,} windows" if lasting == n else f"the last {lasting:,} windows, which forgetting leaves,"
+        remarks.append(
+            f"{what} are few beside a smoothing of {adapter.smoothing:,.0f}: the stumps' weights have moved "
+            "little. Thousands help."
+        )
+    faces = len(adapter._held)
+    if faces < LEAST_OF_EACH:
+        remarks.append(
+            f"only {faces:,} faces were held out, and thresholds are set by {LEAST_OF_EACH} or more: they "
+            "are as they were. Collect more faces."
+        )
+    elif faces * (1.0 - adapter.pass_rate) < 1.0 - 1e-9:
+        remarks.append(
+            f"{faces:,} faces held out are too few for a pass rate of {adapter.pass_rate:g}: each threshold "
+            "was set by the single worst of them."
+        )
+    return remarks
+
+
 def _report(
     detector: Path,
     out: Path,
@@ -230,7 +274,7 @@ def _report(
     after: Standing,
     false_positives: float | None,
 ) -> None:
-    from ocboost.cascade import WholeAdapter
+    from ocboost.cascade import StageAdapter, WholeAdapter
     from ocboost.reporting.tables import Row, Table, as_rich
 
     console = results()
@@ -249,26 +293,25 @@ def _report(
     )
     title = f"On {held[0]:,} faces and {held[1]:,} others that were not shown"
     columns = ("", "hits", "false positives", "stumps per other window", "stages")
-    console.print(as_rich(Table(title, columns, rows)))
-    if FEW * sum(learnt) < adapter.smoothing:
-        say(
-            f"{sum(learnt):,} windows are few beside a smoothing of {adapter.smoothing:,.0f}: the detector "
-            "has moved little. Thousands help."
-        )
+    console.print(as_rich(Table(title, columns, rows), whole=True), crop=False)
     if isinstance(adapter, WholeAdapter):
-        n = adapter.n_held_out[1]
-        if false_positives is not None and false_positives * n < 1:
-            say(f"--false-positives {false_positives:g} is less than one of the {n:,} others it is set by.")
-        elif false_positives is None and after.false_positives > MANY:
-            console.print(
-                "A picture has some hundred thousand windows: --false-positives 1e-4, or less, finds less "
-                "that is no face, and fewer faces.",
-                soft_wrap=True,
-            )
-    elif adapter.n_adapted < after.n_stages:
+        remarks = _whole_remarks(adapter, false_positives)
+        lower = "--false-positives 1e-4, or less,"
+    else:
+        remarks = _stage_remarks(adapter, sum(learnt))
+        lower = "a lower --pass-rate"
+    for remark in remarks:
+        say(remark)
+    if false_positives is None and after.false_positives > MANY:
+        console.print(
+            f"A picture has some hundred thousand windows: {lower} finds less that is no face, and fewer "
+            "faces.",
+            soft_wrap=True,
+        )
+    if isinstance(adapter, StageAdapter) and adapter.n_adapted < after.n_stages:
         console.print(
             f"{adapter.n_adapted} of {after.n_stages} stages were weighed anew; too few others reached the "
-            "rest, where only the thresholds were set.",
+            "rest, where at most the thresholds were set.",
             soft_wrap=True,
         )
     console.print(f"Wrote {out}", soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 TABLE = "detections.csv"
 MOST_SHOWN = 20
-Factor = Annotated[float, Parameter(validator=validators.Number(gt=1))]
+Factor = Annotated[float, Parameter(validator=validators.Number(gte=1.001))]
 Neighbors = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 
 
@@ -81,15 +82,14 @@ def detect(
     images = images_in(place, every=every, name="PLACE", tell=say)
     _check_folder(out, images, overwrite)
     smallest, largest = (None if side is None else (side, side) for side in (min_size, max_size))
-    taken: Counter[str] = Counter(Path(file.name).stem.casefold() for file in images.files)
+    names = [file.name for file in images.files]
+    drawings = dict(zip(names, _drawings(names), strict=True))
     found: list[tuple[str, list[Box]]] = []
     try:
         with StagedFolder(out) as folder, steps_progress("looking") as told:
             for image in images:
                 boxes = sorted(found_in(cascade, image.grey, scale_factor, min_neighbors, smallest, largest))
-                stem = Path(image.name).stem
-                name = stem if taken[stem.casefold()] < 2 else image.name  # a.jpg and a.png are two pictures
-                folder.add(f"{name}.png", drawn(image.colour, boxes))
+                folder.add(drawings.get(image.name, f"{image.name}.png"), drawn(image.colour, boxes))
                 found.append((image.name, boxes))
                 total = images.expected
                 told(image.name, len(found), max(total, len(found)) if total is not None else len(found))
@@ -100,6 +100,34 @@ def detect(
         return 130
     _report(found, out)
     return 0
+
+
+def _drawings(names: Sequence[str]) -> list[str]:
+    """A name for the drawing on each picture; no two are the same, not even where case does not count.
+
+    >>> _drawings(["a.jpg", "b.jpg", "b.png", "b.jpg.png"])
+    ['a.png', 'b.jpg.png', 'b.png.png', 'b.jpg.png.png']
+    >>> _drawings(["a.png", "A.PNG"])
+    ['a.png.png', 'A.PNG-2.png']
+    """
+    stems = [Path(name).stem for name in names]
+    while True:  # those that share a name are called by their whole name, with its ending
+        counts = Counter(stem.casefold() for stem in stems)
+        longer = [s if counts[s.casefold()] < 2 else name for s, name in zip(stems, names, strict=True)]
+        if longer == stems:
+            break
+        stems = longer
+    found: list[str] = []
+    taken: set[str] = set(counts)
+    used: set[str] = set()
+    for stem in stems:
+        free, n = stem, 1
+        while free.casefold() in used or (n > 1 and free.casefold() in taken):
+            n += 1
+            free = f"{stem}-{n}"
+        used.add(free.casefold())
+        found.append(f"{free}.png")
+    return found
 
 
 def _check_folder(out: Path, images: Images, overwrite: bool) -> None:
@@ -138,9 +166,8 @@ def _report(found: list[tuple[str, list[Box]]], out: Path) -> None:
     total = sum(len(boxes) for _, boxes in found)
     some = sum(bool(boxes) for _, boxes in found)
     columns = ("image", "found", "smallest", "largest")
-    console.print(
-        as_rich(Table(f"{total:,} found, in {some:,} of {len(found):,} images", columns, tuple(rows)))
-    )
+    table = Table(f"{total:,} found, in {some:,} of {len(found):,} images", columns, tuple(rows))
+    console.print(as_rich(table, whole=True), crop=False)
     console.print(f"Wrote {len(found):,} images and {TABLE} to {out.resolve()}", soft_wrap=True)
 
 

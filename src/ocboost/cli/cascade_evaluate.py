@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 FILES = ["roc.png", "roc.svg", "results.json"]
 SCORES = {
     "slack": "by how much a window clears the stage it clears least",
-    "last stage": "by how much a window clears the last stage, which has as many stumps as all before it",
+    "last stage": "by how much a window clears the last stage, which has all stumps of those before it",
 }
+KINDS_DIFFER = (
+    "the scores are of different kinds, and that of the last stage is the same for all windows that earlier "
+    "stages reject."
+)
 
 
 def evaluate(
@@ -85,7 +89,9 @@ def evaluate(
         say(f"interrupted; nothing was written to '{out}'.")
         return 130
     console = results(piped=120)
-    console.print(as_rich(_table(standings, counts)))
+    console.print(as_rich(_table(standings, counts), whole=True), crop=False)
+    if not _alike(standings):
+        console.print(f"1 − AUC is left out: {KINDS_DIFFER}", soft_wrap=True)
     for kind, meaning in SCORES.items():
         own = ", ".join(s.name for s in standings if s.kind == kind)
         if own:
@@ -118,6 +124,11 @@ def _names(detectors: tuple[Path, ...]) -> list[str]:
     return short if len(set(short)) == len(short) else [path.as_posix() for path in detectors]
 
 
+def _alike(standings: list[Standing]) -> bool:
+    """Whether all are measured by the same kind of score, so that areas can be compared."""
+    return len({standing.kind for standing in standings}) == 1
+
+
 def _table(standings: list[Standing], counts: str) -> Table:
     from ocboost.cascade.roc import RATES
     from ocboost.reporting.tables import Row, Table
@@ -127,7 +138,7 @@ def _table(standings: list[Standing], counts: str) -> Table:
         "hits",
         "false positives",
         *(f"misses at {rate:.4g}" for rate in RATES),
-        "1 − AUC",
+        *(("1 − AUC",) if _alike(standings) else ()),
         "stumps per other window",
     )
     rows = tuple(
@@ -137,7 +148,7 @@ def _table(standings: list[Standing], counts: str) -> Table:
                 f"{s.hits:.2%}",
                 f"{s.false_positives:.3%}",
                 *(f"{s.curve.misses_at(rate):.2%}" for rate in RATES),
-                f"{s.one_minus_auc:.2e}",
+                *((f"{s.one_minus_auc:.2e}",) if _alike(standings) else ()),
                 f"{s.cost:.1f}",
             )
         )
@@ -153,7 +164,9 @@ def _remarks(standing: Standing) -> list[str]:
     beyond = [f"{rate:.4g}" for rate in RATES if not standing.curve.resolves(rate)]
     if not beyond:
         return []
-    return [f"{' and '.join(beyond)} is less than one of {n:,} others: there, none of them may pass."]
+    *first, last = beyond
+    rates = f"{', '.join(first)} and {last} are each" if first else f"{last} is"
+    return [f"{rates} less than one of {n:,} others: there, none of them may pass."]
 
 
 def _record(
@@ -171,6 +184,9 @@ def _record(
         "n_faces": curve.n_faces,
         "n_others": curve.n_others,
         "standings": [standing.as_dict() for standing in standings],
-        "notes": _remarks(standings[0]),
+        "notes": [
+            *([] if _alike(standings) else [f"one_minus_auc must not be compared: {KINDS_DIFFER}"]),
+            *_remarks(standings[0]),
+        ],
         "versions": made_with,
     }
