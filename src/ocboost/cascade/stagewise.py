@@ -153,6 +153,11 @@ class StageAdapter:
         """Stages whose stumps are weighed anew, not only their thresholds set."""
         return sum(stage.sketch is not None for stage in self._stages)
 
+    @property
+    def n_held_out(self) -> int:
+        """Faces that thresholds are set by."""
+        return len(self._held)
+
     def update(self, windows: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Show labelled windows, or a single one; the parameters are those of `WholeAdapter.update`."""
         found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)

@@ -251,7 +251,7 @@ def _stage_remarks(adapter: StageAdapter, n: int) -> list[str]:
             f"{what} are few beside a smoothing of {adapter.smoothing:,.0f}: the stumps' weights have moved "
             "little. Thousands help."
         )
-    faces = len(adapter._held)
+    faces = adapter.n_held_out
     if faces < LEAST_OF_EACH:
         remarks.append(
             f"only {faces:,} faces were held out, and thresholds are set by {LEAST_OF_EACH} or more: they "
