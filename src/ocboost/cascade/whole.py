@@ -169,9 +169,8 @@ class WholeAdapter:
         """The adapted cascade: its first stages, relaxed, short new ones, and a last one of all stumps.
 
         The stages before the last are there to reject most windows cheaply. They are set so low that
-        ``pass_rate`` of the faces held out pass them all, or of all faces seen where those are too few to
-        know; those of the cascade are never raised. A short stage has the stumps that say most in the last
-        one, with the same leaves.
+        ``pass_rate`` of the faces seen pass them all, and of those held out too; those of the cascade are
+        never raised. A short stage has the stumps that say most in the last one, with the same leaves.
 
         Parameters
         ----------
@@ -227,26 +226,21 @@ class WholeAdapter:
     def _staged(self, keep: int, sizes: list[int], leaves: Floats, bar: float, pass_rate: float) -> Cascade:
         """The first stages and short ones, as low as the pass rate asks for, and all stumps behind them."""
         cascade, spread = self.cascade, leaves[:, 1] - leaves[:, 0]
-        faces = self._held[1].windows  # the short stages have learnt from the others
-        if len(faces) * (1.0 - pass_rate) < 1.0:
-            faces = self._faces.windows  # too few to know
         telling = np.argsort(-np.abs(spread), kind="stable")
-        sums = [stage_sums(cascade, faces, range(keep))] if keep else []
-        bars, stages = cascade.stage_threshold[:keep], cascade
-        for size in sizes:
-            members = np.sort(telling[:size])
-            reach = np.zeros(len(spread))
-            reach[members] = spread[members] / 2.0
-            middle = leaves[members].mean(axis=1).sum()
-            sums.append((self._votes(faces, reach) + middle)[:, None])
-            bars = np.append(bars, np.float32(np.inf))
+        short = [np.sort(telling[:size]) for size in sizes]
+        stages = cascade
+        for members in short:
             stages = self._with_stage(stages, members, leaves, 0.0)
         stages = self._with_stage(stages, np.arange(len(spread)), leaves, bar)
         stages = stages.pick([*range(keep), *range(cascade.n_stages, stages.n_stages)])
-        if not sums:
+        bars = np.append(cascade.stage_threshold[:keep], np.full(len(short), np.inf, np.float32))
+        if not bars.size:
             return stages
-        lowered = relaxed(np.concatenate(sums, axis=1), bars, pass_rate)
-        return stages.with_thresholds(np.append(lowered, stages.stage_threshold[-1]))
+        # The short stages have learnt from most faces seen, and those held out are few: both must pass.
+        for faces in (self._faces.windows, self._held[1].windows):
+            if len(faces):
+                bars = relaxed(stage_sums(stages, faces, range(bars.size)), bars, pass_rate)
+        return stages.with_thresholds(np.append(bars, stages.stage_threshold[-1]))
 
     def _with_stage(self, stages: Cascade, members: NDArray[np.int64], leaves: Floats, bar: float) -> Cascade:
         feature, threshold = self.cascade.node_feature[members], self.cascade.node_threshold[members]
