@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from ocboost import adaboost_weights
 from ocboost.cascade import (
-    Cascade,
     StageAdapter,
     WholeAdapter,
     accepts,
     has_contrast,
-    new_thresholds,
     stage_sums,
 )
 from ocboost.cascade.camera_windows import Newest
@@ -22,7 +20,7 @@ from ocboost.cascade.scores import evaluated
 from ocboost.cascade.thresholds import for_false_positives, for_hits, relaxed
 from ocboost.datasets.toy_faces import draw_toys
 from ocboost.errors import InputError
-from ocboost.hypotheses import CascadeStumps
+from toy_cascade import boosted
 
 SIZES = (8, 14, 20)
 
@@ -41,37 +39,9 @@ def windows_of(seed, n, camera=False):
 
 @pytest.fixture(scope="module")
 def cascade():
-    """Random two-rectangle features, boosted on windows from everywhere; a stage passes 99 of 100 faces."""
-    rng = np.random.default_rng(0)
-    J = sum(SIZES)
-    w, h = rng.integers(2, 9, J), rng.integers(3, 17, J)
-    x, y = rng.integers(0, 24 - 2 * w + 1), rng.integers(0, 24 - h + 1)
-    rects = np.zeros((J, 3, 4), np.int32)
-    rects[:, 0], rects[:, 1] = np.stack([x, y, w, h], 1), np.stack([x + w, y, w, h], 1)
-    turned = rng.random(J) < 0.5
-    rects[turned] = rects[turned][:, :, [1, 0, 3, 2]]
-    weights = np.tile(np.array([1, -1, 0], np.float32), (J, 1))
-    threshold = rng.normal(0, 0.01, J).astype(np.float32)
-    stumps = CascadeStumps(rects, weights, threshold, width=24, height=24)
+    """Boosted on windows from everywhere."""
     windows, labels = windows_of(1, 400)
-    alpha = adaboost_weights(stumps.answers(windows.reshape(len(windows), -1)) * labels[:, None])
-    made = Cascade(
-        24,
-        24,
-        rects,
-        weights,
-        np.zeros(J, np.bool_),
-        np.arange(J, dtype=np.int32),
-        threshold,
-        np.zeros(J, np.int32),
-        np.full(J, -1, np.int32),
-        np.stack([-alpha, alpha], 1).reshape(-1).astype(np.float32),
-        np.arange(J + 1, dtype=np.int32),
-        2 * np.arange(J + 1, dtype=np.int32),
-        np.concatenate([[0], np.cumsum(SIZES)]).astype(np.int32),
-        np.zeros(len(SIZES), np.float32),
-    )
-    return new_thresholds(made, windows[labels > 0], 0.99)
+    return boosted(SIZES, windows[labels > 0], windows[labels < 0])
 
 
 @pytest.fixture(scope="module")

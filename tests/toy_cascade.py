@@ -27,9 +27,14 @@ def noisy(seed, n, noise=40):
 
 @functools.cache
 def toy_cascade():
-    """Boosted over random features; each stage passes 99 of 100 faces."""
+    """A cascade of three stages."""
+    return boosted(SIZES, *noisy(1, 400))
+
+
+def boosted(sizes, faces, others):
+    """Stages of these sizes, boosted over random features; each passes 99 of 100 faces."""
     rng = np.random.default_rng(0)
-    J = sum(SIZES)
+    J = sum(sizes)
     w, h = rng.integers(2, 9, J), rng.integers(3, 17, J)
     x, y = rng.integers(0, 24 - 2 * w + 1), rng.integers(0, 24 - h + 1)
     rects = np.zeros((J, 3, 4), np.int32)
@@ -38,9 +43,8 @@ def toy_cascade():
     rects[turned] = rects[turned][:, :, [1, 0, 3, 2]]
     weights = np.tile(np.array([1, -1, 0], np.float32), (J, 1))
     threshold = rng.normal(0, 0.01, J).astype(np.float32)
-    faces, others = noisy(1, 400)
-    X = np.concatenate([faces, others]).reshape(800, -1)
-    labels = np.repeat(np.array([1, -1], np.int8), 400)
+    X = np.concatenate([faces, others]).reshape(len(faces) + len(others), -1)
+    labels = np.repeat(np.array([1, -1], np.int8), [len(faces), len(others)])
     answers = CascadeStumps(rects, weights, threshold, width=24, height=24).answers(X)
     alpha = adaboost_weights(answers * labels[:, None])
     made = Cascade(
@@ -56,8 +60,8 @@ def toy_cascade():
         np.stack([-alpha, alpha], 1).reshape(-1).astype(np.float32),
         np.arange(J + 1, dtype=np.int32),
         2 * np.arange(J + 1, dtype=np.int32),
-        np.concatenate([[0], np.cumsum(SIZES)]).astype(np.int32),
-        np.zeros(len(SIZES), np.float32),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+        np.zeros(len(sizes), np.float32),
     )
     return new_thresholds(made, faces, 0.99)
 
