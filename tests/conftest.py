@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import hypothesis
 import pytest
+
+# A shell that runs the tests in the background has Ctrl-C ignored, and many tests are about Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run: a red test must be red again when it is looked into.
 hypothesis.settings.register_profile(
