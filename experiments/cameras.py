@@ -10,7 +10,8 @@ all.
 
 Methods: the shipped cascade, all stages lowered by the same slack; its thresholds set anew, each stage to the
 same rank among the training faces; the plain sum of all its leaves. Then those that learn on top of that sum
-(the offset, scaled on the first 500 windows): OCB (`ocboost.cascade.WholeAdapter`), the cascade it writes,
+(the offset, scaled on the first windows, about 900): OCB (`ocboost.cascade.WholeAdapter`), the cascade it
+writes,
 Oza and Russell, logistic regression by stochastic gradient (the best of three rates, by the loss on windows
 it had not seen). Last, what needs no shipped leaves: AdaBoost on all windows over the same stumps; and the
 careful way, each stage for itself (`ocboost.cascade.StageAdapter`).
