@@ -174,4 +174,5 @@ def _report(found: list[tuple[str, list[Box]]], out: Path) -> None:
 def _sides(boxes: list[Box]) -> tuple[str, str]:
     """The sizes of the smallest and the largest box."""
     ordered = sorted(boxes, key=lambda box: box[2] * box[3])
-    return tuple(f"{width} × {height}" for _, _, width, height in (ordered[0], ordered[-1]))  # type: ignore[return-value]
+    smallest, largest = (f"{width} × {height}" for _, _, width, height in (ordered[0], ordered[-1]))
+    return smallest, largest
