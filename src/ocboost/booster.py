@@ -17,34 +17,21 @@ from .storage import Arrays, load, save
 class Booster(ABC):
     """Turns margins into weights, example by example.
 
-    A booster implements `n_seen`, `alpha`, `merge`, ``_take``, which gets checked margins and weights, and
+    A booster implements `n_seen`, `alpha`, `copy`, ``_take``, which gets checked margins and weights, and
     `parts` and `from_parts`, which say what is saved.
     """
 
     kind: ClassVar[str]  # its name in files
 
-    def __init__(self, n_hypotheses: int, *, smoothing: float, forgetting: float) -> None:
+    def __init__(self, n_hypotheses: int) -> None:
         self._J = as_count(
             n_hypotheses, "n_hypotheses", 1, None, "It is the number of columns of the margins."
         )
-        self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
-        advice = "1 forgets nothing, 0.99 halves a weight in 69 examples."
-        self._forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, advice, low_open=True)
 
     @property
     def n_hypotheses(self) -> int:
         """J."""
         return self._J
-
-    @property
-    def smoothing(self) -> float:
-        """ε."""
-        return self._smoothing
-
-    @property
-    def forgetting(self) -> float:
-        """λ."""
-        return self._forgetting
 
     @property
     @abstractmethod
@@ -57,8 +44,8 @@ class Booster(ABC):
         """The weights of the hypotheses, (J,) float64, always finite."""
 
     @abstractmethod
-    def merge(self, other: Any) -> Self:
-        """A new booster of both streams."""
+    def copy(self) -> Self:
+        """A booster of its own with the same state."""
 
     @abstractmethod
     def parts(self) -> tuple[dict[str, Any], Arrays]:
@@ -127,6 +114,34 @@ class Booster(ABC):
             If the file is damaged, of another version, or not such a booster. Nothing in a file is executed.
         """
         return cls.from_parts(*load(path, cls.kind), os.fspath(path))
+
+
+class SummingBooster(Booster):
+    """A booster whose state is sums over the examples: they can be smoothed, forgotten and merged."""
+
+    def __init__(self, n_hypotheses: int, *, smoothing: float, forgetting: float) -> None:
+        super().__init__(n_hypotheses)
+        self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
+        advice = "1 forgets nothing, 0.99 halves a weight in 69 examples."
+        self._forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, advice, low_open=True)
+
+    @property
+    def smoothing(self) -> float:
+        """ε."""
+        return self._smoothing
+
+    @property
+    def forgetting(self) -> float:
+        """λ."""
+        return self._forgetting
+
+    @abstractmethod
+    def decay(self, factor: float) -> None:
+        """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
+
+    @abstractmethod
+    def merge(self, other: Any) -> Self:
+        """A new booster of both streams."""
 
     def __add__(self, other: Any) -> Self:
         if not isinstance(other, type(self)):

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .booster import Booster
+from .booster import SummingBooster
 from .errors import InputError, ModelFileError
 from .interrupts import uninterrupted
 from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
@@ -18,7 +18,7 @@ from .storage import Arrays, fill, require, require_normal
 PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
 
 
-class OzaRussell(Booster):
+class OzaRussell(SummingBooster):
     """Online boosting after Oza and Russell over the margins of J fixed hypotheses.
 
     Each example is added to W⁺_j or W⁻_j with its weight d, which is then averaged between old and

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import merging
-from .booster import Booster
+from .booster import SummingBooster
 from .errors import InputError, ModelFileError
 from .folding import Workspace, fold_shared, worth_sharing
 from .head_ring import blocks_for, empty_head, relaid
@@ -29,7 +29,7 @@ PIECE = 400_000_000
 HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
 
 
-class BoostingSketch(Booster):
+class BoostingSketch(SummingBooster):
     """Online Coordinate Boosting over the margins of J fixed hypotheses.
 
     A **head** keeps the most recent examples exactly, as bits. A **tail** keeps the sums W⁺ and W⁻ of all
