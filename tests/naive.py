@@ -147,6 +147,37 @@ class NaiveTail:
                     rows[sigma] = rows[sigma] * (T / weight)
         return rows
 
+    def share(self, j):
+        """Of what leaves coordinate j - 1 at the reference α, how much row j holds: all, but for latecomers."""
+        before = self.T0
+        if j > 0:
+            before = sum(self.W[s][j - 1, j - 1] * math.exp(-s * self.alpha_ref[j - 1]) for s in SIGNS)
+        return sum(self.W[s][j, j] for s in SIGNS) / before if before > 0 else 1.0
+
+    def appended(self, k):
+        """With k coordinates more, of which nothing is known."""
+        tail = NaiveTail(self.J + k, self.J + k if self.K == self.J else self.K, self.correction)
+        tail.alpha_ref[: self.J], tail.T0, tail.n = self.alpha_ref, self.T0, self.n
+        for sigma in SIGNS:
+            tail.W[sigma][: self.J, : self.J] = self.W[sigma]
+        return tail
+
+    def without(self, gone):
+        """Re-based to an α of zero for some coordinates, which are then left out."""
+        keep = [j for j in range(self.J) if j not in gone]
+        alpha = np.where(np.isin(np.arange(self.J), gone), 0.0, self.alpha_ref)
+        tail = NaiveTail(len(keep), len(keep), self.correction)
+        tail.alpha_ref, tail.T0, tail.n = alpha[keep], self.T0, self.n
+        T = self.T0
+        for j in range(self.J):
+            T = T * self.share(j)
+            rows = self.rebased_row(j, alpha, T)
+            if j in keep:
+                for sigma in SIGNS:
+                    tail.W[sigma][keep.index(j)] = rows[sigma][keep]
+                T = sum(rows[sigma][j] * math.exp(-sigma * alpha[j]) for sigma in SIGNS)
+        return tail
+
     def add(self, margins, weights, d):
         """Add examples whose weight on entering coordinate j is d[:, j]; the reference α must be theirs."""
         for j in range(self.J):
@@ -244,7 +275,7 @@ class NaiveSketch:
         for j in range(self.J):
             W = {sigma: d[margins[:, j] == sigma, j].sum() for sigma in SIGNS}
             for index, tail in enumerate(tails):
-                rows = tail.rebased_row(j, alpha, T[index])
+                rows = tail.rebased_row(j, alpha, T[index] * tail.share(j))
                 for sigma in SIGNS:
                     rebased[index].W[sigma][j] = rows[sigma]
                     W[sigma] += rows[sigma][j]
@@ -259,6 +290,22 @@ class NaiveSketch:
         for tail in rebased:
             tail.alpha_ref = alpha.copy()
         return alpha, rebased, d
+
+    def appended(self, margins):
+        other = copy.deepcopy(self)
+        other.tail = self.tail.appended(np.shape(margins)[1])
+        other.J, other.K = other.tail.J, other.tail.K
+        for example, new in zip(other.head, margins, strict=True):
+            example[0] = np.concatenate([example[0], new])
+        return other
+
+    def without(self, gone):
+        other = copy.deepcopy(self)
+        other.tail = self.tail.without(gone)
+        other.J, other.K = other.tail.J, other.tail.K
+        for example in other.head:
+            example[0] = np.delete(example[0], gone)
+        return other
 
     def _fold(self):
         """Move the oldest examples into the tail, at the α solved with the whole head."""

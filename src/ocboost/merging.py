@@ -121,7 +121,9 @@ def _together(tails: list[Tail], order: int, correction: int, solution: Solution
         own.folded[...] = 0.0
         join(tail, order, correction, work, [(0, J)], rebase=True, last=True)
     result = empty_tail(J, order)
+    result.share[tails[0].share != 1.0] = 0.0  # found again when the tail is settled
     if len(tails) == 2:
+        result.share[tails[1].share != 1.0] = 0.0
         for sign, key in enumerate(("p_plus", "p_minus")):
             p, q, out = (getattr(t, key)[0] for t in (*tails, result))
             kernels.blend(p, q, order, solution.base, solution.base_unit, sign, out)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from . import merging
+from . import merging, reshaping
 from .booster import SummingBooster
 from .errors import InputError, ModelFileError
 from .folding import Workspace, fold_shared, worth_sharing
@@ -18,7 +18,7 @@ from .kernels.band import n_pairs
 from .kernels.scaled import normal_number
 from .kernels.solve import solve
 from .kernels.tail import BALANCED, CORRECTIONS
-from .margins import MANY, as_count, as_number
+from .margins import MANY, as_count, as_margins, as_number
 from .sketch_file import SketchState, sketch_from_parts, sketch_parts
 from .storage import Arrays, require
 from .tails import copy_tail, empty_tail, sum_bytes
@@ -331,7 +331,7 @@ class BoostingSketch(SummingBooster):
         counters[kernels.FIRST] &= 63
         self._head, self._counters = head, counters
 
-    # Merging ---------------------------------------------------------------------------------------------
+    # Copies ----------------------------------------------------------------------------------------------
 
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
@@ -383,6 +383,77 @@ class BoostingSketch(SummingBooster):
             kernels.fold(other._tail, other._head, counters, other._now, n_fold, *other._folding())
             other._decayed = other._decayed and other.n_head > 0
         return other
+
+    # More and fewer hypotheses ----------------------------------------------------------------------------
+
+    def appended(self, margins: ArrayLike) -> Self:
+        """A sketch of the same examples with further hypotheses behind those it has.
+
+        The examples in the head count for the new ones, and all that come from now on; what is in the tail
+        is not known of them. While nothing has been folded it is as if they had been there from the start.
+        At full order it stays full.
+
+        Parameters
+        ----------
+        margins : array of shape (n_head, k)
+            The margins of the k new hypotheses for the examples in the head, oldest first.
+
+        Examples
+        --------
+        >>> margins = np.where(np.random.default_rng(0).random((50, 3)) < [0.8, 0.7, 0.6], 1, -1)
+        >>> sketch = BoostingSketch.from_margins(margins[:, :2], head=100).appended(margins[:, 2:])
+        >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins, head=100).alpha))
+        True
+        """
+        given = np.asarray(margins)
+        if given.ndim != 2 or given.shape[0] != self.n_head or given.shape[1] == 0:
+            raise InputError(
+                f"margins must be one row for each of the {self.n_head} examples in the head and one column "
+                f"for each new hypothesis; got shape {given.shape}."
+            )
+        rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
+        J = self._J + rows.shape[1]
+        order = J if self._order == self._J else self._order
+        other = type(self)(**{**self._parameters, "n_hypotheses": J, "order": order})
+        other._state = reshaping.append(self._state, order, rows, has_tail=self._has_tail)
+        return other
+
+    def without(self, members: ArrayLike) -> Self:
+        """A sketch without some of the hypotheses, as if their weights had become zero.
+
+        Exact for the examples in the head; the tail follows by the same correction as any change of α, so
+        it loses little where the weights were small.
+
+        Parameters
+        ----------
+        members : array of int
+            Which to leave out; one must stay.
+
+        Examples
+        --------
+        >>> margins = np.where(np.random.default_rng(0).random((50, 3)) < [0.8, 0.7, 0.6], 1, -1)
+        >>> sketch = BoostingSketch.from_margins(margins, head=100).without([1])
+        >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins[:, [0, 2]], head=100).alpha))
+        True
+        """
+        gone = np.atleast_1d(np.asarray(members))
+        if gone.size and (gone.dtype.kind not in "iu" or gone.min() < 0 or gone.max() >= self._J):
+            raise InputError(f"members must be numbers from 0 to {self._J - 1}; got {members!r:.80}.")
+        keep = np.setdiff1d(np.arange(self._J), gone)
+        if keep.size == 0:
+            raise InputError("members must leave at least one hypothesis; got all of them.")
+        if self._order != self._J and self._has_tail:
+            raise InputError(
+                f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "
+                "the sketch with order=None."
+            )
+        order = min(self._order, keep.size)
+        other = type(self)(**{**self._parameters, "n_hypotheses": keep.size, "order": order})
+        code = CORRECTIONS[self._correction]
+        other._state = reshaping.drop(self._state, code, keep, has_tail=self._has_tail)
+        return other
+
+    # Merging ---------------------------------------------------------------------------------------------
 
     def merge(self, other: BoostingSketch) -> Self:
         """A new sketch of both streams; ``self + other`` is the same.

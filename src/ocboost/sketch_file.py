@@ -93,6 +93,7 @@ def _check(name: str, state: SketchState) -> None:
     for key, p in (("p_plus", tail.p_plus), ("p_minus", tail.p_minus)):
         require(bool(((p >= 0.0) & (p <= 1.0)).all()), name, f"{key} must lie in [0, 1]")
     require(bool((np.abs(tail.alpha) < LARGEST_ALPHA).all()), name, "alpha must be finite")
+    require(bool(((tail.share >= 0.0) & (tail.share <= kernels.MOST_SHARE)).all()), name, "share is too large")
     usable = np.isfinite(tail.exp_alpha) & (tail.exp_alpha > 0.0)
     require(bool(usable.all()), name, "exp_alpha must be positive")
     moderate = np.where(np.abs(tail.alpha) < ROOM, tail.alpha, 0.0)
@@ -121,4 +122,4 @@ def _check(name: str, state: SketchState) -> None:
         return
     with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all bounds is refused
         share = np.exp2(256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0])) * tail.W[0, :, 0] / total
-    require(bool(abs(share.sum() - 1.0) < 1e-6), name, "W does not fit total")
+    require(bool(abs(share.sum() - tail.share[0, 0]) < 1e-6), name, "W does not fit total")

@@ -20,6 +20,7 @@ def empty_tail(n_hypotheses: int, order: int, *, pairs: bool = True) -> Tail:
         W_unit=np.zeros((1, 2, n_hypotheses), np.int64),
         alpha=np.zeros((1, n_hypotheses)),
         exp_alpha=np.ones((1, n_hypotheses)),
+        share=np.ones((1, n_hypotheses)),
         total=np.zeros(1),
         total_unit=np.zeros(1, np.int64),
     )

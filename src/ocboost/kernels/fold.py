@@ -13,15 +13,18 @@ import numpy as np
 
 from .band import first_column, row_start
 from .bits import bit, mask_between, pack_row, transpose, unpack_row
+from .branch import unlikely
 from .compile import kernel, plain
 from .head import UNIFORM, UNIT, open_segment, step, weight_of
 from .lanes import add_by_bits, add_by_bits_16, add_by_bits_32
-from .scaled import add, divide, multiply, normal, ratio
+from .scaled import add, divide, exponential, multiply, normal, ratio
 from .solve import Solution, segment_of, solve
 from .tail import OWN, own, shrink, tidy
 from .types import Floats, Head, Int8Matrix, Ints, Tail, Words
 from .views import floats_at
 
+# No row of a balanced tail holds more than the one before it; what others claim is never used.
+MOST_SHARE = 1e6
 CHUNK = 4  # so many blocks of 64 examples at most join the pairs in one pass over them
 
 
@@ -211,6 +214,26 @@ def settle_tail(tail: Tail, head: Head, first: int, n_fold: int, solution: Solut
         value, unit = normal(head.weight[place], np.int64(head.weight_unit[place]))
         total, total_unit = add(total, total_unit, value, unit)
     tail.total[0], tail.total_unit[0] = total, total_unit
+    settle_shares(tail)
+
+
+@kernel
+def settle_shares(tail: Tail) -> None:
+    """Find again what share of the coordinate before each latecomer's row holds."""
+    share, W, W_unit = tail.share, tail.W, tail.W_unit
+    out, out_unit = tail.total[0], tail.total_unit[0]  # what leaves the coordinate before
+    for j in range(share.shape[1]):
+        plus, plus_unit, minus, minus_unit = W[0, 0, j], W_unit[0, 0, j], W[0, 1, j], W_unit[0, 1, j]
+        if unlikely(share[0, j] != 1.0):
+            both, both_unit = add(plus, plus_unit, minus, minus_unit)
+            # Where both are empty the row holds all that the one before does.
+            share[0, j] = min(ratio(both, both_unit, out, out_unit), MOST_SHARE) if out > 0.0 else 1.0
+        if j + 1 < share.shape[1] and share[0, j + 1] != 1.0:
+            value, unit = exponential(-tail.alpha[0, j])
+            plus, plus_unit = multiply(plus, plus_unit, value, unit)
+            value, unit = exponential(tail.alpha[0, j])
+            minus, minus_unit = multiply(minus, minus_unit, value, unit)
+            out, out_unit = add(plus, plus_unit, minus, minus_unit)
 
 
 @kernel

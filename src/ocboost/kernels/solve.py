@@ -203,7 +203,7 @@ def solve(
     folded, folded_unit, changes = solution.folded, solution.folded_unit, solution.change
     deltas, falls, rises = solution.delta, solution.fall, solution.rise
     T, T_unit = solution.T, solution.T_unit
-    W, W_unit, old, words = tail.W, tail.W_unit, tail.alpha, head.words
+    W, W_unit, old, words, shares = tail.W, tail.W_unit, tail.alpha, head.words, tail.share
     J, n_tails = alphas.size, old.shape[0]
     p_plus, p_minus = tail.p_plus.ctypes.data, tail.p_minus.ctypes.data
     delta_at, fall_at, rise_at = deltas.ctypes.data, falls.ctypes.data, rises.ctypes.data
@@ -261,6 +261,9 @@ def solve(
                 if unlikely((both_unit != T_unit[t]) | (both > TOO_MUCH * T[t])):
                     diverged |= _exceeds(both, both_unit, TOO_MUCH * T[t], T_unit[t])
             else:
+                if unlikely(shares[t, j] != 1.0):  # a latecomer: of what left the one before, so much
+                    value, unit = normal(shares[t, j], 0)
+                    T[t], T_unit[t] = multiply(T[t], T_unit[t], value, unit)
                 if both > 0.0:  # all that left the coordinate before enters this one
                     value, unit = divide(T[t], T_unit[t], both, both_unit)
                     a, a_unit = multiply(a, a_unit, value, unit)

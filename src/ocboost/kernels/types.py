@@ -24,6 +24,9 @@ class Tail(NamedTuple):
     Row j of a sign σ holds ``p^σ_jk = W^σ_jk / W^σ_jj`` for the coordinates k of its band, the ``order``
     ones just before j, and ``W^σ_jj`` as a scaled number (`ocboost.kernels.scaled`). Storing p and not
     W_jk keeps every pair in [0, 1], whatever the weights; the log scale lives on the diagonal alone.
+
+    A coordinate that was appended later (`ocboost.reshaping`) holds only the examples since then, a share of
+    those of the coordinate before it.
     """
 
     p_plus: Floats  # (t, pairs): rows of the band, one after the other, see `row_start`
@@ -32,6 +35,7 @@ class Tail(NamedTuple):
     W_unit: Ints
     alpha: Floats  # (t, J): the α at which the sums were taken
     exp_alpha: Floats  # (t, J): exp(α), where |α| is moderate: it saves an exponential for each row
+    share: Floats  # (t, J): of what leaves the coordinate before, how much row j holds; 1 but for latecomers
     total: Floats  # (t,): T₀ = Σw of the examples in the tail
     total_unit: Ints
 

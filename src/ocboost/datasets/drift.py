@@ -1,0 +1,244 @@
+"""Named streams to compare learners on: real ones with drift, river's own, and generated ones.
+
+>>> rows = STREAMS["sea"].load(rows=1000, seed=1)
+>>> rows.X.shape, rows.classes
+((1000, 3), [0, 1])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ocboost.errors import InputError
+from ocboost.margins import as_count
+
+from . import river_streams
+from .images import data_folder
+from .labelled_rows import LabelledRows
+from .stream_files import read_table, read_words
+
+Origin = Literal["file", "bundled", "generated"]
+
+
+@dataclass(frozen=True)
+class NamedStream:
+    """A stream that is known by its name.
+
+    Parameters
+    ----------
+    name : str
+    title : str
+    about : str
+        One line: what it is, and how it changes.
+    origin : {"file", "bundled", "generated"}
+        A file of a data folder, a data set inside river, or drawn by river.
+    drifts : bool
+        Whether it changes over time; False for those that are drawn from one distribution.
+    make : callable
+        Called with a folder (or None), rows (or None) and a seed.
+    rows : int, optional
+        How many rows are taken unless someone says otherwise; None takes all.
+    file : str
+        Where in a data folder its file is.
+    """
+
+    name: str
+    title: str
+    about: str
+    origin: Origin
+    drifts: bool
+    make: Callable[[Path | None, int | None, int], LabelledRows]
+    rows: int | None = None
+    file: str = ""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether another seed gives other rows."""
+        return self.origin == "generated"
+
+    def missing(self, data: str | os.PathLike[str] | None = None) -> str | None:
+        """Why it cannot be had, in a sentence; None if it can.
+
+        Raises
+        ------
+        InputError
+            If ``data`` is given and is no folder.
+        """
+        if self.origin == "file":
+            if data is None:
+                return f"it needs {self.file} of a data folder; say where with --data or OCBOOST_DATA"
+            path = data_folder(data) / self.file
+            return None if path.is_file() else f"there is no file '{path}'"
+        if self.origin == "bundled" and not river_streams.has_bundled(self.title):
+            return "this version of river does not carry it"
+        return None
+
+    def load(
+        self, data: str | os.PathLike[str] | None = None, *, rows: int | None = None, seed: int = 0
+    ) -> LabelledRows:
+        """Its rows, in order.
+
+        Parameters
+        ----------
+        data : path, optional
+            The folder that holds ``streams/``; needed where the stream is a file.
+        rows : int, optional
+            At most so many; by default `rows` of the stream.
+        seed : int, default 0
+            For those that are drawn.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read.
+        MissingExtraError
+            If it needs river, which is not installed.
+        """
+        if rows is not None:
+            rows = as_count(rows, "rows", 1, None, "It is how many rows to take.")
+        reason = self.missing(data)
+        if reason is not None:
+            raise InputError(f"the stream {self.name!r} cannot be had: {reason}.")
+        folder = None if data is None else data_folder(data)
+        most = self.rows if rows is None else rows if self.rows is None else min(rows, self.rows)
+        return self.make(folder, most, seed)
+
+
+def stream_named(name: str) -> NamedStream:
+    """The stream of that name; an `InputError` lists them all."""
+    if name not in STREAMS:
+        raise InputError(f"the stream must be one of {', '.join(STREAMS)}; got {name!r:.80}.")
+    return STREAMS[name]
+
+
+def _table(name: str, title: str, about: str, file: str, label: str, **how: object) -> NamedStream:
+    rows = how.pop("rows", None)
+    assert rows is None or isinstance(rows, int)
+
+    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+        assert folder is not None
+        return read_table(folder / file, label, rows=most, **how)  # type: ignore[arg-type]
+
+    return NamedStream(name, title, about, "file", True, make, rows, file)
+
+
+def _halved(stream: NamedStream, name: str, title: str, about: str) -> NamedStream:
+    """The first half of the classes against the others."""
+
+    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+        rows = stream.make(folder, most, seed)
+        first = rows.classes[: len(rows.classes) // 2]
+        note = f"Classes {', '.join(map(str, first))} are 1, the others 0."
+        return replace(rows, y=np.isin(rows.y, first).astype(np.int64), notes=[*rows.notes, note])
+
+    return replace(stream, name=name, title=title, about=about, make=make)
+
+
+def _words(name: str, title: str, about: str, file: str, label: str) -> NamedStream:
+    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+        assert folder is not None
+        return read_words(folder / file, label, rows=most)
+
+    return NamedStream(name, title, about, "file", True, make, None, file)
+
+
+def _bundled(name: str, title: str, about: str, rows: int | None = None) -> NamedStream:
+    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+        return river_streams.bundled(title, most)
+
+    return NamedStream(name, title, about, "bundled", False, make, rows)
+
+
+def _generated(
+    name: str, title: str, about: str, draw: Callable[..., LabelledRows], rows: int, *, drifts: bool
+) -> NamedStream:
+    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+        return partial(draw, drifts=drifts)(rows if most is None else most, seed)
+
+    return NamedStream(name, title, about, "generated", drifts, make, rows)
+
+
+_INSECTS = _table(
+    "insects6",
+    "INSECTS, six species",
+    "insects flying through a sensor while the temperature rises slowly (gradual, balanced)",
+    "streams/insects_gradual_balanced.csv.gz",
+    "species",
+)
+_LONG, _SHORT = 20_000, 10_000
+
+STREAMS: dict[str, NamedStream] = {
+    stream.name: stream
+    for stream in (
+        _table(
+            "elec2",
+            "Elec2",
+            "whether electricity in New South Wales gets dearer; labels come in runs",
+            "streams/elec2.csv.gz",
+            "up",
+            drop=("date",),
+        ),
+        _halved(_INSECTS, "insects", "INSECTS, two classes", f"{_INSECTS.about}; three species against three"),
+        _INSECTS,
+        _table(
+            "flights",
+            "NYC flights",
+            "whether a flight out of New York in 2013 lands over 15 minutes late; weather and seasons",
+            "streams/nycflights13.csv.gz",
+            "late15",
+            drop=("arr_delay",),
+            rows=30_000,
+            spread=True,
+        ),
+        _words(
+            "spam",
+            "SpamAssassin",
+            "spam among e-mails by their 39,916 words; it fades from most of them to none",
+            "streams/spamassassin.npz",
+            "spam",
+        ),
+        _table(
+            "usenet",
+            "Usenet",
+            "which posts interest a reader, who changes every 300",
+            "streams/usenet1.csv.gz",
+            "label",
+        ),
+        _bundled("phishing", "Phishing", "web pages that phish"),
+        _bundled("bananas", "Bananas", "two clouds in the shape of bananas"),
+        _bundled("segments", "ImageSegments", "seven kinds of image segments"),
+        _bundled("shuttle", "Shuttle", "rare anomalies among a space shuttle's sensors", 20_000),
+        _generated("sea", "SEA", "a threshold that jumps at each quarter", river_streams.sea, _LONG, drifts=True),
+        _generated(
+            "agrawal", "Agrawal", "another rule in each quarter", river_streams.agrawal, _LONG, drifts=True
+        ),
+        _generated("rbf", "RandomRBFDrift", "50 clouds that move", river_streams.rbf, _LONG, drifts=True),
+        _generated(
+            "hyperplane", "Hyperplane", "a plane that turns", river_streams.hyperplane, _LONG, drifts=True
+        ),
+        _generated(
+            "sea-still", "SEA, stationary", "one threshold", river_streams.sea, _SHORT, drifts=False
+        ),
+        _generated(
+            "agrawal-still", "Agrawal, stationary", "one rule", river_streams.agrawal, _SHORT, drifts=False
+        ),
+        _generated(
+            "rbf-still", "RandomRBF", "50 clouds that stay", river_streams.rbf, _SHORT, drifts=False
+        ),
+        _generated(
+            "hyperplane-still",
+            "Hyperplane, stationary",
+            "a plane that stays",
+            river_streams.hyperplane,
+            _SHORT,
+            drifts=False,
+        ),
+    )
+}

@@ -1,0 +1,247 @@
+"""One arena: any set of methods through a stream side by side, repeated over seeds.
+
+>>> import numpy as np
+>>> from ocboost.evaluation.methods import methods_named
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(600, 3))
+>>> y = (X[:, 0] > 0).astype(int)
+>>> board = Board.of("toy", [compete(batches_of(X, y), methods_named("static,oza"), seeds=(0, 1))])
+>>> [(place.title, place.mean("accuracy") > 0.9) for place in board.places]
+[('static', True), ('Oza-Russell', True)]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..labels import codes_of, sorted_classes
+from ..margins import as_count
+from .arena_board import Board
+from .methods import Method
+from .prequential import prequential
+from .result import Result, Standing
+from .start import Start
+
+__all__ = ["Board", "Contest", "Run", "batches_of", "compete"]
+
+PART = 5  # the start is at most this part of a stream
+PIECE = 4096  # rows of a batch
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one method did with one seed."""
+
+    method: Method
+    seed: int
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What several methods did on a stream, each with several seeds.
+
+    Attributes
+    ----------
+    runs : list of Run
+    start : int
+        The rows that hypotheses were learnt from; the comparison is about those after them.
+    n_features : int
+    skipped : dict
+        By a method's name why it did not take part.
+    result : Result
+        Everything else: rows, classes, settings, times.
+    """
+
+    runs: list[Run]
+    start: int
+    n_features: int
+    result: Result
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def batches_of(X: Any, y: Any, *, first: int = 0) -> Iterator[Any]:
+    """Arrays, or a sparse matrix and its labels, as the batches of a stream."""
+    labels = np.asarray(y)
+    for at in range(0, X.shape[0], PIECE):
+        rows = slice(at, at + PIECE)
+        yield SimpleNamespace(X=X[rows], y=labels[rows], known=None, first=first + at)
+
+
+def compete(
+    batches: Iterable[Any],
+    methods: Sequence[Method],
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    start: int = 2_000,
+    hypotheses: int = 100,
+    classes: Sequence[Any] | None = None,
+    step: int = 1,
+    window: int = 1_000,
+    rows: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Contest:
+    """Let methods go through a stream side by side, each once for every seed, in one pass.
+
+    Parameters
+    ----------
+    batches : iterable of objects with X, y, known and first
+        The stream, as `ocboost.streams` or `batches_of` gives it.
+    methods : sequence of Method
+        See `ocboost.evaluation.methods.methods_named`.
+    seeds : sequence of int
+        Seed 0 starts from all of the first rows, others from 0.8 of them each, see `Start`.
+    start : int, default 2000
+        Rows that hypotheses are learnt from, and that all methods learn first; at most a fifth of the stream.
+    hypotheses : int, default 100
+        Stumps to learn, for each class if they are more than two.
+    classes : sequence, optional
+        All labels; by default those among the first rows, five times as many as the start has.
+    step : int, default 1
+        Rows predicted at once, before any of them is learnt.
+    window : int, default 1000
+        Scored examples that a point of the curves is about.
+    rows : int, optional
+        Stop after so many rows of the stream.
+    progress : callable, optional
+        Called with the number of rows done, every thousand rows or so.
+
+    Returns
+    -------
+    Contest
+        After Ctrl-C too, about the rows before that: look at its ``result.interrupted``.
+    """
+    start = as_count(start, "start", 2, None, "It is how many rows hypotheses are learnt from.")
+    as_count(hypotheses, "hypotheses", 1, None, "It is how many to learn.")
+    seeds = _seeds(seeds)
+    if not methods:
+        raise InputError("methods must be at least one; got none.")
+    if rows is not None:
+        batches = _at_most(batches, as_count(rows, "rows", 1, None, "It is how many rows to take."))
+    held, rest = _held(iter(batches), PART * start)
+    total = sum(batch.X.shape[0] for batch in held)
+    start = min(start, total // PART)
+    X, y = _first(held, start)
+    labels = _classes(held) if classes is None else sorted_classes(np.asarray(classes))
+    found = len(set(y.tolist()))
+    if found < 2:
+        raise InputError(
+            f"the first {start:,} rows must hold at least two classes; they hold {found}. Take more with "
+            "--start."
+        )
+    codes = codes_of(y, labels)
+    n_features = X.shape[1]
+    skipped = {method.name: reason for method in methods if (reason := method.refuses(n_features))}
+    able = [method for method in methods if method.name not in skipped]
+    if not able:
+        raise InputError(f"no method can take part: {'; '.join(f'{k}: {v}' for k, v in skipped.items())}.")
+    entries = []
+    for seed in seeds:
+        begin = Start(X, codes, labels.tolist(), hypotheses=hypotheses, seed=seed)
+        for method in able:
+            contender = method.begun(begin)
+            contender.name = f"{method.title}, seed {seed}"
+            entries.append((method, seed, contender))
+    result = prequential(
+        itertools.chain(_after(held, start), rest),
+        [contender for _, _, contender in entries],
+        classes=labels.tolist(),
+        step=step,
+        window=window,
+        drift=False,
+        progress=progress,
+    )
+    runs = [
+        Run(method, seed, dataclasses.replace(standing, name=method.title))
+        for (method, seed, _), standing in zip(entries, result.standings, strict=True)
+    ]
+    return Contest(runs, start, n_features, result, skipped)
+
+
+def _seeds(seeds: Sequence[int]) -> list[int]:
+    given = [as_count(seed, "seeds", 0, 2**32 - 1, "Each is a number to draw from.") for seed in seeds]
+    if not given or len(set(given)) != len(given):
+        raise InputError(f"seeds must be at least one, each another; got {given!s:.80}.")
+    return given
+
+
+# The first rows -------------------------------------------------------------------------------------------
+
+
+def _part(batch: Any, first: int, last: int | None) -> Any:
+    known = getattr(batch, "known", None)
+    return SimpleNamespace(
+        X=batch.X[first:last],
+        y=None if batch.y is None else batch.y[first:last],
+        known=None if known is None else known[first:last],
+        first=batch.first + first,
+    )
+
+
+def _held(batches: Iterator[Any], n: int) -> tuple[list[Any], Iterator[Any]]:
+    """Batches of at least n rows, if there are so many, and the others."""
+    held: list[Any] = []
+    seen = 0
+    while seen < n and (batch := next(batches, None)) is not None:
+        if getattr(batch, "first", None) is None:
+            batch = SimpleNamespace(X=batch.X, y=batch.y, known=getattr(batch, "known", None), first=seen)
+        held.append(batch)
+        seen += batch.X.shape[0]
+    if seen < 2 * PART:
+        raise InputError(
+            f"the stream must have at least {2 * PART} rows, a fifth of them to begin with; it has {seen}."
+        )
+    return held, batches
+
+
+def _known(batch: Any) -> tuple[Any, Any]:
+    """The rows of a batch that have a label, and their labels."""
+    if batch.y is None:
+        raise InputError("the stream must have labels; got rows without. Name their column.")
+    known = getattr(batch, "known", None)
+    labels = np.asarray(batch.y)
+    return (batch.X, labels) if known is None else (batch.X[known], labels[known])
+
+
+def _first(held: list[Any], n: int) -> tuple[Any, Any]:
+    Xs, ys = [], []
+    for batch in held:
+        left = n - (batch.first - held[0].first)
+        if left > 0:
+            X, y = _known(_part(batch, 0, left))
+            Xs.append(X)
+            ys.append(y)
+    if isinstance(Xs[0], np.ndarray):
+        return np.concatenate(Xs), np.concatenate(ys)
+    from scipy.sparse import vstack
+
+    return vstack(Xs, format="csr"), np.concatenate(ys)
+
+
+def _after(held: list[Any], n: int) -> Iterator[Any]:
+    for batch in held:
+        done = n - (batch.first - held[0].first)
+        if done < batch.X.shape[0]:
+            yield _part(batch, max(0, done), None)
+
+
+def _classes(held: list[Any]) -> Any:
+    return sorted_classes(np.concatenate([_known(batch)[1] for batch in held]))
+
+
+def _at_most(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    seen = 0
+    for batch in batches:
+        n = batch.X.shape[0]
+        yield batch if seen + n <= rows else _part(batch, 0, rows - seen)
+        seen += n
+        if seen >= rows:
+            return

@@ -1,0 +1,257 @@
+"""What a comparison found, over all seeds: means, spreads, ranks and curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .learner import Role
+from .metrics import LOSSES, METRICS
+
+if TYPE_CHECKING:
+    from .arena import Contest
+
+MOST_POINTS = 250  # of a curve
+Numbers = list[float | None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one method came.
+
+    Attributes
+    ----------
+    name, title, role : str
+        As of its `Method`.
+    values : dict
+        For each metric its values, one for each seed; None where it is not defined.
+    ranks : list of float
+        Its rank by accuracy, 1 the best, for each seed; equals share the mean of theirs.
+    predict_us, learn_us : list
+        Microseconds for a row, for each seed.
+    nbytes : int or None
+        Bytes of its state at the end, at most over the seeds.
+    curve, band : lists
+        Windowed accuracy, the mean over the seeds and its standard deviation.
+    """
+
+    name: str
+    title: str
+    role: Role
+    values: dict[str, Numbers]
+    ranks: list[float]
+    predict_us: list[float]
+    learn_us: Numbers
+    nbytes: int | None
+    curve: Numbers
+    band: Numbers
+
+    def mean(self, metric: str) -> float | None:
+        """The mean over the seeds; None where it is not defined for one of them."""
+        return mean_of(self.values[metric])
+
+    def spread(self, metric: str) -> float | None:
+        """The standard deviation over the seeds; None with one seed."""
+        return spread_of(self.values[metric])
+
+    @property
+    def rank(self) -> float:
+        """The mean of its ranks."""
+        return math.fsum(self.ranks) / len(self.ranks)
+
+    @property
+    def us(self) -> float:
+        """Microseconds to predict and learn a row, the mean over the seeds."""
+        return (math.fsum(self.predict_us) + math.fsum(x or 0.0 for x in self.learn_us)) / len(self.predict_us)
+
+
+@dataclass(frozen=True)
+class Board:
+    """The results of several methods on one stream, over several seeds.
+
+    Attributes
+    ----------
+    stream : str
+        The name of the stream.
+    places : list of Place
+        In the order the methods were given.
+    skipped : dict
+        By a method's name why it did not take part.
+    seeds : list of int
+    classes : list
+    n_features, start, n_scored : int
+        Features; rows that were learnt first; rows that were predicted after them and had a label.
+    settings : dict
+        step and window, as they were used.
+    curve_rows : list of int
+        The row after which each point of the curves was taken.
+    seconds : float
+        How long it took, summed over what ran side by side.
+    peak_bytes : int or None
+        The most memory a process ever had.
+    interrupted : bool
+    notes : list of str
+        What a reader should know.
+    """
+
+    stream: str
+    places: list[Place]
+    skipped: dict[str, str]
+    seeds: list[int]
+    classes: list[Any]
+    n_features: int
+    start: int
+    n_scored: int
+    settings: dict[str, Any]
+    curve_rows: list[int]
+    seconds: float
+    peak_bytes: int | None
+    interrupted: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def __getitem__(self, name: str) -> Place:
+        for place in self.places:
+            if place.name == name:
+                return place
+        raise KeyError(name)
+
+    @classmethod
+    def of(cls, stream: str, contests: Sequence[Contest], notes: Sequence[str] = ()) -> Board:
+        """Put together contests of the same methods on one stream, each with other seeds."""
+        first = contests[0].result
+        runs = [run for contest in contests for run in contest.runs]
+        seeds = list(dict.fromkeys(run.seed for run in runs))
+        ranks = {seed: _ranked([run for run in runs if run.seed == seed]) for seed in seeds}
+        points = min(len(contest.result.curve_rows) for contest in contests)
+        together = -(-points // MOST_POINTS)
+        places = []
+        for name in dict.fromkeys(run.method.name for run in runs):
+            own = {run.seed: run for run in runs if run.method.name == name}
+            standings = [own[seed].standing for seed in seeds]
+            curves = [standing.curve["accuracy"][:points] for standing in standings]
+            each = [thinned(curve, together) for curve in curves]
+            bytes_ = [standing.nbytes for standing in standings if standing.nbytes is not None]
+            method = own[seeds[0]].method
+            places.append(
+                Place(
+                    name=name,
+                    title=method.title,
+                    role=method.role,
+                    values={metric: [s.metrics[metric] for s in standings] for metric in METRICS},
+                    ranks=[ranks[seed][name] for seed in seeds],
+                    predict_us=[s.predict_us for s in standings],
+                    learn_us=[s.learn_us for s in standings],
+                    nbytes=max(bytes_) if bytes_ else None,
+                    curve=[mean_of(list(point)) for point in zip(*each, strict=True)],
+                    band=[spread_of(list(point)) for point in zip(*each, strict=True)],
+                )
+            )
+        peaks = [c.result.peak_bytes for c in contests if c.result.peak_bytes is not None]
+        return cls(
+            stream=stream,
+            places=places,
+            skipped=dict(contests[0].skipped),
+            seeds=seeds,
+            classes=list(first.classes),
+            n_features=contests[0].n_features,
+            start=contests[0].start,
+            n_scored=min(contest.result.n_scored for contest in contests),
+            settings={"step": first.settings["step"], "window": first.settings["window"]},
+            curve_rows=[round(x) for x in thinned(list(first.curve_rows[:points]), together) if x is not None],
+            seconds=math.fsum(contest.result.seconds for contest in contests),
+            peak_bytes=max(peaks) if peaks else None,
+            interrupted=any(contest.result.interrupted for contest in contests),
+            notes=list(dict.fromkeys([*notes, *(n for contest in contests for n in contest.result.notes)])),
+        )
+
+    def as_dict(self, *, curves: bool = True) -> dict[str, Any]:
+        """Everything, for JSON: no NaN, what is not defined is None."""
+        content = asdict(self)
+        content["classes"] = [c if isinstance(c, str | int | float | bool) else str(c) for c in self.classes]
+        if not curves:
+            del content["curve_rows"]
+        for place, one in zip(self.places, content["places"], strict=True):
+            for metric in METRICS:
+                one[metric] = {"mean": place.mean(metric), "sd": place.spread(metric)}
+            one["rank"], one["us"] = place.rank, place.us
+            if not curves:
+                del one["curve"], one["band"]
+        return content
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Board:
+        """What `as_dict` gave, with its curves."""
+        own = set(Place.__dataclass_fields__)
+        places = [Place(**{k: v for k, v in one.items() if k in own}) for one in content["places"]]
+        return cls(**{**content, "places": places})
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """The mean; None where one is not known.
+
+    >>> mean_of([1.0, 2.0]), mean_of([1.0, None])
+    (1.5, None)
+    """
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def spread_of(values: Sequence[float | None]) -> float | None:
+    """The standard deviation of a sample; None where there is one value only, or one is not known.
+
+    >>> round(spread_of([1.0, 2.0]), 4), spread_of([1.0])
+    (0.7071, None)
+    """
+    middle = mean_of(values)
+    if middle is None or len(values) < 2:
+        return None
+    return math.sqrt(math.fsum((value - middle) ** 2 for value in values if value is not None) / (len(values) - 1))
+
+
+def ranks_of(values: Sequence[float | None], *, less: bool = False) -> list[float]:
+    """Ranks, 1 the highest, or the least; equals share the mean of theirs, what is not known comes last.
+
+    >>> ranks_of([0.5, 0.9, 0.5, None])
+    [2.5, 1.0, 2.5, 4.0]
+    """
+    worst = -math.inf
+    keys = [worst if v is None else (-v if less else v) for v in values]
+    return [1.0 + sum(k > key for k in keys) + (sum(k == key for k in keys) - 1) / 2.0 for key in keys]
+
+
+def thinned(values: Sequence[float | None], together: int) -> Numbers:
+    """The mean of every so many values; None where none of them is known.
+
+    >>> thinned([1.0, 2.0, 3.0, None, None], 2)
+    [1.5, 3.0, None]
+    """
+    if together <= 1:
+        return list(values)
+    groups = [values[at : at + together] for at in range(0, len(values), together)]
+    return [mean_of([v for v in group if v is not None]) for group in groups]
+
+
+def _ranked(runs: Sequence[Any]) -> dict[str, float]:
+    ranks = ranks_of([run.standing.metrics["accuracy"] for run in runs])
+    return {run.method.name: rank for run, rank in zip(runs, ranks, strict=True)}
+
+
+def best_of(values: Sequence[float | None], metric: str) -> float | None:
+    """The best value of a metric."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return min(known) if metric in LOSSES else max(known)
+
+
+def within_noise(a: Place, b: Place) -> bool:
+    """Whether two means of accuracy differ by less than two standard errors of the difference, seed by seed."""
+    pairs = zip(a.values["accuracy"], b.values["accuracy"], strict=True)
+    gaps = [x - y for x, y in pairs if x is not None and y is not None]
+    if len(gaps) < 2:
+        return gaps == [0.0]
+    return bool(abs(np.mean(gaps)) <= 2.0 * np.std(gaps, ddof=1) / math.sqrt(len(gaps)))

@@ -1,0 +1,195 @@
+"""Contenders that only a comparison needs: retrained ones, growing ones, and some with wishes of their own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..committee import signs
+from ..link import probabilities
+from .contenders import OverAnswers
+from .learner import Contender, Role
+from .start import Start
+from .view import View
+
+if TYPE_CHECKING:
+    from ..classifier import OCBClassifier
+
+
+class Growing(Contender):
+    """An `OCBClassifier` whose hypotheses change too: it is shown features, not answers.
+
+    Parameters
+    ----------
+    classifier : OCBClassifier
+        Fitted; it learns in place. Its classes must be those of the evaluation, in the same order.
+    name : str
+    """
+
+    role: Role = "ocb"
+
+    def __init__(self, classifier: OCBClassifier, name: str) -> None:
+        super().__init__(name)
+        self.classifier = classifier
+
+    def predict(self, view: View) -> NDArray[np.float64]:
+        """The classifier's probabilities."""
+        return self.classifier.predict_proba(view.X)
+
+    def learn(self, view: View) -> None:
+        """Let the classifier follow."""
+        self.classifier.partial_fit(view.X, self.classifier.classes_[view.codes])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the boosters."""
+        return sum(booster.nbytes for booster in self.classifier.boosters_)
+
+
+class Retrained(Contender):
+    """AdaBoost over stumps, learnt anew every so many rows from the last ones: what one would do by hand.
+
+    Parameters
+    ----------
+    start : Start
+        Its classifier is what it begins with.
+    rows : int, default 2000
+        The last rows that are kept, and learnt from.
+    every : int, default 1000
+        Rows from one training to the next.
+    name : str
+
+    Notes
+    -----
+    Where all rows that are kept are of one class, it goes on with what it has.
+    """
+
+    def __init__(self, start: Start, *, rows: int = 2000, every: int = 1000, name: str) -> None:
+        super().__init__(name)
+        self.classifier = start.classifier
+        self._start = start
+        self._every, self._wait = every, every
+        self._rows: deque[tuple[Any, int]] = deque(maxlen=rows)
+        self._keep(start.view)
+
+    def predict(self, view: View) -> NDArray[np.float64]:
+        """The probabilities of the last model."""
+        committee = self.classifier.committee_
+        return probabilities(committee.votes_of(view.answers(committee.hypotheses)))
+
+    def learn(self, view: View) -> None:
+        """Keep the rows, and train when it is time."""
+        done = 0
+        while done < len(view):
+            part = min(len(view) - done, self._wait)
+            self._keep(view, done, done + part)
+            done += part
+            self._wait -= part
+            if self._wait == 0:
+                self._wait = self._every
+                self._train()
+
+    def _keep(self, view: View, first: int = 0, last: int | None = None) -> None:
+        X, codes = view.X[first:last], view.codes[first:last].tolist()
+        self._rows.extend((X[i : i + 1], code) for i, code in enumerate(codes))
+
+    def _train(self) -> None:
+        codes = np.array([code for _, code in self._rows])
+        if len(np.unique(codes)) < 2:
+            return
+        rows = [row for row, _ in self._rows]
+        if isinstance(rows[0], np.ndarray):
+            X: Any = np.concatenate(rows)
+        else:
+            from scipy.sparse import vstack
+
+            X = vstack(rows, format="csr")
+        start = self._start
+        again = Start(X, codes, start.classes, hypotheses=start.hypotheses)
+        again.seed = start.seed
+        self.classifier = again.fitted()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights, and of the rows that are kept."""
+        kept = sum(_bytes_of_row(row) + 8 for row, _ in self._rows)
+        return kept + sum(alpha.nbytes for alpha in self.classifier.alpha_)
+
+
+class WithLabels(OverAnswers):
+    """Boosters that are told the labels beside the margins, and are begun with the first rows at once.
+
+    Parameters
+    ----------
+    start : Start
+    begun : callable
+        Makes a booster from margins and ``labels``, ±1 for each: ``from_margins`` of its class.
+    name : str
+    """
+
+    def __init__(self, start: Start, begun: Callable[..., Any], *, name: str) -> None:
+        classifier = start.classifier
+        super().__init__(
+            classifier.hypotheses_, lambda n: None, columns=classifier.committee_.columns, name=name
+        )  # type: ignore[arg-type, return-value]
+        assert self._columns is not None
+        answers = start.view.answers(self.hypotheses)
+        for c, columns in enumerate(self._columns):
+            labels = signs(start.codes, c, len(self._columns))
+            self.boosters.append(begun(answers[:, columns] * labels[:, None], labels=labels))
+
+    def learn(self, view: View) -> None:
+        """Let each booster follow, example by example."""
+        assert self._columns is not None
+        answers, codes = view.answers(self.hypotheses), view.codes
+        for c, (columns, booster) in enumerate(zip(self._columns, self.boosters, strict=True)):
+            labels = signs(codes, c, len(self.boosters))
+            booster.update_many(answers[:, columns] * labels[:, None], labels=labels)  # type: ignore[call-arg]
+
+
+class Filled(Contender):
+    """A contender that cannot do without a number: what is missing becomes the mean of the first rows.
+
+    Parameters
+    ----------
+    contender : Contender
+    means : array of shape (F,)
+    """
+
+    def __init__(self, contender: Contender, means: NDArray[np.float64]) -> None:
+        super().__init__(contender.name)
+        self.role = contender.role
+        self.contender = contender
+        self._means = means
+
+    def begin(self, classes: Sequence[Any]) -> None:
+        """Let it begin."""
+        self.contender.begin(classes)
+
+    def predict(self, view: View) -> NDArray[np.float64]:
+        """What it says to the rows without gaps."""
+        return self.contender.predict(self._filled(view))
+
+    def learn(self, view: View) -> None:
+        """Let it learn the rows without gaps."""
+        self.contender.learn(self._filled(view))
+
+    def _filled(self, view: View) -> View:
+        X = view.X
+        missing = np.isnan(X)
+        return View.of(np.where(missing, self._means, X), view.codes) if missing.any() else view
+
+    @property
+    def nbytes(self) -> int | None:
+        """Its bytes."""
+        return self.contender.nbytes
+
+
+def _bytes_of_row(row: Any) -> int:
+    if isinstance(row, np.ndarray):
+        return row.nbytes
+    return int(row.data.nbytes + row.indices.nbytes + row.indptr.nbytes)

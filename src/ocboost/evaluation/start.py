@@ -1,0 +1,92 @@
+"""What every method of a comparison begins with: the first rows, and hypotheses learnt from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .view import View
+
+if TYPE_CHECKING:
+    from ..classifier import OCBClassifier
+
+SHARE = 0.8  # of the first rows, for every seed but 0
+
+
+class Start:
+    """The first rows of a stream, as one seed has them.
+
+    Parameters
+    ----------
+    X : array of shape (n, F)
+    codes : array of shape (n,)
+        The place of each row's label in ``classes``.
+    classes : sequence
+        All labels of the stream.
+    hypotheses : int, default 100
+        Stumps to learn, for each class if they are more than two.
+    seed : int, default 0
+        0 takes all of the rows. Others take 0.8 of them, drawn without replacement and left in their order,
+        and one row at least of each class: so repeats differ, also those of methods that draw nothing.
+    """
+
+    def __init__(
+        self, X: Any, codes: NDArray[np.int64], classes: Sequence[Any], *, hypotheses: int = 100, seed: int = 0
+    ) -> None:
+        rows = some_of(codes, seed)
+        self.X, self.codes = X[rows], codes[rows]
+        self.classes = list(classes)
+        self.hypotheses = hypotheses
+        self.seed = seed
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels of the rows."""
+        return np.array(self.classes)[self.codes]
+
+    @cached_property
+    def view(self) -> View:
+        """The rows, to learn from."""
+        return View.of(self.X, self.codes)
+
+    @cached_property
+    def classifier(self) -> OCBClassifier:
+        """Stumps and their weights, learnt from the rows; not to be changed."""
+        return self.fitted()
+
+    def fitted(self, **parameters: Any) -> OCBClassifier:
+        """A classifier of its own, learnt from the rows, with these parameters of `OCBClassifier`."""
+        from ..classifier import OCBClassifier
+
+        clf = OCBClassifier(n_hypotheses=self.hypotheses, random_state=self.seed, **parameters)
+        return clf.partial_fit(self.X, self.labels, classes=np.array(self.classes))
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """The mean of each feature where it is known, 0 where it never is."""
+        known = ~np.isnan(self.X)
+        return np.asarray(np.where(known, self.X, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
+
+
+def some_of(codes: NDArray[np.int64], seed: int) -> NDArray[np.intp]:
+    """Which of the first rows a seed takes, in order.
+
+    >>> some_of(np.array([0, 0, 1, 1, 1]), 0)
+    array([0, 1, 2, 3, 4])
+    >>> len(some_of(np.array([0, 0, 1, 1, 1]), 1))
+    4
+    """
+    n = len(codes)
+    if seed == 0:
+        return np.arange(n)
+    rng = np.random.default_rng([seed, 80])
+    chosen = np.zeros(n, np.bool_)
+    chosen[rng.permutation(n)[: max(1, round(SHARE * n))]] = True
+    for code in np.unique(codes):
+        if not chosen[codes == code].any():
+            chosen[np.argmax(codes == code)] = True
+    return np.flatnonzero(chosen)

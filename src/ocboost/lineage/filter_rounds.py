@@ -1,0 +1,295 @@
+"""FilterBoost for two classes as a machine of states, which takes examples as they come.
+
+A round collects a sample for the weak learner from what the filter lets through, then tests the edge of the
+hypothesis that was learnt. Wherever the examples end, the next ones go on from there, and nothing depends on
+how a stream is cut into calls.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..filtering import EdgeTest, acceptance
+from ..hypotheses import Hypotheses, Stumps
+from ..learners import Learner
+from .oracle import Examples
+from .voters import Voters
+
+TRIES = 3  # hypotheses in a row whose edge is not told from zero, before boosting ends
+FOR_EVER = 1 << 60  # more draws than there will ever be
+_CLOSE = 1.0 - 1e-9  # of the test's threshold: whoever comes so close is looked at exactly
+
+
+class FilterSettings(NamedTuple):
+    """What `FilterBoost` was asked for, checked."""
+
+    n_hypotheses: int
+    epsilon: float
+    delta: float
+    tau: float
+    sample: int
+    most_examples: int
+
+
+class FilterRounds:
+    """One FilterBoost on its way.
+
+    Parameters
+    ----------
+    seed : tuple of int
+        For the filter, and for the learner, which has a generator of its own in each round.
+    shown : tuple of bool, default (False, False)
+        Whether there are examples of -1 and of +1; those that come are noted.
+
+    Attributes
+    ----------
+    voters : Voters
+        The hypotheses found so far.
+    candidate : Hypotheses or None
+        The one whose edge is being tested; None while a sample is being collected.
+    test : EdgeTest or None
+        That test.
+    rows, labels : lists of arrays
+        The sample so far, in pieces.
+    round : int
+        t, counted from 1. A hypothesis that is dropped has had its round too: it has used up its δ_t.
+    calls : int
+        Examples that the filter let through in this round, r - 1.
+    waited : int
+        Examples that it has held back since the last one.
+    taken : int
+        Examples that it let through for what is going on, the sample or the test.
+    tries : int
+        Hypotheses dropped in a row.
+    n_seen, n_accepted : int
+    reason : str or None
+        Why it has come to an end.
+    """
+
+    def __init__(self, seed: tuple[int, int], shown: tuple[bool, bool] = (False, False)) -> None:
+        self.seed = seed
+        self.rng = np.random.default_rng([*seed, 0])
+        self.shown = shown
+        self.voters = Voters()
+        self.candidate: Hypotheses | None = None
+        self.test: EdgeTest | None = None
+        self.rows: list[Any] = []
+        self.labels: list[NDArray[np.int8]] = []
+        self.round = 1
+        self.calls = self.waited = self.taken = self.tries = 0
+        self.n_seen = self.n_accepted = 0
+        self.reason: str | None = None
+
+    def __copy__(self) -> Self:
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.rng, other.test = copy.deepcopy(self.rng), copy.copy(self.test)
+        other.rows, other.labels = list(self.rows), list(self.labels)
+        return other
+
+    def stopped(self, n_hypotheses: int) -> str | None:
+        """Why it takes no more examples; None while it does."""
+        if self.reason is None and len(self.voters) >= n_hypotheses:
+            return f"n_hypotheses reached: there are {len(self.voters)}"
+        return self.reason
+
+    def take(self, examples: Examples, settings: FilterSettings, learner: Learner) -> None:
+        """Go on with some examples, until they or boosting come to an end."""
+        n, at = len(examples.y), 0
+        if self.stopped(settings.n_hypotheses) is not None:
+            return
+        before = self.rng.bit_generator.state
+        luck = self.rng.random(n)  # one for each example, whatever becomes of it
+        while at < n and self.stopped(settings.n_hypotheses) is None:
+            margins = examples.y[at:] * examples.scores(self.voters, at)
+            passed = at + np.flatnonzero(luck[at:] < acceptance(margins))
+            at = self._go_through(examples, at, passed, settings, learner)
+        self.n_seen += at
+        if at < n:  # it ended here, however many more there were
+            self.rng.bit_generator.state = before
+            self.rng.random(at)
+
+    def _go_through(
+        self,
+        examples: Examples,
+        at: int,
+        passed: NDArray[np.intp],
+        settings: FilterSettings,
+        learner: Learner,
+    ) -> int:
+        """Take the examples from ``at`` on until the round or they end; gives the place after the last."""
+        n, given_up = self._given_up(at, passed, len(examples.y), settings)
+        passed = passed[: np.searchsorted(passed, n)]
+        number = self.round
+        while self.round == number:
+            if self.test is None:
+                used, whole = self._collect(examples, at, n, passed, settings)
+            else:
+                used, whole = self._try(examples, passed, settings)
+            self.calls, self.taken = self.calls + used, self.taken + used
+            self.n_accepted += used
+            end = int(passed[used - 1]) + 1 if whole else n
+            self._note(examples.y[at:end])
+            if not whole:
+                self.waited = n - (int(passed[-1]) + 1 if used else at - self.waited)
+                if given_up:
+                    self.reason = (
+                        f"the filter let no example through in {self.waited:,} draws: the error is below "
+                        f"epsilon={settings.epsilon:g}, with a confidence of 1 - delta={1 - settings.delta:g}"
+                    )
+                return n
+            at, passed = end, passed[used:]
+            self.waited = self.taken = 0
+            if self.test is None:
+                self._learn(settings, learner)
+            else:
+                self._conclude(settings)
+        return at
+
+    # The filter ------------------------------------------------------------------------------------------
+
+    def _limit(self, call: int, settings: FilterSettings) -> int:
+        """Draws that a call of the filter may take, ``(2/ε) ln(1/δ'_t)`` with ``δ'_t = δ_t / (r (r+1))``."""
+        t = self.round
+        log = math.log(3 * t * (t + 1) * call * (call + 1)) - math.log(settings.delta)
+        return math.ceil(min(2.0 / settings.epsilon * log, FOR_EVER))
+
+    def _given_up(
+        self, at: int, passed: NDArray[np.intp], n: int, settings: FilterSettings
+    ) -> tuple[int, bool]:
+        """The place where a call of the filter ends without an example, or n; and whether one does."""
+        begun = np.concatenate([[at - self.waited], passed + 1])
+        misses = np.concatenate([passed, [n]]) - begun
+        for k in np.flatnonzero(misses >= self._limit(self.calls + 1, settings)).tolist():
+            limit = self._limit(self.calls + 1 + k, settings)  # no less than the first one's
+            if misses[k] >= limit:
+                return max(at, int(begun[k]) + limit), True
+        return n, False
+
+    # The sample ------------------------------------------------------------------------------------------
+
+    def _collect(
+        self, examples: Examples, at: int, n: int, passed: NDArray[np.intp], settings: FilterSettings
+    ) -> tuple[int, bool]:
+        """Put examples into the sample; gives how many of those passed were used, and whether it is whole.
+
+        While all are of one class, the last place is kept for the other.
+        """
+        room = max(0, settings.sample - 1 - sum(map(len, self.labels)))
+        self._keep(examples, passed[:room])
+        if len(passed) <= room:
+            return len(passed), False
+        rest = passed[room:]
+        present = {int(label) for piece in self.labels for label in (piece.min(), piece.max())}
+        if len(present) == 2:
+            self._keep(examples, rest[:1])
+            return room + 1, True
+        missing = -present.pop()
+        others = np.flatnonzero(examples.y[rest] == missing)
+        first = int(others[0]) if len(others) else len(rest)
+        shown_at = at if self.shown[missing > 0] else _first(examples.y[:n] == missing, at)
+        enough = max(0, settings.most_examples - self.taken - room - 1, int(np.searchsorted(rest, shown_at)))
+        if enough < min(first, len(rest)):  # the other class is there, but the filter does not find it
+            return room + enough + 1, True
+        self._keep(examples, rest[first : first + 1])
+        return min(room + first + 1, len(passed)), first < len(rest)
+
+    def _keep(self, examples: Examples, places: NDArray[np.intp]) -> None:
+        if len(places):
+            self.rows.append(examples.rows(places))
+            self.labels.append(examples.y[places])
+
+    def _note(self, labels: NDArray[np.int8]) -> None:
+        if not all(self.shown):
+            self.shown = (
+                self.shown[0] or bool((labels < 0).any()),
+                self.shown[1] or bool((labels > 0).any()),
+            )
+
+    def _learn(self, settings: FilterSettings, learner: Learner) -> None:
+        """A hypothesis from the sample, and the test of its edge."""
+        X, y = stacked(self.rows), np.concatenate(self.labels)
+        if (y == y[0]).all():
+            self.candidate = Stumps([0], [np.inf], y[:1], y[:1], n_features=X.shape[1])
+        else:
+            rng = np.random.default_rng([*self.seed, 1, self.round])
+            found = learner.learn(X, y, n_hypotheses=1, rng=rng)
+            self.candidate = found if len(found) == 1 else found[[0]]
+        t = self.round
+        self.test = EdgeTest(tau=settings.tau, delta=settings.delta / (3 * t * (t + 1)))
+        self.rows, self.labels = [], []
+
+    # The test --------------------------------------------------------------------------------------------
+
+    def _try(
+        self, examples: Examples, passed: NDArray[np.intp], settings: FilterSettings
+    ) -> tuple[int, bool]:
+        """Test the candidate; gives how many of those passed were used, and whether the test has ended."""
+        assert self.candidate is not None
+        assert self.test is not None
+        left = max(1, settings.most_examples - self.taken)
+        places = passed[:left]
+        if not len(places):
+            return 0, False
+        used = add_until_decided(self.test, examples.answers(self.candidate, places) == examples.y[places])
+        return used, self.test.decided or used == left
+
+    def _conclude(self, settings: FilterSettings) -> None:
+        """Take the candidate, or drop it, and begin the next round."""
+        assert self.candidate is not None
+        assert self.test is not None
+        if self.test.decided:
+            self.voters = self.voters.with_one_more(self.candidate, self.test.edge)
+            self.tries = 0
+        else:
+            self.tries += 1
+            if self.tries == TRIES:
+                self.reason = (
+                    f"the edge could not be told from zero in {settings.most_examples:,} examples, of "
+                    f"{TRIES} hypotheses in a row"
+                )
+        self.candidate = self.test = None
+        self.round += 1
+        self.calls = 0
+
+
+def add_until_decided(test: EdgeTest, right: NDArray[np.bool_]) -> int:
+    """Add examples to a test one after the other until it is decided; gives how many it took.
+
+    >>> test = EdgeTest()
+    >>> add_until_decided(test, np.ones(1000, bool)), test.n
+    (254, 254)
+    """
+    n = test.n + np.arange(1, len(right) + 1)
+    sums = test.right + np.cumsum(right)
+    bound = np.sqrt(np.log(n * (n + 1.0) / test.delta) / (2 * n))
+    close = np.abs(sums / n - 0.5) >= bound * ((1.0 + 1.0 / test.tau) * _CLOSE)
+    for k in (*np.flatnonzero(close).tolist(), len(right) - 1):  # the test itself has the last word
+        test.n, test.right = int(n[k]), int(sums[k])
+        if test.decided:
+            return int(k) + 1
+    return len(right)
+
+
+def stacked(pieces: list[Any]) -> Any:
+    """Pieces of rows as one matrix, sparse if all of them are."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if all(isinstance(piece, np.ndarray) for piece in pieces):
+        return np.concatenate(pieces)
+    if all(hasattr(piece, "tocsr") for piece in pieces):
+        from scipy.sparse import vstack
+
+        return vstack(pieces, format="csr")
+    return np.concatenate([piece if isinstance(piece, np.ndarray) else piece.toarray() for piece in pieces])
+
+
+def _first(wanted: NDArray[np.bool_], at: int) -> int:
+    """The first place from ``at`` on, or one after the end."""
+    places = np.flatnonzero(wanted[at:])
+    return at + int(places[0]) if len(places) else len(wanted)

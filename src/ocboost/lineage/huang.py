@@ -1,0 +1,439 @@
+"""Huang and others' incremental boosting: the past as a product of chances, the present as examples."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..adaboost import SMOOTHING_ADVICE, adaboost_weights
+from ..booster import Booster
+from ..errors import InputError, ModelFileError
+from ..interrupts import uninterrupted
+from ..kernels.bits import first_not_a_margin
+from ..kernels.huang import LIMIT, Past, Recent, Work, add_to_past, evaluate, learn
+from ..margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
+from ..storage import Arrays, fill, require
+
+PIECE = 200_000_000  # products taken by one call of the kernel, about: Ctrl-C is heard between
+
+_SHARE_ADVICE = "It is the window's share of the loss: 0 keeps the past alone, 1 looks at the window alone."
+_EVERY_ADVICE = "1 descends after each example; more saves time."
+_COUNTS = ("n_hypotheses", "window", "every", "max_steps")
+_NUMBERS = ("share", "tolerance", "smoothing", "forgetting")
+
+
+class HuangBooster(Booster):
+    """Incremental boosting after Huang and others, over the margins of J fixed hypotheses.
+
+    The loss is a mixture of the exponential losses of the past (offline) and of a window of examples (online),
+
+        L(α) = (1 - β) L_off(α) + β L_on(α).
+
+    The examples of the past are gone; what is kept is each class' share P_l and the chance p_jl that
+    hypothesis j is right on it, and their loss is estimated as if the answers were independent within a
+    class (naive Bayes):
+
+        L_off = Σ_l P_l Π_j (p_jl e^{-α_j} + (1 - p_jl) e^{α_j}),    L_on = Σ_i w_i e^{-Σ_j α_j m_ij} / Σ_i w_i.
+
+    α follows the steepest descent of L, from where it was.
+
+    Parameters
+    ----------
+    n_hypotheses : int
+        J.
+    share : float, default 0.5
+        β, from 0 to 1. It holds once either part is worth a window of examples; before, a part counts in
+        proportion to its weight: ``β min(1, Σw_on / window)`` against ``(1 - β) min(1, Σw_off / window)``.
+    window : int, default 500
+        Examples kept, as int8: ``window · J`` bytes.
+    absorb : bool, default True
+        Whether an example that leaves the window joins the past's sums; else it is dropped and the past
+        stays as it was given.
+    every : int, default 10
+        α descends after each example whose number is a multiple of it, and after the first ones, up to that
+        number. Reading α changes nothing: it is the one of the last descent.
+    max_steps : int, default 20
+        Steps of one descent at most.
+    tolerance : float, default 1e-3
+        A descent ends where no entry of the gradient of log L is larger.
+    smoothing : float, default 1.0
+        ε, in units of sample weight. In both parts every margin counts as its opposite with a chance of
+        ``ε / (Σw + 2 ε)``; see Notes.
+    forgetting : float, default 1.0
+        λ in (0, 1], as in `BoostingSketch`: what both parts hold weighs λ times as much after each example.
+
+    Notes
+    -----
+    C. Huang, H. Ai, T. Yamashita, S. Lao and M. Kawade, "Incremental Learning of Boosted Face Detector" (ICCV
+    2007). Its weak hypotheses partition their domain and it adjusts an output for each part; here a hypothesis
+    answers ±1 and has one weight. The window, `absorb`, the proportion while a part is small, smoothing,
+    forgetting and the length of the steps are ours.
+
+    Each of the terms that L sums is the exponential of a convex function, so log L is convex, and so is L.
+    With ε > 0 log L is strictly convex and grows in every direction: there is one minimum, it is finite, and
+    descent gets there. The gradients of L and log L have the same direction, so this is L's steepest descent;
+    log L cannot overflow. The length of a step is Barzilai and Borwein's, halved until the loss goes down enough
+    (Armijo).
+
+    Smoothing gives ``α_j = ½ log((W⁺_j + ε) / (W⁻_j + ε))`` for a single hypothesis, as in `adaboost_weights`,
+    and for the past alone when there is one class. With β = 1 and a window that holds everything, α minimises
+    the exponential loss over all coordinates. AdaBoost's α does not: it goes through them once.
+
+    Where hypotheses agree more than by chance, as boosted ones do, the product counts them again and again: the
+    past alone then gives a worse α than AdaBoost. `from_alpha` has a past whose minimum is a given α.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> margins = np.where(rng.random((2000, 3)) < [0.8, 0.7, 0.6], 1, -1)
+    >>> booster = HuangBooster.from_margins(margins[:1000])
+    >>> booster.update_many(margins[1000:])
+    >>> booster.alpha.round(1)
+    array([0.7, 0.4, 0.2])
+    """
+
+    kind = "HuangBooster"
+
+    def __init__(
+        self,
+        n_hypotheses: int,
+        *,
+        share: float = 0.5,
+        window: int = 500,
+        absorb: bool = True,
+        every: int = 10,
+        max_steps: int = 20,
+        tolerance: float = 1e-3,
+        smoothing: float = 1.0,
+        forgetting: float = 1.0,
+    ) -> None:
+        super().__init__(n_hypotheses)
+        self._share = as_number(share, "share", 0.0, 1.0, _SHARE_ADVICE)
+        self._window = as_count(window, "window", 1, MANY, "It is the number of examples kept.")
+        if not isinstance(absorb, bool | np.bool_):
+            raise InputError(f"absorb must be True or False; got {absorb!r:.80}. False drops what leaves.")
+        self._absorb = bool(absorb)
+        self._every = as_count(every, "every", 1, MANY, _EVERY_ADVICE)
+        self._max_steps = as_count(max_steps, "max_steps", 1, MANY, "20 is the usual choice.")
+        advice = "It bounds the gradient where a descent ends; 0 takes all the steps."
+        self._tolerance = as_number(tolerance, "tolerance", 0.0, np.inf, advice)
+        self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
+        advice = "1 forgets nothing, 0.99 halves a weight in 69 examples."
+        self._forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, advice, low_open=True)
+        J, n = self.n_hypotheses, self._window
+        self._alpha, self._length = np.zeros(J), np.ones(1)
+        self._past = Past(right=np.full((2, J), 0.5), log_mass=np.full(2, -np.inf))
+        self._recent = Recent(
+            rows=np.zeros((n, J), np.int8),
+            log_weight=np.zeros(n),
+            born=np.zeros(n, np.int64),
+            group=np.zeros(n, np.int64),
+            counts=np.zeros(3, np.int64),
+        )
+        self._work = Work(*(np.zeros(size) for size in (J, J, n + 2, n + 2, J, J, J, J)))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{key}={value!r}" for key, value in self._settings().items())
+        return f"HuangBooster({self.n_hypotheses}, {given})"
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "share": self._share,
+            "window": self._window,
+            "absorb": self._absorb,
+            "every": self._every,
+            "max_steps": self._max_steps,
+            "tolerance": self._tolerance,
+            "smoothing": self._smoothing,
+            "forgetting": self._forgetting,
+        }
+
+    @property
+    def n_seen(self) -> int:
+        """Examples taken in, those of the past among them."""
+        return int(self._recent.counts[0])
+
+    @property
+    def smoothing(self) -> float:
+        """ε."""
+        return self._smoothing
+
+    @property
+    def forgetting(self) -> float:
+        """λ."""
+        return self._forgetting
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the past, the window and the working space."""
+        arrays = (*self._past, *self._recent, *self._work, self._alpha, self._length)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The weights of the hypotheses after the last descent, (J,) float64."""
+        return self._alpha.copy()
+
+    def objective(self, alpha: ArrayLike | None = None) -> float:
+        """log L at an α, or at the present one; 0 where there is nothing to learn from yet."""
+        return self._evaluate(self._alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[0]
+
+    def gradient(self, alpha: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The gradient of log L at an α, or at the present one, (J,) float64."""
+        return self._evaluate(self._alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[1]
+
+    def _evaluate(self, alpha: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        gradient = np.zeros(self.n_hypotheses)
+        settings = (self._share, self._smoothing, self._forgetting)
+        result = evaluate(*settings, self._past, self._recent, self._work, alpha, gradient)
+        return float(result), gradient
+
+    @classmethod
+    def from_margins(
+        cls,
+        margins: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """Start from examples of the past: their P_l and p_jl, and AdaBoost's α of them.
+
+        Parameters
+        ----------
+        margins : array of shape (n, J)
+            +1 where the hypothesis is right, -1 where it is wrong.
+        labels : array of shape (n,), optional
+            The classes of the examples, -1 and +1; left out, all are of one.
+        sample_weight : array of shape (n,), optional
+            Finite and not negative.
+        **parameters
+            Those of the class, without ``n_hypotheses``.
+        """
+        rows = as_margins(margins)
+        weights = as_weights(sample_weight, len(rows))
+        groups = _as_groups(labels, len(rows))
+        booster = cls(rows.shape[1], **parameters)
+        add_to_past(rows, weights, groups, booster._forgetting, booster._past, booster._recent.counts)
+        present = weights * booster._forgetting ** np.arange(len(rows) - 1, -1, -1.0)
+        alpha = adaboost_weights(rows, smoothing=booster._smoothing, sample_weight=present)
+        booster._alpha[:] = np.clip(alpha, -LIMIT, LIMIT)
+        return booster
+
+    @classmethod
+    def from_alpha(
+        cls,
+        alpha: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        prior: float = 0.5,
+        worth: float | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """Start from a model in use, whose examples are gone.
+
+        Parameters
+        ----------
+        alpha : array of shape (J,)
+            The weights it has.
+        p : array of shape (J,) or (2, J), optional
+            The chance that each hypothesis is right; two rows are for the classes +1 and -1. Left out, they are
+            such that ``alpha`` is the minimum of the past's loss, ``1 / (1 + exp(-2 α_j))`` before smoothing
+            and as near as smoothing lets them. For AdaBoost's α these are the chances under AdaBoost's own
+            weights.
+        prior : float, default 0.5
+            The share of class +1, where ``p`` has two rows.
+        worth : float, optional
+            How many examples of weight one the past stands for; a window of them if left out.
+        **parameters
+            Those of the class, without ``n_hypotheses``.
+        """
+        weights = _as_alpha(alpha)
+        booster = cls(len(weights), **parameters)
+        J, past = booster.n_hypotheses, booster._past
+        advice = "It is a number of examples."
+        total = (
+            float(booster._window)
+            if worth is None
+            else as_number(worth, "worth", 0.0, np.inf, advice, low_open=True)
+        )
+        prior = as_number(prior, "prior", 0.0, 1.0, "It is the share of class +1.")
+        if p is None:
+            q = booster._smoothing / (total + 2.0 * booster._smoothing)
+            chances = 0.5 + 0.5 * np.tanh(weights)  # 1 / (1 + exp(-2 α))
+            p = np.clip((chances - q) / (1.0 - 2.0 * q), 0.0, 1.0)
+        given = np.asarray(p)
+        if given.shape not in ((J,), (2, J)) or given.dtype.kind not in "iuf":
+            raise InputError(
+                f"p must be numbers of shape ({J},) or (2, {J}); got shape {given.shape} and dtype {given.dtype}. "
+                "Give the chance of each hypothesis to be right, in one row for each class."
+            )
+        if not ((given >= 0) & (given <= 1)).all():
+            raise InputError(
+                f"p must lie from 0 to 1; got {given.min()} to {given.max()}. It is the chance of being right."
+            )
+        masses = np.array([total, 0.0] if given.ndim == 1 else [prior * total, (1.0 - prior) * total])
+        past.right[: 1 if given.ndim == 1 else 2] = given
+        past.log_mass[masses > 0.0] = np.log(masses[masses > 0.0])
+        booster._alpha[:] = weights
+        return booster
+
+    def update(self, row: ArrayLike, sample_weight: float = 1.0, label: object = None) -> None:
+        """Take in one example: its margins y·h_j(x), of shape (J,), and its class, -1 or +1.
+
+        Without a label all examples are of one class, which is that of +1.
+        """
+        checked = as_row(row, self.n_hypotheses)
+        groups = _as_groups(None if label is None else np.asarray([label]), 1)
+        self._learn(checked, as_weight(sample_weight), groups, 1)
+
+    def update_many(
+        self,
+        margins: ArrayLike,
+        *,
+        batch_size: int = 1,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> None:
+        """Take in several examples, in order.
+
+        Parameters
+        ----------
+        margins : array of shape (n, J)
+            +1 where the hypothesis is right, -1 where it is wrong.
+        batch_size : int, default 1
+            Examples added at once, with at most one descent after them; 1 is ``update`` in a loop.
+        sample_weight : array of shape (n,), optional
+            Finite and not negative. An example of weight zero takes no place in the window.
+        labels : array of shape (n,), optional
+            The classes of the examples, -1 and +1; left out, all are of one.
+
+        Notes
+        -----
+        After Ctrl-C the booster holds the examples taken in by then, whole batches of them; ``n_seen`` says
+        how many.
+        """
+        rows = as_margins(margins, self.n_hypotheses)
+        weights = as_weights(sample_weight, len(rows))
+        groups = _as_groups(labels, len(rows))
+        batch_size = as_count(batch_size, "batch_size", 1, None, "1 adds example by example.")
+        self._learn(rows, weights, groups, min(batch_size, MANY))
+
+    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        self._learn(rows, weights, np.zeros(len(rows), np.int64), batch_size)
+
+    def _learn(
+        self,
+        rows: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        groups: NDArray[np.int64],
+        batch_size: int,
+    ) -> None:
+        batch_size = min(batch_size, len(rows))
+        descent = 4 * min(self._max_steps, 1000) * (self._window + 50) * self.n_hypotheses
+        cost = self.n_hypotheses * batch_size + descent * min(1.0, batch_size / self._every)
+        piece = max(1, int(PIECE / cost)) * batch_size
+        for start in range(0, len(rows), piece):
+            part = slice(start, start + piece)
+            with uninterrupted():
+                learn(
+                    rows[part],
+                    weights[part],
+                    groups[part],
+                    batch_size,
+                    self._every,
+                    self._share,
+                    self._smoothing,
+                    self._forgetting,
+                    self._absorb,
+                    self._max_steps,
+                    self._tolerance,
+                    self._past,
+                    self._recent,
+                    self._work,
+                    self._alpha,
+                    self._length,
+                )
+
+    def copy(self) -> Self:
+        """A booster of its own with the same state."""
+        other = type(self)(self.n_hypotheses, **self._settings())
+        other._past = Past._make(array.copy() for array in self._past)
+        other._recent = Recent._make(array.copy() for array in self._recent)
+        other._alpha, other._length = self._alpha.copy(), self._length.copy()
+        return other
+
+    __copy__ = copy
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
+        arrays = {**self._past._asdict(), **self._recent._asdict()}
+        parameters = {"n_hypotheses": self.n_hypotheses, **self._settings()}
+        return parameters, {**arrays, "alpha": self._alpha, "length": self._length}
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """A booster of what `parts` gave."""
+        require(set(parameters) == {*_COUNTS, *_NUMBERS, "absorb"}, name, "its parameters are not known")
+        shape = arrays.get("rows", np.empty((0, 0))).shape
+        fits = shape == (parameters["window"], parameters["n_hypotheses"])
+        require(fits, name, "window and n_hypotheses do not fit its arrays")
+        try:
+            booster = cls(**parameters)
+        except InputError as error:
+            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        past, recent = booster._past, booster._recent
+        places = {**past._asdict(), **recent._asdict(), "alpha": booster._alpha, "length": booster._length}
+        require(set(arrays) == set(places), name, "its arrays are not known")
+        for key, like in places.items():
+            fill(like, arrays[key], name, key)
+        seen, held, oldest = (int(count) for count in recent.counts)
+        require(0 <= held <= min(seen, booster._window), name, "its counts make no sense")
+        require(0 <= oldest < max(held, 1) and (held == booster._window or oldest == 0), name, "its ring is torn")
+        require(first_not_a_margin(recent.rows[:held].reshape(-1)) < 0, name, "rows must be -1 and +1")
+        require(bool((np.abs(recent.log_weight[:held]) < 800).all()), name, "log_weight must be that of a double")
+        born, group = recent.born[:held], recent.group[:held]
+        require(bool(((born >= 1) & (born <= seen)).all()), name, "born must be numbers of examples")
+        require(bool(((group == 0) | (group == 1)).all()), name, "group must be 0 or 1")
+        require(bool(((past.right >= 0) & (past.right <= 1)).all()), name, "right must lie from 0 to 1")
+        require(bool((past.log_mass < 800).all()), name, "log_mass must be the log of a sum of weights")
+        require(bool((np.abs(booster._alpha) <= LIMIT).all()), name, f"alpha must lie within ±{LIMIT:g}")
+        require(bool(1e-6 <= booster._length[0] <= 1e6), name, "length must be that of a step")
+        return booster
+
+
+def _as_groups(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
+    """Classes as 0 for +1 and 1 for -1; None is all of one."""
+    if labels is None:
+        return np.zeros(n, np.int64)
+    try:
+        given = np.asarray(labels)
+    except ValueError:
+        given = np.asarray(None)
+    if given.shape != (n,):
+        raise InputError(
+            f"labels must have one class for each of the {n} examples, shape ({n},); got shape {given.shape}. "
+            "Leave them out if the classes are not known."
+        )
+    if given.dtype.kind not in "iuf" or not ((given == 1) | (given == -1)).all():
+        raise InputError(f"labels must be -1 and +1; got {labels!r:.80}. Convert with np.where(positive, 1, -1).")
+    return np.where(given == 1, 0, 1).astype(np.int64)
+
+
+def _as_alpha(alpha: ArrayLike, n_hypotheses: int | None = None) -> NDArray[np.float64]:
+    try:
+        given = np.asarray(alpha)
+    except ValueError:
+        given = np.asarray(None)
+    size = "J" if n_hypotheses is None else n_hypotheses
+    if given.ndim != 1 or given.size != (n_hypotheses or given.size) or given.dtype.kind not in "iuf":
+        raise InputError(
+            f"alpha must be numbers of shape ({size},); got shape {given.shape} and dtype {given.dtype}. "
+            "Give one weight for each hypothesis."
+        )
+    weights = np.ascontiguousarray(given, dtype=np.float64)
+    if not (np.abs(weights) <= LIMIT).all():
+        raise InputError(f"alpha must lie within ±{LIMIT:g}; got {alpha!r:.80}. Scale the weights down.")
+    return weights

@@ -1,0 +1,370 @@
+"""Oza and Russell's online boosting in full: members that learn, from features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..errors import InputError
+from ..labels import codes_of, sorted_classes
+from ..link import probabilities
+from ..margins import as_count, as_number, as_weights
+from .base_learners import BaseLearner, Example, as_base_learner, require_weights
+from .naive_bayes import NaiveBayes
+from .selector import Selector
+
+ALONE = 1e-6  # the vote of the first member where no member has one: only its side matters
+HEAVIEST = 1e100  # sums of sample weights stay within a double's range
+PIECE = 1 << 12  # rows answered at once
+
+
+class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Online boosting after Oza and Russell: members that learn, each what the ones before it got wrong.
+
+    An example comes with λ = 1 (or its sample weight) and passes the members in order. Each of them learns it
+    k ~ Poisson(λ) times, then answers it; the sums of rightly and wrongly answered weight make the λ that the
+    next member sees:
+
+        right:  λ_sc += λ,  λ ← λ (λ_sc + λ_sw) / (2 λ_sc)
+        wrong:  λ_sw += λ,  λ ← λ (λ_sc + λ_sw) / (2 λ_sw)
+
+    so that half of the weight that the next member gets comes from what this one has wrong. Members vote with
+    log((1 - ε_m) / ε_m), ε_m = λ_sw / (λ_sc + λ_sw).
+
+    Parameters
+    ----------
+    estimator : classifier, list of classifiers, or None
+        What the members are copies of: a scikit-learn classifier with ``partial_fit`` and ``predict``, a
+        River classifier or a pipeline that ends in one, or a `BaseLearner` of one's own. Of a list, each
+        position has a copy of every one; all of them learn, and the one with the least error so far stands
+        for the position (a selector of Grabner and Bischof 2006). None is naive Bayes with Gaussian
+        features: it has nothing to tune, it is the same online as in batch, and it is one of the learners
+        that Oza and Russell boosted themselves.
+    n_estimators : int, default 10
+        Members, or positions.
+    updates : "poisson" or "weighted", default "poisson"
+        Whether a member learns an example k ~ Poisson(λ) times, as in the paper, or once with weight λ, which
+        is less noisy, and for naive Bayes and trees the same on average; the base learner must take weights.
+    smoothing : float, default 1.0
+        ε, as in `OzaRussell`: each of a member's two sums gets as much added as ε examples weigh, in its vote
+        and in the reweighting. 0 is the paper's.
+    forgetting : float, default 1.0
+        Both sums of every member are multiplied by it before each example. 1 is the paper's. It does not make
+        the members forget.
+    random_state : int, RandomState or None
+        For the Poisson draws, and for members that draw.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    members_ : list
+        The members that vote now, as their users know them. Their classes are places in ``classes_``.
+    selectors_ : list of Selector
+        The positions: ``candidates``, ``chosen``, and the sums ``right`` and ``wrong`` of each candidate.
+    alpha_ : array of shape (n_estimators,)
+        Half the members' votes, ½ log((1 - ε_m) / ε_m), as elsewhere in this package.
+    errors_ : array of shape (n_estimators,)
+        ε_m, smoothed.
+    lambda_right_, lambda_wrong_ : arrays of shape (n_estimators,)
+        λ_sc and λ_sw.
+    n_seen_ : int
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Source: N. C. Oza and S. Russell, "Online Bagging and Boosting" (AISTATS 2001), and N. C. Oza under the
+    same title (IEEE SMC 2005), whose ε_m and λ / (2 (1 - ε_m)) are the formulas above. A member is judged
+    after it has learnt the example, as there. One that has not learnt anything yet (all draws were 0) is
+    wrong.
+
+    Members that are worse than chance, ε_m > ½, are where implementations part:
+
+    - Here, with two classes, the vote is negative, as the formula says, so the answer is turned round.
+      With more classes there is no vote, as AdaBoost.M1 asks for ε_m < ½. If that leaves no vote at all, the
+      first member, which learns from examples as they come, decides alone.
+    - River's ``AdaBoostClassifier`` gives such a member the vote +1, as much as one with ε_m = 0.27 has.
+    - MOA's ``OzaBoost`` stops at the first such member, or the first that never erred: neither it nor any
+      after it votes. If it is the first of all, every answer is the first class.
+
+    River's and MOA's members vote with their probabilities, here with their answers, as in the paper. MOA has
+    N, the number of examples so far, in place of λ_sc + λ_sw, and learns once with weight k, not k times.
+
+    Examples are taken one by one, so it makes no difference how they are cut into calls. In a Poisson draw λ
+    counts for at most 1,000: a member that was right a million times and then errs would otherwise have the
+    next one learn that example half a million times.
+
+    There is no ``save``: a file of plain arrays cannot hold members of any kind. pickle and skops can, and
+    whether to trust such a file is for its user to judge.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = OzaRussellClassifier(n_estimators=5, random_state=0)
+    >>> for i in range(400):
+    ...     clf = clf.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
+    >>> bool(clf.score(X[400:], y[400:]) > 0.9)
+    True
+
+    With members of another kind:
+
+    >>> from river.tree import HoeffdingTreeClassifier
+    >>> clf = OzaRussellClassifier(HoeffdingTreeClassifier(), updates="weighted").fit(X, y)
+    >>> type(clf.members_[0]).__name__
+    'HoeffdingTreeClassifier'
+    """
+
+    n_seen_: int
+    _total: float  # Σw
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        updates: str = "poisson",
+        smoothing: float = 1.0,
+        forgetting: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.updates = updates
+        self.smoothing = smoothing
+        self.forgetting = forgetting
+        self.random_state = random_state
+
+    # Learning --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from the beginning: one pass, in the order of the rows."""
+        return self._learn_all(X, y, None, sample_weight, first=True, streaming=False)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more examples, one by one in the order of the rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+        y : array of shape (n,)
+        classes : array, optional
+            All classes that will ever come; needed in the first call if that does not show them all.
+        sample_weight : array of shape (n,), optional
+            What λ begins with; at most 1e100.
+        """
+        first = not hasattr(self, "selectors_")
+        return self._learn_all(X, y, classes, sample_weight, first=first, streaming=True)
+
+    def _learn_all(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        first: bool,
+        streaming: bool,
+    ) -> Self:
+        before = dict(self.__dict__)
+        try:
+            prototypes = self._prototypes()
+            settings = self._settings()
+            rows, labels, weights = self._examples(X, y, sample_weight, reset=first, streaming=streaming)
+            known = self._known(labels, classes, first=first)
+            codes = codes_of(labels, known)
+            if first:
+                self._begin(prototypes, known)
+            elif self.n_estimators != len(self.selectors_) or self.estimator is not self._estimator_given:
+                raise InputError(
+                    "estimator and n_estimators cannot change once the classifier has been fitted. Fit anew."
+                )
+        except BaseException:  # what was there goes on as it was
+            self.__dict__ = before
+            raise
+        # Every row has been checked already: no need that members do so again and again.
+        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+            for i, (code, weight) in enumerate(zip(codes.tolist(), weights.tolist(), strict=True)):
+                self._take(Example(rows[i : i + 1], self._names), code, weight, *settings)
+        return self
+
+    def _take(self, example: Example, code: int, weight: float, smoothing: float, forgetting: float) -> None:
+        """Learn one example."""
+        self._total = forgetting * self._total + weight
+        self.n_seen_ += 1
+        if forgetting != 1.0:
+            for selector in self.selectors_:
+                selector.decay(forgetting)
+        rng = self._rng if self.updates == "poisson" else None
+        for selector in self.selectors_:
+            if weight == 0.0:  # nothing to learn, or so little that it has no floating-point number
+                break
+            weight = selector.take(example, code, weight, rng, smoothing, self._total)
+
+    def _prototypes(self) -> list[BaseLearner]:
+        """The base learners to copy, checked."""
+        given = self.estimator
+        if given is None:
+            given = NaiveBayes()
+        several: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
+        if not several:
+            raise InputError("estimator must be a classifier or a list of at least one; got an empty list.")
+        prototypes = [as_base_learner(each) for each in several]
+        if self.updates not in ("poisson", "weighted"):
+            raise InputError(
+                f'updates must be "poisson" or "weighted"; got {self.updates!r:.80}. The paper has "poisson".'
+            )
+        if self.updates == "weighted":
+            for each in prototypes:
+                require_weights(each)
+        return prototypes
+
+    def _settings(self) -> tuple[float, float]:
+        smoothing = as_number(self.smoothing, "smoothing", 0.0, np.inf, "1.0 is the default.")
+        forgetting = as_number(
+            self.forgetting, "forgetting", 0.0, 1.0, "1.0 forgets nothing, 0.999 slowly.", low_open=True
+        )
+        as_count(self.n_estimators, "n_estimators", 1, None, "It is how many members there are.")
+        return smoothing, forgetting
+
+    def _examples(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool, streaming: bool
+    ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
+        """Check examples and their labels and weights."""
+        rows, labels = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
+        check_classification_targets(labels)
+        if streaming:  # a stream may well bring an example that does not count; data to fit are not all such
+            weights = as_weights(sample_weight, len(rows))
+        else:
+            with np.errstate(over="ignore"):
+                weights = _check_sample_weight(
+                    sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+                )
+        if weights.max() > HEAVIEST:
+            raise InputError(
+                f"sample_weight must be at most {HEAVIEST:g}; got {weights.max()}. 1 is one example's weight."
+            )
+        return rows, labels, weights
+
+    def _known(self, labels: NDArray[Any], classes: ArrayLike | None, *, first: bool) -> NDArray[Any]:
+        """All classes."""
+        given = None if classes is None else sorted_classes(np.asarray(classes))
+        if not first:
+            if given is not None and not np.array_equal(given, self.classes_):
+                raise InputError(
+                    f"classes must be those of the first call, {self.classes_.tolist()!s:.80}; got "
+                    f"{given.tolist()!s:.80}. Leave it out, or fit anew."
+                )
+            known: NDArray[Any] = self.classes_
+            return known
+        known = sorted_classes(labels) if given is None else given
+        if len(known) < 2:
+            raise InputError(
+                f"classes must be at least two; got one class, {known.tolist()[0]!r:.80}. Name all that will "
+                "ever come: partial_fit(X, y, classes=[…])."
+            )
+        return known
+
+    def _begin(self, prototypes: list[BaseLearner], classes: NDArray[Any]) -> None:
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(1 << 31))
+        width = self.n_features_in_
+        self.selectors_ = [
+            Selector([each.begin(width, len(classes), rng) for each in prototypes])
+            for _ in range(self.n_estimators)
+        ]
+        named = getattr(self, "feature_names_in_", None)
+        self._names: list[Any] = list(range(width)) if named is None else named.tolist()
+        self._rng = rng
+        self._total = 0.0
+        self._estimator_given = self.estimator
+        self.classes_ = classes
+        self.n_seen_ = 0
+
+    # What it has learnt ----------------------------------------------------------------------------------
+
+    @property
+    def members_(self) -> list[Any]:
+        """The members that vote now."""
+        return [selector.candidates[selector.chosen].model for selector in self._fitted()]
+
+    @property
+    def errors_(self) -> NDArray[np.float64]:
+        """The members' errors ε_m, smoothed; ½ of those that have seen nothing."""
+        return np.array([each.error(self.smoothing, self._total) for each in self._fitted()])
+
+    @property
+    def lambda_right_(self) -> NDArray[np.float64]:
+        """λ_sc: the weight that each member answered rightly."""
+        return np.array([each.right[each.chosen] for each in self._fitted()])
+
+    @property
+    def lambda_wrong_(self) -> NDArray[np.float64]:
+        """λ_sw: the weight that each member answered wrongly."""
+        return np.array([each.wrong[each.chosen] for each in self._fitted()])
+
+    @property
+    def alpha_(self) -> NDArray[np.float64]:
+        """Half the members' votes."""
+        alpha = np.array([each.alpha(self.smoothing, self._total) for each in self._fitted()])
+        if len(self.classes_) > 2:
+            alpha = np.maximum(alpha, 0.0)
+            if not alpha.any():
+                alpha[0] = ALONE
+        return alpha
+
+    def _fitted(self) -> list[Selector]:
+        check_is_fitted(self, "selectors_")
+        selectors: list[Selector] = self.selectors_
+        return selectors
+
+    # Answering -------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The votes.
+
+        For two classes F(x) = ½ Σ_m log((1 - ε_m) / ε_m) h_m(x), (n,), h_m(x) being +1 for the second class
+        and -1 for the first; for more, what each class gets of ½ log((1 - ε_m) / ε_m), (n, K).
+        """
+        selectors = self._fitted()
+        rows = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        alpha, K = self.alpha_, len(self.classes_)
+        votes = np.zeros((len(rows), K))
+        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+            for start in range(0, len(rows), PIECE):
+                part = rows[start : start + PIECE]
+                for weight, selector in zip(alpha.tolist(), selectors, strict=True):
+                    if weight != 0.0:
+                        codes = selector.answers(part, self._names)
+                        some = np.flatnonzero(codes >= 0)
+                        votes[start + some, codes[some]] += weight
+        return votes[:, 1] - votes[:, 0] if K == 2 else votes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest vote, of each row."""
+        votes = self.decision_function(X)
+        codes = (votes > 0.0).astype(np.int64) if votes.ndim == 1 else votes.argmax(axis=1)
+        result: NDArray[Any] = self.classes_[codes]
+        return result
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, (n, K), by the logistic link."""
+        return probabilities(self.decision_function(X))
+
+    # What it says of itself ------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "selectors_")

@@ -1,0 +1,109 @@
+"""What boosters that learn by steps have in common: one number for each hypothesis, which the steps move."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..booster import Booster
+from ..errors import InputError, ModelFileError
+from ..interrupts import uninterrupted
+from ..margins import as_margins
+from ..storage import Arrays, fill, require
+
+PIECE = 20_000_000  # entries taken in by one call: Ctrl-C is heard between
+
+
+class SteppingBooster(Booster):
+    """A booster that takes a step for each example; there are no sums over the examples to go back to.
+
+    It implements ``_step``, which moves ``_state``, and `alpha`.
+    """
+
+    settings: ClassVar[tuple[str, ...]]  # the names of its parameters, besides n_hypotheses
+    state: ClassVar[str]  # what its numbers are called in files
+    limit: ClassVar[float]  # how far from 0 they can get
+
+    def __init__(self, n_hypotheses: int) -> None:
+        super().__init__(n_hypotheses)
+        self._n = 0
+        self._state = np.zeros(self.n_hypotheses)
+
+    def __repr__(self) -> str:
+        given = "".join(f", {name}={getattr(self, name)!r}" for name in self.settings)
+        return f"{type(self).__name__}({self.n_hypotheses}{given})"
+
+    @property
+    def n_seen(self) -> int:
+        """Examples taken in."""
+        return self._n
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what it remembers."""
+        return self._state.nbytes
+
+    @classmethod
+    def from_margins(
+        cls, margins: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
+    ) -> Self:
+        """Start from a first set of examples, one after the other.
+
+        Parameters are those of the class, without ``n_hypotheses``. Unlike a booster of sums this one does
+        not add them all at once, which would be a single step.
+        """
+        rows = as_margins(margins)
+        booster = cls(rows.shape[1], **parameters)
+        booster.update_many(rows, sample_weight=sample_weight)
+        return booster
+
+    @abstractmethod
+    def _step(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        """Move the state by these examples."""
+
+    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        batch_size = min(batch_size, len(rows))
+        piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
+        for start in range(0, len(rows), piece):
+            part, heavy = rows[start : start + piece], weights[start : start + piece]
+            with uninterrupted():
+                self._step(part, heavy, batch_size)
+                self._n += len(part)
+
+    def copy(self) -> Self:
+        """A booster of its own with the same state."""
+        other = type(self)(self.n_hypotheses, **{name: getattr(self, name) for name in self.settings})
+        other._state[...] = self._state
+        other._n = self._n
+        return other
+
+    __copy__ = copy
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
+        parameters = {name: getattr(self, name) for name in ("n_hypotheses", *self.settings, "n_seen")}
+        return parameters, {self.state: self._state}
+
+    @classmethod
+    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+        """A booster of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
+        parameters = dict(parameters)
+        n = parameters.pop("n_seen", None)
+        require(type(n) is int and n >= 0, name, "n_seen must be a count")
+        known = set(parameters) == {"n_hypotheses", *cls.settings}
+        require(known, name, "its parameters are not known")
+        require(set(arrays) == {cls.state}, name, "its arrays are not known")
+        fits = arrays[cls.state].shape == (parameters["n_hypotheses"],)
+        require(fits, name, "n_hypotheses does not fit its arrays")
+        try:
+            booster = cls(**parameters)
+        except InputError as error:
+            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        fill(booster._state, arrays[cls.state], name, cls.state)
+        inside = bool((np.abs(booster._state) <= cls.limit).all())  # nor NaN
+        require(inside, name, f"{cls.state} must be finite, within {cls.limit:g} of 0")
+        booster._n = n
+        return booster

@@ -1,0 +1,106 @@
+"""Winnow, Littlestone's multiplicative rule, over the answers of fixed hypotheses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.multiplicative import FARTHEST, winnow_alpha, winnow_batches
+from ..margins import as_number
+from .stepping import SteppingBooster
+
+
+class Winnow(SteppingBooster):
+    """Balanced Winnow: weights that are multiplied when a vote was wrong, and left alone when it was right.
+
+    Each hypothesis has a weight u_j for its answer and a weight v_j for the opposite one; both begin at 1,
+    and the vote is Σ_j (u_j - v_j) h_j(x). Where it is on the wrong side of an example of sample weight w,
+    or nowhere (a tie counts as a mistake),
+
+    ::
+
+        u_j ← u_j · exp(rate · w · m_j),     v_j ← v_j · exp(-rate · w · m_j)
+
+    (N. Littlestone, Learning quickly when irrelevant attributes abound: a new linear-threshold algorithm,
+    1988; the balanced form is in I. Dagan, Y. Karov and D. Roth, Mistake-driven learning in text
+    categorization, 1997). On examples that some k of J hypotheses decide without error by majority, it makes
+    at most 2 k² log(2J) mistakes with the rate 1/k, while what is known for a perceptron is k J.
+
+    Parameters
+    ----------
+    n_hypotheses : int
+        J.
+    rate : float, default 0.1
+        The logarithm of the factor. For a majority of k hypotheses about 1/k is right.
+    margin : float, default 0.0
+        Learn also from an example whose vote is right by no more than ``margin`` · Σ_j |u_j - v_j|; from 0
+        to 0.99. 0 is Littlestone's rule. 0.05 made fewer mistakes on all streams that we tried, 0.1 on most
+        still fewer.
+
+    Notes
+    -----
+    u_j v_j is always 1, so all that is kept is θ_j = log u_j, and nothing overflows. A common factor of all
+    u_j - v_j changes no decision, and their size means nothing. `alpha` is u - v in units of
+    its Euclidean norm: hypotheses that answer independently of each other then have votes of variance 1.
+    ``predict_proba`` puts these votes through the logistic link as if they were half the log-odds; they keep
+    the order of the examples and are not calibrated.
+
+    The bound: let Z = Σ_j (u_j + v_j), 2J at first. A mistake multiplies it by at most cosh(rate), since the
+    vote was not right; and Z is never less than exp(rate · M · δ) after M mistakes, if some weights of sum 1
+    are right by δ on every example. So M <= log(2J) / (rate · δ - log cosh(rate)). A majority of k has
+    δ = 1/k.
+
+    Where we depart: Littlestone's factors are for attributes of 0 and 1 and a threshold; answers of ±1 need
+    no threshold. Sums of votes within 10⁻¹² of Σ_j |u_j - v_j| of a tie are ties, or rounding would decide
+    them. A batch makes one step, the mean of the steps of its examples, all judged by the weights before it;
+    examples judged right count as steps of 0. So learning in batches of 10 is ten times slower at the same
+    rate.
+
+    The rate was chosen among 0.003, 0.01, 0.03, 0.1 and 0.3 on six streams: stumps on two real ones that
+    drift, and four synthetic ones. Where few hypotheses matter 0.1 is best; elsewhere less is slightly
+    better.
+
+    Examples
+    --------
+    Three of 500 hypotheses know the label by majority:
+
+    >>> rng = np.random.default_rng(0)
+    >>> answers = rng.choice([-1, 1], (2000, 500))
+    >>> y = np.sign(answers[:, :3].sum(axis=1))
+    >>> booster = Winnow(500, rate=0.3)
+    >>> booster.update_many(answers * y[:, None])
+    >>> bool(booster.alpha[:3].min() > 10 * abs(booster.alpha[3:]).max())
+    True
+    """
+
+    kind = "Winnow"
+    settings = ("rate", "margin")
+    state = "theta"
+    limit = FARTHEST
+
+    def __init__(self, n_hypotheses: int, *, rate: float = 0.1, margin: float = 0.0) -> None:
+        super().__init__(n_hypotheses)
+        advice = "It is the logarithm of the factor; try 0.3, 0.1 and 0.03."
+        self._rate = as_number(rate, "rate", 0.0, 1e6, advice, low_open=True)
+        self._margin = as_number(margin, "margin", 0.0, 0.99, "0 learns from mistakes only; try 0.1.")
+
+    @property
+    def rate(self) -> float:
+        """The logarithm of the factor."""
+        return self._rate
+
+    @property
+    def margin(self) -> float:
+        """By how much a vote must be right to be left alone."""
+        return self._margin
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The weights u - v in units of their length, (J,) float64; all 0 before the first example."""
+        alpha = np.zeros(self.n_hypotheses)
+        winnow_alpha(self._state, alpha)
+        return alpha
+
+    def _step(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        votes, steps = np.zeros(self.n_hypotheses), np.zeros(self.n_hypotheses)
+        winnow_batches(rows, weights, batch_size, self.rate, self.margin, self._state, votes, steps)

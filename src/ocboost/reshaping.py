@@ -1,0 +1,137 @@
+"""More coordinates, or fewer, for a sketch that has already learnt something.
+
+A coordinate appended later has margins for the examples in the head alone. Its row of the sums begins with
+those: what had been folded before is not in it, and the tail's `share` says so. As coordinates are only ever
+appended, every example of a row has margins at all coordinates before it, and the corrections hold as they
+are.
+
+A coordinate that is taken out has α = 0 from then on, a change of Δ = -α like any other: the rows behind it
+follow by the same π (the paper's theorem), and the total that reaches them is the one that entered it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .head_ring import blocks_for, relaid
+from .kernels import fold as kernels
+from .kernels.band import first_column, n_pairs, row_start
+from .kernels.scaled import LOG_UNIT
+from .kernels.tail import BALANCED, LISTING
+from .kernels.types import Head, Tail
+from .sketch_file import SketchState
+from .tails import empty_tail
+
+Numbers = NDArray[np.float64]
+
+
+def append(state: SketchState, order: int, margins: NDArray[np.int8], *, has_tail: bool) -> SketchState:
+    """New coordinates at the end, with the margins (n_head, k) of the examples in the head.
+
+    ``order`` is that of the result.
+    """
+    old = state.tail
+    J, k = old.alpha.size, margins.shape[1]
+    tail = empty_tail(J + k, order, pairs=has_tail)
+    size = n_pairs(J, min(order, J)) if has_tail else 0
+    for name in Tail._fields:
+        to, known = getattr(tail, name), getattr(old, name)
+        if name in ("p_plus", "p_minus"):
+            to[:, :size] = known
+        elif name in ("total", "total_unit"):
+            to[...] = known
+        else:
+            to[..., :J] = known
+    if old.W[0, :, -1].any():  # what the row before holds of the tail, this one does not
+        tail.share[0, J] = 0.0
+    head, counters = _laid_out(state)
+    first = int(counters[kernels.FIRST])
+    bits = np.zeros((64 * head.words.shape[0], k), bool)
+    bits[first : first + len(margins)] = margins > 0
+    words = np.packbits(bits.reshape(-1, 64, k).transpose(0, 2, 1), axis=2, bitorder="little")
+    columns = np.ascontiguousarray(words).view("<u8")[..., 0].astype(np.uint64)
+    head = head._replace(words=np.ascontiguousarray(np.concatenate([head.words, columns], axis=1)))
+    return SketchState(tail, head, counters, state.now.copy(), True)
+
+
+def drop(state: SketchState, correction: int, keep: NDArray[np.int64], *, has_tail: bool) -> SketchState:
+    """Only the coordinates of ``keep``, which are in order; the sums are those of the full order."""
+    old = state.tail
+    J = old.alpha.size
+    tail = empty_tail(keep.size, keep.size, pairs=has_tail)
+    for name in ("W", "W_unit", "alpha", "exp_alpha", "share"):
+        getattr(tail, name)[...] = getattr(old, name)[..., keep]
+    tail.total[...], tail.total_unit[...] = old.total, old.total_unit
+    if has_tail:
+        gone = np.setdiff1d(np.arange(J), keep)
+        for place, j in enumerate(keep.tolist()):
+            theirs, ours = row_start(j, J), row_start(place, keep.size)
+            for name in ("p_plus", "p_minus"):
+                getattr(tail, name)[0, ours : ours + place] = getattr(old, name)[0, theirs + keep[:place]]
+        _rebase(old, tail, correction, keep, gone)
+    head, counters = _laid_out(state)
+    head = head._replace(words=np.ascontiguousarray(head.words[:, keep]))
+    return SketchState(tail, head, counters, state.now.copy(), True)
+
+
+def _rebase(
+    old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gone: NDArray[np.int64]
+) -> None:
+    """Bring the diagonal of the rows behind those that are gone to an α of zero for these."""
+    J = old.alpha.size
+    alpha, share = old.alpha[0], old.share[0]
+    T = _log(old.total[0], old.total_unit[0])  # what enters the coordinate, as a logarithm
+    part, place = 1.0, 0
+    for j in range(J):
+        part *= share[j]
+        with np.errstate(divide="ignore"):
+            T += np.log(share[j])
+        if j not in keep:
+            continue  # α is zero: all that enters leaves again
+        tail.share[0, place], part = part, 1.0
+        before = gone[gone < j]
+        logs = np.array([_log(old.W[0, sign, j], old.W_unit[0, sign, j]) for sign in range(2)])
+        if before.size:
+            start = row_start(j, J) - first_column(j, J)
+            for sign, p in enumerate((old.p_plus, old.p_minus)):
+                σ = 1.0 if sign == 0 or correction == LISTING else -1.0
+                logs[sign] += _log_pi(p[0, start + before], -σ * alpha[before])
+            both = np.logaddexp(*logs)
+            if correction == BALANCED and both > -np.inf:
+                logs += T - both
+            for sign in range(2):
+                tail.W[0, sign, place], tail.W_unit[0, sign, place] = _scaled(logs[sign])
+        T = np.logaddexp(logs[0] - alpha[j], logs[1] + alpha[j])
+        place += 1
+
+
+def _log_pi(p: Numbers, delta: Numbers) -> float:
+    """log π = Σ log(p exp(-Δ) + (1 - p) exp(Δ)), without overflow; ``delta`` is σΔ."""
+    size = np.abs(delta)
+    with np.errstate(divide="ignore"):
+        terms = np.log(p * np.exp(-delta - size) + (1.0 - p) * np.exp(delta - size))
+    # Where p is zero or one, only one of the two is there.
+    terms = np.where(p == 0.0, delta - size, np.where(p == 1.0, -delta - size, terms))
+    return float(np.sum(size + terms))
+
+
+def _log(value: float, unit: int) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.log(value) + unit * LOG_UNIT)
+
+
+def _scaled(log: float) -> tuple[float, int]:
+    """exp of a logarithm, as a scaled number."""
+    if log == -np.inf:
+        return 0.0, 0
+    unit = round(log / LOG_UNIT)
+    return float(np.exp(log - unit * LOG_UNIT)), unit
+
+
+def _laid_out(state: SketchState) -> tuple[Head, NDArray[np.int64]]:
+    """The head's ring with its oldest example in the first block, and the counters that fit it."""
+    counters = state.counters.copy()
+    head = relaid(state.head, state.first, state.n_head, blocks_for(max(state.n_head, 1)))
+    counters[kernels.FIRST] &= 63
+    return head, counters
