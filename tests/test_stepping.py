@@ -82,7 +82,7 @@ def test_nothing_learnt_is_no_weight(name):
     assert booster.n_seen == 3
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if name != "eg square"])
+@every
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), J=st.integers(1, 12))
 def test_permuted_and_mirrored_columns_have_permuted_and_mirrored_weights(name, seed, n, J):
     # A hypothesis turned round has the opposite weight; numbering means nothing.
@@ -256,7 +256,8 @@ def test_a_long_one_sided_stream_leaves_alpha_finite(name, weight, side):
     booster = MADE[name](5)
     booster.update_many(np.full((5000, 5), side), sample_weight=np.full(5000, weight))
     assert np.isfinite(booster.alpha).all()
-    assert (np.sign(booster.alpha) == side).all()
+    if name != "eg square" or weight < 1e9:  # steps that long overshoot, and it goes to and fro
+        assert (np.sign(booster.alpha) == side).all()
 
 
 @pytest.mark.parametrize("name", SCIKIT)

@@ -16,7 +16,7 @@ from harness import Columns, Method, Timing, UnavailableError
 
 HERE = Path(__file__).resolve().parent.parent
 CACHE = HERE / ".cache"
-SOURCE = HERE / "java" / "MoaDriver.java"
+SOURCES = sorted((HERE / "java").glob("*.java"))
 CAPYMOA = "capymoa==0.15.1"  # the wheel that carries the jar
 
 # With MOA's largest smoothing, and the model started anew every so many examples, its weights stay finite.
@@ -55,16 +55,17 @@ def jar() -> Path:
 
 @cache
 def classes() -> Path:
-    """The folder with the compiled driver, compiled once per source and jar."""
+    """The folder with the compiled drivers, compiled once per source and jar."""
     for tool in ("java", "javac"):
         if shutil.which(tool) is None:
             raise UnavailableError(f"{tool} is not installed")
-    key = hashlib.sha256(SOURCE.read_bytes() + str(jar().stat().st_size).encode()).hexdigest()[:16]
+    text = b"".join(source.read_bytes() for source in SOURCES)
+    key = hashlib.sha256(text + str(jar().stat().st_size).encode()).hexdigest()[:16]
     folder = CACHE / f"classes-{key}"
-    if not (folder / "MoaDriver.class").is_file():
+    if not all((folder / f"{source.stem}.class").is_file() for source in SOURCES):
         folder.mkdir(parents=True, exist_ok=True)
-        command = ["javac", "-encoding", "UTF-8", "-cp", str(jar()), "-d", str(folder), str(SOURCE)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        command = ["javac", "-encoding", "UTF-8", "-cp", str(jar()), "-d", str(folder)]
+        done = subprocess.run([*command, *map(str, SOURCES)], capture_output=True, text=True)
         if done.returncode:
             raise UnavailableError(f"javac failed: {done.stderr.strip()[:300]}")
     return folder

@@ -30,6 +30,7 @@ from .threads import get_num_threads, set_num_threads
 if TYPE_CHECKING:
     from . import evaluation, hypotheses, learners, offsets, streams
     from .classifier import OCBClassifier
+    from .growth import Growth
     from .model import Model
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaBoostSums",
     "BoostingSketch",
+    "Growth",
     "IncrementalAdaBoost",
     "InputError",
     "MissingExtraError",
@@ -59,7 +61,7 @@ __all__ = [
 ]
 
 # Imported when first asked for: they need scikit-learn, which takes its time.
-_LATER = {"OCBClassifier": "classifier", "Model": "model"}
+_LATER = {"OCBClassifier": "classifier", "Growth": "growth", "Model": "model"}
 _PACKAGES = ("evaluation", "hypotheses", "learners", "offsets", "streams")
 
 

@@ -22,7 +22,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .classifier_file import KIND, classifier_from_parts, classifier_parts
 from .committee import SETTINGS, Committee, Settings, signs
 from .errors import InputError
+from .growth import Grower, Growth, as_growth, learner_of
 from .hypotheses import Hypotheses, join
+from .interrupts import uninterrupted
 from .labels import codes_of, scale_of, sorted_classes
 from .learners import Learner, StumpLearner, learner_for
 from .link import probabilities
@@ -66,6 +68,10 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     smoothing : float or "auto", default "auto"
         ε, as in `BoostingSketch`. "auto" is 1, and ten times the number of hypotheses where there is an
         offset. See Notes.
+    grow : None, int or Growth, default None
+        Lets the stream bring new hypotheses, where the ones there are find it hard (`ocboost.Growth`): the
+        most there may be, for each class if they are more than two. By default they stay as they are.
+        ``order`` must be None then, and the rows of the head are kept with their features.
     batch_size : int, default 1
         Examples added to the sums at once. Up to the size of the head it changes nothing, and a stream then
         gives the same weights however it is cut into calls; with ``head=1`` larger batches are faster.
@@ -85,6 +91,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         One for two classes, otherwise one for each.
     alpha_ : list of arrays
         The weights each booster votes with, now.
+    n_grown_, n_retired_ : int
+        Hypotheses that have come and gone, with ``grow``.
     weight_scale_ : float
         What sample weights are multiplied by. 1, unless those of the first call summed to less than their
         number, as weights that sum to one do: then so that their mean is 1, the unit of ``smoothing``.
@@ -138,6 +146,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         smoothing: float | str = "auto",
         forgetting: float = 1.0,
         correction: str = "balanced",
+        grow: int | Growth | None = None,
         batch_size: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -151,6 +160,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.smoothing = smoothing
         self.forgetting = forgetting
         self.correction = correction
+        self.grow = grow
         self.batch_size = batch_size
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -205,7 +215,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{given.tolist()!s:.80}. Leave it out, or fit anew."
                 )
         if not first:
-            self._learn(X, codes_of(y, self.classes_), weights * self.weight_scale_)
+            self.learn_rows(X, codes_of(y, self.classes_), weights * self.weight_scale_)
             return self
         if classes is None:
             given = sorted_classes(y)
@@ -213,7 +223,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._all_or_nothing():
             if isinstance(self.estimator, Hypotheses):
                 self._set_up(X, given, codes, weights, start=False)
-                self._learn(X, codes, weights * self.weight_scale_)
+                self.learn_rows(X, codes, weights * self.weight_scale_)
             else:
                 self._begin(X, given, codes, weights)
         return self
@@ -363,6 +373,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         n_boosters = 1 if len(classes) == 2 else len(classes)
         self._batch()
+        growth = as_growth(self.grow)
         offset = None if self.offset is None else as_offset(self.offset)
         require_classes(offset, classes)
         scale = scale_of(weights)
@@ -385,7 +396,11 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if start:
             committee.start(X, codes, weights * scale, scores, n_jobs=self.n_jobs)
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
-        self._offset_given = self.offset
+        self._offset_given, self.grower_ = self.offset, None
+        if growth is not None:
+            self.grower_ = self._grower(growth)
+            if start:
+                self.grower_.remember(X, codes, weights * scale)
 
     def _found(
         self,
@@ -422,12 +437,48 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.smoothing, str) and self.smoothing == "auto":
             most = max(c.stop - c.start for c in columns)
             settings["smoothing"] = 1.0 if offset is None else CAUTION * most
+        growth = as_growth(self.grow)
+        if growth is None:
+            return settings
+        if self.order is not None:
+            raise InputError(
+                f"order must be None where hypotheses come and go (grow); got {self.order!r:.80}. Full order "
+                "costs little up to a few hundred hypotheses."
+            )
+        most = max(c.stop - c.start for c in columns)
+        if most > growth.budget:
+            raise InputError(
+                f"grow must leave room for the {most} hypotheses there are; got a budget of {growth.budget}. "
+                "Half as many more is a good start."
+            )
+        # Of the budget, so that they stay the same while it grows.
+        if isinstance(self.head, str) and self.head == "auto":
+            settings["head"] = growth.head
+        if isinstance(self.smoothing, str) and offset is not None:
+            settings["smoothing"] = CAUTION * growth.budget
         return settings
+
+    def _grower(self, growth: Growth) -> Grower:
+        seed = check_random_state(self.random_state).randint(1 << 31)
+        return Grower(growth, learner_of(growth, self.estimator), self.committee_, seed)
 
     def _batch(self) -> int:
         return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
 
-    def _learn(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+    def learn_rows(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+        """Learn from rows that have been checked already, as `partial_fit` does.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+        codes : int64 array of shape (n,)
+            The place of each label in ``classes_``.
+        weights : float64 array of shape (n,)
+        """
+        self.follow_settings()
+        if self.grower_ is not None:
+            self._learn_and_grow(self.grower_, X, codes, weights)
+            return
         piece = max(1, PIECE // self._batch()) * self._batch()
         scores = self.committee_.scores_of(X)
         require_range(weights, scores)
@@ -436,6 +487,22 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             theirs = None if scores is None else scores[part]
             self.learn_from(self.hypotheses_.answers(X[part]), codes[part], weights[part], theirs)
 
+    def _learn_and_grow(
+        self, grower: Grower, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> None:
+        committee, start = self.committee_, 0
+        require_range(weights, committee.scores_of(X))
+        while start < len(codes):
+            part = slice(start, start + grower.due)
+            rows = X[part]
+            answers, scores = committee.hypotheses.answers(rows), committee.scores_of(rows)
+            with uninterrupted():  # the rows of the head are those that it has learnt from
+                committee.learn(
+                    answers, codes[part], weights[part], scores, batch_size=self._batch(), n_jobs=self.n_jobs
+                )
+                grower.take(committee, rows, codes[part], weights[part])
+            start += rows.shape[0]
+
     def learn_from(
         self,
         answers: NDArray[np.int8],
@@ -443,7 +510,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights: NDArray[np.float64],
         scores: NDArray[np.float64] | None = None,
     ) -> None:
-        """Learn from answers that ``hypotheses_`` has given already; nothing is checked.
+        """Learn from answers that ``hypotheses_`` has given already; nothing is checked, and nothing grows.
 
         Parameters
         ----------
@@ -455,6 +522,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Those of the offset, where there is one: ``committee_.scores_of(X)``.
         """
         self.follow_settings()
+        if self.grower_ is not None:
+            raise InputError("a classifier that grows learns from rows, not from answers. Use learn_rows.")
         self.committee_.learn(answers, codes, weights, scores, batch_size=self._batch(), n_jobs=self.n_jobs)
 
     def follow_settings(self) -> None:
@@ -464,7 +533,14 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "offset cannot change once the classifier has been fitted, as what was learnt rests on it. "
                 "Fit anew with another one."
             )
+        growth = as_growth(self.grow)
         self.committee_.follow(self._settings(self.committee_.columns, self.committee_.offset))
+        if growth is None:
+            self.grower_ = None
+        elif self.grower_ is None:
+            self.grower_ = self._grower(growth)
+        elif self.grower_.growth != growth:
+            self.grower_.follow(growth, learner_of(growth, self.estimator))
 
     # Answering -------------------------------------------------------------------------------------------
 
@@ -483,6 +559,16 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The weights each booster votes with, now."""
         check_is_fitted(self, "committee_")
         return self.committee_.alphas
+
+    @property
+    def n_grown_(self) -> int:
+        """Hypotheses that the stream has brought."""
+        return 0 if self.grower_ is None else self.grower_.n_grown
+
+    @property
+    def n_retired_(self) -> int:
+        """Hypotheses that had to make room for them."""
+        return 0 if self.grower_ is None else self.grower_.n_retired
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one.
@@ -514,6 +600,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         other.__dict__.update(self.__dict__)
         if hasattr(self, "committee_"):
             other.committee_ = copy.copy(self.committee_)
+            other.grower_ = copy.copy(self.grower_)
         return other
 
     # What it says of itself ------------------------------------------------------------------------------

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from . import committee
 from .committee import Committee, can_be_made, is_plain, pair, plain
 from .errors import InputError
+from .growth import as_growth
+from .growth_file import grower_from_parts, grower_parts, growth_from_settings, growth_settings
 from .learners.choose import NAMED
 from .offsets import as_offset, require_classes
 from .storage import Arrays, require
 
 KIND = "OCBClassifier"
 SETTINGS = ("n_hypotheses", *committee.SETTINGS, "batch_size", "n_jobs", "random_state")
-_KEYS = {"settings", "weight_scale", "classes", "features", "committee"}
+_KEYS = {"settings", "weight_scale", "classes", "features", "committee", "grower"}
+GROWTH = "growth/"  # what arrays of the grower begin with
 _CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
 _CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
 MOST_CLASSES = 10_000
@@ -31,14 +34,21 @@ def classifier_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
     settings = {name: plain(getattr(clf, name)) for name in SETTINGS}
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
+    growth = as_growth(clf.grow)
+    settings["grow"] = growth_settings(growth, clf.estimator)
     names = getattr(clf, "feature_names_in_", None)
     described, arrays = clf.committee_.parts()
+    grower = None
+    if clf.grower_ is not None:
+        grower, kept = grower_parts(clf.grower_)
+        arrays.update({f"{GROWTH}{key}": array for key, array in kept.items()})
     parameters = {
         "settings": settings,
         "weight_scale": float(clf.weight_scale_),
         "classes": _classes_out(clf.classes_),
         "features": [clf.n_features_in_, None if names is None else [str(name) for name in names]],
         "committee": described,
+        "grower": grower,
     }
     return parameters, arrays
 
@@ -54,12 +64,16 @@ def classifier_from_parts(
     classes = _classes_in(parameters["classes"], name)
     require(isinstance(parameters["committee"], dict), name, "its committee is not known")
     given = None if offset is None else as_offset(offset)
+    kept = {key[len(GROWTH) :]: array for key, array in arrays.items() if key.startswith(GROWTH)}
+    arrays = {key: array for key, array in arrays.items() if not key.startswith(GROWTH)}
     members = Committee.from_parts(parameters["committee"], arrays, len(classes), name, given)
     require_classes(given, classes)
     pool = members.hypotheses
     settings = parameters["settings"]
     require(isinstance(settings, dict), name, "its settings are missing")
     estimator = settings.get("estimator", pool)
+    settings = dict(settings)
+    growth = growth_from_settings(settings.pop("grow", None), name)
     require(set(settings) - {"estimator"} == set(SETTINGS), name, "its settings are not known")
     require(all(map(is_plain, settings.values())), name, "its settings must be simple values")
     require(estimator is pool or estimator is None or estimator in NAMED, name, "its estimator is not known")
@@ -70,6 +84,7 @@ def classifier_from_parts(
     clf = make(
         estimator,
         offset=members.offset if offset is None else offset,
+        grow=growth,
         **{key: settings[key] for key in SETTINGS},
     )
     n_features, names = pair(parameters["features"], name, "features")
@@ -83,7 +98,15 @@ def classifier_from_parts(
     scale = parameters["weight_scale"]
     require(type(scale) is float and 0.0 < scale < np.inf, name, "its scale of weights must be positive")
     clf.classes_, clf.committee_, clf.weight_scale_ = classes, members, scale
-    clf._offset_given = clf.offset
+    clf._offset_given, clf.grower_ = clf.offset, None
+    if parameters["grower"] is not None:
+        require(growth is not None, name, "its growth is not known")
+        assert growth is not None
+        clf.grower_ = grower_from_parts(
+            parameters["grower"], kept, growth, estimator, members, name, len(classes)
+        )
+    else:
+        require(not kept, name, "its growth is not known")
     return clf
 
 

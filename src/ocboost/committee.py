@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError, NotSavableError
 from .handover import Handover
-from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts
+from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts, join_tightly
 from .interrupts import uninterrupted
 from .kernels.answers import margins_of, rows_to_block, tally
 from .margins import as_count
@@ -34,7 +34,7 @@ class Committee:
     Parameters
     ----------
     hypotheses : Hypotheses
-        They never change.
+        They stay, unless `reshape` changes them.
     columns : list of slice
         Which of them each booster weighs.
     settings : dict
@@ -148,6 +148,38 @@ class Committee:
         if not self.settings["tail"]:
             self.handover.enter_window(self.boosters[0].head, self.boosters[0].n_head)
 
+    def reshape(
+        self, k: int, keep: NDArray[np.intp], newcomers: Hypotheses, X: Any, codes: NDArray[np.int64]
+    ) -> None:
+        """Let a booster go on with some of its hypotheses, and others behind them.
+
+        Parameters
+        ----------
+        k : int
+            Which booster. One that shared its hypotheses has its own from then on.
+        keep : array of int
+            Those of its hypotheses that stay, in order.
+        newcomers : Hypotheses
+        X, codes : arrays
+            The examples in its head, oldest first; X may be None where there are none.
+        """
+        booster, sets = self.boosters[k], [self.hypotheses[c] for c in self.columns]
+        gone = np.setdiff1d(np.arange(booster.n_hypotheses), keep)
+        if gone.size:
+            booster = booster.without(gone)
+        margins = np.empty((0, len(newcomers)), np.int8)
+        if len(codes):
+            margins = newcomers.answers(X) * signs(codes, k, len(self.boosters))[:, None]
+        booster = booster.appended(margins)
+        sets[k] = join_tightly([sets[k][keep], newcomers])
+        pool = join_tightly(sets)
+        ends = np.cumsum([len(each) for each in sets]).tolist()
+        with uninterrupted():
+            self.hypotheses, self.boosters = pool, [*self.boosters[:k], booster, *self.boosters[k + 1 :]]
+            self.columns = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
+            if self.handover is not None:
+                self.handover.reshape(k, keep, len(newcomers))
+
     # Voting ----------------------------------------------------------------------------------------------
 
     @property
@@ -158,19 +190,22 @@ class Committee:
             return own
         return [self.handover.alpha(alpha, k) for k, alpha in enumerate(own)]
 
-    def _ballots(self) -> list[Ballot]:
-        return [Ballot.of(alpha, c.start) for alpha, c in zip(self.alphas, self.columns, strict=True)]
+    def _ballots(self, alphas: list[NDArray[np.float64]]) -> list[Ballot]:
+        return [Ballot.of(alpha, c.start) for alpha, c in zip(alphas, self.columns, strict=True)]
 
     def votes(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one.
 
         (n,) for two classes, positive for the second; (n, K) for more.
         """
-        votes = self.hypotheses.votes(X, self._ballots())
-        scores = self.scores_of(X)
-        if scores is not None:
-            votes = scores + votes
+        votes = self.votes_with(X, self.alphas)
         return votes[:, 0] if len(self.boosters) == 1 else votes
+
+    def votes_with(self, X: Any, alphas: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The same with these weights, and a column for each booster."""
+        votes = self.hypotheses.votes(X, self._ballots(alphas))
+        scores = self.scores_of(X)
+        return votes if scores is None else scores + votes
 
     def scores_of(self, X: Any) -> NDArray[np.float64] | None:
         """The offset's scores with a column for each booster; None if there is no offset."""
@@ -198,7 +233,7 @@ class Committee:
         block = np.empty(answers.shape[::-1], np.int8)
         rows_to_block(answers, block)
         votes = np.zeros((len(self.boosters), len(answers)))
-        for total, ballot in zip(votes, self._ballots(), strict=True):
+        for total, ballot in zip(votes, self._ballots(self.alphas), strict=True):
             tally(block[ballot.first :], ballot.up, ballot.down, total)
         if scores is not None:
             votes = scores.T + votes

@@ -37,8 +37,9 @@ class EdgeTest:
 
         ρ_n = sqrt(log(n (n + 1) / δ) / (2 n))
 
-    and the test ends when ``|u| >= ρ_n (1 + 1/τ)``. Then, with a chance of at least 1 - δ, the true edge γ lies
-    within a relative τ of u: ``|u - γ| <= τ |γ|``, and ``u / (1 + τ)`` is an estimate that does not exceed it.
+    and the test ends when ``|u| >= ρ_n (1 + 1/τ)``. Then, with a chance of at least 1 - δ, the true edge γ
+    lies within a relative τ of u: ``|u - γ| <= τ |γ|``, and ``u / (1 + τ)`` is an estimate that does not
+    exceed it.
     An edge of γ ends it after about ``2 (1 + 1/τ)² log(1/(γδ)) / γ²`` examples; one of zero never does.
 
     Parameters

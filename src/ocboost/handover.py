@@ -89,6 +89,12 @@ class Handover:
             return self.deployed[booster]
         return own + self.share * (self.deployed[booster] - self.started[booster])
 
+    def reshape(self, booster: int, keep: NDArray[np.intp], n_new: int) -> None:
+        """Go on with some of a booster's hypotheses, and new ones that were never deployed."""
+        self.deployed, self.started = list(self.deployed), list(self.started)  # copies may share them
+        for weights in (self.deployed, self.started):
+            weights[booster] = np.append(weights[booster][keep], np.zeros(n_new))
+
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
         arrays = {}

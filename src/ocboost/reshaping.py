@@ -75,9 +75,7 @@ def drop(state: SketchState, correction: int, keep: NDArray[np.int64], *, has_ta
     return SketchState(tail, head, counters, state.now.copy(), True)
 
 
-def _rebase(
-    old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gone: NDArray[np.int64]
-) -> None:
+def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gone: NDArray[np.int64]) -> None:
     """Bring the diagonal of the rows behind those that are gone to an α of zero for these."""
     J = old.alpha.size
     alpha, share = old.alpha[0], old.share[0]
@@ -107,7 +105,7 @@ def _rebase(
 
 
 def _log_pi(p: Numbers, delta: Numbers) -> float:
-    """log π = Σ log(p exp(-Δ) + (1 - p) exp(Δ)), without overflow; ``delta`` is σΔ."""
+    """The logarithm of π, Σ log(p exp(-Δ) + (1 - p) exp(Δ)), without overflow; ``delta`` is σΔ."""
     size = np.abs(delta)
     with np.errstate(divide="ignore"):
         terms = np.log(p * np.exp(-delta - size) + (1.0 - p) * np.exp(delta - size))
@@ -122,7 +120,7 @@ def _log(value: float, unit: int) -> float:
 
 
 def _scaled(log: float) -> tuple[float, int]:
-    """exp of a logarithm, as a scaled number."""
+    """What a logarithm is of, as a scaled number."""
     if log == -np.inf:
         return 0.0, 0
     unit = round(log / LOG_UNIT)

@@ -93,7 +93,9 @@ def _check(name: str, state: SketchState) -> None:
     for key, p in (("p_plus", tail.p_plus), ("p_minus", tail.p_minus)):
         require(bool(((p >= 0.0) & (p <= 1.0)).all()), name, f"{key} must lie in [0, 1]")
     require(bool((np.abs(tail.alpha) < LARGEST_ALPHA).all()), name, "alpha must be finite")
-    require(bool(((tail.share >= 0.0) & (tail.share <= kernels.MOST_SHARE)).all()), name, "share is too large")
+    require(
+        bool(((tail.share >= 0.0) & (tail.share <= kernels.MOST_SHARE)).all()), name, "share is too large"
+    )
     usable = np.isfinite(tail.exp_alpha) & (tail.exp_alpha > 0.0)
     require(bool(usable.all()), name, "exp_alpha must be positive")
     moderate = np.where(np.abs(tail.alpha) < ROOM, tail.alpha, 0.0)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
-from ocboost.cli import adapt, cascade, evaluate, fit, info, predict, reproduce
+from ocboost.cli import adapt, cascade, compare, evaluate, fit, info, predict, reproduce
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import open_closed, say
 
@@ -34,6 +34,7 @@ def build_app() -> App:
     app.command(adapt.adapt)
     app.command(predict.predict)
     app.command(evaluate.evaluate)
+    app.command(compare.compare)
     app.command(info.info)
     app.command(cascade.app)
     app.command(reproduce.app)

@@ -18,7 +18,8 @@ def _not_zero(type_: Any, value: int | None) -> None:
         raise ValueError("Must not be 0; -1 takes every core.")
 
 
-def _no_option(type_: Any, value: Path) -> None:
+def no_option(type_: Any, value: Path) -> None:
+    """Refuse a word that looks like an option where a file is meant; - is standard input."""
     if str(value).startswith("-") and str(value) != "-":
         raise ValueError(f"There is no option {value}; a file of that name is ./{value}.")
 
@@ -34,7 +35,7 @@ def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"Must be a whole number; got {text!r:.40}.") from None
 
 
-Data = Annotated[Path, Parameter(allow_leading_hyphen=True, validator=_no_option)]  # - is standard input
+Data = Annotated[Path, Parameter(allow_leading_hyphen=True, validator=no_option)]  # - is standard input
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
 Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0, lt=2**32))]

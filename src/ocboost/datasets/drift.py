@@ -171,8 +171,9 @@ _INSECTS = _table(
     "insects flying through a sensor while the temperature rises slowly (gradual, balanced)",
     "streams/insects_gradual_balanced.csv.gz",
     "species",
+    spread=True,
 )
-_LONG, _SHORT = 20_000, 10_000
+_LONG, _SHORT = 20_000, 8_000
 
 STREAMS: dict[str, NamedStream] = {
     stream.name: stream
@@ -185,8 +186,8 @@ STREAMS: dict[str, NamedStream] = {
             "up",
             drop=("date",),
         ),
-        _halved(_INSECTS, "insects", "INSECTS, two classes", f"{_INSECTS.about}; three species against three"),
-        _INSECTS,
+        _halved(_INSECTS, "insects", "INSECTS, two classes", f"{_INSECTS.about}; three against three"),
+        replace(_INSECTS, rows=8_000),
         _table(
             "flights",
             "NYC flights",
@@ -194,7 +195,7 @@ STREAMS: dict[str, NamedStream] = {
             "streams/nycflights13.csv.gz",
             "late15",
             drop=("arr_delay",),
-            rows=30_000,
+            rows=20_000,
             spread=True,
         ),
         _words(
@@ -214,8 +215,10 @@ STREAMS: dict[str, NamedStream] = {
         _bundled("phishing", "Phishing", "web pages that phish"),
         _bundled("bananas", "Bananas", "two clouds in the shape of bananas"),
         _bundled("segments", "ImageSegments", "seven kinds of image segments"),
-        _bundled("shuttle", "Shuttle", "rare anomalies among a space shuttle's sensors", 20_000),
-        _generated("sea", "SEA", "a threshold that jumps at each quarter", river_streams.sea, _LONG, drifts=True),
+        _bundled("shuttle", "Shuttle", "rare anomalies among a space shuttle's sensors", 10_000),
+        _generated(
+            "sea", "SEA", "a threshold that jumps each quarter", river_streams.sea, _LONG, drifts=True
+        ),
         _generated(
             "agrawal", "Agrawal", "another rule in each quarter", river_streams.agrawal, _LONG, drifts=True
         ),
@@ -223,15 +226,11 @@ STREAMS: dict[str, NamedStream] = {
         _generated(
             "hyperplane", "Hyperplane", "a plane that turns", river_streams.hyperplane, _LONG, drifts=True
         ),
-        _generated(
-            "sea-still", "SEA, stationary", "one threshold", river_streams.sea, _SHORT, drifts=False
-        ),
+        _generated("sea-still", "SEA, stationary", "one threshold", river_streams.sea, _SHORT, drifts=False),
         _generated(
             "agrawal-still", "Agrawal, stationary", "one rule", river_streams.agrawal, _SHORT, drifts=False
         ),
-        _generated(
-            "rbf-still", "RandomRBF", "50 clouds that stay", river_streams.rbf, _SHORT, drifts=False
-        ),
+        _generated("rbf-still", "RandomRBF", "50 clouds that stay", river_streams.rbf, _SHORT, drifts=False),
         _generated(
             "hyperplane-still",
             "Hyperplane, stationary",

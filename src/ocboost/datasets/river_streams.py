@@ -14,9 +14,9 @@ from .labelled_rows import LabelledRows
 
 SEA_CONCEPTS = (0, 1, 2, 3)  # thresholds 8, 9, 7 and 9.5
 SEA_NOISE = 0.1
-AGRAWAL_CONCEPTS = (0, 1, 4, 6)  # the functions; others are hard or have few of a class
+AGRAWAL_CONCEPTS = (6, 1, 2, 0)  # the functions; some others have few of a class
 RBF_SPEED = 0.001
-HYPERPLANE_CHANGE = 0.001
+HYPERPLANE_CHANGE = 0.003
 
 
 def _river() -> Any:
@@ -91,8 +91,8 @@ def _quarters(
     pairs: list[Any] = []
     for k, (which, end) in enumerate(zip(concepts, ends, strict=True)):
         pairs += islice(concept(which, seed * len(concepts) + k), end - len(pairs))
-    which = "concept" if len(concepts) == 1 else "concepts"
-    return _drawn(pairs, rows, f"river's {name}, {which} {', '.join(map(str, concepts))}")
+    one_or_more = "concept" if len(concepts) == 1 else "concepts"
+    return _drawn(pairs, rows, f"river's {name}, {one_or_more} {', '.join(map(str, concepts))}")
 
 
 def _drawn(pairs: Iterable[Any], rows: int, source: str) -> LabelledRows:

@@ -58,9 +58,7 @@ def read_table(
     cells = list(csv.reader(lines))
     for place, row in enumerate(cells):
         if len(row) != len(names):
-            raise _wrong(
-                path, f"have {len(names)} fields in every row", f"row {place * step} has {len(row)}"
-            )
+            raise _wrong(path, f"have {len(names)} fields in every row", f"row {place * step} has {len(row)}")
     if not cells:
         raise _wrong(path, "hold at least one row", "it holds none")
     columns = dict(zip(names, zip(*cells, strict=True), strict=True))
@@ -82,7 +80,7 @@ def read_table(
     if drop:
         notes.append(f"Left out: {', '.join(drop)}.")
     if step > 1:
-        notes.append(f"Every {step}th of {total:,} rows, so that the whole time is covered.")
+        notes.append(f"One in {step} of {total:,} rows, so that the whole time is covered.")
     elif len(cells) < total:
         notes.append(f"The first {len(cells):,} of {total:,} rows.")
     return LabelledRows(np.column_stack(features), target.astype(np.int64), f"'{path.name}'", notes)
@@ -94,7 +92,7 @@ def read_words(path: Path, label: str, *, rows: int | None = None) -> LabelledRo
 
     _require(path)
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
             indices, indptr = held["indices"].astype(np.int32), held["indptr"].astype(np.int64)
             shape = tuple(int(size) for size in held["shape"])
             y = held[label].astype(np.int64)

@@ -33,14 +33,24 @@ from .start import Start
 __all__ = ["Board", "Contest", "Run", "batches_of", "compete"]
 
 PART = 5  # the start is at most this part of a stream
+LONG = 10_000  # rows of a stream that is long enough for the usual window
 PIECE = 4096  # rows of a batch
+FEW = 20  # rows of each class to warm up with
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one method did with one seed."""
+    """What one method did with one seed.
 
-    method: Method
+    Attributes
+    ----------
+    method : str
+        Its name; its title and its role are those of the standing.
+    seed : int
+    standing : Standing
+    """
+
+    method: str
     seed: int
     standing: Standing
 
@@ -85,7 +95,7 @@ def compete(
     hypotheses: int = 100,
     classes: Sequence[Any] | None = None,
     step: int = 1,
-    window: int = 1_000,
+    window: int | None = None,
     rows: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Contest:
@@ -104,11 +114,11 @@ def compete(
     hypotheses : int, default 100
         Stumps to learn, for each class if they are more than two.
     classes : sequence, optional
-        All labels; by default those among the first rows, five times as many as the start has.
+        All labels; by default those among the first rows: 10,000, or five times as many as the start has.
     step : int, default 1
         Rows predicted at once, before any of them is learnt.
-    window : int, default 1000
-        Scored examples that a point of the curves is about.
+    window : int, optional
+        Scored examples that a point of the curves is about; by default 1,000, or a tenth of a shorter stream.
     rows : int, optional
         Stop after so many rows of the stream.
     progress : callable, optional
@@ -126,9 +136,11 @@ def compete(
         raise InputError("methods must be at least one; got none.")
     if rows is not None:
         batches = _at_most(batches, as_count(rows, "rows", 1, None, "It is how many rows to take."))
-    held, rest = _held(iter(batches), PART * start)
-    total = sum(batch.X.shape[0] for batch in held)
+    held, rest = _held(iter(batches), max(PART * start, LONG))
+    total = sum(batch.X.shape[0] for batch in held)  # of a long stream only a part
     start = min(start, total // PART)
+    if window is None:
+        window = min(1_000, max(50, total // 10))
     X, y = _first(held, start)
     labels = _classes(held) if classes is None else sorted_classes(np.asarray(classes))
     found = len(set(y.tolist()))
@@ -143,6 +155,7 @@ def compete(
     able = [method for method in methods if method.name not in skipped]
     if not able:
         raise InputError(f"no method can take part: {'; '.join(f'{k}: {v}' for k, v in skipped.items())}.")
+    _warm_up(able, X, codes, labels.tolist())
     entries = []
     for seed in seeds:
         begin = Start(X, codes, labels.tolist(), hypotheses=hypotheses, seed=seed)
@@ -160,10 +173,22 @@ def compete(
         progress=progress,
     )
     runs = [
-        Run(method, seed, dataclasses.replace(standing, name=method.title))
+        Run(method.name, seed, dataclasses.replace(standing, name=method.title))
         for (method, seed, _), standing in zip(entries, result.standings, strict=True)
     ]
     return Contest(runs, start, n_features, result, skipped)
+
+
+def _warm_up(methods: Sequence[Method], X: Any, codes: Any, labels: list[Any]) -> None:
+    """Let what is compiled when it is first called be called before anything is timed."""
+    rows = np.sort(np.concatenate([np.flatnonzero(codes == code)[:FEW] for code in np.unique(codes)]))
+    start = Start(X[rows], codes[rows], labels, hypotheses=3)
+    for method in methods:
+        if method.package is None:
+            contender = method.begun(start)
+            contender.begin(labels)
+            contender.predict(start.view)
+            contender.learn(start.view)
 
 
 def _seeds(seeds: Sequence[int]) -> list[int]:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .learner import Role
 from .metrics import LOSSES, METRICS
 
 if TYPE_CHECKING:
     from .arena import Contest
+    from .result import Result
 
 MOST_POINTS = 250  # of a curve
 Numbers = list[float | None]
@@ -66,7 +65,8 @@ class Place:
     @property
     def us(self) -> float:
         """Microseconds to predict and learn a row, the mean over the seeds."""
-        return (math.fsum(self.predict_us) + math.fsum(x or 0.0 for x in self.learn_us)) / len(self.predict_us)
+        learning = math.fsum(x or 0.0 for x in self.learn_us)
+        return (math.fsum(self.predict_us) + learning) / len(self.predict_us)
 
 
 @dataclass(frozen=True)
@@ -126,21 +126,20 @@ class Board:
         runs = [run for contest in contests for run in contest.runs]
         seeds = list(dict.fromkeys(run.seed for run in runs))
         ranks = {seed: _ranked([run for run in runs if run.seed == seed]) for seed in seeds}
-        points = min(len(contest.result.curve_rows) for contest in contests)
-        together = -(-points // MOST_POINTS)
+        shown = slice(_full(first), min(len(contest.result.curve_rows) for contest in contests))
+        together = -(-len(first.curve_rows[shown]) // MOST_POINTS)
         places = []
-        for name in dict.fromkeys(run.method.name for run in runs):
-            own = {run.seed: run for run in runs if run.method.name == name}
+        for name in dict.fromkeys(run.method for run in runs):
+            own = {run.seed: run for run in runs if run.method == name}
             standings = [own[seed].standing for seed in seeds]
-            curves = [standing.curve["accuracy"][:points] for standing in standings]
+            curves = [standing.curve["accuracy"][shown] for standing in standings]
             each = [thinned(curve, together) for curve in curves]
             bytes_ = [standing.nbytes for standing in standings if standing.nbytes is not None]
-            method = own[seeds[0]].method
             places.append(
                 Place(
                     name=name,
-                    title=method.title,
-                    role=method.role,
+                    title=standings[0].name,
+                    role=standings[0].role,
                     values={metric: [s.metrics[metric] for s in standings] for metric in METRICS},
                     ranks=[ranks[seed][name] for seed in seeds],
                     predict_us=[s.predict_us for s in standings],
@@ -161,7 +160,7 @@ class Board:
             start=contests[0].start,
             n_scored=min(contest.result.n_scored for contest in contests),
             settings={"step": first.settings["step"], "window": first.settings["window"]},
-            curve_rows=[round(x) for x in thinned(list(first.curve_rows[:points]), together) if x is not None],
+            curve_rows=[round(x) for x in thinned(first.curve_rows[shown], together) if x is not None],
             seconds=math.fsum(contest.result.seconds for contest in contests),
             peak_bytes=max(peaks) if peaks else None,
             interrupted=any(contest.result.interrupted for contest in contests),
@@ -190,6 +189,13 @@ class Board:
         return cls(**{**content, "places": places})
 
 
+def _full(result: Result) -> int:
+    """The first point of the curves whose window is full, unless that is so only late."""
+    counts = result.curve_counts
+    full = next((i for i, n in enumerate(counts) if n >= result.settings["window"]), len(counts))
+    return full if full <= len(counts) // 2 else 0
+
+
 def mean_of(values: Sequence[float | None]) -> float | None:
     """The mean; None where one is not known.
 
@@ -209,7 +215,8 @@ def spread_of(values: Sequence[float | None]) -> float | None:
     middle = mean_of(values)
     if middle is None or len(values) < 2:
         return None
-    return math.sqrt(math.fsum((value - middle) ** 2 for value in values if value is not None) / (len(values) - 1))
+    squares = math.fsum((value - middle) ** 2 for value in values if value is not None)
+    return math.sqrt(squares / (len(values) - 1))
 
 
 def ranks_of(values: Sequence[float | None], *, less: bool = False) -> list[float]:
@@ -237,7 +244,7 @@ def thinned(values: Sequence[float | None], together: int) -> Numbers:
 
 def _ranked(runs: Sequence[Any]) -> dict[str, float]:
     ranks = ranks_of([run.standing.metrics["accuracy"] for run in runs])
-    return {run.method.name: rank for run, rank in zip(runs, ranks, strict=True)}
+    return {run.method: rank for run, rank in zip(runs, ranks, strict=True)}
 
 
 def best_of(values: Sequence[float | None], metric: str) -> float | None:
@@ -246,12 +253,3 @@ def best_of(values: Sequence[float | None], metric: str) -> float | None:
     if not known:
         return None
     return min(known) if metric in LOSSES else max(known)
-
-
-def within_noise(a: Place, b: Place) -> bool:
-    """Whether two means of accuracy differ by less than two standard errors of the difference, seed by seed."""
-    pairs = zip(a.values["accuracy"], b.values["accuracy"], strict=True)
-    gaps = [x - y for x, y in pairs if x is not None and y is not None]
-    if len(gaps) < 2:
-        return gaps == [0.0]
-    return bool(abs(np.mean(gaps)) <= 2.0 * np.std(gaps, ddof=1) / math.sqrt(len(gaps)))

@@ -1,4 +1,4 @@
-"""Contenders that only a comparison needs: retrained ones, growing ones, and some with wishes of their own."""
+"""Contenders that only a comparison needs: retrained ones, growing ones, and some with special wishes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..booster import Booster
 from ..committee import signs
 from ..link import probabilities
 from .contenders import OverAnswers
@@ -133,14 +134,12 @@ class WithLabels(OverAnswers):
 
     def __init__(self, start: Start, begun: Callable[..., Any], *, name: str) -> None:
         classifier = start.classifier
-        super().__init__(
-            classifier.hypotheses_, lambda n: None, columns=classifier.committee_.columns, name=name
-        )  # type: ignore[arg-type, return-value]
-        assert self._columns is not None
+        columns = classifier.committee_.columns
+        super().__init__(classifier.hypotheses_, _already_made, columns=columns, name=name)
         answers = start.view.answers(self.hypotheses)
-        for c, columns in enumerate(self._columns):
-            labels = signs(start.codes, c, len(self._columns))
-            self.boosters.append(begun(answers[:, columns] * labels[:, None], labels=labels))
+        for c, own in enumerate(columns):
+            labels = signs(start.codes, c, len(columns))
+            self.boosters.append(begun(answers[:, own] * labels[:, None], labels=labels))
 
     def learn(self, view: View) -> None:
         """Let each booster follow, example by example."""
@@ -187,6 +186,10 @@ class Filled(Contender):
     def nbytes(self) -> int | None:
         """Its bytes."""
         return self.contender.nbytes
+
+
+def _already_made(n_hypotheses: int) -> Booster:
+    raise AssertionError("boosters are begun with the first rows")
 
 
 def _bytes_of_row(row: Any) -> int:

@@ -108,8 +108,8 @@ def _marked(result: Result, names: Sequence[str] | None) -> list[Standing]:
     return fixed or result.standings[:1]
 
 
-def looks(standings: Sequence[Standing]) -> dict[str, dict[str, Any]]:
-    """How each contender's line is drawn, by name."""
+def looks(standings: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """How the line of each thing with a name and a role is drawn, by name."""
     found: dict[str, dict[str, Any]] = {}
     seen = {"ocb": 0, "static": 0, "rival": 0, "baseline": 0}
     for standing in standings:
@@ -168,7 +168,7 @@ def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: boo
             ends.append((float(known[-1]), standing.name, overall))
     heights = [min(max((end - low) / (high - low), 0.0), 1.0) for end, _, _ in ends]
     gap = 0.245 / inches
-    places = _within(spread_out(heights, gap), gap)
+    places = within(spread_out(heights, gap), gap)
     right = axes.transAxes
     for place, end, (_, name, overall) in zip(places, heights, ends, strict=True):
         colour = how[name]["color"]
@@ -197,7 +197,7 @@ def _means(values: Any, together: int) -> Any:
     return np.where(2 * count >= together, sums / np.maximum(count, 1), np.nan)
 
 
-def _within(places: list[float], gap: float) -> list[float]:
+def within(places: list[float], gap: float) -> list[float]:
     """Push names back into the panel from its top, and from its bottom where there is room."""
     order = sorted(range(len(places)), key=lambda i: -places[i])
     limit = 1.0

@@ -8,19 +8,16 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from ..errors import InputError, MissingExtraError
-from .arena_contenders import Filled, Growing, Retrained, WithLabels
+from . import method_makers as makers
 from .baselines import Majority, NoChange
-from .contenders import OCB, Fixed, OverAnswers
-from .guests import RiverContender, SklearnContender
-from .learner import Contender, Role
+from .learner import Contender
+from .method_makers import Maker
 from .start import Start
 
 Kind = Literal["answers", "features", "baseline"]
@@ -43,26 +40,26 @@ class Method:
         Whether it weighs the answers of the hypotheses that all share, learns from features, or neither.
     make : callable
         Makes the contender, which has learnt the first rows, from a `Start` and the title.
-    role : {"ocb", "static", "rival", "baseline"}
-        How it is drawn.
     package, extra : str, optional
         What it needs beyond ocboost itself.
     most_features : int, optional
         It is left out of streams with more.
     usual : bool
         Whether it takes part unless someone says otherwise.
+    slow : bool
+        Whether a row takes it a millisecond or so.
     """
 
     name: str
     title: str
     about: str
     kind: Kind
-    make: Callable[[Start, str], Contender]
-    role: Role = "rival"
+    make: Maker
     package: str | None = None
     extra: str = ""
     most_features: int | None = None
     usual: bool = False
+    slow: bool = False
 
     def require(self) -> None:
         """Raise `MissingExtraError` where a package is missing."""
@@ -110,120 +107,6 @@ def methods_named(names: str | Sequence[str]) -> list[Method]:
     return list(chosen.values())
 
 
-# How they begin -------------------------------------------------------------------------------------------
-
-_ALL: dict[str, Any] = {"forgetting": 1.0, "tail": True, "head": "auto"}
-_FORGETTING: dict[str, Any] = {"forgetting": 0.995, "tail": True, "head": 200}
-_WINDOW_200: dict[str, Any] = {"forgetting": 1.0, "tail": False, "head": 200}
-_WINDOW_20: dict[str, Any] = {"forgetting": 1.0, "tail": False, "head": 20}
-
-
-def _static(start: Start, title: str) -> Contender:
-    return Fixed(copy.copy(start.classifier), title)
-
-
-def _ocb(settings: dict[str, Any], start: Start, title: str) -> Contender:
-    return OCB(copy.copy(start.classifier).set_params(**settings), title)
-
-
-def _growing(settings: dict[str, Any], start: Start, title: str) -> Contender:
-    return Growing(start.fitted(grow=True, **settings), title)
-
-
-def _taught(contender: Contender, start: Start) -> Contender:
-    contender.begin(start.classes)
-    contender.learn(start.view)
-    return contender
-
-
-def _over_answers(find: Callable[[], Callable[..., Any]], start: Start, title: str, **settings: Any) -> Contender:
-    booster = partial(find(), **settings) if settings else find()
-    return _taught(OverAnswers.beside(start.classifier, booster, name=title), start)
-
-
-def _oza_russell() -> Callable[..., Any]:
-    from ..oza_russell import OzaRussell
-
-    return OzaRussell
-
-
-def _lineage(name: str) -> Callable[[], Callable[..., Any]]:
-    def find() -> Callable[..., Any]:
-        from .. import lineage
-
-        made: Callable[..., Any] = getattr(lineage, name)
-        return made
-
-    return find
-
-
-def _huang(start: Start, title: str) -> Contender:
-    from ..lineage import HuangBooster
-
-    return WithLabels(start, HuangBooster.from_margins, name=title)
-
-
-def _oza_bayes(start: Start, title: str) -> Contender:
-    from sklearn.naive_bayes import GaussianNB
-
-    from ..lineage import OzaRussellClassifier
-
-    estimator = OzaRussellClassifier(GaussianNB(), random_state=start.seed)
-    return _taught(Filled(SklearnContender(estimator, title), start.means), start)
-
-
-def _oza_trees(start: Start, title: str) -> Contender:
-    from river.tree import HoeffdingTreeClassifier
-
-    from ..lineage import OzaRussellClassifier
-
-    estimator = OzaRussellClassifier(HoeffdingTreeClassifier(), random_state=start.seed)
-    return _taught(Filled(SklearnContender(estimator, title), start.means), start)
-
-
-def _filterboost(start: Start, title: str) -> Contender:
-    from ..lineage import FilterBoost
-
-    estimator = FilterBoost(random_state=start.seed)
-    return _taught(SklearnContender(estimator, title), start)
-
-
-def _retrained(start: Start, title: str) -> Contender:
-    return Retrained(start, name=title)
-
-
-def _river(make: Callable[[int], Any], start: Start, title: str) -> Contender:
-    return _taught(RiverContender(make(start.seed), title), start)
-
-
-def _hoeffding(seed: int) -> Any:
-    from river.tree import HoeffdingTreeClassifier
-
-    return HoeffdingTreeClassifier()
-
-
-def _hoeffding_adaptive(seed: int) -> Any:
-    from river.tree import HoeffdingAdaptiveTreeClassifier
-
-    return HoeffdingAdaptiveTreeClassifier(seed=seed)
-
-
-def _river_adaboost(seed: int) -> Any:
-    from river.ensemble import AdaBoostClassifier
-
-    return AdaBoostClassifier(_hoeffding(seed), n_models=10, seed=seed)
-
-
-def _forest(seed: int) -> Any:
-    from river.forest import ARFClassifier
-
-    return ARFClassifier(n_models=10, seed=seed)
-
-
-def _baseline(kind: Callable[[str], Contender], start: Start, title: str) -> Contender:
-    return _taught(kind(title), start)
-
-
 _RIVER: dict[str, Any] = {"package": "river", "extra": "river", "most_features": MOST_FEATURES}
 _FEATURES: dict[str, Any] = {"most_features": MOST_FEATURES}
 
@@ -235,8 +118,7 @@ METHODS: dict[str, Method] = {
             "static",
             "the model as it was at the start: what not learning costs",
             "answers",
-            _static,
-            "static",
+            makers.static,
             usual=True,
         ),
         Method(
@@ -244,8 +126,7 @@ METHODS: dict[str, Method] = {
             "OCB, all history",
             "weights that remember everything: closest to AdaBoost, for streams that do not change",
             "answers",
-            partial(_ocb, _ALL),
-            "ocb",
+            makers.ocb(makers.ALL),
             usual=True,
         ),
         Method(
@@ -253,8 +134,7 @@ METHODS: dict[str, Method] = {
             "OCB, forgetting 0.995",
             "the past fades, half in 139 examples: for drift; the first to try",
             "answers",
-            partial(_ocb, _FORGETTING),
-            "ocb",
+            makers.ocb(makers.FORGETTING),
             usual=True,
         ),
         Method(
@@ -262,8 +142,7 @@ METHODS: dict[str, Method] = {
             "OCB, window 200",
             "the last 200 examples and nothing else: for drift that is faster",
             "answers",
-            partial(_ocb, _WINDOW_200),
-            "ocb",
+            makers.ocb(makers.WINDOW_200),
             usual=True,
         ),
         Method(
@@ -271,8 +150,7 @@ METHODS: dict[str, Method] = {
             "OCB, window 20",
             "the last 20: where labels come in runs, or the stream jumps",
             "answers",
-            partial(_ocb, _WINDOW_20),
-            "ocb",
+            makers.ocb(makers.WINDOW_20),
             usual=True,
         ),
         Method(
@@ -280,16 +158,14 @@ METHODS: dict[str, Method] = {
             "OCB growing, all history",
             "learns new hypotheses and retires old ones: where those of the start do not last",
             "features",
-            partial(_growing, _ALL),
-            "ocb",
+            makers.growing(makers.ALL),
         ),
         Method(
             "growing-forgetting",
             "OCB growing, forgetting 0.995",
             "the same with fading weights: for drift that also needs other hypotheses",
             "features",
-            partial(_growing, _FORGETTING),
-            "ocb",
+            makers.growing(makers.FORGETTING),
             usual=True,
         ),
         Method(
@@ -297,23 +173,21 @@ METHODS: dict[str, Method] = {
             "OCB growing, window 200",
             "the same over the last 200 examples",
             "features",
-            partial(_growing, _WINDOW_200),
-            "ocb",
+            makers.growing(makers.WINDOW_200),
         ),
         Method(
             "growing-window-20",
             "OCB growing, window 20",
             "the same over the last 20",
             "features",
-            partial(_growing, _WINDOW_20),
-            "ocb",
+            makers.growing(makers.WINDOW_20),
         ),
         Method(
             "oza",
             "Oza-Russell",
             "online AdaBoost over the same hypotheses: the cheapest update, no look at pairs",
             "answers",
-            partial(_over_answers, _oza_russell),
+            makers.oza_russell(),
             usual=True,
         ),
         Method(
@@ -321,7 +195,7 @@ METHODS: dict[str, Method] = {
             "Oza-Russell, forgetting 0.995",
             "the same with fading weights: a cheap way to follow drift",
             "answers",
-            partial(_over_answers, _oza_russell, forgetting=0.995),
+            makers.oza_russell(forgetting=0.995),
             usual=True,
         ),
         Method(
@@ -329,14 +203,15 @@ METHODS: dict[str, Method] = {
             "Winnow",
             "multiplicative updates on mistakes: where few of many hypotheses matter",
             "answers",
-            partial(_over_answers, _lineage("Winnow")),
+            makers.booster("Winnow"),
+            usual=True,
         ),
         Method(
             "eg",
             "EG±",
             "exponentiated gradients of both signs: as Winnow, with a loss for every example",
             "answers",
-            partial(_over_answers, _lineage("EGPlusMinus")),
+            makers.booster("EGPlusMinus"),
             usual=True,
         ),
         Method(
@@ -344,7 +219,7 @@ METHODS: dict[str, Method] = {
             "logistic regression",
             "by stochastic gradients over the answers: often hard to beat, if its rate fits",
             "answers",
-            partial(_over_answers, _lineage("OnlineLogistic")),
+            makers.booster("OnlineLogistic"),
             usual=True,
         ),
         Method(
@@ -352,51 +227,55 @@ METHODS: dict[str, Method] = {
             "perceptron",
             "additive updates on mistakes: simple, and jumpy where classes overlap",
             "answers",
-            partial(_over_answers, _lineage("Perceptron")),
+            makers.booster("Perceptron"),
         ),
         Method(
             "pa",
             "passive-aggressive",
             "as little change as corrects each example: quick to follow, sensitive to noise",
             "answers",
-            partial(_over_answers, _lineage("PassiveAggressive")),
+            makers.booster("PassiveAggressive"),
+            usual=True,
         ),
         Method(
             "huang",
             "Huang et al.",
             "the offline model and an online one combined: for a deployed model that must not stray far",
             "answers",
-            _huang,
+            makers.huang,
         ),
         Method(
             "oza-bayes",
             "Oza-Russell, naive Bayes",
             "online AdaBoost whose members learn, naive Bayes: smooth classes, few features",
             "features",
-            _oza_bayes,
+            makers.oza_bayes,
             **_FEATURES,
+            slow=True,
         ),
         Method(
             "oza-trees",
             "Oza-Russell, Hoeffding trees",
             "online AdaBoost of river's Hoeffding trees: much data, time to spend",
             "features",
-            _oza_trees,
+            makers.oza_trees,
             **_RIVER,
+            slow=True,
         ),
         Method(
             "filterboost",
             "FilterBoost",
             "boosting on filtered examples: for endless streams that do not change",
             "features",
-            _filterboost,
+            makers.filterboost,
+            slow=True,
         ),
         Method(
             "retrained",
             "AdaBoost, retrained",
             "stumps learnt anew every 1,000 rows from the last 2,000: what one would do by hand",
             "features",
-            _retrained,
+            makers.retrained,
             usual=True,
         ),
         Method(
@@ -404,23 +283,25 @@ METHODS: dict[str, Method] = {
             "AdaBoost of river",
             "river's online AdaBoost of ten Hoeffding trees",
             "features",
-            partial(_river, _river_adaboost),
+            makers.guest_of_river(makers.adaboost),
             **_RIVER,
+            slow=True,
         ),
         Method(
             "forest",
             "adaptive random forest",
             "river's ARF, ten trees with drift detectors: often the most accurate, and the slowest",
             "features",
-            partial(_river, _forest),
+            makers.guest_of_river(makers.forest),
             **_RIVER,
+            slow=True,
         ),
         Method(
             "hoeffding",
             "Hoeffding tree",
             "one tree that grows: much data, no drift",
             "features",
-            partial(_river, _hoeffding),
+            makers.guest_of_river(makers.hoeffding),
             **_RIVER,
         ),
         Method(
@@ -428,7 +309,7 @@ METHODS: dict[str, Method] = {
             "adaptive Hoeffding tree",
             "one tree that replaces branches on drift: small, and can be read",
             "features",
-            partial(_river, _hoeffding_adaptive),
+            makers.guest_of_river(makers.hoeffding_adaptive),
             usual=True,
             **_RIVER,
         ),
@@ -437,8 +318,7 @@ METHODS: dict[str, Method] = {
             "majority",
             "the most frequent class so far: what accuracy is worth here",
             "baseline",
-            partial(_baseline, Majority),
-            "baseline",
+            makers.baseline(Majority),
             usual=True,
         ),
         Method(
@@ -446,8 +326,7 @@ METHODS: dict[str, Method] = {
             "no change",
             "the last label: what runs of labels are worth",
             "baseline",
-            partial(_baseline, NoChange),
-            "baseline",
+            makers.baseline(NoChange),
             usual=True,
         ),
     )

@@ -35,7 +35,13 @@ class Start:
     """
 
     def __init__(
-        self, X: Any, codes: NDArray[np.int64], classes: Sequence[Any], *, hypotheses: int = 100, seed: int = 0
+        self,
+        X: Any,
+        codes: NDArray[np.int64],
+        classes: Sequence[Any],
+        *,
+        hypotheses: int = 100,
+        seed: int = 0,
     ) -> None:
         rows = some_of(codes, seed)
         self.X, self.codes = X[rows], codes[rows]

@@ -5,7 +5,7 @@ from .base import Ballot, Hypotheses
 from .boxes import Boxes, all_boxes
 from .callables import Callables
 from .cascade_stumps import CascadeStumps
-from .joined import Joined, join
+from .joined import Joined, join, join_tightly
 from .known import hypotheses_from_parts
 from .sklearn_members import from_sklearn
 from .stumps import Stumps
@@ -25,4 +25,5 @@ __all__ = [
     "from_sklearn",
     "hypotheses_from_parts",
     "join",
+    "join_tightly",
 ]

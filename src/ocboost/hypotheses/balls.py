@@ -75,6 +75,10 @@ class Balls(Hypotheses):
         members = np.atleast_1d(np.arange(len(self))[members])
         return type(self)(self.centre[members], self.theta[members], self.sign[members])
 
+    def beside(self, other: Hypotheses) -> Self | None:
+        """These and then the others, if they are of the same kind."""
+        return self._beside_by_members(other)
+
     def check(self, X: Any) -> Any:
         """Check rows of features, which must be finite."""
         return finite(super().check(X), "Balls")

@@ -62,6 +62,22 @@ class Hypotheses(ABC):
     def __getitem__(self, members: Any) -> Self:
         """Some of the hypotheses, in the order given."""
 
+    def beside(self, other: Hypotheses) -> Hypotheses | None:
+        """These and then the others as one set of this kind; None where there is no such set."""
+        return None
+
+    def _beside_by_members(self, other: Hypotheses) -> Self | None:
+        """The same, for kinds whose every array has an entry for each member."""
+        if type(other) is not type(self):
+            return None
+        (mine, ours), (others, theirs) = self.parts(), other.parts()
+        if mine != others or any(ours[key].dtype != theirs[key].dtype for key in ours):
+            return None
+        if any(ours[key].shape[1:] != theirs[key].shape[1:] for key in ours):
+            return None
+        arrays = {key: np.concatenate([ours[key], theirs[key]]) for key in ours}
+        return type(self).from_parts(mine, arrays, self.kind)
+
     @abstractmethod
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""

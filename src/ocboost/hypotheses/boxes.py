@@ -116,6 +116,10 @@ class Boxes(Hypotheses):
         at = np.atleast_1d(np.arange(len(self))[members])
         return type(self)(self.rects[at], self.weight[at], self.theta[at], self.sign[at], side=self.side)
 
+    def beside(self, other: Hypotheses) -> Self | None:
+        """These and then the others, if they are of the same kind."""
+        return self._beside_by_members(other)
+
     def check(self, X: Any) -> Any:
         """Check images, whose pixels must be finite."""
         return as_images(super().check(X), "Boxes")

@@ -109,3 +109,16 @@ def join(sets: Sequence[Hypotheses]) -> Hypotheses:
         arrays = [np.concatenate([getattr(each, name) for each in stumps]) for name in names]
         return Stumps(*arrays, n_features=stumps[0].n_features, precision=stumps[0].precision)
     return Joined(sets)
+
+
+def join_tightly(sets: Sequence[Hypotheses]) -> Hypotheses:
+    """The same, with neighbours of one kind as one set: for sets that come a few members at a time."""
+    tight: list[Hypotheses] = []
+    for each in sets:
+        for one in each.sets if isinstance(each, Joined) else [each]:
+            both = tight[-1].beside(one) if tight else None
+            if both is None:
+                tight.append(one)
+            else:
+                tight[-1] = both
+    return tight[0] if len(tight) == 1 else Joined(tight)

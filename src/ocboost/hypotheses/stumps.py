@@ -102,6 +102,10 @@ class Stumps(Hypotheses):
             precision=self.precision,
         )
 
+    def beside(self, other: Hypotheses) -> Self | None:
+        """These and then the others, if they are of the same kind."""
+        return self._beside_by_members(other)
+
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
         lines = self._lines.gather(X)
         threshold = self._single if lines.dtype == np.float32 else self.threshold

@@ -221,6 +221,26 @@ class Trees(Hypotheses):
         groups, copy = np.unique(group, return_inverse=True)
         return self._made_of(self.root[tree] + copy * self.feature.size, groups, groups.size)
 
+    def beside(self, other: Hypotheses) -> Self | None:
+        """These and then the others, if they are trees of one answer each, as these are."""
+        if not isinstance(other, Trees) or self.answer.shape[1] != 1 or other.answer.shape[1] != 1:
+            return None
+        if (self.precision, self._n_features) != (other.precision, other._n_features):
+            return None
+        n = self.feature.size
+        left, right = (np.where(child < 0, -1, child + n) for child in (other.left, other.right))
+        return type(self)(
+            np.concatenate([self.root, other.root + n]),
+            np.concatenate([self.feature, other.feature]),
+            np.concatenate([self.threshold, other.threshold]),
+            np.concatenate([self.left, left]),
+            np.concatenate([self.right, right]),
+            np.concatenate([self.answer, other.answer]),
+            np.concatenate([self.missing_left, other.missing_left]),
+            n_features=self._n_features,
+            precision=self.precision,
+        )
+
     def _made_of(self, root: NDArray[Any], groups: NDArray[Any], copies: int) -> Self:
         """The trees at ``root`` of so many copies of the nodes; nodes not needed are left out."""
         nodes = self.feature.size

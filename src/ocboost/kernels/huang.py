@@ -1,4 +1,4 @@
-"""Huang and others' hybrid loss over fixed hypotheses: a product for the past, a window of examples, and descent.
+"""Huang and others' hybrid loss over fixed hypotheses: a product for the past, a window, and descent.
 
 Everything is a sum of terms ``exp(f_k(α))``, one for each class of the past and one for each example of the
 window, so the kernels work on ``log Σ_k exp(f_k)``. Each f_k is a sum over hypotheses of
@@ -21,8 +21,35 @@ SUFFICIENT = 1e-4  # the share of the promised decrease that a step must keep (A
 HALVINGS = 60
 
 
+class How(NamedTuple):
+    """The parameters of the booster."""
+
+    share: float  # β
+    absorb: bool
+    every: int
+    max_steps: int
+    tolerance: float
+    smoothing: float  # ε
+    forgetting: float  # λ
+
+
+class Examples(NamedTuple):
+    """Examples to be taken in."""
+
+    rows: Int8Matrix  # (n, J)
+    weights: Floats  # (n,)
+    groups: Ints  # (n,): 0 or 1, the class
+
+
+class Point(NamedTuple):
+    """Where the descent is."""
+
+    alpha: Floats  # (J,)
+    length: Floats  # (1,): of the next step
+
+
 class Past(NamedTuple):
-    """What is kept of the examples that are gone: for each class its weight and the chances of being right."""
+    """What is kept of the examples that are gone: each class' weight, and the chances of being right."""
 
     right: Floats  # (2, J): the weighted share of the class' examples that hypothesis j gets right
     log_mass: Floats  # (2,): log Σw, -inf for none
@@ -54,8 +81,7 @@ class Work(NamedTuple):
 class Problem(NamedTuple):
     """What stays fixed during a descent."""
 
-    q_past: float  # smoothing of the chances
-    q_recent: float  # smoothing of the margins
+    q: float  # the chance of the opposite, by smoothing
     log_past: float  # log of the past's share
     log_recent: float  # log of the window's share
 
@@ -75,7 +101,7 @@ def _log_add(a: float, b: float) -> float:
 
 @helper
 def _flip_chance(smoothing: float, log_total: float) -> float:
-    """q = ε / (Σw + 2 ε)."""
+    """The smoothing's chance of the opposite, q = ε / (Σw + 2 ε)."""
     if smoothing == 0.0:
         return 0.0
     return 1.0 / (math.exp(min(709.0, log_total - math.log(smoothing))) + 2.0)
@@ -90,20 +116,16 @@ def _average_in(right: Floats, row: Int8Matrix, rate: float) -> None:
 @seldom
 def absorb(past: Past, row: Int8Matrix, group: Whole, log_weight: float) -> None:
     """Add an example to the past's sums."""
-    mass = _log_add(past.log_mass[group], log_weight)
-    if past.log_mass[group] == -math.inf:
-        _average_in(past.right[group], row, 1.0)
-    else:
-        _average_in(past.right[group], row, math.exp(log_weight - mass))
+    mass = _log_add(float(past.log_mass[group]), log_weight)
+    _average_in(past.right[group], row, math.exp(log_weight - mass))
     past.log_mass[group] = mass
 
 
 @kernel
-def add_to_past(
-    rows: Int8Matrix, weights: Floats, groups: Ints, forgetting: float, past: Past, counts: Ints
-) -> None:
-    """Add examples to the past, which needs no window."""
-    pace = math.log(forgetting)
+def add_to_past(examples: Examples, how: How, past: Past, counts: Ints) -> None:
+    """Add examples to the past without going through the window."""
+    rows, weights, groups = examples
+    pace = math.log(how.forgetting)
     for i in range(rows.shape[0]):
         past.log_mass[0] += pace
         past.log_mass[1] += pace
@@ -139,10 +161,9 @@ def push(
 
 
 @seldom
-def pose(
-    share: float, smoothing: float, pace: float, past: Past, recent: Recent, base: Floats
-) -> tuple[bool, Problem]:
+def pose(how: How, past: Past, recent: Recent, base: Floats) -> tuple[bool, Problem]:
     """The problem at present: shares, smoothing, and the log weight of each term; whether there is one."""
+    pace = math.log(how.forgetting)
     counts = recent.counts
     n, window = counts[1], recent.rows.shape[0]
     total = -math.inf
@@ -156,16 +177,16 @@ def pose(
             scale += math.exp(base[2 + i] - top)
         total = top + math.log(scale)
     gone = _log_add(past.log_mass[0], past.log_mass[1])
-    u = _log(share) + min(0.0, total - math.log(window))
-    v = _log(1.0 - share) + min(0.0, gone - math.log(window))
+    u = _log(how.share) + min(0.0, total - math.log(window))
+    v = _log(1.0 - how.share) + min(0.0, gone - math.log(window))
     both = _log_add(u, v)
     if both == -math.inf:
-        return False, Problem(0.0, 0.0, 0.0, 0.0)
+        return False, Problem(0.0, 0.0, 0.0)
     for group in range(2):
         base[group] = past.log_mass[group] - gone + v - both if v > -math.inf else -math.inf
     for i in range(n):
         base[2 + i] = base[2 + i] - total + u - both if u > -math.inf else -math.inf
-    return True, Problem(_flip_chance(smoothing, gone), _flip_chance(smoothing, total), v - both, u - both)
+    return True, Problem(_flip_chance(how.smoothing, _log_add(gone, total)), v - both, u - both)
 
 
 @helper
@@ -189,9 +210,9 @@ def _margin(row: Int8Matrix, shrunk: Floats) -> float:
 
 @seldom
 def value(alpha: Floats, problem: Problem, past: Past, recent: Recent, work: Work) -> float:
-    """log L at α; leaves in ``work`` what `slope` needs."""
+    """The loss, log L, at α; leaves in ``work`` what `slope` needs."""
     J, n = alpha.size, recent.counts[1]
-    q = problem.q_recent
+    q = problem.q
     length = 0.0
     for j in range(J):
         work.decay[j] = math.exp(-2.0 * abs(alpha[j]))
@@ -204,7 +225,7 @@ def value(alpha: Floats, problem: Problem, past: Past, recent: Recent, work: Wor
         total, running = length, 1.0
         for j in range(J):
             p = past.right[group, j]
-            p += problem.q_past * (1.0 - 2.0 * p)
+            p += q * (1.0 - 2.0 * p)
             if alpha[j] < 0.0:
                 p = 1.0 - p
             total, running = _product(total, running, (1.0 - p) + p * work.decay[j])
@@ -240,10 +261,8 @@ def _tilt(row: Int8Matrix, part: float, tilt: Floats) -> None:
 
 
 @exact
-def _join(
-    alpha: Floats, problem: Problem, past: Past, held: float, work: Work, gradient: Floats
-) -> None:
-    q = problem.q_recent
+def _join(alpha: Floats, problem: Problem, past: Past, held: float, work: Work, gradient: Floats) -> None:
+    q = problem.q
     for j in range(alpha.size):
         E = work.decay[j]
         sign = 1.0 if alpha[j] >= 0.0 else -1.0
@@ -252,7 +271,7 @@ def _join(
             part = work.terms[group]
             if part > 0.0:
                 p = past.right[group, j]
-                p += problem.q_past * (1.0 - 2.0 * p)
+                p += q * (1.0 - 2.0 * p)
                 if sign < 0.0:
                     p = 1.0 - p
                 result += part * (sign * ((1.0 - p) - p * E) / ((1.0 - p) + p * E))
@@ -264,9 +283,7 @@ def _join(
 
 
 @seldom
-def slope(
-    alpha: Floats, problem: Problem, past: Past, recent: Recent, work: Work, gradient: Floats
-) -> None:
+def slope(alpha: Floats, problem: Problem, past: Past, recent: Recent, work: Work, gradient: Floats) -> None:
     """The gradient of log L at the α that `value` has seen last."""
     work.tilt[:] = 0.0
     held = 0.0
@@ -310,21 +327,13 @@ def _next_length(alpha: Floats, trial: Floats, gradient: Floats, other: Floats, 
 
 
 @seldom
-def descend(
-    max_steps: int,
-    tolerance: float,
-    problem: Problem,
-    past: Past,
-    recent: Recent,
-    work: Work,
-    alpha: Floats,
-    length: Floats,
-) -> int:
-    """Steepest descent on log L from α; the number of steps."""
+def descend(how: How, problem: Problem, past: Past, recent: Recent, work: Work, point: Point) -> int:
+    """Steepest descent on log L; the number of steps."""
+    alpha, length = point
     low = value(alpha, problem, past, recent, work)
     slope(alpha, problem, past, recent, work, work.gradient)
-    for step in range(max_steps):
-        if _largest(work.gradient) <= tolerance:
+    for step in range(how.max_steps):
+        if _largest(work.gradient) <= how.tolerance:
             return step
         t, found = length[0], False
         for _ in range(HALVINGS):
@@ -341,54 +350,31 @@ def descend(
         alpha[:] = work.trial
         work.gradient[:] = work.other
         low = reached
-    return max_steps
+    return how.max_steps
 
 
 @kernel
 def learn(
-    rows: Int8Matrix,
-    weights: Floats,
-    groups: Ints,
-    batch_size: int,
-    every: int,
-    share: float,
-    smoothing: float,
-    forgetting: float,
-    keep: bool,
-    max_steps: int,
-    tolerance: float,
-    past: Past,
-    recent: Recent,
-    work: Work,
-    alpha: Floats,
-    length: Floats,
+    examples: Examples, batch_size: int, how: How, past: Past, recent: Recent, work: Work, point: Point
 ) -> None:
     """Take in examples, ``batch_size`` at once, and descend after those whose number says so."""
-    pace = math.log(forgetting)
+    rows, weights, groups = examples
+    pace = math.log(how.forgetting)
     n = rows.shape[0]
     for start in range(0, n, batch_size):
         before = recent.counts[0]
         for i in range(start, min(start + batch_size, n)):
-            push(rows[i], weights[i], groups[i], pace, keep, past, recent)
-        if before < every or recent.counts[0] // every > before // every:
-            posed, problem = pose(share, smoothing, pace, past, recent, work.base)
+            push(rows[i], weights[i], groups[i], pace, how.absorb, past, recent)
+        if before < how.every or recent.counts[0] // how.every > before // how.every:
+            posed, problem = pose(how, past, recent, work.base)
             if posed:
-                descend(max_steps, tolerance, problem, past, recent, work, alpha, length)
+                descend(how, problem, past, recent, work, point)
 
 
 @kernel
-def evaluate(
-    share: float,
-    smoothing: float,
-    forgetting: float,
-    past: Past,
-    recent: Recent,
-    work: Work,
-    alpha: Floats,
-    gradient: Floats,
-) -> float:
-    """log L at α, and its gradient; zero where there is nothing to learn from."""
-    posed, problem = pose(share, smoothing, math.log(forgetting), past, recent, work.base)
+def evaluate(how: How, past: Past, recent: Recent, work: Work, alpha: Floats, gradient: Floats) -> float:
+    """The loss, log L, at α, and its gradient; zero where there is nothing to learn from."""
+    posed, problem = pose(how, past, recent, work.base)
     gradient[:] = 0.0
     if not posed:
         return 0.0

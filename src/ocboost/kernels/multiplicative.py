@@ -10,35 +10,35 @@ import math
 from .compile import exact, plain
 from .types import Floats, Int8Matrix
 
-FARTHEST = 1e250  # where exponents stop
-LONGEST = 1e200  # the longest step: a billion of them, and of their opposites, add up to a number
+LONGEST = 1e200  # of a step, but for its slope: however many there are, they add up to a number
+FARTHEST = 1e250  # where no exponent, and no count, gets by such steps
 TIE = 1e-12  # of Σ|vote|: as far as a sum of votes of nothing is from 0 by rounding
 
 
 @exact
-def differences(theta: Floats, votes: Floats) -> tuple[float, float]:
-    """votes_j = (exp(θ_j) - exp(-θ_j)) / exp(max|θ|); gives Σ|votes| and Σ of the two weights' sums.
+def differences(x: Floats, rate: float, votes: Floats) -> tuple[float, float]:
+    """votes_j = (exp(θ_j) - exp(-θ_j)) / exp(max|θ|), θ = rate · x; gives Σ|votes|, and Σ of the other sign.
 
     Nothing overflows, and a small θ_j keeps its digits.
     """
     top = 0.0
-    for j in range(theta.size):
-        top = max(top, abs(theta[j]))
+    for j in range(x.size):
+        top = max(top, abs(rate * x[j]))
     apart, together = 0.0, 0.0
-    for j in range(theta.size):
-        size = abs(theta[j])
+    for j in range(x.size):
+        size = abs(rate * x[j])
         larger = math.exp(size - top)
         vote = -larger * math.expm1(-2.0 * size)
         apart += vote
         together += larger + larger * math.exp(-2.0 * size)
-        votes[j] = vote if theta[j] > 0.0 else -vote
+        votes[j] = vote if x[j] >= 0.0 else -vote
     return apart, together
 
 
 @exact
-def _move(theta: Floats, steps: Floats) -> None:
-    for j in range(theta.size):
-        theta[j] = min(max(theta[j] + steps[j], -FARTHEST), FARTHEST)
+def _move(x: Floats, steps: Floats) -> None:
+    for j in range(x.size):
+        x[j] += steps[j]
 
 
 @plain
@@ -48,13 +48,13 @@ def winnow_batches(
     batch_size: int,
     rate: float,
     margin: float,
-    theta: Floats,
+    counts: Floats,
     votes: Floats,
     steps: Floats,
 ) -> None:
     """Take in examples, the mean step of ``batch_size`` of them at once; ``votes`` and ``steps`` are room."""
     n, J = rows.shape
-    apart, _ = differences(theta, votes)
+    apart, _ = differences(counts, rate, votes)
     for start in range(0, n, batch_size):
         stop = min(start + batch_size, n)
         moved = False
@@ -62,7 +62,7 @@ def winnow_batches(
             total = 0.0
             for j in range(J):
                 total += rows[i, j] * votes[j]
-            length = min(rate * weights[i], LONGEST) / (stop - start)
+            length = min(weights[i], LONGEST) / (stop - start)
             if total > (margin + TIE) * apart or length == 0.0:
                 continue
             if not moved:
@@ -71,8 +71,8 @@ def winnow_batches(
             for j in range(J):
                 steps[j] += length * rows[i, j]
         if moved:
-            _move(theta, steps)
-            apart, _ = differences(theta, votes)
+            _move(counts, steps)
+            apart, _ = differences(counts, rate, votes)
 
 
 @exact
@@ -97,7 +97,7 @@ def eg_batches(
 ) -> None:
     """Take in examples, the mean step of ``batch_size`` of them at once; ``votes`` and ``steps`` are room."""
     n, J = rows.shape
-    _, together = differences(theta, votes)
+    _, together = differences(theta, 1.0, votes)
     for start in range(0, n, batch_size):
         stop = min(start + batch_size, n)
         steps[:] = 0.0
@@ -110,27 +110,27 @@ def eg_batches(
             for j in range(J):
                 steps[j] += length * rows[i, j]
         _move(theta, steps)
-        _, together = differences(theta, votes)
+        _, together = differences(theta, 1.0, votes)
 
 
 @plain
-def winnow_alpha(theta: Floats, alpha: Floats) -> None:
+def winnow_alpha(counts: Floats, rate: float, alpha: Floats) -> None:
     """The differences of the two weights, in units of their Euclidean norm."""
-    apart, _ = differences(theta, alpha)
+    apart, _ = differences(counts, rate, alpha)
     if apart == 0.0:
         return
     squares = 0.0
-    for j in range(theta.size):
+    for j in range(counts.size):
         alpha[j] /= apart
         squares += alpha[j] * alpha[j]
     length = math.sqrt(squares)
-    for j in range(theta.size):
+    for j in range(counts.size):
         alpha[j] /= length
 
 
 @plain
 def eg_alpha(theta: Floats, norm: float, alpha: Floats) -> None:
     """α_j = U (exp(θ_j) - exp(-θ_j)) / Σ_l (exp(θ_l) + exp(-θ_l))."""
-    _, together = differences(theta, alpha)
+    _, together = differences(theta, 1.0, alpha)
     for j in range(theta.size):
         alpha[j] *= norm / together

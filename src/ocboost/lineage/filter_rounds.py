@@ -88,7 +88,8 @@ class FilterRounds:
     def __copy__(self) -> Self:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.rng, other.test = copy.deepcopy(self.rng), copy.copy(self.test)
+        other.rng, other.test = np.random.default_rng(0), copy.copy(self.test)
+        other.rng.bit_generator.state = self.rng.bit_generator.state
         other.rows, other.labels = list(self.rows), list(self.labels)
         return other
 
@@ -140,7 +141,8 @@ class FilterRounds:
                 if given_up:
                     self.reason = (
                         f"the filter let no example through in {self.waited:,} draws: the error is below "
-                        f"epsilon={settings.epsilon:g}, with a confidence of 1 - delta={1 - settings.delta:g}"
+                        f"epsilon = {settings.epsilon:g}, with a confidence of 1 - delta = "
+                        f"{1 - settings.delta:g}"
                     )
                 return n
             at, passed = end, passed[used:]
@@ -178,26 +180,25 @@ class FilterRounds:
     ) -> tuple[int, bool]:
         """Put examples into the sample; gives how many of those passed were used, and whether it is whole.
 
-        While all are of one class, the last place is kept for the other.
+        While all are of one class, they have half of the places only, and more of them are let go.
         """
-        room = max(0, settings.sample - 1 - sum(map(len, self.labels)))
-        self._keep(examples, passed[:room])
-        if len(passed) <= room:
-            return len(passed), False
-        rest = passed[room:]
-        present = {int(label) for piece in self.labels for label in (piece.min(), piece.max())}
-        if len(present) == 2:
-            self._keep(examples, rest[:1])
-            return room + 1, True
-        missing = -present.pop()
-        others = np.flatnonzero(examples.y[rest] == missing)
-        first = int(others[0]) if len(others) else len(rest)
-        shown_at = at if self.shown[missing > 0] else _first(examples.y[:n] == missing, at)
-        enough = max(0, settings.most_examples - self.taken - room - 1, int(np.searchsorted(rest, shown_at)))
-        if enough < min(first, len(rest)):  # the other class is there, but the filter does not find it
-            return room + enough + 1, True
-        self._keep(examples, rest[first : first + 1])
-        return min(room + first + 1, len(passed)), first < len(rest)
+        held = sum(map(len, self.labels))
+        labels = examples.y[passed]
+        if not len(passed):
+            return 0, False
+        one = int(self.labels[0][0] if held else labels[0])
+        mixed = any((piece != one).any() for piece in self.labels)
+        other = 0 if mixed else _first(labels != one, 0)  # from here on both are there
+        shown_at = at if self.shown[one < 0] else _first(examples.y[:n] == -one, at)
+        enough = max(settings.most_examples - self.taken - 1, int(np.searchsorted(passed, shown_at)))
+        alone = min(other, enough + 1)
+        room = max(0, settings.sample // 2 - held)
+        self._keep(examples, passed[:alone][:room])
+        if alone < other:  # the other class is there, but the filter does not find it
+            return alone, True
+        needed = max(1, settings.sample - held - min(alone, room))
+        self._keep(examples, passed[other : other + needed])
+        return min(other + needed, len(passed)), other + needed <= len(passed)
 
     def _keep(self, examples: Examples, places: NDArray[np.intp]) -> None:
         if len(places):

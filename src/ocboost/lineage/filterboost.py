@@ -100,8 +100,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Where we depart from the paper: a hypothesis whose edge cannot be told from zero in ``most_examples`` is
     dropped, and a new sample is collected, in a round of its own, so that the confidences still sum to δ;
     after three in a row boosting ends. A sample has both classes. While only one has come it waits, keeping
-    its last place for the other; only where the other exists and the filter finds none in ``most_examples``
-    is the hypothesis the constant one.
+    half of its places free; only where the other exists and the filter finds none in ``most_examples`` is
+    the hypothesis the constant one.
 
     The examples of a stream have no weights; those of ``fit`` are drawn by theirs. The promises are for
     examples that are independent, all from the same source.
@@ -121,6 +121,10 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> clf.stopped_
     'n_hypotheses reached: there are 20'
     """
+
+    classes_: NDArray[Any]
+    machines_: list[FilterRounds]  # one for two classes, otherwise one for each
+    _ended: str | None
 
     def __init__(
         self,
@@ -252,8 +256,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._forget()
                 came = f"one class, {shown.pop()!r:.80}, in all {n:,} examples" if shown else "no example"
                 raise InputError(
-                    f"batches must hold at least two classes to learn from; got {came}. Is the stream sorted, "
-                    "or was it read already?"
+                    f"batches must hold at least two classes to learn from; got {came}. Is the stream "
+                    "sorted, or was it read already?"
                 )
         except BaseException:
             if not hasattr(self, "machines_"):  # nothing was learnt: what was there goes on as it was
@@ -286,8 +290,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         base = int(check_random_state(self.random_state).randint(1 << 31))
         n = 1 if len(classes) == 2 else len(classes)
         self.classes_ = classes
-        self.machines_: list[FilterRounds] = [FilterRounds((base, k), (shown, shown)) for k in range(n)]
-        self._ended: str | None = None
+        self.machines_ = [FilterRounds((base, k), (shown, shown)) for k in range(n)]
+        self._ended = None
 
     def settings(self) -> FilterSettings:
         """What was asked for, checked; changes take effect with the next call."""

@@ -11,23 +11,32 @@ from ..adaboost import SMOOTHING_ADVICE, adaboost_weights
 from ..booster import Booster
 from ..errors import InputError, ModelFileError
 from ..interrupts import uninterrupted
-from ..kernels.bits import first_not_a_margin
-from ..kernels.huang import LIMIT, Past, Recent, Work, add_to_past, evaluate, learn
+from ..kernels.huang import (
+    LIMIT,
+    Examples,
+    How,
+    Past,
+    Point,
+    Recent,
+    Work,
+    add_to_past,
+    evaluate,
+    learn,
+)
 from ..margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
 from ..storage import Arrays, fill, require
+from .huang_file import require_sound
 
 PIECE = 200_000_000  # products taken by one call of the kernel, about: Ctrl-C is heard between
 
 _SHARE_ADVICE = "It is the window's share of the loss: 0 keeps the past alone, 1 looks at the window alone."
 _EVERY_ADVICE = "1 descends after each example; more saves time."
-_COUNTS = ("n_hypotheses", "window", "every", "max_steps")
-_NUMBERS = ("share", "tolerance", "smoothing", "forgetting")
 
 
 class HuangBooster(Booster):
     """Incremental boosting after Huang and others, over the margins of J fixed hypotheses.
 
-    The loss is a mixture of the exponential losses of the past (offline) and of a window of examples (online),
+    The loss mixes the exponential losses of the past (offline) and of a window of examples (online),
 
         L(α) = (1 - β) L_off(α) + β L_on(α).
 
@@ -35,7 +44,8 @@ class HuangBooster(Booster):
     hypothesis j is right on it, and their loss is estimated as if the answers were independent within a
     class (naive Bayes):
 
-        L_off = Σ_l P_l Π_j (p_jl e^{-α_j} + (1 - p_jl) e^{α_j}),    L_on = Σ_i w_i e^{-Σ_j α_j m_ij} / Σ_i w_i.
+        L_off = Σ_l P_l Π_j (p_jl e^{-α_j} + (1 - p_jl) e^{α_j}),
+        L_on = Σ_i w_i e^{-Σ_j α_j m_ij} / Σ_i w_i.
 
     α follows the steepest descent of L, from where it was.
 
@@ -43,7 +53,7 @@ class HuangBooster(Booster):
     ----------
     n_hypotheses : int
         J.
-    share : float, default 0.5
+    share : float, default 0.8
         β, from 0 to 1. It holds once either part is worth a window of examples; before, a part counts in
         proportion to its weight: ``β min(1, Σw_on / window)`` against ``(1 - β) min(1, Σw_off / window)``.
     window : int, default 500
@@ -60,29 +70,31 @@ class HuangBooster(Booster):
         A descent ends where no entry of the gradient of log L is larger.
     smoothing : float, default 1.0
         ε, in units of sample weight. In both parts every margin counts as its opposite with a chance of
-        ``ε / (Σw + 2 ε)``; see Notes.
+        ``ε / (Σw + 2 ε)``, Σw being that of both; see Notes.
     forgetting : float, default 1.0
         λ in (0, 1], as in `BoostingSketch`: what both parts hold weighs λ times as much after each example.
 
     Notes
     -----
     C. Huang, H. Ai, T. Yamashita, S. Lao and M. Kawade, "Incremental Learning of Boosted Face Detector" (ICCV
-    2007). Its weak hypotheses partition their domain and it adjusts an output for each part; here a hypothesis
-    answers ±1 and has one weight. The window, `absorb`, the proportion while a part is small, smoothing,
-    forgetting and the length of the steps are ours.
+    2007), told after section 2 of the paper that this library follows. Its weak hypotheses partition their
+    domain, and an output for each part is adjusted; here a hypothesis answers ±1 and has one weight. The
+    window, `absorb`, the proportion while a part is small, smoothing, forgetting and the length of the steps
+    are ours.
 
     Each of the terms that L sums is the exponential of a convex function, so log L is convex, and so is L.
     With ε > 0 log L is strictly convex and grows in every direction: there is one minimum, it is finite, and
     descent gets there. The gradients of L and log L have the same direction, so this is L's steepest descent;
-    log L cannot overflow. The length of a step is Barzilai and Borwein's, halved until the loss goes down enough
-    (Armijo).
+    log L cannot overflow. The length of a step is Barzilai and Borwein's, halved until the loss goes down
+    enough (Armijo). With ε = 0 there may be no minimum; α then stays within ±350.
 
-    Smoothing gives ``α_j = ½ log((W⁺_j + ε) / (W⁻_j + ε))`` for a single hypothesis, as in `adaboost_weights`,
-    and for the past alone when there is one class. With β = 1 and a window that holds everything, α minimises
-    the exponential loss over all coordinates. AdaBoost's α does not: it goes through them once.
+    Smoothing gives ``α_j = ½ log((W⁺_j + ε) / (W⁻_j + ε))`` for a single hypothesis, as in
+    `adaboost_weights`, and for the past alone if it is of one class. With β = 1 and a window that holds
+    everything, α minimises the exponential loss over all coordinates. AdaBoost's α does not: it goes through
+    them once.
 
-    Where hypotheses agree more than by chance, as boosted ones do, the product counts them again and again: the
-    past alone then gives a worse α than AdaBoost. `from_alpha` has a past whose minimum is a given α.
+    Where hypotheses agree more than by chance, as boosted ones do, the product counts them again and again:
+    the past alone then gives a worse α than AdaBoost. `from_alpha` has a past whose minimum is a given α.
 
     Examples
     --------
@@ -91,7 +103,7 @@ class HuangBooster(Booster):
     >>> booster = HuangBooster.from_margins(margins[:1000])
     >>> booster.update_many(margins[1000:])
     >>> booster.alpha.round(1)
-    array([0.7, 0.4, 0.2])
+    array([0.7, 0.5, 0.1])
     """
 
     kind = "HuangBooster"
@@ -100,7 +112,7 @@ class HuangBooster(Booster):
         self,
         n_hypotheses: int,
         *,
-        share: float = 0.5,
+        share: float = 0.8,
         window: int = 500,
         absorb: bool = True,
         every: int = 10,
@@ -110,20 +122,21 @@ class HuangBooster(Booster):
         forgetting: float = 1.0,
     ) -> None:
         super().__init__(n_hypotheses)
-        self._share = as_number(share, "share", 0.0, 1.0, _SHARE_ADVICE)
-        self._window = as_count(window, "window", 1, MANY, "It is the number of examples kept.")
         if not isinstance(absorb, bool | np.bool_):
             raise InputError(f"absorb must be True or False; got {absorb!r:.80}. False drops what leaves.")
-        self._absorb = bool(absorb)
-        self._every = as_count(every, "every", 1, MANY, _EVERY_ADVICE)
-        self._max_steps = as_count(max_steps, "max_steps", 1, MANY, "20 is the usual choice.")
-        advice = "It bounds the gradient where a descent ends; 0 takes all the steps."
-        self._tolerance = as_number(tolerance, "tolerance", 0.0, np.inf, advice)
-        self._smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
-        advice = "1 forgets nothing, 0.99 halves a weight in 69 examples."
-        self._forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, advice, low_open=True)
-        J, n = self.n_hypotheses, self._window
-        self._alpha, self._length = np.zeros(J), np.ones(1)
+        forgets = "1 forgets nothing, 0.99 halves a weight in 69 examples."
+        ends = "It bounds the gradient where a descent ends; 0 takes all the steps."
+        self._how = How(
+            share=as_number(share, "share", 0.0, 1.0, _SHARE_ADVICE),
+            absorb=bool(absorb),
+            every=as_count(every, "every", 1, MANY, _EVERY_ADVICE),
+            max_steps=as_count(max_steps, "max_steps", 1, MANY, "20 is the usual choice."),
+            tolerance=as_number(tolerance, "tolerance", 0.0, np.inf, ends),
+            smoothing=as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE),
+            forgetting=as_number(forgetting, "forgetting", 0.0, 1.0, forgets, low_open=True),
+        )
+        J, n = self.n_hypotheses, as_count(window, "window", 1, MANY, "It is the number of examples kept.")
+        self._point = Point(alpha=np.zeros(J), length=np.ones(1))
         self._past = Past(right=np.full((2, J), 0.5), log_mass=np.full(2, -np.inf))
         self._recent = Recent(
             rows=np.zeros((n, J), np.int8),
@@ -139,16 +152,7 @@ class HuangBooster(Booster):
         return f"HuangBooster({self.n_hypotheses}, {given})"
 
     def _settings(self) -> dict[str, Any]:
-        return {
-            "share": self._share,
-            "window": self._window,
-            "absorb": self._absorb,
-            "every": self._every,
-            "max_steps": self._max_steps,
-            "tolerance": self._tolerance,
-            "smoothing": self._smoothing,
-            "forgetting": self._forgetting,
-        }
+        return {"window": len(self._recent.rows), **self._how._asdict()}
 
     @property
     def n_seen(self) -> int:
@@ -158,36 +162,35 @@ class HuangBooster(Booster):
     @property
     def smoothing(self) -> float:
         """ε."""
-        return self._smoothing
+        return self._how.smoothing
 
     @property
     def forgetting(self) -> float:
         """λ."""
-        return self._forgetting
+        return self._how.forgetting
 
     @property
     def nbytes(self) -> int:
         """Bytes of the past, the window and the working space."""
-        arrays = (*self._past, *self._recent, *self._work, self._alpha, self._length)
+        arrays = (*self._past, *self._recent, *self._point, *self._work)
         return sum(array.nbytes for array in arrays)
 
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses after the last descent, (J,) float64."""
-        return self._alpha.copy()
+        return self._point.alpha.copy()
 
     def objective(self, alpha: ArrayLike | None = None) -> float:
-        """log L at an α, or at the present one; 0 where there is nothing to learn from yet."""
-        return self._evaluate(self._alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[0]
+        """The loss, log L, at an α, or at the present one; 0 where there is nothing to learn from yet."""
+        return self._evaluate(self._point.alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[0]
 
     def gradient(self, alpha: ArrayLike | None = None) -> NDArray[np.float64]:
         """The gradient of log L at an α, or at the present one, (J,) float64."""
-        return self._evaluate(self._alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[1]
+        return self._evaluate(self._point.alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[1]
 
     def _evaluate(self, alpha: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         gradient = np.zeros(self.n_hypotheses)
-        settings = (self._share, self._smoothing, self._forgetting)
-        result = evaluate(*settings, self._past, self._recent, self._work, alpha, gradient)
+        result = evaluate(self._how, self._past, self._recent, self._work, alpha, gradient)
         return float(result), gradient
 
     @classmethod
@@ -216,10 +219,10 @@ class HuangBooster(Booster):
         weights = as_weights(sample_weight, len(rows))
         groups = _as_groups(labels, len(rows))
         booster = cls(rows.shape[1], **parameters)
-        add_to_past(rows, weights, groups, booster._forgetting, booster._past, booster._recent.counts)
-        present = weights * booster._forgetting ** np.arange(len(rows) - 1, -1, -1.0)
-        alpha = adaboost_weights(rows, smoothing=booster._smoothing, sample_weight=present)
-        booster._alpha[:] = np.clip(alpha, -LIMIT, LIMIT)
+        add_to_past(Examples(rows, weights, groups), booster._how, booster._past, booster._recent.counts)
+        present = weights * booster._how.forgetting ** np.arange(len(rows) - 1, -1, -1.0)
+        alpha = adaboost_weights(rows, smoothing=booster._how.smoothing, sample_weight=present)
+        booster._point.alpha[:] = np.clip(alpha, -LIMIT, LIMIT)
         return booster
 
     @classmethod
@@ -239,10 +242,9 @@ class HuangBooster(Booster):
         alpha : array of shape (J,)
             The weights it has.
         p : array of shape (J,) or (2, J), optional
-            The chance that each hypothesis is right; two rows are for the classes +1 and -1. Left out, they are
-            such that ``alpha`` is the minimum of the past's loss, ``1 / (1 + exp(-2 α_j))`` before smoothing
-            and as near as smoothing lets them. For AdaBoost's α these are the chances under AdaBoost's own
-            weights.
+            The chance that each hypothesis is right; two rows are for the classes +1 and -1. Left out, they
+            are such that ``alpha`` is the minimum of the past's loss: ``1 / (1 + exp(-2 α_j))``, smoothing
+            included. For AdaBoost's α these are the chances under AdaBoost's own weights.
         prior : float, default 0.5
             The share of class +1, where ``p`` has two rows.
         worth : float, optional
@@ -253,31 +255,27 @@ class HuangBooster(Booster):
         weights = _as_alpha(alpha)
         booster = cls(len(weights), **parameters)
         J, past = booster.n_hypotheses, booster._past
-        advice = "It is a number of examples."
-        total = (
-            float(booster._window)
-            if worth is None
-            else as_number(worth, "worth", 0.0, np.inf, advice, low_open=True)
-        )
+        total = len(booster._recent.rows) if worth is None else worth
+        total = as_number(total, "worth", 0.0, np.inf, "It is a number of examples.", low_open=True)
         prior = as_number(prior, "prior", 0.0, 1.0, "It is the share of class +1.")
         if p is None:
-            q = booster._smoothing / (total + 2.0 * booster._smoothing)
+            q = booster._how.smoothing / (total + 2.0 * booster._how.smoothing)
             chances = 0.5 + 0.5 * np.tanh(weights)  # 1 / (1 + exp(-2 α))
             p = np.clip((chances - q) / (1.0 - 2.0 * q), 0.0, 1.0)
         given = np.asarray(p)
         if given.shape not in ((J,), (2, J)) or given.dtype.kind not in "iuf":
             raise InputError(
-                f"p must be numbers of shape ({J},) or (2, {J}); got shape {given.shape} and dtype {given.dtype}. "
-                "Give the chance of each hypothesis to be right, in one row for each class."
+                f"p must be numbers of shape ({J},) or (2, {J}); got shape {given.shape} and dtype "
+                f"{given.dtype}. Give the chance of each hypothesis to be right, in one row for each class."
             )
         if not ((given >= 0) & (given <= 1)).all():
             raise InputError(
-                f"p must lie from 0 to 1; got {given.min()} to {given.max()}. It is the chance of being right."
+                f"p must lie from 0 to 1; got {given.min()} to {given.max()}. It is a chance of being right."
             )
         masses = np.array([total, 0.0] if given.ndim == 1 else [prior * total, (1.0 - prior) * total])
         past.right[: 1 if given.ndim == 1 else 2] = given
         past.log_mass[masses > 0.0] = np.log(masses[masses > 0.0])
-        booster._alpha[:] = weights
+        booster._point.alpha[:] = weights
         return booster
 
     def update(self, row: ArrayLike, sample_weight: float = 1.0, label: object = None) -> None:
@@ -332,51 +330,36 @@ class HuangBooster(Booster):
         batch_size: int,
     ) -> None:
         batch_size = min(batch_size, len(rows))
-        descent = 4 * min(self._max_steps, 1000) * (self._window + 50) * self.n_hypotheses
-        cost = self.n_hypotheses * batch_size + descent * min(1.0, batch_size / self._every)
+        descent = 4 * min(self._how.max_steps, 1000) * (len(self._recent.rows) + 50) * self.n_hypotheses
+        cost = self.n_hypotheses * batch_size + descent * min(1.0, batch_size / self._how.every)
         piece = max(1, int(PIECE / cost)) * batch_size
         for start in range(0, len(rows), piece):
             part = slice(start, start + piece)
+            examples = Examples(rows[part], weights[part], groups[part])
             with uninterrupted():
-                learn(
-                    rows[part],
-                    weights[part],
-                    groups[part],
-                    batch_size,
-                    self._every,
-                    self._share,
-                    self._smoothing,
-                    self._forgetting,
-                    self._absorb,
-                    self._max_steps,
-                    self._tolerance,
-                    self._past,
-                    self._recent,
-                    self._work,
-                    self._alpha,
-                    self._length,
-                )
+                learn(examples, batch_size, self._how, self._past, self._recent, self._work, self._point)
 
     def copy(self) -> Self:
         """A booster of its own with the same state."""
         other = type(self)(self.n_hypotheses, **self._settings())
         other._past = Past._make(array.copy() for array in self._past)
         other._recent = Recent._make(array.copy() for array in self._recent)
-        other._alpha, other._length = self._alpha.copy(), self._length.copy()
+        other._point = Point._make(array.copy() for array in self._point)
         return other
 
     __copy__ = copy
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
-        arrays = {**self._past._asdict(), **self._recent._asdict()}
         parameters = {"n_hypotheses": self.n_hypotheses, **self._settings()}
-        return parameters, {**arrays, "alpha": self._alpha, "length": self._length}
+        return parameters, _arrays(self._past, self._recent, self._point)
 
     @classmethod
     def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
         """A booster of what `parts` gave."""
-        require(set(parameters) == {*_COUNTS, *_NUMBERS, "absorb"}, name, "its parameters are not known")
+        require(
+            set(parameters) == {"n_hypotheses", "window", *How._fields}, name, "its parameters are not known"
+        )
         shape = arrays.get("rows", np.empty((0, 0))).shape
         fits = shape == (parameters["window"], parameters["n_hypotheses"])
         require(fits, name, "window and n_hypotheses do not fit its arrays")
@@ -384,24 +367,17 @@ class HuangBooster(Booster):
             booster = cls(**parameters)
         except InputError as error:
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
-        past, recent = booster._past, booster._recent
-        places = {**past._asdict(), **recent._asdict(), "alpha": booster._alpha, "length": booster._length}
+        state = booster._past, booster._recent, booster._point
+        places = _arrays(*state)
         require(set(arrays) == set(places), name, "its arrays are not known")
         for key, like in places.items():
             fill(like, arrays[key], name, key)
-        seen, held, oldest = (int(count) for count in recent.counts)
-        require(0 <= held <= min(seen, booster._window), name, "its counts make no sense")
-        require(0 <= oldest < max(held, 1) and (held == booster._window or oldest == 0), name, "its ring is torn")
-        require(first_not_a_margin(recent.rows[:held].reshape(-1)) < 0, name, "rows must be -1 and +1")
-        require(bool((np.abs(recent.log_weight[:held]) < 800).all()), name, "log_weight must be that of a double")
-        born, group = recent.born[:held], recent.group[:held]
-        require(bool(((born >= 1) & (born <= seen)).all()), name, "born must be numbers of examples")
-        require(bool(((group == 0) | (group == 1)).all()), name, "group must be 0 or 1")
-        require(bool(((past.right >= 0) & (past.right <= 1)).all()), name, "right must lie from 0 to 1")
-        require(bool((past.log_mass < 800).all()), name, "log_mass must be the log of a sum of weights")
-        require(bool((np.abs(booster._alpha) <= LIMIT).all()), name, f"alpha must lie within ±{LIMIT:g}")
-        require(bool(1e-6 <= booster._length[0] <= 1e6), name, "length must be that of a step")
+        require_sound(*state, name)
         return booster
+
+
+def _arrays(past: Past, recent: Recent, point: Point) -> Arrays:
+    return {**past._asdict(), **recent._asdict(), **point._asdict()}
 
 
 def _as_groups(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
@@ -414,11 +390,13 @@ def _as_groups(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
         given = np.asarray(None)
     if given.shape != (n,):
         raise InputError(
-            f"labels must have one class for each of the {n} examples, shape ({n},); got shape {given.shape}. "
-            "Leave them out if the classes are not known."
+            f"labels must have one class for each of the {n} examples, shape ({n},); got shape "
+            f"{given.shape}. Leave them out if the classes are not known."
         )
     if given.dtype.kind not in "iuf" or not ((given == 1) | (given == -1)).all():
-        raise InputError(f"labels must be -1 and +1; got {labels!r:.80}. Convert with np.where(positive, 1, -1).")
+        raise InputError(
+            f"labels must be -1 and +1; got {labels!r:.80}. Convert with np.where(positive, 1, -1)."
+        )
     return np.where(given == 1, 0, 1).astype(np.int64)
 
 

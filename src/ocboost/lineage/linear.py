@@ -62,13 +62,12 @@ class LinearBooster(SteppingBooster):
             chosen = counts[start : start + piece]
             self._rule.coef_ = coef
             with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-                self._rule.partial_fit(
-                    rows[chosen].astype(np.float64),
-                    np.ones(len(chosen), np.int64),
-                    sample_weight=weights[chosen],
-                )
+                self._learn(rows[chosen].astype(np.float64), weights[chosen])
             coef = self._rule.coef_
         self._state[...] = coef[0]
+
+    def _learn(self, rows: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        self._rule.partial_fit(rows, np.ones(len(rows), np.int64), sample_weight=weights)
 
 
 class OnlineLogistic(LinearBooster):
@@ -230,6 +229,15 @@ class PassiveAggressive(LinearBooster):
         return PassiveAggressiveClassifier(
             C=self._C, loss="hinge", fit_intercept=False, shuffle=False, random_state=0
         )
+
+    def _learn(self, rows: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        if hasattr(self._rule, "eta0") and self._rule.learning_rate == "pa1":
+            super()._learn(rows, weights)
+            return
+        # The old class takes no weights of examples, but one of the class, which is the same for one example.
+        for i in range(len(rows)):
+            self._rule.set_params(class_weight={-1: 1.0, 1: weights[i]})
+            self._rule.partial_fit(rows[i : i + 1], [1])
 
     @property
     def C(self) -> float:

@@ -1,0 +1,244 @@
+"""``ocboost compare``: any set of methods on one stream, or on many, repeated over seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter, validators
+
+from ocboost.cli.options import Count, Flag, Format, Jobs, MaybeCount, Names, UsageError, no_option, source
+from ocboost.cli.terminal import results, say, stream_progress
+from ocboost.errors import InputError
+
+if TYPE_CHECKING:
+    from ocboost.evaluation.methods import Method
+
+Folder = Annotated[Path | None, Parameter(env_var="OCBOOST_DATA")]
+Start = Annotated[int, Parameter(validator=validators.Number(gte=2))]
+MaybeStream = Annotated[Path | None, Parameter(allow_leading_hyphen=True, show_default=False)]
+Listed = Annotated[bool, Parameter(name="--list", negative="", show_default=False)]
+
+SEEDS, QUICK_SEEDS = 3, 2
+QUICK_ROWS = 3_000
+SLOW_ROWS = 6_000  # of each stream, where all are run and slow methods take part
+FILES = ["report.html", "report.md", "curves.png", "curves.svg", "results.json"]
+
+
+def compare(
+    stream: MaybeStream = None,
+    /,
+    *,
+    label: str | None = None,
+    methods: str = "usual",
+    seeds: MaybeCount = None,
+    start: Start = 2_000,
+    hypotheses: Count = 100,
+    step: Count = 1,
+    curve: MaybeCount = None,
+    rows: MaybeCount = None,
+    data: Folder = None,
+    out: Path = Path("results/compare"),
+    jobs: Jobs = None,
+    drop: Names = None,
+    format: Format | None = None,
+    quick: Flag = False,
+    no_cache: Flag = False,
+    listed: Listed = False,
+) -> int:
+    """Compare any set of methods on a stream, repeated over seeds: predict, then learn.
+
+    On a stream of your own:
+        ocboost compare stream.csv --label y
+
+    Some methods only:
+        ocboost compare stream.csv --label y --methods ocb-forgetting,eg,logistic
+
+    What methods and streams there are:
+        ocboost compare --list
+
+    On a stream that is known by its name, generated or from a data folder:
+        ocboost compare sea
+        ocboost compare elec2 --data DIR
+
+    On all of them, with a summary:
+        ocboost compare all --data DIR --out docs/streams
+
+    A table is shown, with means and spreads over the seeds, ranks, time and
+    memory. The folder gets report.html, which needs nothing but itself,
+    report.md, the figures, and results.json. Seed 0 begins with all of the
+    first rows, others with 0.8 of them; generated streams are drawn anew.
+
+    Parameters
+    ----------
+    stream
+        A CSV, JSON lines or Parquet file, - for standard input, the name of a stream, or all.
+    label
+        The column that holds the class; named streams know theirs.
+    methods
+        Names with commas between them, or usual, or all.
+    seeds
+        Repetitions; 3, or 2 with --quick.
+    start
+        Learn hypotheses from so many rows, at most a fifth of the stream; the comparison begins after them.
+    hypotheses
+        How many to learn, for each class if they are more than two.
+    step
+        Rows predicted before any of them is learnt; more are faster.
+    curve
+        A point of a curve is about so many recent examples; 1,000, or a tenth of a shorter stream.
+    rows
+        Take at most so many rows. Of INSECTS and the flights every k-th is taken, of others the first. With
+        all streams and a slow method 6,000; a named stream has its own most.
+    data
+        Folder that holds streams/ with the files of real streams.
+    out
+        Folder for the report; made if needed, older files are replaced.
+    jobs
+        Processes for named streams; as many as there are cores if left out.
+    drop
+        Columns to leave out.
+    format
+        What the file is, where its name does not say.
+    quick
+        At most 3,000 rows and two seeds: rougher figures.
+    no_cache
+        With all: forget what an interrupted run has finished, and keep nothing.
+    listed
+        Show all methods and named streams, each in one line.
+    """
+    from ocboost.datasets.drift import STREAMS
+    from ocboost.evaluation.methods import methods_named
+
+    if listed:
+        _show_all()
+        return 0
+    if stream is None:
+        raise UsageError("A stream must be given: a file, the name of a stream, or all.")
+    chosen = methods_named(methods)
+    for method in chosen if methods not in ("usual", "all") else ():
+        method.require()
+    settings: dict[str, Any] = {
+        "seeds": seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS,
+        "start": start,
+        "hypotheses": hypotheses,
+        "step": step,
+        "window": curve,
+        "rows": rows if rows is not None or not quick else QUICK_ROWS,
+    }
+    name = str(stream)
+    if name != "all" and name not in STREAMS:
+        _require_file(stream)
+        if label is None:
+            raise UsageError("--label must name the column that holds the class.")
+        reading = {"label": label, "drop": tuple(drop or ()), "format": format}
+        return _compare_file(stream, reading, chosen, settings, out)
+    if label is not None or drop or format is not None:
+        raise UsageError(
+            f"--label, --drop and --format are for files, and {name} is the name of a stream; "
+            f"a file of that name is ./{name}."
+        )
+    from ocboost.cli import compare_named
+
+    command = _command(name, methods, settings, data, out)
+    if name != "all":
+        return compare_named.one(name, chosen, settings, data=data, out=out, jobs=jobs, command=command)
+    if settings["rows"] is None and any(method.slow for method in chosen):
+        settings["rows"] = SLOW_ROWS
+    return compare_named.every(
+        chosen, settings, data=data, out=out, jobs=jobs, command=command, keep=not no_cache
+    )
+
+
+def _compare_file(
+    path: Path, reading: dict[str, Any], methods: list[Method], settings: dict[str, Any], out: Path
+) -> int:
+    """Compare on a file, in one pass; the exit code."""
+    from ocboost.evaluation.arena import Board, compete
+    from ocboost.evaluation.arena_report import files_of, stream_report
+    from ocboost.evaluation.arena_table import board_table
+    from ocboost.reporting.environment import versions
+    from ocboost.reporting.figure_style import require_matplotlib
+    from ocboost.reporting.output import OutputFolder, to_json
+    from ocboost.reporting.tables import as_rich
+    from ocboost.streams import open_stream
+
+    require_matplotlib()
+    name = "standard input" if str(path) == "-" else path.name
+    with OutputFolder(out, FILES) as folder:
+        with open_stream(source(path), **reading) as opened:
+            for note in opened.notes:
+                say(note)
+            with stream_progress("comparing") as show:
+                contest = compete(
+                    opened,
+                    methods,
+                    seeds=range(settings["seeds"]),
+                    start=settings["start"],
+                    hypotheses=settings["hypotheses"],
+                    step=settings["step"],
+                    window=settings["window"],
+                    rows=settings["rows"],
+                    progress=lambda done: show(opened, done, ""),
+                )
+        if contest.result.n_scored == 0:
+            if contest.result.interrupted:
+                raise KeyboardInterrupt
+            raise InputError("no labelled row is left to compare on; give a longer stream.")
+        board = Board.of(name, [contest])
+        made_with = versions("scikit-learn", "river", "pyarrow")
+        about = {"stream": name, "label": reading["label"], "hypotheses": settings["hypotheses"]}
+        files = files_of(f"Methods on {name}", stream_report(board, {**about, **made_with}))
+        files["results.json"] = to_json({"about": about, **board.as_dict(), "versions": made_with})
+        folder.write(files)
+    console = results(piped=160)
+    console.print(as_rich(board_table(board, name), whole=True), crop=False)
+    for remark in board.notes:
+        say(remark)
+    console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
+    return 130 if board.interrupted else 0
+
+
+def _require_file(path: Path) -> None:
+    """Refuse what is neither a file nor a name."""
+    from ocboost.datasets.drift import STREAMS
+
+    no_option(Path, path)
+    if str(path) != "-" and not path.exists():
+        raise InputError(
+            f"the stream must be a file, all, or one of {', '.join(STREAMS)}; there is no file '{path}'."
+        )
+
+
+def _show_all() -> None:
+    """All methods and streams, each in one line."""
+    from ocboost.datasets.drift import STREAMS
+    from ocboost.evaluation.methods import METHODS
+
+    console = results(piped=160)
+    console.print("Methods (u: takes part by default, s: slow)")
+    for method in METHODS.values():
+        marks = ("u" if method.usual else " ") + ("s" if method.slow else " ")
+        needs = "" if method.package is None else f" (needs {method.package})"
+        console.print(f"  {method.name:<20} {marks} {method.about}{needs}", soft_wrap=True)
+    console.print("\nStreams")
+    where = {"file": "needs --data", "bundled": "of river", "generated": "generated by river"}
+    for stream in STREAMS.values():
+        console.print(f"  {stream.name:<20}    {stream.about} ({where[stream.origin]})", soft_wrap=True)
+
+
+def _command(name: str, methods: str, settings: dict[str, Any], data: Path | None, out: Path) -> str:
+    """The command that runs it again, the same on any machine: the data folder is called DIR.
+
+    >>> settings = {"seeds": 3, "start": 2000, "hypotheses": 100, "step": 1, "window": None, "rows": None}
+    >>> _command("all", "usual", settings, Path("/home/me/data"), Path("docs/streams"))
+    'ocboost compare all --data DIR --out docs/streams'
+    """
+    usual = {"seeds": SEEDS, "start": 2_000, "hypotheses": 100, "step": 1, "window": None, "rows": None}
+    words = ["ocboost", "compare", name]
+    words += ["--methods", methods] if methods != "usual" else []
+    for key, value in settings.items():
+        if value != usual[key]:
+            words += [f"--{'curve' if key == 'window' else key}", str(value)]
+    words += ["--data", "DIR"] if data is not None else []
+    return " ".join([*words, "--out", out.as_posix() if not out.is_absolute() else out.name])

@@ -1,0 +1,252 @@
+"""Named streams in the arena: a task for each stream and seed, side by side in processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import ocboost
+
+from ..datasets.drift import stream_named
+from ..storage import write_atomically
+from .arena import Contest, batches_of, compete
+from .arena_board import Board
+from .methods import methods_named
+
+Told = Callable[[str, int, int], None]  # what is being done, tasks done, tasks there are
+
+
+@dataclass(frozen=True)
+class Task:
+    """One seed of a comparison on a named stream; the parameters are those of `compete`."""
+
+    stream: str
+    seed: int
+    methods: tuple[str, ...]
+    data: str | None = None
+    rows: int | None = None
+    start: int = 2_000
+    hypotheses: int = 100
+    step: int = 1
+    window: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task found, and what is to be said of the rows."""
+
+    contest: Contest
+    source: str
+    notes: list[str]
+
+
+def run_task(task: Task, progress: Callable[[int, int], None] | None = None) -> Outcome:
+    """Load the stream, and let the methods compete; ``progress`` is told rows done, and rows there are."""
+    stream = stream_named(task.stream)
+    rows = stream.load(task.data, rows=task.rows, seed=task.seed)
+    total = len(rows)
+    contest = compete(
+        batches_of(rows.X, rows.y),
+        methods_named(task.methods),
+        seeds=(task.seed,),
+        start=task.start,
+        hypotheses=task.hypotheses,
+        classes=rows.classes,
+        step=task.step,
+        window=task.window,
+        progress=None if progress is None else lambda done: progress(done, total),
+    )
+    if contest.result.interrupted:
+        raise KeyboardInterrupt
+    return Outcome(contest, rows.source, rows.notes)
+
+
+def run_tasks(
+    tasks: Sequence[Task], *, jobs: int = 1, told: Told | None = None
+) -> Iterator[tuple[Task, Outcome]]:
+    """Run tasks, so many at a time, and give what each found as soon as it is there.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    jobs : int, default 1
+        Processes; one is this one.
+    told : callable, optional
+        Called now and then with what is being done, how many tasks are done, and how many there are.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C, when no process is left.
+    """
+    told = told or (lambda what, done, total: None)
+    if jobs == 1 or len(tasks) == 1:
+        for done, task in enumerate(tasks):
+            yield task, run_task(task, _teller(told, task, done, len(tasks)))
+        return
+    context = multiprocessing.get_context("spawn")
+    news: Any = context.SimpleQueue()
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(news,)
+    )
+    waiting: dict[Future[Outcome], Task] = {}
+    try:
+        with _deaf():  # the processes inherit it: Ctrl-C is for this one
+            waiting = {pool.submit(_run, place, task): task for place, task in enumerate(tasks)}
+        ours = set(multiprocessing.active_children()) - before
+        shares: dict[int, float] = {}
+        while waiting:
+            ready, _ = wait(waiting, timeout=0.3, return_when=FIRST_COMPLETED)
+            while not news.empty():
+                place, share = news.get()
+                shares[place] = share
+            running = [f"{tasks[p].stream} {s:.0%}" for p, s in shares.items() if s < 1.0]
+            for future in ready:
+                yield waiting.pop(future), future.result()
+            told(", ".join(running[: 2 * jobs]), len(tasks) - len(waiting), len(tasks))
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        for child in ours if waiting else ():
+            child.join()
+
+
+_news: Any = None  # where a process tells how far it is
+
+
+def _begin(news: Any) -> None:
+    global _news
+    _news = news
+    ocboost.set_num_threads(1)  # the processes are the threads
+
+
+def _run(place: int, task: Task) -> Outcome:
+    outcome = run_task(task, lambda done, total: _news.put((place, min(0.99, done / total))))
+    _news.put((place, 1.0))
+    return outcome
+
+
+def _teller(told: Told, task: Task, done: int, total: int) -> Callable[[int, int], None]:
+    return lambda rows, of: told(f"{task.stream}, seed {task.seed}, {rows / of:.0%}", done, total)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Do not listen to Ctrl-C, nor let what is started here listen."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Kept:
+    """Boards of streams that are done, kept in a folder until the whole comparison is.
+
+    A board is found again by all that it was made from: the tasks, the version of ocboost, and the size and
+    time of the data's file. Where nothing can be written, nothing is kept.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Made when the first board comes; None keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def _place(self, tasks: Sequence[Task]) -> Path | None:
+        if self.folder is None:
+            return None
+        stream = stream_named(tasks[0].stream)
+        stamp: list[int] = []
+        if tasks[0].data is not None and stream.file:
+            found = (Path(tasks[0].data) / stream.file).stat()
+            stamp = [found.st_size, found.st_mtime_ns]
+        made_from = [ocboost.__version__, stamp, [{**asdict(task), "data": None} for task in tasks]]
+        digest = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
+        return self.folder / f"{stream.name}.{digest[:16]}.json"
+
+    def get(self, tasks: Sequence[Task]) -> Board | None:
+        """The board of these tasks, which are of one stream; None if there is none, or it cannot be read."""
+        place = self._place(tasks)
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return None if place is None else Board.from_dict(json.loads(place.read_text("utf-8")))
+        return None
+
+    def put(self, tasks: Sequence[Task], board: Board) -> None:
+        """Keep a board."""
+        place = self._place(tasks)
+        if place is not None:
+            with suppress(OSError):
+                place.parent.mkdir(exist_ok=True)
+                write_atomically(place, json.dumps(board.as_dict(), allow_nan=False).encode())
+
+    def clear(self) -> None:
+        """Remove all that was kept."""
+        if self.folder is not None and self.folder.is_dir():
+            for path in self.folder.glob("*.json"):
+                with suppress(OSError):
+                    path.unlink()
+            with suppress(OSError):
+                self.folder.rmdir()
+
+
+def boards_of(
+    streams: Sequence[str], tasks_of: Callable[[str], list[Task]], *, jobs: int, told: Told, kept: Kept
+) -> dict[str, Board]:
+    """The boards of streams, by name; those that were kept are not run again.
+
+    Parameters
+    ----------
+    streams : sequence of str
+    tasks_of : callable
+        The tasks of a stream, one for each seed.
+    jobs, told
+        As of `run_tasks`.
+    kept : Kept
+    """
+    boards: dict[str, Board] = {}
+    to_do: list[Task] = []
+    for name in streams:
+        board = kept.get(tasks_of(name))
+        if board is None:
+            to_do += tasks_of(name)
+        else:
+            boards[name] = board
+    found: dict[str, dict[int, Outcome]] = {}
+    for task, outcome in run_tasks(to_do, jobs=jobs, told=told):
+        of_stream = found.setdefault(task.stream, {})
+        of_stream[task.seed] = outcome
+        tasks = tasks_of(task.stream)
+        if len(of_stream) == len(tasks):
+            in_order = [of_stream[each.seed] for each in tasks]
+            boards[task.stream] = board_of(task.stream, in_order)
+            kept.put(tasks, boards[task.stream])
+            del found[task.stream]
+    return {name: boards[name] for name in streams}
+
+
+def board_of(name: str, outcomes: Sequence[Outcome]) -> Board:
+    """The board of a stream from what was found with each seed."""
+    stream = stream_named(name)
+    said = [f"{stream.title}: {stream.about}. Source: {outcomes[0].source}.", *outcomes[0].notes]
+    if stream.drawn and len(outcomes) > 1:
+        said.append("Each seed draws another stream.")
+    return Board.of(name, [outcome.contest for outcome in outcomes], said)

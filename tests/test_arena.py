@@ -1,0 +1,535 @@
+"""The arena: protocol, aggregation over seeds, ranks, and what a report says."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from cli_runs import table
+from ocboost.classifier import OCBClassifier
+from ocboost.datasets import drift
+from ocboost.datasets.labelled_rows import LabelledRows
+from ocboost.errors import InputError, MissingExtraError
+from ocboost.evaluation import arena_jobs, methods
+from ocboost.evaluation.arena import Board, batches_of, compete
+from ocboost.evaluation.arena_board import mean_of, ranks_of, spread_of, thinned
+from ocboost.evaluation.arena_contenders import Filled, Retrained
+from ocboost.evaluation.arena_jobs import Kept, Task, boards_of, run_tasks
+from ocboost.evaluation.arena_report import files_of, stream_report, summary_report
+from ocboost.evaluation.arena_summary import Summary
+from ocboost.evaluation.arena_table import accuracy_table, board_table, growth_table, rank_table
+from ocboost.evaluation.learner import Contender
+from ocboost.evaluation.methods import METHODS, Method, methods_named
+from ocboost.evaluation.start import Start, some_of
+from ocboost.evaluation.view import View
+
+QUICK = "static,ocb,oza,no-change"
+SMALL = {"hypotheses": 8, "start": 100}
+
+
+def rows_of(n, seed=0, classes=2):
+    """A small stream: features and labels."""
+    data = np.array(table(n, seed, classes))
+    return data[:, :4], data[:, 4].astype(int)
+
+
+def contest(n=600, seeds=(0, 1), names=QUICK, **changes):
+    X, y = rows_of(n)
+    return compete(batches_of(X, y), methods_named(names), seeds=seeds, **{**SMALL, **changes})
+
+
+@pytest.fixture(scope="module")
+def board():
+    return Board.of("toy", [contest(seeds=(0, 1, 2))])
+
+
+class Witness(Contender):
+    """Remembers what it was shown."""
+
+    def __init__(self, start):
+        super().__init__("witness")
+        self.start = start
+        self.predicted, self.learnt = [], []
+
+    def predict(self, view):
+        self.predicted += view.rows.tolist()
+        return np.full((len(view), 2), 0.5)
+
+    def learn(self, view):
+        self.learnt += view.rows.tolist()
+
+
+def witnessed(X, y, **changes):
+    """The witness of each seed of a run."""
+    seen = []
+
+    def make(start, title):
+        seen.append(Witness(start))
+        return seen[-1]
+
+    method = Method("witness", "witness", "", "features", make, package="numpy")
+    settings = {"hypotheses": 4, "start": 100, "seeds": (0, 1), **changes}
+    return compete(batches_of(X, y), [method], **settings), seen
+
+
+class TestProtocol:
+    def test_the_start_is_learnt_and_the_rest_predicted_then_learnt(self):
+        X, y = rows_of(600)
+        found, (first, second) = witnessed(X, y)
+        assert found.start == 100
+        for witness in (first, second):
+            assert witness.predicted == witness.learnt == list(range(100, 600))
+        np.testing.assert_array_equal(first.start.X, X[:100])
+        np.testing.assert_array_equal(first.start.codes, y[:100])
+        assert len(second.start.X) == 80
+        held = {row.tobytes() for row in X[:100]}
+        assert all(row.tobytes() in held for row in second.start.X)
+
+    def test_at_most_a_fifth(self):
+        X, y = rows_of(600)
+        found, _ = witnessed(X, y, start=2_000)
+        assert found.start == 120
+        assert found.result.n_scored == 480
+
+    def test_rows_without_labels_are_not_learnt(self):
+        X, y = rows_of(600)
+        known = np.ones(600, bool)
+        known[::7] = False
+        batches = [SimpleNamespace(X=X, y=y, known=known, first=0)]
+        found = compete(batches, methods_named("static"), seeds=(0,), **SMALL)
+        expected = OCBClassifier(n_hypotheses=8, random_state=0).fit(
+            X[:100][known[:100]], y[:100][known[:100]]
+        )
+        score = expected.score(X[100:][known[100:]], y[100:][known[100:]])
+        assert found.runs[0].standing.metrics["accuracy"] == pytest.approx(score)
+
+    def test_how_the_stream_is_cut_makes_no_difference(self):
+        X, y = rows_of(500)
+        cut = [SimpleNamespace(X=X[a : a + 37], y=y[a : a + 37]) for a in range(0, 500, 37)]
+        one = contest(500)
+        other = compete(cut, methods_named(QUICK), seeds=(0, 1), **SMALL)
+        for a, b in zip(one.runs, other.runs, strict=True):
+            assert (a.method, a.seed) == (b.method, b.seed)
+            assert a.standing.metrics == b.standing.metrics
+            assert a.standing.confusion == b.standing.confusion
+
+    def test_one_pass_or_one_for_each_seed(self):
+        together = Board.of("toy", [contest(seeds=(0, 1))])
+        apart = Board.of("toy", [contest(seeds=(0,)), contest(seeds=(1,))])
+        assert [p.values for p in together.places] == [p.values for p in apart.places]
+        assert [p.ranks for p in together.places] == [p.ranks for p in apart.places]
+        assert [p.curve for p in together.places] == [p.curve for p in apart.places]
+        assert together.seeds == apart.seeds == [0, 1]
+
+    def test_rows(self):
+        assert contest(600, rows=300).result.n_scored == 240  # a fifth of 300 to begin with
+
+    def test_a_class_that_comes_late(self):
+        X, y = rows_of(600)
+        y[300::10] = 2
+        found = compete(batches_of(X, y), methods_named("ocb,oza"), seeds=(0, 1), **SMALL)
+        assert found.result.classes == [0, 1, 2]
+
+    def test_sparse_rows_skip_those_that_are_too_slow(self):
+        X, y = rows_of(500)
+        wide = sparse.hstack([sparse.csr_matrix(X), sparse.csr_matrix((500, 1500))], format="csr")
+        names = "static,ocb-window-20,retrained,hoeffding,oza-bayes"
+        found = compete(batches_of(wide, y), methods_named(names), seeds=(0, 1), **SMALL)
+        expected = {"hoeffding": "too slow on 1,504 features", "oza-bayes": "too slow on 1,504 features"}
+        assert found.skipped == expected
+        dense = compete(batches_of(X, y), methods_named("static,ocb-window-20"), seeds=(0, 1), **SMALL)
+        for run in dense.runs:
+            match = next(r for r in found.runs if (r.method, r.seed) == (run.method, run.seed))
+            assert match.standing.metrics == run.standing.metrics
+
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"seeds": ()}, "seeds must be at least one"),
+            ({"seeds": (1, 1)}, "each another"),
+            ({"seeds": (-1,)}, "seeds must be"),
+            ({"start": 1}, "start must be"),
+            ({"hypotheses": 0}, "hypotheses must be"),
+            ({"rows": 0}, "rows must be"),
+            ({"rows": 9}, "at least 10 rows"),
+            ({"step": 0}, "step must be"),
+            ({"window": 0}, "window must be"),
+        ],
+    )
+    def test_bad_settings(self, changes, said):
+        with pytest.raises(InputError, match=said):
+            contest(300, names="static", **changes)
+
+    def test_nobody(self):
+        with pytest.raises(InputError, match="at least one"):
+            compete([], [])
+
+    def test_nobody_can(self):
+        X, y = rows_of(300)
+        wide = np.hstack([X, np.zeros((300, 1500))])
+        with pytest.raises(InputError, match=r"no method can take part: hoeffding: too slow"):
+            compete(batches_of(wide, y), methods_named("hoeffding"), **SMALL)
+
+    def test_one_class_at_first(self):
+        X, y = rows_of(600)
+        y[:150] = 1
+        with pytest.raises(InputError, match=r"first 100 rows must hold at least two classes.*--start"):
+            compete(batches_of(X, y), methods_named("static"), **SMALL)
+
+    def test_no_labels(self):
+        with pytest.raises(InputError, match="must have labels"):
+            compete([SimpleNamespace(X=np.zeros((50, 2)), y=None)], methods_named("static"))
+
+
+class TestStart:
+    def test_seeds_take_other_rows_in_their_order(self):
+        codes = np.repeat([0, 1], 50)
+        assert some_of(codes, 0).tolist() == list(range(100))
+        one, two = some_of(codes, 1), some_of(codes, 2)
+        assert len(one) == len(two) == 80
+        assert (np.diff(one) > 0).all()
+        assert one.tolist() != two.tolist()
+        assert one.tolist() == some_of(codes, 1).tolist()
+
+    def test_no_class_is_lost(self):
+        codes = np.zeros(100, np.int64)
+        codes[3] = 1
+        assert all(3 in some_of(codes, seed) for seed in range(40))
+
+    def test_means_of_what_is_known(self):
+        X = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
+        assert Start(X, np.array([0, 1, 0]), [0, 1]).means.tolist() == [2.0, 0.0]
+
+
+class TestMethods:
+    def test_every_method_learns_a_small_stream(self):
+        pytest.importorskip("river")
+        found = contest(260, seeds=(0,), names="all", hypotheses=5, start=50)
+        assert [run.method for run in found.runs] == list(METHODS)
+        assert not found.skipped
+        for run in found.runs:
+            assert run.standing.name == METHODS[run.method].title
+            assert 0.3 < run.standing.metrics["accuracy"] <= 1.0, run.method
+
+    def test_every_method_takes_three_classes_and_gaps(self):
+        pytest.importorskip("river")
+        X, y = rows_of(260, classes=3)
+        X[::5, 1] = np.nan
+        found = compete(batches_of(X, y), methods_named("all"), seeds=(1,), hypotheses=4, start=50)
+        assert [run.method for run in found.runs] == list(METHODS)
+
+    def test_names(self):
+        assert [m.name for m in methods_named("eg, ocb,eg")] == ["eg", "ocb"]
+        assert [m.name for m in methods_named("all")] == list(METHODS)
+        usual = [m.name for m in methods_named("usual")]
+        assert usual == [name for name, method in METHODS.items() if method.usual]
+        assert "majority" in usual
+        with pytest.raises(InputError, match=r"must be some of static, ocb.*got 'adaboost'"):
+            methods_named("ocb,adaboost")
+        with pytest.raises(InputError, match="got none"):
+            methods_named(",")
+
+    def test_titles_are_different(self):
+        assert len({method.title for method in METHODS.values()}) == len(METHODS)
+        assert all(method.about for method in METHODS.values())
+
+    def test_without_river(self, monkeypatch):
+        monkeypatch.setattr(methods, "find_spec", lambda name: None)
+        assert "ocboost[river]" in METHODS["forest"].refuses(3)
+        assert METHODS["ocb"].refuses(3) is None
+        with pytest.raises(MissingExtraError, match="The method 'forest'"):
+            METHODS["forest"].require()
+        assert set(contest(300, names="static,hoeffding").skipped) == {"hoeffding"}
+
+
+class TestRetrained:
+    def test_it_is_what_was_learnt_from_the_last_rows(self):
+        X, y = rows_of(400)
+        start = Start(X[:100], y[:100], [0, 1], hypotheses=6)
+        contender = Retrained(start, rows=150, every=60, name="retrained")
+        contender.learn(View.of(X[100:159], y[100:159]))
+        assert contender.classifier is start.classifier
+        contender.learn(View.of(X[159:230], y[159:230]))  # trained after rows 160 and 220
+        expected = OCBClassifier(n_hypotheses=6, random_state=0).fit(X[70:220], y[70:220])
+        view = View.of(X[300:], y[300:])
+        np.testing.assert_allclose(contender.predict(view), expected.predict_proba(X[300:]))
+        assert contender.nbytes == 150 * (4 * 8 + 8) + 6 * 8
+
+    def test_one_class_leaves_it_as_it_is(self):
+        X, y = rows_of(200)
+        start = Start(X[:100], y[:100], [0, 1], hypotheses=6)
+        contender = Retrained(start, rows=20, every=20, name="retrained")
+        contender.learn(View.of(X[100:160], np.ones(60, np.int64)))
+        assert contender.classifier is start.classifier
+
+
+def test_gaps_are_filled_with_the_means():
+    witness = Witness(None)
+    seen = []
+    witness.predict = lambda view: seen.append(view.X) or np.full((len(view), 2), 0.5)
+    filled = Filled(witness, np.array([7.0, 9.0]))
+    filled.predict(View.of(np.array([[np.nan, 1.0], [2.0, np.nan]]), np.array([0, 1])))
+    np.testing.assert_array_equal(seen[0], [[7, 1], [2, 9]])
+
+
+class TestBoard:
+    def test_means_and_spreads_are_over_the_seeds(self, board):
+        for place in board.places:
+            values = place.values["accuracy"]
+            assert len(values) == 3
+            assert place.mean("accuracy") == pytest.approx(np.mean(values))
+            assert place.spread("accuracy") == pytest.approx(np.std(values, ddof=1))
+        assert board["static"].spread("accuracy") > 0.0
+        assert board["no-change"].spread("accuracy") == 0.0
+
+    def test_ranks_are_those_of_each_seed(self, board):
+        for k in range(3):
+            accuracies = [place.values["accuracy"][k] for place in board.places]
+            expected = stats.rankdata([-a for a in accuracies])
+            assert [place.ranks[k] for place in board.places] == expected.tolist()
+
+    def test_curves(self, board):
+        assert board.settings["window"] == 60
+        for place in board.places:
+            assert len(place.curve) == len(place.band) == len(board.curve_rows)
+        assert board.curve_rows[-1] == 599
+
+    def test_one_seed_has_no_spread(self):
+        one = Board.of("toy", [contest(300, seeds=(0,), names="static,oza")])
+        assert one["oza"].spread("accuracy") is None
+        assert "±" not in str(board_table(one, "toy").rows)
+        assert "one seed" in board_table(one, "toy").caption
+
+    def test_there_and_back(self, board):
+        content = json.loads(json.dumps(board.as_dict(), allow_nan=False))
+        assert Board.from_dict(content) == board
+        assert "curve" not in json.dumps(board.as_dict(curves=False))
+
+    def test_table(self, board):
+        written = board_table(board, "toy")
+        best = max(board.places, key=lambda place: place.mean("accuracy"))
+        row = next(row for row in written.rows if row.cells[0] == best.title)
+        assert row.cells[1].startswith("★ ")
+        assert row.cells[1].endswith(f"{best.mean('accuracy'):.4f} ± {best.spread('accuracy'):.4f}")
+        assert sum(row.cells[1].startswith("★") for row in written.rows) == 1
+
+    def test_those_that_were_skipped_are_in_the_table(self, monkeypatch):
+        monkeypatch.setattr(methods, "find_spec", lambda name: None)
+        skipped = Board.of("toy", [contest(300, names="static,hoeffding")])
+        written = board_table(skipped, "toy")
+        assert written.rows[-1].cells[:2] == ("Hoeffding tree", "–")
+        assert "Hoeffding tree: needs the package 'river'" in written.caption
+
+    def test_report(self, board):
+        files = files_of("<b>toy</b>", stream_report(board, {"stream": "<script>"}))
+        assert sorted(files) == ["curves.png", "curves.svg", "report.html", "report.md"]
+        page = files["report.html"].decode()
+        assert "<script" not in page
+        assert not re.search(r"""(src|href)=["'](?!#)""", page)
+        assert "seed 0 begins with all" in page
+        assert METHODS["oza"].about in page
+        assert "](curves.png)" in files["report.md"].decode()
+
+
+class TestNumbers:
+    def test_ranks(self):
+        values = [0.3, 0.9, 0.3, 0.1, 0.9, 0.9]
+        assert ranks_of(values) == stats.rankdata([-v for v in values]).tolist()
+        assert ranks_of(values, less=True) == stats.rankdata(values).tolist()
+        assert ranks_of([None, 0.1]) == [2.0, 1.0]
+
+    def test_means(self):
+        assert mean_of([]) is None
+        assert spread_of([1.0, None]) is None
+        assert thinned([1.0, None, None, None, 5.0], 2) == [1.0, None, 5.0]
+        assert thinned([1.0, None], 1) == [1.0, None]
+
+
+def made_up(stream, accuracies, **skipped):
+    """A board of two seeds whose accuracies are given."""
+    runs = {name: [value, value] for name, value in accuracies.items()}
+    X, y = rows_of(200)
+    found = compete(batches_of(X, y), methods_named("majority"), seeds=(0, 1), **SMALL)
+    template = Board.of(stream, [found])
+    places = []
+    for name, values in runs.items():
+        method = METHODS[name]
+        role = "ocb" if name.startswith(("ocb", "growing")) else "rival"
+        change = {"name": name, "title": method.title, "role": role}
+        one = {**template.places[0].__dict__, **change}
+        one["values"] = {**one["values"], "accuracy": values}
+        places.append(type(template.places[0])(**one))
+    content = {**template.__dict__, "places": places, "skipped": skipped}
+    return Board(**content)
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return Summary(
+        [
+            made_up("elec2", {"ocb": 0.80, "growing": 0.82, "eg": 0.81, "oza": 0.70}),
+            made_up("insects", {"ocb": 0.60, "growing": 0.66, "eg": 0.61, "oza": 0.61}),
+            made_up("sea", {"ocb": 0.90, "growing": 0.896, "eg": 0.91, "oza": 0.50}),
+            made_up("spam", {"ocb": 0.90, "growing": 0.95, "eg": 0.91}, oza="too slow"),
+        ]
+    )
+
+
+class TestSummary:
+    def test_ranks_are_over_streams_where_all_took_part(self, summary):
+        assert [board.stream for board in summary.complete] == ["elec2", "insects", "sea"]
+        assert summary.mean_rank("growing") == pytest.approx((1 + 1 + 3) / 3)
+        assert summary.mean_rank("oza") == pytest.approx((4 + 2.5 + 4) / 3)
+        assert summary.mean_rank("ocb", ["elec2", "insects"]) == pytest.approx((3 + 4) / 2)
+        assert summary.names[0] in ("growing", "eg")
+        assert summary.names[-1] == "oza"
+
+    def test_who_wins(self, summary):
+        assert summary.wins("growing") == ["elec2", "insects", "spam"]
+        assert summary.wins("eg") == ["sea"]
+        assert summary.wins("oza") == []
+        assert summary.mean_behind("oza") == pytest.approx((12 + 5 + 41) / 3)
+        assert summary.behind(summary.boards[3], "oza") is None
+
+    def test_chance(self, summary):
+        columns = [[b[name].mean("accuracy") for b in summary.complete] for name in summary.names]
+        without_ties = Summary([b for b in summary.boards if b.stream in ("elec2", "sea")])
+        columns = [[b[name].mean("accuracy") for b in without_ties.complete] for name in without_ties.names]
+        assert without_ties.friedman == pytest.approx(stats.friedmanchisquare(*columns).pvalue)
+        assert summary.critical == pytest.approx(
+            2.569 * math.sqrt(4 * 5 / (6 * 3)), abs=2e-3
+        )  # Demšar's table
+        assert Summary(summary.boards[:1]).critical is None
+
+    def test_tables(self, summary):
+        cells = {row.cells[0]: row.cells[1:] for row in accuracy_table(summary).rows}
+        assert cells["OCB growing, all history"] == ("★ 82.0", "★ 66.0", "89.6", "★ 95.0")
+        assert cells["Oza-Russell"][3] == "–"
+        grown = {row.cells[0]: row.cells[1] for row in growth_table(summary).rows}
+        assert grown["insects"] == "+6.00"
+        assert grown["sea"] == "-0.40"
+        assert (grown["better"], grown["worse"]) == ("3 of 4", "1 of 4")
+        assert growth_table(Summary([made_up("sea", {"eg": 0.5, "ocb": 0.6})])) is None
+        ranked = rank_table(summary, {"real": ["elec2", "insects"]})
+        assert ranked.columns[:3] == ("method", "rank", "real")
+
+    def test_report(self, summary):
+        blocks = summary_report(
+            summary, command="ocboost compare all", skipped={"usenet": "no file"}, about={}
+        )
+        files = files_of("Streams", blocks, png=False)
+        pictures = {f"stream-{b.stream}.svg" for b in summary.boards} | {"behind.svg", "ranks.svg"}
+        assert set(files) == {"report.html", "report.md", *pictures}
+        text = files["report.md"].decode()
+        assert "usenet was left out: no file" in text
+        assert "beats OCB, all history on 3 of 4 drifting streams; between -0.40 and +6.00 points" in text
+        assert "](behind.svg)" in text
+        assert ".png" not in text
+        assert "Not among them, since not every method took part: spam" in text
+
+
+# Named streams and processes ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """Two small streams, one of them drawn."""
+
+    def stream(name, drawn):
+        def make(folder, rows, seed):
+            return LabelledRows(*rows_of(rows or 300, seed if drawn else 0), f"made up as {name}")
+
+        origin = "generated" if drawn else "bundled"
+        return drift.NamedStream(name, name.title(), "rows", origin, drawn, make)
+
+    streams = {"one": stream("one", False), "two": stream("two", True)}
+    monkeypatch.setattr(drift, "STREAMS", streams)
+    monkeypatch.setattr(drift.river_streams, "has_bundled", lambda title: True)
+    return streams
+
+
+def tasks_of(name, seeds=2, names=("static", "oza"), **changes):
+    return [Task(name, seed, names, hypotheses=5, start=60, **changes) for seed in range(seeds)]
+
+
+class TestJobs:
+    def test_one_after_the_other(self, named):
+        told = []
+        boards = boards_of(
+            ["one", "two"], tasks_of, jobs=1, told=lambda *news: told.append(news), kept=Kept(None)
+        )
+        assert list(boards) == ["one", "two"]
+        assert boards["two"].seeds == [0, 1]
+        assert "Each seed draws another stream." in boards["two"].notes
+        assert boards["one"].notes == ["One: rows. Source: made up as one."]
+        assert told[-1][1:] == (3, 4)
+
+    def test_processes_find_the_same(self):
+        pytest.importorskip("river")
+        tasks = [t for name in ("sea", "phishing") for t in tasks_of(name, rows=300, names=("static", "oza"))]
+        alone = {(t.stream, t.seed): outcome for t, outcome in run_tasks(tasks, jobs=1)}
+        told = []
+        side = {(t.stream, t.seed): o for t, o in run_tasks(tasks, jobs=2, told=lambda *n: told.append(n))}
+        assert set(alone) == set(side)
+        for key, outcome in alone.items():
+            for a, b in zip(outcome.contest.runs, side[key].contest.runs, strict=True):
+                assert a.standing.metrics == b.standing.metrics
+        assert told[-1][1:] == (4, 4)
+
+    def test_an_error_in_a_process_is_the_error_here(self):
+        pytest.importorskip("river")
+        tasks = [Task("sea", seed, ("static",), rows=5) for seed in range(2)]
+        with pytest.raises(InputError, match="at least 10 rows"):
+            list(run_tasks(tasks, jobs=2))
+
+    def test_ctrl_c_is_not_swallowed(self, named, monkeypatch):
+        def pressed(*words, **more):
+            found = compete(*words, **more)
+            object.__setattr__(found.result, "interrupted", True)
+            return found
+
+        monkeypatch.setattr(arena_jobs, "compete", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            list(run_tasks(tasks_of("one"), jobs=1))
+
+
+class TestKept:
+    def test_what_is_done_is_not_done_again(self, named, tmp_path, monkeypatch):
+        kept = Kept(tmp_path / "kept")
+        run = {"jobs": 1, "told": lambda *news: None}
+        first = boards_of(["one"], tasks_of, kept=kept, **run)
+        assert len(list((tmp_path / "kept").iterdir())) == 1
+        monkeypatch.setattr(arena_jobs, "run_task", lambda *words: pytest.fail("run again"))
+        assert boards_of(["one"], tasks_of, kept=kept, **run) == first
+        monkeypatch.undo()
+
+    def test_other_settings_are_other_results(self, named, tmp_path):
+        kept = Kept(tmp_path)
+        board = boards_of(["one"], tasks_of, jobs=1, told=lambda *news: None, kept=kept)["one"]
+        assert kept.get(tasks_of("one")) == board
+        assert kept.get(tasks_of("one", seeds=1)) is None
+        assert kept.get(tasks_of("one", rows=200)) is None
+        assert kept.get(tasks_of("two")) is None
+
+    def test_damaged_ones_count_as_missing_and_clear_removes_all(self, named, tmp_path):
+        folder = tmp_path / "kept"
+        kept = Kept(folder)
+        boards_of(["one"], tasks_of, jobs=1, told=lambda *news: None, kept=kept)
+        (path,) = folder.iterdir()
+        path.write_text("{")
+        assert kept.get(tasks_of("one")) is None
+        path.write_text("[]")
+        assert kept.get(tasks_of("one")) is None
+        kept.clear()
+        assert not folder.exists()
+
+    def test_nowhere_to_keep(self, named):
+        kept = Kept(None)
+        assert kept.get(tasks_of("one")) is None
+        kept.clear()
