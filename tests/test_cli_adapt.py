@@ -40,6 +40,22 @@ class TestAdapt:
         assert left_in(tmp_path) == []
         assert Model.load(model).classifier.boosters_[0].n_seen == 300
 
+    def test_new_hypotheses_come(self, tmp_path, capsys):
+        model, rows = fitted(tmp_path), table(600)
+        stream = write(tmp_path / "s.csv", rows)
+        out = tmp_path / "out.ocb"
+        before = len(Model.load(model).classifier.hypotheses_)
+        grow = ["--window", "60", "--grow", before + 3]
+        assert ran(capsys, "adapt", model, stream, "--out", out, *grow)[::2] == (0, "")
+        found = Model.load(out).classifier
+        clf = Model.load(model).classifier.set_params(head=60, tail=False, grow=before + 3)
+        clf.partial_fit(np.array([row[:4] for row in rows]), np.array([row[4] for row in rows]))
+        np.testing.assert_array_equal(found.alpha_[0], clf.alpha_[0])
+        assert found.n_grown_ > 0
+        assert len(found.hypotheses_) == before + found.n_grown_ - found.n_retired_ <= before + 3
+        shown = " ".join(ran(capsys, "info", out)[1].split())
+        assert f"up to {before + 3} hypotheses; {found.n_grown_} have come" in shown
+
     @pytest.mark.parametrize("name", ["s.csv.gz", "s.jsonl", "s.parquet"])
     def test_formats(self, name, tmp_path, capsys):
         model, rows = fitted(tmp_path), table(120)

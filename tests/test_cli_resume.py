@@ -43,6 +43,8 @@ RUNS = {
     "three classes": ("s.jsonl.gz", 3, []),
     "steps": ("s.parquet", 2, ["--batch", "7"]),
     "head of one": ("s.csv", 2, ["--head", "1"]),
+    "growing": ("s.csv", 2, ["--window", "25", "--grow", "14"]),
+    "growing, three classes": ("s.csv", 3, ["--head", "30", "--forgetting", "0.99", "--grow", "14"]),
 }
 
 

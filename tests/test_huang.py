@@ -399,6 +399,22 @@ def test_many_hypotheses_stay_finite_and_exact():
         )
 
 
+def test_factors_near_nothing_do_not_vanish():
+    booster = HuangBooster.from_margins(np.ones((50, 6)), smoothing=0.0, share=0.5, window=20)
+    booster.update_many(np.ones((20, 6)))
+    alpha = [150.0, 350.0, 100.0, 350.0, 350.0, 1.0]
+    assert booster.objective(alpha) == pytest.approx(-sum(alpha), rel=1e-12)
+    np.testing.assert_allclose(booster.gradient(alpha), -1, rtol=1e-12)
+
+
+def test_it_starts_at_adaboost_of_what_is_not_forgotten():
+    margins, weights, labels = draw(25, 200, 8)
+    booster = HuangBooster.from_margins(margins, labels=labels, sample_weight=weights, forgetting=0.97)
+    expected = ocboost.adaboost_weights(margins, sample_weight=decayed_weights(200, 0.97, weights))
+    np.testing.assert_allclose(booster.alpha, expected, rtol=0, atol=1e-12)
+    assert booster.n_seen == 200
+
+
 def test_forgetting_follows_a_change():
     rng = np.random.default_rng(20)
     old, new = independent_columns(rng, 2000, [0.9, 0.2, 0.6]), independent_columns(rng, 400, [0.2, 0.9, 0.6])

@@ -474,6 +474,7 @@ def test_bad_parameters(parameters, text):
         with pytest.raises(InputError, match=text):
             learn(X, y)
     assert not hasattr(clf, "classes_")
+    assert not hasattr(clf, "n_features_in_")
 
 
 def test_bad_examples_change_nothing():
@@ -497,7 +498,7 @@ def test_bad_examples_change_nothing():
         with pytest.raises(ValueError, match=text):
             clf.partial_fit(X_bad, y_bad, **more)
     with pytest.raises(InputError, match="at least two; got one class, 0"):
-        clf.fit(X, np.zeros(40, int))
+        clf.fit(X[:, :2], np.zeros(40, int))
     for change in ({"n_estimators": 5}, {"estimator": GaussianNB()}):
         other = pickle.loads(before).set_params(**change)
         with pytest.raises(InputError, match="cannot change once the classifier has been fitted"):

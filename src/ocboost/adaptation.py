@@ -76,23 +76,29 @@ class Adaptation:
             if len(batch):
                 self.take(batch, step)
             raise self._unseen(strange, given)
-        answers, scores = clf.hypotheses_.answers(batch.X), clf.committee_.scores_of(batch.X)
+        growing = clf.grower_ is not None  # then answers would not last
+        answers = np.empty((len(batch), 0), np.int8) if growing else clf.hypotheses_.answers(batch.X)
+        scores = None if growing else clf.committee_.scores_of(batch.X)
         ones, labelled = np.ones(step), codes >= 0
-        complete = bool(labelled.all())
         for start in range(0, len(batch), step):
-            seen, truth = answers[start : start + step], codes[start : start + step]
-            theirs = None if scores is None else scores[start : start + step]
-            end = batch.first + start + len(truth)
-            if not complete:
-                known = labelled[start : start + step]
-                seen, truth = seen[known], truth[known]
-                theirs = None if theirs is None else theirs[known]
-            if not len(truth):
+            rows = np.arange(start, min(start + step, len(batch)))
+            end = batch.first + start + len(rows)
+            rows = rows[labelled[rows]]
+            if not len(rows):
                 self.rows = end
                 continue
-            guesses = winners(clf.committee_.votes_of(seen, theirs))
+            truth, weights = codes[rows], ones[: len(rows)]
+            if growing:
+                X = batch.X[rows]
+                guesses = winners(clf.committee_.votes(X))
+            else:
+                theirs = None if scores is None else scores[rows]
+                guesses = winners(clf.committee_.votes_of(answers[rows], theirs))
             with uninterrupted():  # what is learnt is counted
-                clf.learn_from(seen, truth, ones[: len(truth)], theirs)
+                if growing:
+                    clf.learn_rows(X, truth, weights)
+                else:
+                    clf.learn_from(answers[rows], truth, weights, theirs)
                 self._count(truth.tolist(), guesses.tolist())
                 self.rows = end
 

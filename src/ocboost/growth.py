@@ -72,22 +72,34 @@ class Growth:
     learner: Any = None
 
     def __post_init__(self) -> None:
-        as_count(self.budget, "budget", 1, None, "It is how many hypotheses there may be.")
-        as_count(self.sample, "sample", 2, MANY, "50 hard rows are enough for a stump.")
-        as_count(self.candidates, "candidates", 1, MANY, "5 are learnt on one sample by default.")
-        as_count(self.test, "test", 1, MANY, "25 hard rows decide by default.")
-        as_number(self.delta, "delta", 0.0, 1.0, CONFIDENCE_ADVICE, low_open=True)
-        as_count(self.every, "every", 1, MANY, "10 is a good cadence.")
-        if self.learner is not None and not isinstance(learner_for(self.learner), Learner):
+        counts = {
+            "budget": (1, None, "It is how many hypotheses there may be."),
+            "sample": (2, MANY, "50 hard rows are enough for a stump."),
+            "candidates": (1, MANY, "5 are learnt on one sample by default."),
+            "test": (1, MANY, "25 hard rows decide by default."),
+            "every": (1, MANY, "10 is a good cadence."),
+        }
+        for name, bounds in counts.items():  # as Python's own numbers, which a file can hold
+            object.__setattr__(self, name, as_count(getattr(self, name), name, *bounds))
+        delta = as_number(self.delta, "delta", 0.0, 1.0, CONFIDENCE_ADVICE, low_open=True)
+        object.__setattr__(self, "delta", delta)
+        if self.learner is not None and not _is_learner(self.learner):
             raise InputError(
-                f"learner must be something that learns hypotheses; got {self.learner!r:.80}. "
-                "None takes that of the classifier."
+                "learner must be 'stump', 'ball', 'box', a learner of ocboost.learners or a scikit-learn "
+                f"classifier; got {self.learner!r:.80}. None takes that of the classifier."
             )
 
     @property
     def head(self) -> int:
         """What ``head="auto"`` means for as many hypotheses as the budget allows."""
         return max(1, sum_bytes(self.budget, self.budget) // (8 * ((self.budget + 63) // 64) + 8))
+
+
+def _is_learner(given: Any) -> bool:
+    try:
+        return isinstance(learner_for(given), Learner)
+    except InputError:
+        return False
 
 
 def as_growth(grow: Any) -> Growth | None:
@@ -119,19 +131,18 @@ class Scout:
         """One hard row; gives the candidates that have passed their test, if it ends with this row."""
         found = None
         if self.candidates is not None:
-            self.right += self.candidates.answers(x)[0] == label
+            self.right = self.right + (self.candidates.answers(x)[0] == label)
             self.n_tested += 1
             if self.n_tested == growth.test:
                 found = self._passed(growth)
         self.sample.append(x)
         self.labels.append(label)
         if len(self.labels) >= growth.sample and self.candidates is None:
-            y = np.array(self.labels, np.int8)
+            rows, y = self.sample, np.array(self.labels, np.int8)
+            self.sample, self.labels = [], []  # should learning fail, another sample is tried
             if (y != y[0]).any():
-                rows = stacked(self.sample)
-                self.candidates = learner.learn(rows, y, n_hypotheses=growth.candidates, rng=rng)
+                self.candidates = learner.learn(stacked(rows), y, n_hypotheses=growth.candidates, rng=rng)
                 self.right, self.n_tested = np.zeros(len(self.candidates), np.int64), 0
-            self.sample, self.labels = [], []
         return found
 
     def _passed(self, growth: Growth) -> Hypotheses | None:
@@ -175,6 +186,10 @@ class Grower:
         self.n_grown = self.n_retired = 0
         self._filter, self._luck = (np.random.Generator(np.random.PCG64([seed, k])) for k in range(2))
         self._since = 0  # rows since α was read
+        self.begin(committee)
+
+    def begin(self, committee: Committee) -> None:
+        """Read the weights that the committee begins to vote with."""
         self._alphas = committee.alphas
         for scout, alpha in zip(self.scouts, self._alphas, strict=True):
             scout.worth = np.abs(alpha)
@@ -211,7 +226,13 @@ class Grower:
         if self._since < self.growth.every:
             return
         self._since = 0
-        self._look(committee)
+        try:
+            self._look(committee)
+        finally:  # a learner may fail: what has come by then has weights like all others
+            self._read(committee)
+
+    def _read(self, committee: Committee) -> None:
+        """Read α, and let the worth of each hypothesis follow it."""
         self._alphas = committee.alphas
         for scout, alpha in zip(self.scouts, self._alphas, strict=True):
             faded = FADE * scout.worth + (1.0 - FADE) * np.abs(alpha)

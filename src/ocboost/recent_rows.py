@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .storage import Arrays, require
 
-BLOCK = 256  # rows kept together: at most so many more than asked for are held
+BLOCK = 256  # rows kept together: fewer than twice so many more than asked for are held
 
 
 class RecentRows:
@@ -44,13 +44,17 @@ class RecentRows:
         if len(codes) > self.capacity:
             last = slice(len(codes) - self.capacity, None)
             X, codes, weights = X[last], codes[last], weights[last]
-        self._few.append((X.copy(), codes.copy(), weights.copy()))
-        self._n_few += len(codes)
-        if self._n_few >= BLOCK:
-            self._blocks.append(_together(self._few))
-            self._few, self._n_few = [], 0
-            while len(self) - len(self._blocks[0][1]) >= self.capacity:
-                del self._blocks[0]
+        start = 0
+        while start < len(codes):
+            part = slice(start, start + BLOCK - self._n_few)
+            self._few.append((X[part].copy(), codes[part].copy(), weights[part].copy()))
+            start += len(codes[part])
+            self._n_few += len(codes[part])
+            if self._n_few == BLOCK:
+                self._blocks.append(_together(self._few))
+                self._few, self._n_few = [], 0
+                while len(self) - len(self._blocks[0][1]) >= self.capacity:
+                    del self._blocks[0]
 
     def last(self, n: int) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
         """The last n rows, oldest first, with their codes and weights."""
@@ -104,10 +108,10 @@ class RecentRows:
 
 
 def stacked(rows: list[Any]) -> Any:
-    """Matrices under one another."""
+    """Matrices under one another; sparse if one of them is."""
     if len(rows) == 1:
         return rows[0]
-    if isinstance(rows[0], np.ndarray):
+    if all(isinstance(each, np.ndarray) for each in rows):
         return np.concatenate(rows)
     from scipy.sparse import vstack
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .classifier import OCBClassifier as SklearnOCB
 from .errors import InputError, MissingExtraError
+from .growth import Growth
 from .link import probabilities
 from .margins import as_count
 
@@ -54,6 +55,9 @@ class OCBClassifier(base.MiniBatchClassifier):
         came.
     order, head, tail, smoothing, forgetting, correction
         As in `ocboost.BoostingSketch`.
+    grow : None, int or ocboost.Growth, default None
+        Lets the stream bring new stumps, up to so many, as in `ocboost.OCBClassifier`. The rows of the head
+        are kept then.
     seed : int, optional
 
     Examples
@@ -75,6 +79,7 @@ class OCBClassifier(base.MiniBatchClassifier):
         smoothing: float = 1.0,
         forgetting: float = 1.0,
         correction: str = "balanced",
+        grow: int | Growth | None = None,
         seed: int | None = None,
     ) -> None:
         self.n_hypotheses = n_hypotheses
@@ -85,6 +90,7 @@ class OCBClassifier(base.MiniBatchClassifier):
         self.smoothing = smoothing
         self.forgetting = forgetting
         self.correction = correction
+        self.grow = grow
         self.seed = seed
         self._recent: deque[tuple[Features, Any]] = deque(maxlen=self.grace_period)
         self._latest: dict[Any, Features] = {}  # the last example of each label
@@ -144,7 +150,7 @@ class OCBClassifier(base.MiniBatchClassifier):
     def _learn(self, rows: list[Features], labels: list[Any]) -> None:
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
-        self._clf.learn_from(self._clf.hypotheses_.answers(self._matrix(rows)), codes, np.ones(len(codes)))
+        self._clf.learn_rows(self._matrix(rows), codes, np.ones(len(codes)))
 
     def _begin(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""
@@ -168,6 +174,7 @@ class OCBClassifier(base.MiniBatchClassifier):
             smoothing=self.smoothing,
             forgetting=self.forgetting,
             correction=self.correction,
+            grow=self.grow,
             random_state=self.seed,
         )
         X = self._matrix([row for row, _ in examples])

@@ -51,6 +51,9 @@ def adapt(
     The stream changes fast, so remember little:
         ocboost adapt model.ocb stream.csv --out model.ocb --window 200
 
+    Its hypotheses no longer fit, so let it find new ones:
+        ocboost adapt model.ocb stream.csv --out model.ocb --forgetting 0.995 --head 500 --grow 150
+
     From another program:
         producer | ocboost adapt model.ocb - --out model.ocb
 

@@ -21,7 +21,7 @@ Listed = Annotated[bool, Parameter(name="--list", negative="", show_default=Fals
 
 SEEDS, QUICK_SEEDS = 3, 2
 QUICK_ROWS = 3_000
-SLOW_ROWS = 6_000  # of each stream, where all are run and slow methods take part
+SLOW_ROWS = 4_000  # of each stream, where all are run and slow methods take part
 FILES = ["report.html", "report.md", "curves.png", "curves.svg", "results.json"]
 
 
@@ -89,7 +89,7 @@ def compare(
         A point of a curve is about so many recent examples; 1,000, or a tenth of a shorter stream.
     rows
         Take at most so many rows. Of INSECTS and the flights every k-th is taken, of others the first. With
-        all streams and a slow method 6,000; a named stream has its own most.
+        all streams and a slow method 4,000; a named stream has its own most.
     data
         Folder that holds streams/ with the files of real streams.
     out

@@ -134,6 +134,14 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
         ("remembers", f"{memory}; smoothing {booster.smoothing:g}"),
         ("has seen", f"{booster.n_seen:,} examples, and holds {booster.n_head:,} exactly"),
     ]
+    if clf.grower_ is not None:
+        budget = clf.grower_.growth.budget
+        facts.append(
+            (
+                "grows",
+                f"up to {budget:,} hypotheses; {clf.n_grown_:,} have come, {clf.n_retired_:,} have gone",
+            )
+        )
     if model.schema is not None:
         columns = model.schema.columns
         texts = sum(column.kind == "category" for column in columns)

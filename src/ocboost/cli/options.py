@@ -64,12 +64,16 @@ class Following:
         So many recent examples are kept exactly; "auto" takes as many as the sums take bytes.
     smoothing
         Worth so many examples of doubt in every weight.
+    grow
+        Let the stream bring new hypotheses where it is hard, up to so many, for each class if they are more
+        than two; those with the least weight make room.
     """
 
     forgetting: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))] = None
     window: MaybeCount = None
     head: str | None = None
     smoothing: Annotated[float | None, Parameter(validator=validators.Number(gte=0))] = None
+    grow: MaybeCount = None
 
     def settings(self) -> dict[str, Any]:
         """What was given, as parameters of OCBClassifier."""
@@ -84,6 +88,8 @@ class Following:
             settings["forgetting"] = self.forgetting
         if self.smoothing is not None:
             settings["smoothing"] = self.smoothing
+        if self.grow is not None:
+            settings["grow"] = self.grow
         return settings
 
 

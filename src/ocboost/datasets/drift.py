@@ -173,7 +173,7 @@ _INSECTS = _table(
     "species",
     spread=True,
 )
-_LONG, _SHORT = 20_000, 8_000
+_LONG, _SHORT = 16_000, 8_000
 
 STREAMS: dict[str, NamedStream] = {
     stream.name: stream
@@ -187,7 +187,7 @@ STREAMS: dict[str, NamedStream] = {
             drop=("date",),
         ),
         _halved(_INSECTS, "insects", "INSECTS, two classes", f"{_INSECTS.about}; three against three"),
-        replace(_INSECTS, rows=8_000),
+        replace(_INSECTS, rows=5_000),
         _table(
             "flights",
             "NYC flights",
@@ -195,7 +195,7 @@ STREAMS: dict[str, NamedStream] = {
             "streams/nycflights13.csv.gz",
             "late15",
             drop=("arr_delay",),
-            rows=20_000,
+            rows=16_000,
             spread=True,
         ),
         _words(

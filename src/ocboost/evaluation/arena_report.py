@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..datasets.drift import STREAMS
+from ..datasets.drift import stream_named
 from ..reporting import document
 from ..reporting.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
 from ..reporting.figure_style import render
@@ -107,7 +107,7 @@ def summary_report(
     about : mapping
         What else was run, and with what.
     """
-    drifting = [board.stream for board in summary.boards if STREAMS[board.stream].drifts]
+    drifting = [board.stream for board in summary.boards if stream_named(board.stream).drifts]
     others = [board.stream for board in summary.boards if board.stream not in drifting]
     groups = {name: streams for name, streams in (("drifting", drifting), ("others", others)) if streams}
     growth = growth_table(summary)
@@ -135,7 +135,7 @@ def summary_report(
         Heading("The streams"),
     ]
     for board in summary.boards:
-        title = STREAMS[board.stream].title
+        title = stream_named(board.stream).title
         blocks += stream_blocks(
             board, f"{title} ({board.stream})", f"stream-{board.stream}", level=3, most_points=100
         )
@@ -171,7 +171,7 @@ def findings(summary: Summary) -> list[str]:
             gains = [
                 summary.gain(board, grown, fixed)
                 for board in summary.boards
-                if STREAMS[board.stream].drifts
+                if stream_named(board.stream).drifts
                 and None not in (summary.accuracy(board, grown), summary.accuracy(board, fixed))
             ]
             if gains:

@@ -26,7 +26,7 @@ from ..margins import as_count, as_number
 from ..storage import load, save
 from .filter_rounds import FilterRounds, FilterSettings
 from .filterboost_file import KIND, filterboost_from_parts, filterboost_parts
-from .oracle import Arrived, TrainingSet
+from .oracle import Arrived, TrainingSet, labelled
 
 DRAWN = 1 << 13  # rows drawn at once from a training set
 PIECE = 1 << 14  # rows taken at once from a stream
@@ -238,7 +238,7 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n = 0
         self._forget()
         try:
-            for X, y in _labelled(batches):
+            for X, y in labelled(batches):
                 held.append((X, y))
                 n += len(y)
                 if len(shown) < 2:
@@ -421,34 +421,6 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         clf: Self = filterboost_from_parts(*load(path, KIND), os.fspath(path), cls, estimator)
         return clf
-
-
-def _labelled(batches: Iterable[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """The rows that have a label, and their labels, of each batch that has any."""
-    for number, batch in enumerate(batches):
-        if hasattr(batch, "X") and hasattr(batch, "y"):
-            X, y, known = batch.X, batch.y, getattr(batch, "known", None)
-        elif isinstance(batch, tuple | list) and len(batch) == 2:
-            X, y, known = batch[0], batch[1], None
-        else:
-            raise InputError(
-                f"batches must be pairs (X, y), or batches of ocboost.streams; got {batch!r:.80} as number "
-                f"{number}. For one pair of arrays use fit(X, y)."
-            )
-        if y is None:
-            raise InputError(
-                f"batches must have labels to learn from; got none in number {number}. Name the label column."
-            )
-        labels = np.asarray(y)
-        if labels.ndim != 1:
-            raise InputError(
-                f"batches must have one label for each row; got labels of shape {labels.shape} in number "
-                f"{number}."
-            )
-        if known is not None and not np.all(known):
-            X, labels = X[known], labels[known]
-        if len(labels):
-            yield X, labels
 
 
 def _accepted(learner: Learner) -> dict[str, Any]:

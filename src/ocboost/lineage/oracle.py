@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from ..hypotheses import Hypotheses
 from .voters import Voters
 
@@ -104,3 +106,31 @@ class Drawn:
     def rows(self, places: NDArray[np.intp]) -> Any:
         """The features of these rows."""
         return self._training.X[self._drawn[places]]
+
+
+def labelled(batches: Iterable[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """The rows that have a label, and their labels, of each batch that has any."""
+    for number, batch in enumerate(batches):
+        if hasattr(batch, "X") and hasattr(batch, "y"):
+            X, y, known = batch.X, batch.y, getattr(batch, "known", None)
+        elif isinstance(batch, tuple | list) and len(batch) == 2:
+            X, y, known = batch[0], batch[1], None
+        else:
+            raise InputError(
+                f"batches must be pairs (X, y), or batches of ocboost.streams; got {batch!r:.80} as number "
+                f"{number}. For one pair of arrays use fit(X, y)."
+            )
+        if y is None:
+            raise InputError(
+                f"batches must have labels to learn from; got none in number {number}. Name the label column."
+            )
+        labels = np.asarray(y)
+        if labels.ndim != 1:
+            raise InputError(
+                f"batches must have one label for each row; got labels of shape {labels.shape} in number "
+                f"{number}."
+            )
+        if known is not None and not np.all(known):
+            X, labels = X[known], labels[known]
+        if len(labels):
+            yield X, labels

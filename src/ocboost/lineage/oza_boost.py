@@ -95,8 +95,9 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     - MOA's ``OzaBoost`` stops at the first such member, or the first that never erred: neither it nor any
       after it votes. If it is the first of all, every answer is the first class.
 
-    River's and MOA's members vote with their probabilities, here with their answers, as in the paper. MOA has
-    N, the number of examples so far, in place of λ_sc + λ_sw, and learns once with weight k, not k times.
+    River's and MOA's members vote with their probabilities, here with their answers, as in the paper; theirs
+    was the better of the two in ``benchmarks/README.md``, by up to six points. MOA has N, the number of
+    examples so far, in place of λ_sc + λ_sw, and learns once with weight k, not k times.
 
     The sums are never corrected: a position goes on with what it counted while earlier ones were worse, or
     had chosen otherwise. Members that settle soon come close to batch AdaBoost; those chosen from a list

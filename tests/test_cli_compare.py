@@ -1,0 +1,327 @@
+"""``ocboost compare``: files and named streams, what is written, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from cli_runs import feed, ran, refused, started, table, write
+from ocboost.classifier import OCBClassifier
+from ocboost.datasets import drift
+from ocboost.datasets.labelled_rows import LabelledRows
+from ocboost.evaluation import arena_jobs
+from ocboost.evaluation.baselines import Majority
+from ocboost.evaluation.methods import METHODS
+
+FILES = ["curves.png", "curves.svg", "report.html", "report.md", "results.json"]
+FEW = "static,ocb-window-20,oza,no-change"
+SIZES = ("--start", "100", "--hypotheses", "8")
+
+
+def compare(stream, out, *words, methods=FEW):
+    return ["compare", stream, "--out", out, "--methods", methods, *SIZES, *words]
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("data") / "stream.csv", table(600))
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """Small streams in place of the real ones: two drawn, and one whose file is missing."""
+
+    def make(folder, rows, seed):
+        data = np.array(table(rows or 300, seed))
+        return LabelledRows(data[:, :4], data[:, 4].astype(int), "made up")
+
+    streams = {
+        "file": drift.NamedStream("file", "A file", "rows", "file", True, make, None, "streams/a.csv.gz"),
+        "one": drift.NamedStream("one", "One", "rows", "generated", True, make),
+        "two": drift.NamedStream("two", "Two", "rows", "generated", False, make),
+    }
+    monkeypatch.setattr(drift, "STREAMS", streams)
+    monkeypatch.delenv("OCBOOST_DATA", raising=False)
+    return streams
+
+
+def record(out):
+    return json.loads((out / "results.json").read_text())
+
+
+class TestFile:
+    def test_table_page_curves_and_results(self, stream, tmp_path, capsys):
+        out = tmp_path / "report"
+        code, told, err = ran(capsys, *compare(stream, out, "--label", "y", "--seeds", "2"))
+        assert (code, err) == (0, "")
+        assert sorted(p.name for p in out.iterdir()) == FILES
+        found = record(out)
+        assert [place["name"] for place in found["places"]] == FEW.split(",")
+        assert found["seeds"] == [0, 1]
+        assert (found["start"], found["n_scored"]) == (100, 500)
+        rows = np.array(table(600))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        expected = OCBClassifier(n_hypotheses=8).fit(X[:100], y[:100]).score(X[100:], y[100:])
+        static = found["places"][0]
+        assert static["values"]["accuracy"][0] == pytest.approx(expected, abs=1e-12)
+        assert static["accuracy"]["mean"] == pytest.approx(np.mean(static["values"]["accuracy"]))
+        assert f"{static['accuracy']['mean']:.4f} ± {static['accuracy']['sd']:.4f}" in told
+        assert "★" in told
+        page = (out / "report.html").read_text()
+        assert "stream.csv" in page
+        assert not re.search(r"""(src|href)=["'](?!#)""", page), "the page must need nothing but itself"
+
+    def test_standard_input_and_rows(self, stream, tmp_path, capsys, monkeypatch):
+        feed(monkeypatch, stream.read_bytes())
+        words = compare("-", tmp_path / "report", "--label", "y", "--rows", "400", "--seeds", "1")
+        assert ran(capsys, *words)[0] == 0
+        assert record(tmp_path / "report")["n_scored"] == 320
+        assert record(tmp_path / "report")["about"]["stream"] == "standard input"
+
+    def test_quick(self, tmp_path, capsys):
+        path = write(tmp_path / "long.csv", table(3200))
+        words = compare(path, tmp_path / "report", "--label", "y", "--quick", methods="majority")
+        assert ran(capsys, *words)[0] == 0
+        assert record(tmp_path / "report")["n_scored"] == 2900
+        assert record(tmp_path / "report")["seeds"] == [0, 1]
+
+    def test_hostile_names_are_only_text(self, tmp_path, capsys):
+        bad = "<script>alert(1)</script>"
+        path = write(tmp_path / "bad.csv", table(300), ["a", "b", "c", "d", bad])
+        words = compare(path, tmp_path / "report", "--label", bad, methods="majority")
+        assert ran(capsys, *words)[0] == 0
+        assert "<script" not in (tmp_path / "report" / "report.html").read_text()
+
+    @pytest.mark.parametrize("calls", [3, 30])
+    def test_interrupted(self, calls, tmp_path, capsys, monkeypatch):
+        learn, left = Majority.learn, [calls]
+
+        def pressed(self, view):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            learn(self, view)
+
+        monkeypatch.setattr(Majority, "learn", pressed)
+        path, out = write(tmp_path / "long.csv", table(2500)), tmp_path / "report"
+        words = compare(path, out, "--label", "y", "--step", "50", "--seeds", "1", methods="majority")
+        code, _, err = ran(capsys, *words)
+        assert code == 130
+        if calls == 3:  # before anything was done
+            assert "interrupted" in err
+            assert not out.exists()
+        else:
+            assert sorted(p.name for p in out.iterdir()) == FILES
+            assert record(out)["interrupted"]
+            assert record(out)["n_scored"] == 1000
+            assert "Interrupted: this is about the rows before that." in (out / "report.md").read_text()
+
+
+class TestNamed:
+    def test_one_stream(self, named, tmp_path, capsys):
+        out = tmp_path / "report"
+        code, told, err = ran(capsys, *compare("one", out, "--seeds", "2", "--jobs", "1", "--rows", "400"))
+        assert code == 0
+        assert "Each seed draws another stream." in err
+        assert sorted(p.name for p in out.iterdir()) == FILES
+        found = record(out)
+        assert found["command"].startswith(f"ocboost compare one --methods {FEW} --seeds 2 --start 100")
+        assert found["n_scored"] == 320
+        assert "static" in told
+
+    def test_all(self, named, tmp_path, capsys):
+        out = tmp_path / "report"
+        code, told, err = ran(capsys, *compare("all", out, "--seeds", "2", "--jobs", "1"))
+        assert code == 0
+        assert err == (
+            "ocboost: file is left out: it needs streams/a.csv.gz of a data folder; say where with --data or "
+            "OCBOOST_DATA.\n"
+        )
+        pictures = ["behind.svg", "ranks.svg", "stream-one.svg", "stream-two.svg"]
+        reports = ["report.html", "report.md", "results.json"]
+        assert sorted(p.name for p in out.iterdir()) == sorted([*pictures, *reports])
+        found = record(out)
+        assert list(found["streams"]) == ["one", "two"]
+        assert set(found["summary"]["mean_ranks"]) == set(FEW.split(","))
+        assert list(found["left_out"]) == ["file"]
+        assert "file was left out" in (out / "report.md").read_text()
+        assert "Best mean rank" in told
+
+    def test_what_was_done_is_kept_when_interrupted(self, named, tmp_path, capsys, monkeypatch):
+        out = tmp_path / "report"
+        run, done = arena_jobs.run_task, []
+
+        def pressed(task, progress=None):
+            if task.stream == "two":
+                raise KeyboardInterrupt
+            done.append(task)
+            return run(task, progress)
+
+        words = compare("all", out, "--seeds", "2", "--jobs", "1", methods="static,oza")
+        monkeypatch.setattr(arena_jobs, "run_task", pressed)
+        code, told, err = ran(capsys, *words)
+        assert (code, told) == (130, "")
+        assert "streams that were done are kept" in err
+        assert [p.name for p in out.iterdir()] == [".finished"]
+        assert len(done) == 2
+        monkeypatch.setattr(arena_jobs, "run_task", lambda *task: done.append(task[0]) or run(*task))
+        assert ran(capsys, *words)[0] == 0
+        assert [task.stream for task in done[2:]] == ["two", "two"]
+        assert not (out / ".finished").exists()
+
+    def test_nothing_is_kept_if_not_wanted(self, named, tmp_path, capsys, monkeypatch):
+        out = tmp_path / "report"
+
+        def pressed(task, progress=None):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(arena_jobs, "run_task", pressed)
+        code, _, err = ran(capsys, *compare("all", out, "--jobs", "1", "--no-cache"))
+        assert code == 130
+        assert "are kept" not in err
+        assert not out.exists()
+
+    def test_slow_methods_shorten_all_streams(self, named, tmp_path, capsys, monkeypatch):
+        seen = []
+
+        def stop(task, progress=None):
+            seen.append(task.rows)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(arena_jobs, "run_task", stop)
+        for methods, more in (("static", ()), ("static,forest", ()), ("forest", ("--rows", "777"))):
+            words = compare("all", tmp_path / "report", "--jobs", "1", *more, methods=methods)
+            assert ran(capsys, *words)[0] == 130
+        assert seen == [None, 4000, 777]
+
+    def test_list(self, capsys):
+        code, told, _ = ran(capsys, "compare", "--list")
+        assert code == 0
+        for name in (*METHODS, *drift.STREAMS):
+            assert re.search(rf"^  {re.escape(name)} ", told, re.MULTILINE), name
+        assert METHODS["eg"].about in told
+
+
+def gone(group):
+    """Whether all processes of a group end within ten seconds."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are those of Unix")
+def test_ctrl_c_with_processes(tmp_path):
+    pytest.importorskip("river")
+    out = tmp_path / "report"
+    words = ("compare", "all", "--out", out, "--jobs", "2", "--methods", "ocb")
+    running = started(
+        *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={key: value for key, value in os.environ.items() if key != "OCBOOST_DATA"},
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not out.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(2.0)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process
+    told, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert told == ""
+    assert err.splitlines()[-1].startswith(f"ocboost: interrupted; no report was written to '{out}'")
+    assert "Traceback" not in err
+    assert not out.exists() or [p.name for p in out.iterdir()] == [".finished"]
+    assert gone(running.pid), "a process of its group is left"
+
+
+class TestRefusals:
+    def test_no_label(self, stream, tmp_path, capsys):
+        assert "--label must name" in refused(capsys, *compare(stream, tmp_path / "report"), code=2)
+        assert not (tmp_path / "report").exists()
+
+    def test_label_not_there(self, stream, tmp_path, capsys):
+        assert "'z'" in refused(capsys, *compare(stream, tmp_path / "report", "--label", "z"))
+        assert not (tmp_path / "report").exists()
+
+    def test_unknown_method(self, stream, tmp_path, capsys):
+        words = compare(stream, tmp_path / "report", "--label", "y", methods="ocb,boost")
+        err = refused(capsys, *words)
+        assert "must be some of static, ocb" in err
+        assert "got 'boost'" in err
+
+    def test_unknown_stream(self, tmp_path, capsys):
+        err = refused(capsys, *compare("electric", tmp_path / "report"))
+        assert "there is no file 'electric'" in err
+        assert "elec2" in err
+
+    def test_no_stream(self, capsys):
+        assert "A stream must be given" in refused(capsys, "compare", code=2)
+
+    def test_no_such_option(self, tmp_path, capsys):
+        assert ran(capsys, *compare("--lable", tmp_path / "report", "y"))[0] == 2
+
+    def test_a_label_for_a_named_stream(self, tmp_path, capsys):
+        words = compare("sea", tmp_path / "report", "--label", "y")
+        assert "./sea" in refused(capsys, *words, code=2)
+
+    def test_a_stream_whose_file_is_missing(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.delenv("OCBOOST_DATA", raising=False)
+        assert "--data" in refused(capsys, *compare("elec2", tmp_path / "report"))
+        words = compare("elec2", tmp_path / "report", "--data", tmp_path)
+        assert "there is no file" in refused(capsys, *words)
+        assert not (tmp_path / "report").exists()
+
+    def test_one_class_at_first(self, tmp_path, capsys):
+        rows = table(600)
+        for row in rows[:150]:
+            row[4] = 1
+        path = write(tmp_path / "late.csv", rows)
+        words = compare(path, tmp_path / "report", "--label", "y")
+        assert "at least two classes; they hold 1. Take more with --start" in refused(capsys, *words)
+
+    def test_an_unreadable_file(self, tmp_path, capsys):
+        path = tmp_path / "bad.csv"
+        path.write_bytes(b"\x00\x01\x02\xff\xfe")
+        refused(capsys, *compare(path, tmp_path / "report", "--label", "y"))
+        assert not (tmp_path / "report").exists()
+
+    def test_too_short(self, tmp_path, capsys):
+        path = write(tmp_path / "short.csv", table(8))
+        assert "at least 10 rows" in refused(capsys, *compare(path, tmp_path / "report", "--label", "y"))
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--seeds", "0"),
+            ("--start", "1"),
+            ("--step", "0"),
+            ("--hypotheses", "0"),
+            ("--rows", "0"),
+            ("--curve", "0"),
+            ("--jobs", "0"),
+            ("--seeds", "two"),
+        ],
+    )
+    def test_usage(self, stream, tmp_path, capsys, words):
+        assert ran(capsys, "compare", stream, "--label", "y", "--out", tmp_path / "report", *words)[0] == 2
+
+    def test_a_package_that_is_missing(self, stream, tmp_path, capsys, monkeypatch):
+        from ocboost.evaluation import methods
+
+        monkeypatch.setattr(methods, "find_spec", lambda name: None)
+        words = compare(stream, tmp_path / "report", "--label", "y", methods="forest")
+        assert "ocboost[river]" in refused(capsys, *words)
+
+    def test_out_is_a_file(self, stream, tmp_path, capsys):
+        (tmp_path / "file").write_text("")
+        words = compare(stream, tmp_path / "file", "--label", "y")
+        assert "out must be a folder" in refused(capsys, *words)
