@@ -28,7 +28,7 @@ from .sketch import BoostingSketch
 from .threads import get_num_threads, set_num_threads
 
 if TYPE_CHECKING:
-    from . import evaluation, hypotheses, learners, offsets, streams
+    from . import evaluation, hypotheses, learners, lineage, offsets, streams
     from .classifier import OCBClassifier
     from .growth import Growth
     from .model import Model
@@ -55,6 +55,7 @@ __all__ = [
     "get_num_threads",
     "hypotheses",
     "learners",
+    "lineage",
     "offsets",
     "set_num_threads",
     "streams",
@@ -62,7 +63,7 @@ __all__ = [
 
 # Imported when first asked for: they need scikit-learn, which takes its time.
 _LATER = {"OCBClassifier": "classifier", "Growth": "growth", "Model": "model"}
-_PACKAGES = ("evaluation", "hypotheses", "learners", "offsets", "streams")
+_PACKAGES = ("evaluation", "hypotheses", "learners", "lineage", "offsets", "streams")
 
 
 def __getattr__(name: str) -> Any:

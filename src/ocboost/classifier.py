@@ -79,7 +79,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Jobs for the classes beyond two, through joblib, whose backends (threads, Dask, Ray) all do. It
         changes nothing in the result.
     random_state : int, RandomState or None
-        For learners that draw.
+        For learners that draw, and for the filter of ``grow``.
 
     Attributes
     ----------
@@ -317,6 +317,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             clf.feature_names_in_ = names
         clf._set_up(rows, classes, codes_of(labels, classes), given, start=True, split=len(classes) > 2)
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
+        if clf.grower_ is not None:
+            clf.grower_.begin(clf.committee_)
         return clf
 
     def _examples(
@@ -330,7 +332,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             reset=reset,
             dtype=(np.float64, np.float32),
             order="C",
-            **_accepted(learner_for(self.estimator) if reset else self._answering()),
+            **_accepted(self._asked(learner_for(self.estimator) if reset else self._answering())),
         )
         check_classification_targets(labels)
         # Weights that do not count at all leave nothing to learn from; scikit-learn's check says so.
@@ -341,6 +343,11 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _answering(self) -> Learner | Hypotheses:
         """The hypotheses, or what will find them."""
         return self.hypotheses_ if hasattr(self, "committee_") else learner_for(self.estimator)
+
+    def _asked(self, answering: Learner | Hypotheses) -> list[Learner | Hypotheses]:
+        """All that must accept X: what answers, and what learns further hypotheses."""
+        growth = as_growth(self.grow)
+        return [answering] if growth is None else [answering, learner_of(growth, self.estimator)]
 
     def _begin(
         self, X: Any, classes: NDArray[Any], codes: NDArray[np.int64], weights: NDArray[np.float64]
@@ -430,7 +437,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ends = np.cumsum([len(each) for each in sets]).tolist()
         own = {c: slice(a, b) for c, a, b in zip(shown, [0, *ends], ends, strict=False)}
         # A class without an example has nothing to learn from: it weighs the hypotheses of all others.
-        return join(sets), [own.get(c, slice(0, ends[-1])) for c in range(n_boosters)]
+        growth = as_growth(self.grow)
+        all_others = slice(0, ends[-1] if growth is None else min(ends[-1], growth.budget))
+        return join(sets), [own.get(c, all_others) for c in range(n_boosters)]
 
     def _settings(self, columns: list[slice], offset: Offset | None) -> Settings:
         settings = {name: getattr(self, name) for name in SETTINGS}
@@ -491,14 +500,16 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, grower: Grower, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> None:
         committee, start = self.committee_, 0
-        require_range(weights, committee.scores_of(X))
+        committee.hypotheses.check(X)  # all rows, before the first is learnt from
+        scores = committee.scores_of(X)
+        require_range(weights, scores)
         while start < len(codes):
-            part = slice(start, start + grower.due)
-            rows = X[part]
-            answers, scores = committee.hypotheses.answers(rows), committee.scores_of(rows)
+            part = slice(start, start + min(grower.due, PIECE))
+            rows, theirs = X[part], None if scores is None else scores[part]
+            answers = committee.hypotheses.answers(rows)
             with uninterrupted():  # the rows of the head are those that it has learnt from
                 committee.learn(
-                    answers, codes[part], weights[part], scores, batch_size=self._batch(), n_jobs=self.n_jobs
+                    answers, codes[part], weights[part], theirs, batch_size=self._batch(), n_jobs=self.n_jobs
                 )
                 grower.take(committee, rows, codes[part], weights[part])
             start += rows.shape[0]
@@ -591,7 +602,12 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "committee_")
         return validate_data(
-            self, X, reset=False, dtype=(np.float64, np.float32), order="C", **_accepted(self._answering())
+            self,
+            X,
+            reset=False,
+            dtype=(np.float64, np.float32),
+            order="C",
+            **_accepted(self._asked(self._answering())),
         )
 
     def __copy__(self) -> Self:
@@ -611,8 +627,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         with suppress(InputError):  # an estimator that is none: fit says so
-            what = self._answering()
-            tags.input_tags.allow_nan, tags.input_tags.sparse = what.accepts_missing, what.accepts_sparse
+            asked = self._asked(self._answering())
+            tags.input_tags.allow_nan = all(each.accepts_missing for each in asked)
+            tags.input_tags.sparse = all(each.accepts_sparse for each in asked)
         return tags
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -647,9 +664,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return clf
 
 
-def _accepted(what: Learner | Hypotheses) -> dict[str, Any]:
+def _accepted(asked: list[Learner | Hypotheses]) -> dict[str, Any]:
     """What scikit-learn's check of X is to let through."""
     return {
-        "accept_sparse": "csr" if what.accepts_sparse else False,
-        "ensure_all_finite": "allow-nan" if what.accepts_missing else True,
+        "accept_sparse": "csr" if all(each.accepts_sparse for each in asked) else False,
+        "ensure_all_finite": "allow-nan" if all(each.accepts_missing for each in asked) else True,
     }

@@ -5,6 +5,7 @@ A file made by the command line holds a schema and a history besides; they are `
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from . import committee
 from .committee import Committee, can_be_made, is_plain, pair, plain
 from .errors import InputError
-from .growth import as_growth
+from .growth import as_growth, learner_of
 from .growth_file import grower_from_parts, grower_parts, growth_from_settings, growth_settings
 from .learners.choose import NAMED
 from .offsets import as_offset, require_classes
@@ -21,7 +22,7 @@ from .storage import Arrays, require
 
 KIND = "OCBClassifier"
 SETTINGS = ("n_hypotheses", *committee.SETTINGS, "batch_size", "n_jobs", "random_state")
-_KEYS = {"settings", "weight_scale", "classes", "features", "committee", "grower"}
+_KEYS = {"settings", "weight_scale", "classes", "features", "committee"}  # and "grower", once there was one
 GROWTH = "growth/"  # what arrays of the grower begin with
 _CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
 _CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
@@ -39,8 +40,12 @@ def classifier_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
     names = getattr(clf, "feature_names_in_", None)
     described, arrays = clf.committee_.parts()
     grower = None
-    if clf.grower_ is not None:
-        grower, kept = grower_parts(clf.grower_)
+    if clf.grower_ is not None and growth is not None:
+        following = clf.grower_
+        if following.growth != growth:  # set_params, which waits for the next example
+            following = copy(following)
+            following.follow(growth, learner_of(growth, clf.estimator))
+        grower, kept = grower_parts(following)
         arrays.update({f"{GROWTH}{key}": array for key, array in kept.items()})
     parameters = {
         "settings": settings,
@@ -60,7 +65,11 @@ def classifier_from_parts(
 
     ``offset`` is one that the file does not hold.
     """
-    require(set(parameters) == _KEYS, name, f"a classifier has the entries {', '.join(sorted(_KEYS))}")
+    require(
+        set(parameters) - {"grower"} == _KEYS,
+        name,
+        f"a classifier has the entries {', '.join(sorted(_KEYS))}",
+    )
     classes = _classes_in(parameters["classes"], name)
     require(isinstance(parameters["committee"], dict), name, "its committee is not known")
     given = None if offset is None else as_offset(offset)
@@ -99,12 +108,11 @@ def classifier_from_parts(
     require(type(scale) is float and 0.0 < scale < np.inf, name, "its scale of weights must be positive")
     clf.classes_, clf.committee_, clf.weight_scale_ = classes, members, scale
     clf._offset_given, clf.grower_ = clf.offset, None
-    if parameters["grower"] is not None:
+    grower = parameters.get("grower")
+    if grower is not None:
         require(growth is not None, name, "its growth is not known")
         assert growth is not None
-        clf.grower_ = grower_from_parts(
-            parameters["grower"], kept, growth, estimator, members, name, len(classes)
-        )
+        clf.grower_ = grower_from_parts(grower, kept, growth, estimator, members, name, len(classes))
     else:
         require(not kept, name, "its growth is not known")
     return clf

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from .committee import Committee, pair
 from .errors import InputError, NotSavableError
 from .growth import Grower, Growth, Scout, learner_of
-from .hypotheses import hypotheses_from_parts
+from .handover import LARGEST
+from .hypotheses import Hypotheses, hypotheses_from_parts
 from .learners.choose import NAMED
 from .recent_rows import RecentRows, matrix_from_parts, matrix_parts, stacked
 from .storage import Arrays, require
@@ -25,15 +26,9 @@ def growth_settings(growth: Growth | None, estimator: Any) -> list[Any] | None:
         return None
     if growth.learner is not None and not isinstance(growth.learner, str):
         raise _no_name()
-    if growth.learner is None and not isinstance(estimator, str | None) and _learns(estimator):
+    if growth.learner is None and not isinstance(estimator, str | Hypotheses | None):
         raise _no_name()
     return [getattr(growth, field) for field in FIELDS]
-
-
-def _learns(estimator: Any) -> bool:
-    from .hypotheses import Hypotheses
-
-    return not isinstance(estimator, Hypotheses)
 
 
 def _no_name() -> NotSavableError:
@@ -112,9 +107,12 @@ def grower_from_parts(
         depth = 1 if words[0] == "recent" else 2
         groups.setdefault("/".join(words[:depth]), {})["/".join(words[depth:])] = array
     grower = Grower(growth, learner_of(growth, estimator), committee, 0)
-    grower.recent = RecentRows.from_parts(
+    recent = RecentRows.from_parts(
         parameters["recent"], groups.pop("recent", {}), n_features, n_classes, name
     )
+    if len(recent):
+        _require_accepted(committee.hypotheses, recent.last(len(recent))[0], name)
+    grower.recent = recent
     counts, luck, scouts = (parameters[key] for key in ("counts", "luck", "scouts"))
     fits = isinstance(counts, list) and len(counts) == len(COUNTS)
     require(fits and all(type(c) is int and 0 <= c < 1 << 60 for c in counts), name, "its counts do not fit")
@@ -134,6 +132,8 @@ def grower_from_parts(
             one, own, groups.pop(f"candidates/{k}", {}), booster.n_hypotheses, n_features, name
         )
         require(0 <= scout.n_tested < growth.test, name, "a scout does not fit its growth")
+        if scout.sample:
+            _require_accepted(committee.hypotheses, stacked(scout.sample), name)
         grower.scouts[k] = scout
         grower._alphas.append(alpha)
     require(not groups, name, f"it holds unknown arrays: {', '.join(groups)!s:.80}")
@@ -146,8 +146,9 @@ def _scout(
     scout = Scout(J)
     for key in ("worth", "alpha"):
         fits = key in own and own[key].dtype == np.float64 and own[key].shape == (J,)
-        require(fits and bool(np.isfinite(own[key]).all()), name, f"a scout's {key} does not fit")
+        require(fits and bool((np.abs(own[key]) < LARGEST).all()), name, f"a scout's {key} does not fit")
     scout.worth, alpha = own.pop("worth"), own.pop("alpha")
+    require(bool((scout.worth >= 0.0).all()), name, "a scout's worth does not fit")
     labels, right = own.pop("labels", np.empty(0)), own.pop("right", np.empty(0))
     fits = labels.dtype == np.int8 and labels.ndim == 1 and bool(np.isin(labels, (-1, 1)).all())
     require(fits, name, "a scout's labels do not fit")
@@ -171,6 +172,13 @@ def _scout(
     require(fits, name, "a scout's test does not fit")
     scout.right = right
     return scout, alpha
+
+
+def _require_accepted(hypotheses: Hypotheses, rows: Any, name: str) -> None:
+    try:
+        hypotheses.check(rows)
+    except InputError as error:
+        require(False, name, f"its rows are not for its hypotheses: {error}")
 
 
 def _state_of(rng: np.random.Generator) -> list[Any]:

@@ -113,9 +113,9 @@ def stacked(rows: list[Any]) -> Any:
         return rows[0]
     if all(isinstance(each, np.ndarray) for each in rows):
         return np.concatenate(rows)
-    from scipy.sparse import vstack
+    from scipy.sparse import csr_matrix, vstack
 
-    return vstack(rows, format="csr")
+    return vstack([csr_matrix(each) if isinstance(each, np.ndarray) else each for each in rows], format="csr")
 
 
 def matrix_parts(X: Any) -> Arrays:
