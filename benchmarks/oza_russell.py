@@ -28,6 +28,7 @@ from ocboost.streams import open_stream
 
 OUT = Path(__file__).parent / "results" / "oza_russell.json"
 MEMBERS = 10
+WAYS = ("answers", "probabilities")  # what our members vote with
 FILES = {"elec2": "elec2.csv.gz", "insects": "insects_gradual_balanced.csv.gz"}
 RIVERS: dict[str, Callable[[], Any]] = {
     "Hoeffding trees": tree.HoeffdingTreeClassifier,
@@ -67,21 +68,32 @@ def generated(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (y ^ (rng.random(rows) < 0.1)).astype(int)
 
 
-# Methods: each gives answers, CPU seconds, and what members had right and wrong in the end -----------------
+# Methods: each gives answers, CPU seconds, and what members had right and wrong in the end; by what its name
+# ends in, as one that learns may answer in several ways ---------------------------------------------------
 
 
 def ours(X: np.ndarray, y: np.ndarray, kind: str, updates: str, seed: int, *, core: bool) -> dict:
-    """`OzaRussellClassifier`, row by row; its checks of every row are inside the clock."""
+    """`OzaRussellClassifier`, row by row; its checks of every row are inside the clock.
+
+    How it votes makes no difference to what it learns, so that one that learns gives both ways' answers. Each
+    way is charged all of the learning.
+    """
     clf = OzaRussellClassifier(None if core else RIVERS[kind](), MEMBERS, updates=updates, random_state=seed)
-    answers = np.zeros(len(y), int)
-    began = time.process_time()
+    answers = {way: np.zeros(len(y), int) for way in WAYS}
+    cpu = dict.fromkeys(WAYS, 0.0)
+    learning = 0.0
     for i in range(len(y)):
-        if i:
-            answers[i] = clf.predict(X[i : i + 1])[0]
+        for way in WAYS if i else ():
+            clf.votes = way
+            began = time.process_time()
+            answers[way][i] = clf.predict(X[i : i + 1])[0]
+            cpu[way] += time.process_time() - began
+        clf.votes = WAYS[0]
+        began = time.process_time()
         clf.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
-    cpu = time.process_time() - began
-    right, wrong = clf.lambda_right_, clf.lambda_wrong_
-    return {"answers": answers, "cpu": cpu, "right": right, "wrong": wrong, "votes": 2 * clf.alpha_}
+        learning += time.process_time() - began
+    found = {"right": clf.lambda_right_, "wrong": clf.lambda_wrong_, "votes": 2 * clf.alpha_}
+    return {f", {way}": {"answers": answers[way], "cpu": learning + cpu[way], **found} for way in WAYS}
 
 
 def rivers(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict:
@@ -97,7 +109,7 @@ def rivers(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict:
     right, wrong = river_sums(model)
     error = wrong / (right + wrong)
     votes = np.where(error > 0.5, 1.0, np.log((1 - error) / np.maximum(error, 1e-16)))
-    return {"answers": answers, "cpu": cpu, "right": right, "wrong": wrong, "votes": votes}
+    return {"": {"answers": answers, "cpu": cpu, "right": right, "wrong": wrong, "votes": votes}}
 
 
 def river_sums(model: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -115,14 +127,14 @@ def alone(X: np.ndarray, y: np.ndarray, kind: str) -> dict:
         x = dict(enumerate(X[i].tolist()))
         answers[i] = model.predict_one(x) or 0
         model.learn_one(x, label)
-    return {"answers": answers, "cpu": time.process_time() - began}
+    return {"": {"answers": answers, "cpu": time.process_time() - began}}
 
 
 def moas(X: np.ndarray, y: np.ndarray, kind: str, updates: str, seed: int) -> dict:
     """MOA's `OzaBoost`, and how many members vote before it stops."""
     found = moa_oza.through(X, y, MOAS[kind], weighted=updates == "weighted", seed=seed, members=MEMBERS)
     found["votes"] = until_stopped(found["votes"])
-    return found
+    return {"": found}
 
 
 def until_stopped(votes: np.ndarray) -> np.ndarray:
@@ -146,14 +158,19 @@ for kind in RIVERS:
     METHODS[f"River, one of the {kind}"] = (alone, {"kind": kind}, False)
 
 
-def job(name: str, method: str, data: Path | None, rows: int, seed: int) -> dict | str:
-    """One method on one stream, with one seed; why not, if it cannot be run."""
+def job(name: str, method: str, data: Path | None, rows: int, seed: int) -> dict[str, dict] | str:
+    """One method on one stream, with one seed, by what its name ends in; why not, if it cannot be run."""
     X, y = stream(name, data, rows)
     function, given, drawn = METHODS[method]
     try:
         found = function(X, y, **given, **({"seed": seed} if drawn or function is not alone else {}))
     except UnavailableError as why:
         return str(why)
+    return {ending: figures(each, y) for ending, each in found.items()}
+
+
+def figures(found: dict, y: np.ndarray) -> dict:
+    """What is kept of a run."""
     result = {"accuracy": float(np.mean(found["answers"] == y)), "cpu_us": found["cpu"] / len(y) * 1e6}
     if "votes" in found:
         error = found["wrong"] / (found["right"] + found["wrong"])
@@ -330,7 +347,8 @@ def main() -> None:
                 if isinstance(results[0], str):
                     record["notes"].append(f"{method} left out: {results[0]}")
                 else:
-                    found[method] = summary(results)
+                    for ending in results[0]:
+                        found[method + ending] = summary([each[ending] for each in results])
             shown(console, name, rows, found)
             rules = {base: future.result() for base, future in votes.items()}
             for base, accuracies in rules.items():

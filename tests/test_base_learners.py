@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from ocboost.errors import InputError
 from ocboost.lineage import OzaRussellClassifier
-from ocboost.lineage.base_learners import NO_ANSWER, Example, as_base_learner, require_weights
+from ocboost.lineage.base_learners import NO_ANSWER, Example, as_base_learner
 from ocboost.lineage.naive_bayes import NaiveBayes
+from ocboost.lineage.prototypes import require_weights
 
 
 def examples_of(X, names=None):
@@ -203,7 +204,7 @@ def test_more_classes_than_a_river_model_knows():
 @pytest.mark.parametrize("K", [2, 4])
 def test_naive_bayes_is_scikit_learns_in_batch(K):
     X, y = two_blobs(400, K=K, seed=3)
-    weights = np.random.default_rng(1).uniform(0.1, 3.0, 400)
+    weights = np.random.default_rng(1).uniform(0.1, 3.0, 400) * np.where(y > 0, 1.0, 50.0)
     member = begun(NaiveBayes(), 3, K)
     for i, example in enumerate(examples_of(X)):
         member.learn(example, int(y[i]), float(weights[i]))
@@ -234,6 +235,14 @@ def test_naive_bayes_answers_whatever_the_range(size):
     for i, example in enumerate(examples_of(X)):
         member.learn(example, int(y[i]), 1e100 if i % 2 else 1e-300)
         assert member.answer(example) in (0, 1)
+
+
+def test_naive_bayes_answers_with_the_commoner_class_where_features_say_nothing():
+    member = begun(NaiveBayes(), 1)
+    rows = examples_of(np.array([[1e308], [-1e308], [1e308], [-1e308], [1e308]]))
+    for example, code in zip(rows, [0, 0, 1, 1, 1], strict=True):
+        member.learn(example, code)
+    assert [member.answer(example) for example in rows] == [1] * 5
 
 
 def test_naive_bayes_checks_its_parameter():

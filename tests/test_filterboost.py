@@ -22,12 +22,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state, estimator_checks
 
 from ocboost import InputError, OCBClassifier
+from ocboost.filtering import EdgeTest
 from ocboost.hypotheses import Stumps
 from ocboost.learners import BallLearner, Learner, StumpLearner
 from ocboost.lineage import FilterBoost
-from ocboost.lineage.filter_rounds import TRIES
+from ocboost.lineage.filter_rounds import TRIES, FilterRounds
 from ocboost.lineage.filterboost_file import filterboost_parts
-from ocboost.lineage.oracle import TrainingSet
+from ocboost.lineage.oracle import Arrived, TrainingSet
 from ocboost.lineage.voters import Voters
 from ocboost.storage import to_bytes
 from ocboost.streams import ArrayStream, Batch
@@ -454,6 +455,15 @@ class TestTheEnd:
         clf.partial_fit(X, y)
         assert clf.rounds_ == [3]
 
+    def test_only_those_in_a_row_count(self):
+        machine, given = FilterRounds((0, 0)), FilterBoost().settings()
+        for right, tries in ((500, 1), (500, 2), (1_000, 0), (500, 1), (500, 2)):
+            machine.candidate, machine.test = Stumps([0], [0.0], [1]), EdgeTest()
+            machine.test.n, machine.test.right = 1_000, right
+            machine._conclude(given)
+            assert (machine.tries, machine.reason) == (tries, None)
+        assert len(machine.voters) == 1
+
     def test_once_ended_nothing_changes(self):
         X, y = noisy(8_000)
         clf = FilterBoost(n_hypotheses=1, sample=50, random_state=0).partial_fit(X, y)
@@ -577,6 +587,18 @@ class TestOneClassForLong:
         assert (clf.predict(X) == -1).all()
         assert np.isinf(clf.hypotheses_[0].threshold).all()
         assert len(clf.alpha_[0]) < 10
+
+    def test_the_constant_comes_after_most_examples(self):
+        """However they come: here one by one."""
+        machine = FilterRounds((0, 0), (True, True))
+        clf = FilterBoost(sample=10, most_examples=40)
+        for _ in range(1_000):
+            if machine.candidate is None:
+                machine.take(
+                    Arrived(np.zeros((1, 1)), np.array([-1], np.int8)), clf.settings(), clf.learner()
+                )
+        assert machine.calls == 40
+        np.testing.assert_array_equal(machine.candidate.answers(np.zeros((1, 1))), [[-1]])
 
 
 class TestStreams:

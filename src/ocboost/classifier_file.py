@@ -50,7 +50,7 @@ def classifier_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
     parameters = {
         "settings": settings,
         "weight_scale": float(clf.weight_scale_),
-        "classes": _classes_out(clf.classes_),
+        "classes": classes_out(clf.classes_),
         "features": [clf.n_features_in_, None if names is None else [str(name) for name in names]],
         "committee": described,
         "grower": grower,
@@ -70,7 +70,7 @@ def classifier_from_parts(
         name,
         f"a classifier has the entries {', '.join(sorted(_KEYS))}",
     )
-    classes = _classes_in(parameters["classes"], name)
+    classes = classes_in(parameters["classes"], name)
     require(isinstance(parameters["committee"], dict), name, "its committee is not known")
     given = None if offset is None else as_offset(offset)
     kept = {key[len(GROWTH) :]: array for key, array in arrays.items() if key.startswith(GROWTH)}
@@ -118,7 +118,8 @@ def classifier_from_parts(
     return clf
 
 
-def _classes_out(classes: NDArray[Any]) -> list[Any]:
+def classes_out(classes: NDArray[Any]) -> list[Any]:
+    """The classes as JSON has them."""
     kind, values = classes.dtype.kind, classes.tolist()
     if kind == "U" or (kind == "O" and all(isinstance(value, str) for value in values)):
         return [kind, values]
@@ -129,7 +130,8 @@ def _classes_out(classes: NDArray[Any]) -> list[Any]:
     return [f"{kind}{classes.dtype.itemsize}", values]
 
 
-def _classes_in(value: Any, name: str) -> NDArray[Any]:
+def classes_in(value: Any, name: str) -> NDArray[Any]:
+    """The classes of what `classes_out` gave."""
     code, values = pair(value, name, "classes")
     known = {"U", "O", *(f"{kind}{size}" for kind, sizes in _CLASS_SIZES.items() for size in sizes)}
     require(isinstance(code, str) and code in known, name, "its classes are not known")

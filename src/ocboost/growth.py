@@ -196,8 +196,13 @@ class Grower:
 
     def follow(self, growth: Growth, learner: Learner) -> None:
         """Go on with other settings; what has been collected for a sample or a test is dropped."""
+        asks_more = (self.learner.accepts_missing and not learner.accepts_missing) or (
+            self.learner.accepts_sparse and not learner.accepts_sparse
+        )
         self.growth, self.learner = growth, learner
         self._since = min(self._since, growth.every - 1)
+        if asks_more:  # the rows so far may be none for what it learns
+            self.recent, self._since = RecentRows(self.recent.capacity), 0
         for k, scout in enumerate(self.scouts):
             self.scouts[k] = Scout(0)
             self.scouts[k].worth = scout.worth

@@ -167,7 +167,7 @@ def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
         from matplotlib.figure import Figure
 
         names, boards = summary.names, summary.boards
-        wide, tall = 3.3 + 0.62 * len(boards), 0.3 * len(names) + 1.95
+        wide, tall = 3.9 + 0.62 * len(boards), 0.3 * len(names) + 1.95
         figure = Figure(figsize=(wide, tall))
         axes = figure.add_axes((3.1 / wide, 0.1 / tall, 0.62 * len(boards) / wide, 0.3 * len(names) / tall))
         gaps = np.array([_array([summary.behind(board, name) for board in boards]) for name in names])

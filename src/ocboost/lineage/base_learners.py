@@ -79,6 +79,18 @@ class BaseLearner(ABC):
         given = (self.answer(Example(X[i : i + 1], names)) for i in range(len(X)))
         return np.fromiter(given, np.int64, len(X))
 
+    def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
+        """Each class's probability in each row, (n, K); zeros where it has not learnt anything yet.
+
+        Needed only of members that vote with them. A kind of one's own has them if it defines this.
+        """
+        raise NotImplementedError(f"{type(self).__name__} gives no probabilities")
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether there are `probabilities`."""
+        return type(self).probabilities is not BaseLearner.probabilities
+
     @property
     def model(self) -> Any:
         """What has learnt, as its user knows it."""
@@ -97,7 +109,7 @@ class SklearnLearner(BaseLearner):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self.takes_weights = "sample_weight" in inspect.signature(estimator.partial_fit).parameters
-        self._classes: NDArray[np.int64] | None = None  # named in the first call of partial_fit
+        self._classes = np.arange(0)  # named in the first call of partial_fit
         self._fitted = False
 
     def begin(self, n_features: int, n_classes: int, rng: np.random.Generator) -> Self:
@@ -131,6 +143,17 @@ class SklearnLearner(BaseLearner):
         if not self._fitted:
             return np.full(len(X), NO_ANSWER)
         return np.asarray(self.estimator.predict(X)).astype(np.int64)
+
+    def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
+        """What ``predict_proba`` says."""
+        if not self._fitted:
+            return np.zeros((len(X), len(self._classes)))
+        return np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether there is a ``predict_proba``, which may depend on the estimator's settings."""
+        return callable(getattr(self.estimator, "predict_proba", None))
 
     @property
     def model(self) -> Any:
@@ -168,6 +191,11 @@ class GaussianNBLearner(SklearnLearner):
         with np.errstate(divide="ignore"):
             return super().answers(X, names)
 
+    def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
+        """What ``predict_proba`` says; NaN beyond the range of a double."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return super().probabilities(X, names)
+
 
 class RiverLearner(BaseLearner):
     """A River classifier, or a pipeline that ends in one.
@@ -183,6 +211,7 @@ class RiverLearner(BaseLearner):
         self._model = model
         self._last = getattr(model, "_last_step", model)  # a pipeline is what its last step is
         self.takes_weights = "w" in inspect.signature(self._last.learn_one).parameters
+        self._n_classes = 0
 
     def begin(self, n_features: int, n_classes: int, rng: np.random.Generator) -> Self:
         """A learner of a clone."""
@@ -193,9 +222,13 @@ class RiverLearner(BaseLearner):
             )
         seed = int(rng.integers(1 << 31))
         if not hasattr(self._model, "clone"):
-            return type(self)(copy.deepcopy(self._model))
-        fixed = getattr(self._model, "seed", 0) is not None
-        return type(self)(self._model.clone() if fixed else self._model.clone({"seed": seed}))
+            other = type(self)(copy.deepcopy(self._model))
+        elif getattr(self._model, "seed", 0) is not None:
+            other = type(self)(self._model.clone())
+        else:
+            other = type(self)(self._model.clone({"seed": seed}))
+        other._n_classes = n_classes
+        return other
 
     def learn(self, example: Example, code: int, weight: float = 1.0) -> None:
         """One call of ``learn_one``."""
@@ -208,6 +241,20 @@ class RiverLearner(BaseLearner):
         """What ``predict_one`` says."""
         given = self._model.predict_one(example.features)
         return NO_ANSWER if given is None else int(given)
+
+    def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
+        """What ``predict_proba_one`` says, row by row."""
+        result = np.zeros((len(X), self._n_classes))
+        for i in range(len(X)):
+            given = self._model.predict_proba_one(Example(X[i : i + 1], names).features)
+            result[i] = [given.get(code, 0.0) for code in range(self._n_classes)]
+        return result
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether there is a ``predict_proba_one``; that which River's classifiers begin with only raises."""
+        method = getattr(self._last, "predict_proba_one", None)
+        return callable(method) and getattr(method, "__module__", None) != "river.base.classifier"
 
     @property
     def model(self) -> Any:
@@ -247,19 +294,6 @@ def as_base_learner(prototype: Any) -> BaseLearner:
         f"estimator must learn example by example; {prototype!r:.80} has neither partial_fit nor learn_one. "
         f"{_EXAMPLES}"
     )
-
-
-def require_weights(learner: BaseLearner) -> None:
-    """Refuse a base learner that cannot learn a weighted example."""
-    if not learner.takes_weights:
-        called = type(learner.model).__name__
-        what = (
-            "w in its learn_one" if isinstance(learner, RiverLearner) else "sample_weight in its partial_fit"
-        )
-        raise InputError(
-            f'updates must be "poisson" for an estimator that takes no weights; got "weighted", and {called} '
-            f'has no {what}. With updates="poisson" it learns an example several times instead.'
-        )
 
 
 def _require_classifier(prototype: Any) -> None:

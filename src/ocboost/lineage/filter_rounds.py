@@ -194,7 +194,7 @@ class FilterRounds:
         alone = min(other, enough + 1)
         room = max(0, settings.sample // 2 - held)
         self._keep(examples, passed[:alone][:room])
-        if alone < other:  # the other class is there, but the filter does not find it
+        if enough < other:  # the other class is there, but the filter does not find it
             return alone, True
         needed = max(1, settings.sample - held - min(alone, room))
         self._keep(examples, passed[other : other + needed])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..classifier_file import _classes_in, _classes_out
+from ..classifier_file import classes_in, classes_out
 from ..committee import is_plain, pair, plain
 from ..errors import InputError
 from ..filtering import EdgeTest
@@ -33,7 +33,7 @@ def filterboost_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {}
     parameters = {
         "settings": settings,
-        "classes": _classes_out(clf.classes_),
+        "classes": classes_out(clf.classes_),
         "features": [clf.n_features_in_, None if names is None else [str(name) for name in names]],
         "machines": [_machine_out(machine, f"{k}", arrays) for k, machine in enumerate(clf.machines_)],
         "ended": clf._ended,
@@ -68,7 +68,7 @@ def filterboost_from_parts(
         clf.settings()
     except InputError:
         require(False, name, "its settings make no sense")
-    classes = _classes_in(parameters["classes"], name)
+    classes = classes_in(parameters["classes"], name)
     n_features, names = pair(parameters["features"], name, "features")
     require(type(n_features) is int and 0 < n_features < 1 << 31, name, "its features are not known")
     if names is not None:

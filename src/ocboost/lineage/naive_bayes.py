@@ -79,6 +79,26 @@ class NaiveBayes(BaseLearner):
         seen = np.flatnonzero(self.count)
         if len(seen) < 2:
             return np.full(len(X), seen[0] if len(seen) else NO_ANSWER)
+        result: NDArray[np.int64] = seen[self._log_posteriors(X, seen).argmax(axis=1)]
+        return result
+
+    def probabilities(self, X: NDArray[np.float64], names: list[object]) -> NDArray[np.float64]:
+        """The posteriors of the classes, (n, K); zero of those that have not come."""
+        seen = np.flatnonzero(self.count)
+        result = np.zeros((len(X), len(self.count)))
+        if len(seen) < 2:
+            result[:, seen] = 1.0
+            return result
+        posterior = self._log_posteriors(X, seen)
+        share = np.exp(posterior - posterior.max(axis=1, keepdims=True))
+        result[:, seen] = share / share.sum(axis=1, keepdims=True)
+        return result
+
+    def _log_posteriors(self, X: NDArray[np.float64], seen: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The logarithms of the posteriors of the classes seen, (n, classes), but for a constant of each row.
+
+        Beyond the range of a double nothing is known of the features: the classes' shares are left.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             spread = float(self._sums[-1, 1].max()) / float(self.count.sum())
             floor = self.var_smoothing * (spread if spread > 0.0 and math.isfinite(spread) else 1.0)
@@ -87,9 +107,6 @@ class NaiveBayes(BaseLearner):
             height = np.log(count) - 0.5 * np.log(variance).sum(axis=1)
             off = X[:, None, :] - self._sums[seen, 0]
             posterior = height - 0.5 * (off * off / variance).sum(axis=2)
-        # Beyond the range of a double nothing is known of the features: the commoner class.
-        posterior = np.where(np.isfinite(posterior), posterior, -np.inf)
-        best = posterior.argmax(axis=1)
-        best[np.isneginf(posterior).all(axis=1)] = int(count.argmax())
-        result: NDArray[np.int64] = seen[best]
+        result: NDArray[np.float64] = np.where(np.isfinite(posterior), posterior, -np.inf)
+        result[np.isneginf(result).all(axis=1)] = np.log(count)
         return result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +16,8 @@ from ..errors import InputError
 from ..labels import codes_of, sorted_classes
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
-from .base_learners import BaseLearner, Example, as_base_learner, require_weights
-from .naive_bayes import NaiveBayes
+from .base_learners import BaseLearner, Example
+from .prototypes import prototypes_of, require_votes
 from .selector import Selector
 
 ALONE = 1e-6  # the vote of the first member where no member has one: only its side matters
@@ -130,7 +129,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     n_seen_: int
     _total: float  # Σw
-    _updates_given: str
+    _choices: tuple[str, str]  # updates and votes, as they were checked last
 
     def __init__(
         self,
@@ -138,6 +137,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         n_estimators: int = 10,
         *,
         updates: str = "poisson",
+        votes: str = "answers",
         smoothing: float = 1.0,
         forgetting: float = 1.0,
         random_state: Any = None,
@@ -145,6 +145,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.updates = updates
+        self.votes = votes
         self.smoothing = smoothing
         self.forgetting = forgetting
         self.random_state = random_state
@@ -192,15 +193,16 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             rows, labels, weights = self._examples(X, y, sample_weight, reset=first, streaming=streaming)
             known = self._known(labels, classes, first=first)
             codes = codes_of(labels, known)
+            choices = self.updates, self.votes
             if first:
-                self._begin(self._prototypes(), known)
+                self._begin(prototypes_of(self.estimator, *choices), known)
             elif self.n_estimators != len(self.selectors_) or self.estimator is not self._estimator_given:
                 raise InputError(
                     "estimator and n_estimators cannot change once the classifier has been fitted. Fit anew."
                 )
-            elif self.updates != self._updates_given:
-                self._prototypes()
-                self._updates_given = self.updates
+            elif choices != self._choices:
+                prototypes_of(self.estimator, *choices)
+                self._choices = choices
         except BaseException:  # what was there goes on as it was
             self.__dict__ = before
             raise
@@ -222,24 +224,6 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             if weight == 0.0:  # nothing to learn, or so little that it has no floating-point number
                 break
             weight = selector.take(example, code, weight, rng, smoothing, self._total)
-
-    def _prototypes(self) -> list[BaseLearner]:
-        """The base learners to copy, checked."""
-        given = self.estimator
-        if given is None:
-            given = NaiveBayes()
-        several: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
-        if not several:
-            raise InputError("estimator must be a classifier or a list of at least one; got an empty list.")
-        prototypes = [as_base_learner(each) for each in several]
-        if self.updates not in ("poisson", "weighted"):
-            raise InputError(
-                f'updates must be "poisson" or "weighted"; got {self.updates!r:.80}. The paper has "poisson".'
-            )
-        if self.updates == "weighted":
-            for each in prototypes:
-                require_weights(each)
-        return prototypes
 
     def _settings(self) -> tuple[float, float]:
         smoothing = as_number(self.smoothing, "smoothing", 0.0, np.inf, "1.0 is the default.")
@@ -313,7 +297,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._names: list[Any] = list(range(width)) if named is None else named.tolist()
         self._rng = rng
         self._total = 0.0
-        self._estimator_given, self._updates_given = self.estimator, self.updates
+        self._estimator_given, self._choices = self.estimator, (self.updates, self.votes)
         self.classes_ = classes
         self.n_seen_ = 0
 
@@ -360,9 +344,12 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """The votes.
 
         For two classes F(x) = ½ Σ_m log((1 - ε_m) / ε_m) h_m(x), (n,), h_m(x) being +1 for the second class
-        and -1 for the first; for more, what each class gets of ½ log((1 - ε_m) / ε_m), (n, K).
+        and -1 for the first, or the difference of their probabilities; for more, what each class gets of
+        ½ log((1 - ε_m) / ε_m), (n, K), all of it or its probability's share.
         """
         selectors = self._fitted()
+        if self.votes != self._choices[1]:  # set since it learnt last
+            require_votes([each for selector in selectors for each in selector.candidates], self.votes)
         if self._is_plain(X):
             rows = np.ascontiguousarray(X)
         else:
@@ -373,7 +360,12 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             for start in range(0, len(rows), PIECE):
                 part = rows[start : start + PIECE]
                 for weight, selector in zip(alpha.tolist(), selectors, strict=True):
-                    if weight != 0.0:
+                    if weight == 0.0:
+                        continue
+                    if self.votes == "probabilities":
+                        shares = selector.probabilities(part, self._names, K)
+                        votes[start : start + PIECE] += weight * shares
+                    else:
                         codes = selector.answers(part, self._names)
                         some = np.flatnonzero(codes >= 0)
                         votes[start + some, codes[some]] += weight

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from .base_learners import BaseLearner, Example
 
 SMALLEST = sys.float_info.min  # stands for a sum that is zero, where nothing smooths it
@@ -110,3 +111,24 @@ class Selector:
     def answers(self, X: NDArray[np.float64], names: list[object]) -> NDArray[np.int64]:
         """What the chosen one answers."""
         return self.candidates[self.chosen].answers(X, names)
+
+    def probabilities(
+        self, X: NDArray[np.float64], names: list[object], n_classes: int
+    ) -> NDArray[np.float64]:
+        """The probabilities of the chosen one, (n, K): rows that add up to one, or of zeros.
+
+        They are made to add up, as MOA does. Zeros are of a member that has not learnt anything yet, or that
+        gave numbers that are no probabilities, NaN for one.
+        """
+        learner = self.candidates[self.chosen]
+        given = learner.probabilities(X, names)
+        if given.shape != (len(X), n_classes):
+            raise InputError(
+                f"estimator must give a probability of each of the {n_classes} classes in each row, "
+                f"{(len(X), n_classes)}; {type(learner.model).__name__} gave {given.shape}. "
+                'votes="answers" does without.'
+            )
+        usable = (np.isfinite(given) & (given >= 0.0)).all(axis=1, keepdims=True)
+        given = np.where(usable, given, 0.0)
+        total = given.sum(axis=1, keepdims=True)
+        return np.divide(given, total, out=given, where=total > 0.0)

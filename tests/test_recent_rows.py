@@ -1,0 +1,186 @@
+"""The rows of the head, as they came: the last ones, in order, in bounded memory."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from ocboost import ModelFileError
+from ocboost.recent_rows import BLOCK, RecentRows, matrix_from_parts, matrix_parts, stacked
+
+
+def numbered(start, stop, kind="dense"):
+    """Rows that say which they are; row 0 of a sparse matrix holds nothing."""
+    number = np.arange(start, stop)
+    X = np.stack([number, -number, np.zeros(stop - start)], axis=1).astype(float)
+    rows = sparse.csr_matrix(X) if kind == "sparse" else X
+    return rows, number % 3, number / 2.0
+
+
+def dense(X):
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+def assert_last(recent, n, end):
+    X, codes, weights = recent.last(n)
+    expected = numbered(end - n, end)
+    for found, wanted in zip((dense(X), codes, weights), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@given(
+    sizes=st.lists(st.one_of(st.integers(1, 9), st.integers(100, 700)), min_size=1, max_size=12),
+    capacity=st.sampled_from([1, 2, 7, 255, 256, 257, 600]),
+    kind=st.sampled_from(["dense", "sparse", "mixed"]),
+)
+def test_the_last_rows_are_there_and_not_many_more(sizes, capacity, kind):
+    recent, end = RecentRows(capacity), 0
+    for k, size in enumerate(sizes):
+        here = ("dense", "sparse")[k % 2] if kind == "mixed" else kind
+        recent.take(*numbered(end, end + size, here))
+        end += size
+        assert min(end, capacity) <= len(recent) < capacity + 2 * BLOCK
+        for n in {1, min(end, capacity), min(end, capacity) // 2 or 1, len(recent)}:
+            assert_last(recent, n, end)
+    assert len(dense(recent.last(10**6)[0])) == len(recent)
+
+
+def test_memory_is_that_of_the_rows_held():
+    recent = RecentRows(100)
+    recent.take(*numbered(0, 5000))
+    assert len(recent) == 100
+    assert recent.nbytes == 100 * (3 + 1 + 1) * 8
+    for i in range(5000, 9000):
+        recent.take(*numbered(i, i + 1))
+    assert len(recent) < 100 + 2 * BLOCK
+    assert recent.nbytes == len(recent) * 5 * 8
+    other = RecentRows(4)
+    other.take(*numbered(1, 4, "sparse"))
+    assert other.nbytes == 6 * 8 + 6 * 4 + 4 * 4 + 3 * 16
+
+
+def test_a_capacity_that_changes():
+    recent = RecentRows(50)
+    recent.take(*numbered(0, 50))
+    recent.capacity = 2000
+    recent.take(*numbered(50, 1500))
+    assert_last(recent, 1500, 1500)
+    recent.capacity = 10
+    recent.take(*numbered(1500, 1510))
+    recent.take(*numbered(1510, 1510 + BLOCK - 1)[:3])
+    for i in range(1509 + BLOCK, 1600 + BLOCK):
+        recent.take(*numbered(i, i + 1))
+    assert_last(recent, 10, 1600 + BLOCK)
+    assert len(recent) < 10 + 2 * BLOCK
+
+
+def test_rows_are_copied_and_copies_are_their_own():
+    recent = RecentRows(400)
+    X, codes, weights = numbered(0, 300)
+    recent.take(X, codes, weights)
+    X[:], codes[:], weights[:] = 99.0, 9, 9.0
+    assert_last(recent, 300, 300)
+    other = copy.copy(recent)
+    other.take(*numbered(300, 301))
+    recent.take(*numbered(0, 300))
+    assert_last(other, 301, 301)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_parts_hold_what_may_still_be_asked_for(kind):
+    recent = RecentRows(30)
+    assert RecentRows.from_parts(*recent.parts(), 3, 3, "a file").parts() == recent.parts()
+    recent.take(*numbered(0, 700, kind))
+    recent.take(*numbered(700, 703, kind))
+    parameters, arrays = recent.parts()
+    assert parameters == {"capacity": 30, "n": 30}
+    again = RecentRows.from_parts(parameters, arrays, 3, 3, "a file")
+    assert len(again) == 30
+    assert_last(again, 30, 703)
+    again.take(*numbered(703, 720, kind))
+    assert_last(again, 30, 720)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        None,
+        [],
+        {"capacity": 5},
+        {"capacity": 5, "n": 5, "more": 1},
+        {"capacity": True, "n": 1},
+        {"capacity": 5.0, "n": 5},
+        {"capacity": 5, "n": -1},
+        {"capacity": 4, "n": 5},
+        {"capacity": 1 << 50, "n": 5},
+        {"capacity": 5, "n": 4},
+        {"capacity": 5, "n": 0},
+    ],
+)
+def test_parameters_of_a_stranger(parameters):
+    recent = RecentRows(5)
+    recent.take(*numbered(0, 5))
+    with pytest.raises(ModelFileError, match="its recent rows"):
+        RecentRows.from_parts(parameters, recent.parts()[1], 3, 3, "a file")
+
+
+DENSE = {
+    "codes": [[0, 1, 2, 0, 3], [0, 1, 2, 0, -1], [0, 1, 2, 0]],
+    "weights": [[1.0, 1.0, 1.0, 1.0, -0.5], [1.0, 1.0, 1.0, 1.0, np.nan], [np.inf] * 5, [1.0] * 4],
+    "rows": [
+        np.full((5, 3), np.inf),
+        np.zeros((5, 4)),
+        np.zeros((4, 3)),
+        np.zeros(15),
+        np.zeros((5, 3), int),
+    ],
+}
+SPARSE = {
+    "data": [np.full(8, np.inf), np.ones(7), np.ones((8, 1)), np.ones(8, int)],
+    "indices": [[0, 1] * 3 + [0, 3], [0, 1] * 3 + [-1, 1], [0, 1] * 3, np.zeros(8, np.int32), np.zeros(8)],
+    "indptr": [
+        [0, 0, 2, 4, 6, 9],
+        [0, 0, 2, 4, 6, 7],
+        [1, 1, 2, 4, 6, 8],
+        [0, 3, 2, 4, 6, 8],
+        [0, -5, 2, 4, 6, 8],
+        [0, 2, 4, 6, 8],
+        [0, 0, 2, 1 << 60, 6, 8],
+        [[0, 0, 2, 4, 6, 8]],
+        np.array([0, 0, 2, 4, 6, 8], np.int32),
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "key"), [*(("dense", k) for k in DENSE), *(("sparse", k) for k in SPARSE)])
+def test_arrays_of_a_stranger(kind, key):
+    recent = RecentRows(5)
+    recent.take(*numbered(0, 5, kind))
+    parameters, arrays = recent.parts()
+    RecentRows.from_parts(parameters, arrays, 3, 3, "a file")
+    wrong = [np.asarray(value) for value in (DENSE if kind == "dense" else SPARSE)[key]]
+    for changed in [
+        {**arrays, "more": np.zeros(1)},
+        {name: array for name, array in arrays.items() if name != key},
+        *({**arrays, key: value} for value in wrong),
+    ]:
+        with pytest.raises(ModelFileError, match="its recent"):
+            RecentRows.from_parts(parameters, changed, 3, 3, "a file")
+
+
+def test_stacked_keeps_kind_and_type():
+    X, _, _ = numbered(0, 4)
+    single = X.astype(np.float32)
+    assert stacked([single, single]).dtype == np.float32
+    assert stacked([X]) is X
+    both = stacked([X, sparse.csr_matrix(X), sparse.csr_array(X)])
+    assert both.format == "csr"
+    np.testing.assert_array_equal(both.toarray(), np.concatenate([X, X, X]))
+    X[0, 0] = np.nan
+    again = matrix_from_parts(matrix_parts(stacked([X, both])), 16, 3, "a file")
+    np.testing.assert_array_equal(again.toarray()[:4], X)
