@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import signal
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -487,6 +490,17 @@ class TestJobs:
         tasks = [Task("sea", seed, ("static",), rows=5) for seed in range(2)]
         with pytest.raises(InputError, match="at least 10 rows"):
             list(run_tasks(tasks, jobs=2))
+
+    def test_processes_are_deaf_to_ctrl_c(self):
+        asked = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with arena_jobs._deaf():
+                child = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+            assert child.stdout == "True\n"
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def test_ctrl_c_is_not_swallowed(self, named, monkeypatch):
         def pressed(*words, **more):

@@ -187,6 +187,10 @@ class TestNamed:
         assert code == 130
         assert "are kept" not in err
         assert not out.exists()
+        (out / ".finished").mkdir(parents=True)
+        (out / ".finished" / "one.0123.json").write_text("{}")
+        assert ran(capsys, *compare("all", out, "--jobs", "1", "--no-cache"))[0] == 130
+        assert not any(out.iterdir())  # what was there before was forgotten
 
     def test_slow_methods_shorten_all_streams(self, named, tmp_path, capsys, monkeypatch):
         seen = []

@@ -44,6 +44,7 @@ class RecentRows:
         if len(codes) > self.capacity:
             last = slice(len(codes) - self.capacity, None)
             X, codes, weights = X[last], codes[last], weights[last]
+            self._blocks, self._few, self._n_few = [], [], 0  # or there would be a gap
         start = 0
         while start < len(codes):
             part = slice(start, start + BLOCK - self._n_few)

@@ -92,7 +92,10 @@ def every(
     for name, reason in missing.items():
         say(f"{name} is left out: {reason}.")
     pictures = [f"{stem}.svg" for stem in ("behind", "ranks", *(f"stream-{name}" for name in names))]
-    kept = Kept(out / KEPT if keep else None)
+    kept = Kept(out / KEPT)
+    if not keep:
+        kept.clear()
+        kept = Kept(None)
     try:
         with OutputFolder(out, [*FILES, *pictures]) as folder:
             with steps_progress("comparing") as told:
