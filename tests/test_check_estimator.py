@@ -20,6 +20,7 @@ KINDS = {
     "balls": OCBClassifier("ball", 10, random_state=0),
     "trees": OCBClassifier(DecisionTreeClassifier(max_depth=2), 5, random_state=0),
     "window": OCBClassifier(n_hypotheses=10, tail=False, head=50),
+    "growing": OCBClassifier(n_hypotheses=10, grow=15, random_state=0),
 }
 NEEDS_SETTING = {"check_array_api_input", "check_array_api_input_and_values"}  # SCIPY_ARRAY_API=1
 DRAWN = ("balls", "check_sample_weight_equivalence_on_dense_data")

@@ -58,7 +58,7 @@ MODELS = {
     "window": lambda K: fitted(K, tail=False, head=30),
     "forgetting": lambda K: fitted(K, "stump", forgetting=0.97, head=20),
     "all": lambda K: fitted(K),
-    "balls": lambda K: fitted(K, "ball", head=20),
+    "balls": lambda K: fitted(K, "ball", forgetting=0.97, head=20),
     "balls beside stumps": lambda K: fitted(K, learner="ball", head=20, forgetting=0.97),
     "shared": lambda K: fitted(K, Stumps([0, 1], [0.0, 0.3], [1, -1], n_features=4), head=20),
     "deployed": deployed,

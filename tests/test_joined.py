@@ -5,9 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, ModelFileError
-from ocboost.hypotheses import Ballot, Balls, Callables, Joined, Stumps, join
+from ocboost.hypotheses import (
+    Ballot,
+    Balls,
+    Boxes,
+    Callables,
+    Joined,
+    Stumps,
+    Trees,
+    from_sklearn,
+    join,
+    join_tightly,
+)
 
 STUMPS = Stumps([0, 2, 1], [0.1, -0.3, 0.7], [1, -1, 1], n_features=3)
 SINGLE = Stumps([1], [0.25], [-1], n_features=3, precision="single")
@@ -101,3 +113,116 @@ def test_hostile_parts(change, match):
     change(parameters)
     with pytest.raises(ModelFileError, match=match):
         Joined.from_parts(parameters, arrays, "a file")
+
+
+# Neighbours of one kind as one set ------------------------------------------------------------------------
+
+
+def some_trees(n, depth=3, n_features=4, classes=(-1, 1)):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(80, n_features))
+    y = rng.choice(classes, 80)
+    members = [DecisionTreeClassifier(max_depth=depth, random_state=k).fit(X, y) for k in range(n)]
+    return from_sklearn(members, classes=np.array(classes))
+
+
+def some_boxes(n, side=2):
+    rects = np.zeros((n, 4, 4), int)
+    rects[:, 0, 2:] = rects[:, 1, 2:] = 1
+    rects[:, 1, 0] = 1
+    weight = np.tile([1.0, -1.0, 0.0, 0.0], (n, 1))
+    return Boxes(rects, weight, np.linspace(-1, 1, n), np.where(np.arange(n) % 2, 1, -1), side=side)
+
+
+def some_stumps(n, n_features=4, precision="double"):
+    rng = np.random.default_rng(n)
+    signs = rng.choice([-1, 1], (2, n))
+    return Stumps(
+        rng.integers(0, n_features, n),
+        rng.normal(size=n),
+        signs[0],
+        signs[1],
+        n_features=n_features,
+        precision=precision,
+    )
+
+
+def some_balls(n, n_features=4):
+    rng = np.random.default_rng(n)
+    return Balls(rng.normal(size=(n, n_features)), rng.uniform(1, 3, n), rng.choice([-1, 1], n))
+
+
+MAKERS = {"stumps": some_stumps, "balls": some_balls, "boxes": some_boxes, "trees": some_trees}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_of_one_kind_they_become_one_set_of_it(name, tmp_path):
+    X = np.random.default_rng(1).normal(size=(300, 4))
+    X[::7, 1] = np.nan if MAKERS[name](1).accepts_missing else 0.0
+    sets = [MAKERS[name](n) for n in (3, 1, 4, 2)]
+    both = sets[0].beside(sets[1])
+    tight = join_tightly(sets)
+    assert type(both) is type(tight) is type(sets[0])
+    np.testing.assert_array_equal(both.answers(X), np.hstack([each.answers(X) for each in sets[:2]]))
+    np.testing.assert_array_equal(tight.answers(X), np.hstack([each.answers(X) for each in sets]))
+    np.testing.assert_array_equal(tight.answers(X), join(sets).answers(X))
+    np.testing.assert_array_equal(tight[[9, 0, 4]].answers(X), tight.answers(X)[:, [9, 0, 4]])
+    assert [len(each) for each in sets] == [3, 1, 4, 2]  # they stay as they were
+    tight.save(tmp_path / "model")
+    np.testing.assert_array_equal(type(tight).load(tmp_path / "model").answers(X), tight.answers(X))
+
+
+def test_of_other_kinds_they_stay_apart():
+    functions = Callables([lambda X: np.ones(len(X))], 4)
+    apart = [
+        (some_stumps(2), some_balls(2)),
+        (some_balls(2), some_stumps(2)),
+        (some_trees(2), some_stumps(2)),
+        (some_stumps(2), some_trees(2)),
+        (some_boxes(2), some_balls(2)),
+        (some_stumps(2), some_stumps(2, precision="single")),
+        (some_stumps(2), some_stumps(2, n_features=5)),
+        (some_balls(2), some_balls(2, n_features=3)),
+        (some_boxes(2), some_boxes(2, side=3)),
+        (some_trees(2), some_trees(2, n_features=5)),
+        (some_trees(2), some_trees(2, classes=(0, 1, 2))),
+        (some_trees(2, classes=(0, 1, 2)), some_trees(2)),
+        (some_trees(2, classes=(0, 1, 2)), some_trees(2, classes=(0, 1, 2))),
+        (functions, functions),
+        (functions, some_stumps(2)),
+        (join([some_stumps(2), some_balls(2)]), some_balls(2)),
+    ]
+    for one, other in apart:
+        assert one.beside(other) is None
+
+
+def test_only_neighbours_are_put_together():
+    X = np.random.default_rng(2).normal(size=(200, 4))
+    sets = [
+        some_stumps(2),
+        Joined([some_stumps(3), some_balls(1)]),
+        some_balls(2),
+        some_trees(2),
+        Joined([some_trees(1), some_stumps(1)]),
+        some_stumps(1),
+    ]
+    tight = join_tightly(sets)
+    assert [(type(each), len(each)) for each in tight.sets] == [
+        (Stumps, 5),
+        (Balls, 3),
+        (Trees, 3),
+        (Stumps, 2),
+    ]
+    np.testing.assert_array_equal(tight.answers(X), np.hstack([each.answers(X) for each in sets]))
+    assert join_tightly(sets[:1]) is sets[0]
+
+
+def test_trees_taken_out_again_leave_no_nodes_behind():
+    X = np.random.default_rng(3).normal(size=(200, 4))
+    trees = some_trees(3)
+    for k in range(20):
+        new = some_trees(k % 3 + 1)
+        expected = np.hstack([trees.answers(X)[:, -2:], new.answers(X)])
+        trees = join_tightly([trees[len(trees) - 2 :], new])
+        np.testing.assert_array_equal(trees.answers(X), expected)
+    assert trees.feature.size < 5 * 15 + 1

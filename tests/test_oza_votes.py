@@ -75,7 +75,7 @@ def test_votes_are_those_of_the_plain_loop(votes, updates, K, features):
 @pytest.mark.parametrize("updates", ["weighted", "poisson"])
 @pytest.mark.parametrize("estimator", [None, GaussianNB(), [NaiveBayes(), SGDClassifier(loss="log_loss")]])
 def test_how_members_vote_makes_no_difference_to_what_is_learnt(estimator, updates):
-    X, y = some_examples(22, 150)
+    X, y = some_examples(22, 60)
     hard = OzaRussellClassifier(estimator, 5, updates=updates, random_state=1).fit(X, y)
     soft = clone(hard).set_params(votes="probabilities").fit(X, y)
     for what in ("alpha_", "errors_", "lambda_right_", "lambda_wrong_"):
@@ -102,7 +102,7 @@ def test_votes_are_those_of_river_with_the_same_draws(monkeypatch):
         def integers(self, _high):
             return 0
 
-    X, y = some_examples(6, 400)
+    X, y = some_examples(6, 200)
     theirs = ensemble.AdaBoostClassifier(RiverNB(), n_models=7, seed=11)
     for x, label in zip(X.tolist(), y.tolist(), strict=True):
         theirs.learn_one(dict(enumerate(x)), label)
@@ -118,10 +118,10 @@ def test_votes_are_those_of_river_with_the_same_draws(monkeypatch):
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("estimator", [None, Counts(0), GaussianNB(), SGDClassifier(loss="log_loss")])
 def test_probabilities_add_up_to_one_and_go_with_the_answers(estimator, K):
-    X, y = some_examples(23, 200, K=K)
+    X, y = some_examples(23, 80, K=K)
     clf = OzaRussellClassifier(estimator, 5, votes="probabilities", random_state=0).fit(X, y)
     shares = clf.predict_proba(X)
-    assert shares.shape == (200, K)
+    assert shares.shape == (80, K)
     assert ((shares >= 0) & (shares <= 1)).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(clf.classes_[shares.argmax(axis=1)], clf.predict(X))

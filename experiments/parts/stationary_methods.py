@@ -75,20 +75,29 @@ def exponential(answers: np.ndarray, y: np.ndarray) -> Alpha:
     n, width = margins.shape
     q = EPSILON / (n + 2.0 * EPSILON)
 
-    def loss(alpha: Alpha) -> tuple[float, Alpha]:
+    def weighed(alpha: Alpha) -> tuple[float, np.ndarray, Alpha, Alpha]:
+        """The logarithm of the loss, every example's share in it, and the slopes of margins +1 and -1."""
         up, down = np.exp(alpha), np.exp(-alpha)
-        right, wrong = (1 - q) * down + q * up, (1 - q) * up + q * down  # of margin +1, and of -1
+        right, wrong = (1 - q) * down + q * up, (1 - q) * up + q * down
         a, b = np.log(right), np.log(wrong)
         scores = margins @ ((a - b) / 2) + (a + b).sum() / 2
         top = scores.max()
         chances = np.exp(scores - top)
-        total = chances.sum()
-        mean = (chances / total) @ margins
-        slope_a, slope_b = (q * up - (1 - q) * down) / right, ((1 - q) * up - q * down) / wrong
-        gradient = (slope_a + slope_b) / 2 + mean * (slope_a - slope_b) / 2
-        return float(top + np.log(total / n)), gradient
+        slopes = (q * up - (1 - q) * down) / right, ((1 - q) * up - q * down) / wrong
+        return float(top + np.log(chances.mean())), chances / chances.sum(), *slopes
 
-    found = minimize(loss, np.zeros(width), jac=True, method="L-BFGS-B", options={"maxiter": 3000})
+    def loss(alpha: Alpha) -> tuple[float, Alpha]:
+        value, chances, a, b = weighed(alpha)
+        return value, (a + b) / 2 + (chances @ margins) * (a - b) / 2
+
+    def curvature(alpha: Alpha) -> np.ndarray:
+        _, chances, a, b = weighed(alpha)
+        slopes = (a + b) / 2 + margins * ((a - b) / 2)
+        mean = chances @ slopes
+        within = np.diag(1.0 - chances @ slopes**2)
+        return (slopes * chances[:, None]).T @ slopes - np.outer(mean, mean) + within
+
+    found = minimize(loss, np.zeros(width), jac=True, hess=curvature, method="trust-exact")
     return found.x
 
 

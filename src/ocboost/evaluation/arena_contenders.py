@@ -1,4 +1,4 @@
-"""Contenders that only a comparison needs: retrained ones, growing ones, and some with special wishes."""
+"""Contenders that only a comparison needs: retrained ones, and some with special wishes."""
 
 from __future__ import annotations
 
@@ -13,42 +13,12 @@ from ..booster import Booster
 from ..committee import signs
 from ..link import probabilities
 from .contenders import OverAnswers
-from .learner import Contender, Role
+from .learner import Contender
 from .start import Start
 from .view import View
 
 if TYPE_CHECKING:
-    from ..classifier import OCBClassifier
-
-
-class Growing(Contender):
-    """An `OCBClassifier` whose hypotheses change too: it is shown features, not answers.
-
-    Parameters
-    ----------
-    classifier : OCBClassifier
-        Fitted; it learns in place. Its classes must be those of the evaluation, in the same order.
-    name : str
-    """
-
-    role: Role = "ocb"
-
-    def __init__(self, classifier: OCBClassifier, name: str) -> None:
-        super().__init__(name)
-        self.classifier = classifier
-
-    def predict(self, view: View) -> NDArray[np.float64]:
-        """The classifier's probabilities."""
-        return self.classifier.predict_proba(view.X)
-
-    def learn(self, view: View) -> None:
-        """Let the classifier follow."""
-        self.classifier.partial_fit(view.X, self.classifier.classes_[view.codes])
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the boosters."""
-        return sum(booster.nbytes for booster in self.classifier.boosters_)
+    pass
 
 
 class Retrained(Contender):

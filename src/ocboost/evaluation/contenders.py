@@ -52,19 +52,26 @@ class OCB(Contender):
     def predict(self, view: View) -> NDArray[np.float64]:
         """The classifier's probabilities."""
         committee = self.classifier.committee_
+        if self.classifier.grower_ is not None:  # answers would not last
+            return probabilities(committee.votes(view.X))
         scores = committee.scores_of(view.X)
         return probabilities(committee.votes_of(view.answers(committee.hypotheses), scores))
 
     def learn(self, view: View) -> None:
-        """Let the classifier's weights follow."""
+        """Let the classifier's weights follow, and its hypotheses if it grows."""
+        if self.classifier.grower_ is not None:
+            self.classifier.learn_rows(view.X, view.codes, np.ones(len(view)))
+            return
         answers = view.answers(self.classifier.hypotheses_)
         scores = self.classifier.committee_.scores_of(view.X)
         self.classifier.learn_from(answers, view.codes, np.ones(len(view)), scores)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the boosters."""
-        return sum(booster.nbytes for booster in self.classifier.boosters_)
+        """Bytes of the boosters, and of the rows that growing keeps."""
+        grower = self.classifier.grower_
+        kept = 0 if grower is None else grower.nbytes
+        return kept + sum(booster.nbytes for booster in self.classifier.boosters_)
 
 
 class Fixed(OCB):

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from .arena_contenders import Filled, Growing, Retrained, WithLabels
+from .arena_contenders import Filled, Retrained, WithLabels
 from .contenders import OCB, Fixed, OverAnswers
 from .guests import RiverContender, SklearnContender
 from .learner import Contender
@@ -20,7 +20,7 @@ Maker = Callable[[Start, str], Contender]
 
 # How much of the past OCB remembers.
 ALL: dict[str, Any] = {"forgetting": 1.0, "tail": True, "head": "auto"}
-FORGETTING: dict[str, Any] = {"forgetting": 0.995, "tail": True, "head": 200}
+FORGETTING: dict[str, Any] = {"forgetting": 0.995, "tail": True, "head": 500}
 WINDOW_200: dict[str, Any] = {"forgetting": 1.0, "tail": False, "head": 200}
 WINDOW_20: dict[str, Any] = {"forgetting": 1.0, "tail": False, "head": 20}
 
@@ -37,7 +37,7 @@ def ocb(settings: dict[str, Any]) -> Maker:
 
 def growing(settings: dict[str, Any]) -> Maker:
     """The same, whose hypotheses come and go; there may be half as many more as at the start."""
-    return lambda start, title: Growing(start.fitted(grow=start.hypotheses * 3 // 2, **settings), title)
+    return lambda start, title: OCB(start.fitted(grow=start.hypotheses * 3 // 2, **settings), title)
 
 
 def booster(name: str, **settings: Any) -> Maker:

@@ -80,7 +80,7 @@ class Method:
 
 
 def methods_named(names: str | Sequence[str]) -> list[Method]:
-    """Methods by their names, separated by commas, or "all", or "usual".
+    """Methods by their names, separated by commas; "usual", "fast" (all that are not slow) or "all".
 
     Raises
     ------
@@ -95,11 +95,13 @@ def methods_named(names: str | Sequence[str]) -> list[Method]:
             chosen |= METHODS
         elif word == "usual":
             chosen |= {name: method for name, method in METHODS.items() if method.usual}
+        elif word == "fast":
+            chosen |= {name: method for name, method in METHODS.items() if not method.slow}
         elif word in METHODS:
             chosen[word] = METHODS[word]
         else:
             raise InputError(
-                f"methods must be some of {', '.join(METHODS)}, or usual, or all, with commas between them; "
+                f"methods must be some of {', '.join(METHODS)}, or usual, fast or all, with commas between; "
                 f"got {word!r:.80}."
             )
     if not chosen:
