@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from .contenders import OverAnswers
 from .learner import Contender
 from .start import Start
 from .view import View
-
-if TYPE_CHECKING:
-    pass
 
 
 class Retrained(Contender):
