@@ -195,10 +195,15 @@ def row_by_row(name, kind):
     return state_of(clf)
 
 
-@pytest.mark.parametrize("kind", ["double", "single", "sparse", "missing"])
-@pytest.mark.parametrize("name", SETTINGS)
+KINDS = [
+    *((name, "double") for name in SETTINGS),
+    *((name, kind) for name in ("window", "all") for kind in ("single", "sparse", "missing")),
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
 @given(cuts=st.lists(st.integers(51, 329), unique=True, max_size=8).map(sorted))
-@settings(max_examples=5)
+@settings(max_examples=4)
 def test_the_cut_does_not_matter(name, kind, cuts):
     assert state_of(fed(name, kind, cuts)) == row_by_row(name, kind)
 

@@ -12,7 +12,7 @@ from parts.common import MissingDataError, Options
 
 DIGIT = 8
 LONGER = 50_000
-MNIST_FILES = [f"mnist/{part}-ubyte.gz" for part in ("train-images-idx3", "train-labels-idx1")]
+MNIST_FILES = [f"mnist/{a}-{b}-ubyte.gz" for a in ("train", "t10k") for b in ("images-idx3", "labels-idx1")]
 
 
 @dataclass(frozen=True)

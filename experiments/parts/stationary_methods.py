@@ -207,7 +207,9 @@ def oza_bayes(split: Split, seed: int, var_smoothing: float) -> Iterator[Outcome
     online = OzaRussellClassifier(NaiveBayes(var_smoothing), 2 * MEMBERS, random_state=seed)
     bayes = GaussianNB(var_smoothing=var_smoothing)
     error = _of(online, split.one, split)
-    batch = [_of(AdaBoostClassifier(bayes, n_estimators=2 * MEMBERS), sample, split) for sample in _both(split)]
+    batch = [
+        _of(AdaBoostClassifier(bayes, n_estimators=2 * MEMBERS), sample, split) for sample in _both(split)
+    ]
     yield Outcome("Oza and Russell, naive Bayes", error, *batch)
 
 
@@ -222,7 +224,9 @@ def oza_trees(split: Split, seed: int) -> Iterator[Outcome]:
         ("Oza and Russell, Hoeffding trees", Trees()),
         ("the same beside CART", DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)),
     ):
-        batch = [_of(AdaBoostClassifier(tree, n_estimators=MEMBERS), sample, split) for sample in _both(split)]
+        batch = [
+            _of(AdaBoostClassifier(tree, n_estimators=MEMBERS), sample, split) for sample in _both(split)
+        ]
         yield Outcome(name, error, *batch, notes={"leaves": leaves})
 
 

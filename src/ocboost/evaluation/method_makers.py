@@ -72,18 +72,18 @@ def huang(start: Start, title: str) -> Contender:
 
 
 def oza_bayes(start: Start, title: str) -> Contender:
-    """Oza and Russell's boosting of naive Bayes."""
+    """Oza and Russell's boosting of naive Bayes, whose members vote with probabilities."""
     from ..lineage import OzaRussellClassifier
 
-    estimator = OzaRussellClassifier(random_state=start.seed)
+    estimator = OzaRussellClassifier(votes="probabilities", random_state=start.seed)
     return _taught(Filled(SklearnContender(estimator, title), start.means), start)
 
 
 def oza_trees(start: Start, title: str) -> Contender:
-    """Oza and Russell's boosting of river's Hoeffding trees."""
+    """The same of river's Hoeffding trees."""
     from ..lineage import OzaRussellClassifier
 
-    estimator = OzaRussellClassifier(hoeffding(start.seed), random_state=start.seed)
+    estimator = OzaRussellClassifier(hoeffding(start.seed), votes="probabilities", random_state=start.seed)
     return _taught(Filled(SklearnContender(estimator, title), start.means), start)
 
 

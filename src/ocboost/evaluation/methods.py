@@ -249,7 +249,7 @@ METHODS: dict[str, Method] = {
         Method(
             "oza-bayes",
             "Oza-Russell, naive Bayes",
-            "online AdaBoost whose members learn, naive Bayes: smooth classes, few features",
+            "online AdaBoost of naive Bayes, voting with probabilities: smooth classes, few features",
             "features",
             makers.oza_bayes,
             **_FEATURES,
@@ -258,7 +258,7 @@ METHODS: dict[str, Method] = {
         Method(
             "oza-trees",
             "Oza-Russell, Hoeffding trees",
-            "online AdaBoost of river's Hoeffding trees: much data, time to spend",
+            "online AdaBoost of river's Hoeffding trees, voting with probabilities: much data, time to spend",
             "features",
             makers.oza_trees,
             **_RIVER,

@@ -61,9 +61,10 @@ def require_votes(learners: Sequence[BaseLearner], votes: str) -> None:
             what = "predict_proba_one"
         else:
             what = "predict_proba" if isinstance(learner, SklearnLearner) else "method probabilities"
+        called = type(learner.model).__name__
         raise InputError(
             'votes must be "answers" for an estimator that gives no probabilities; got "probabilities", and '
-            f'{type(learner.model).__name__} has no {what}. scikit-learn\'s SGDClassifier(loss="log_loss") or '
+            f"{called} has no {what}. scikit-learn's SGDClassifier with loss='log_loss' or "
             "GaussianNB would do, river's HoeffdingTreeClassifier, GaussianNB or LogisticRegression, or "
             "ocboost.lineage.naive_bayes.NaiveBayes."
         )

@@ -131,4 +131,5 @@ class Selector:
         usable = (np.isfinite(given) & (given >= 0.0)).all(axis=1, keepdims=True)
         given = np.where(usable, given, 0.0)
         total = given.sum(axis=1, keepdims=True)
-        return np.divide(given, total, out=given, where=total > 0.0)
+        result: NDArray[np.float64] = np.divide(given, total, out=given, where=total > 0.0)
+        return result
