@@ -152,19 +152,22 @@ def test_on_the_edge_a_candidate_is_taken():
 
     class Two(Learner):
         def learn(self, X, y, *, n_hypotheses, sample_weight=None, rng=None):
-            return Stumps([1, 2], [0.0, 0.0], [1, 1], n_features=3)
+            return Stumps([1, 2], [0.0, 0.0], [-1, -1], n_features=3)
 
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    y = np.arange(200) % 2
-    X[:, 1] = np.where(np.arange(200) // 2 % 2 == y, 1.0, -1.0)  # right, right, wrong, wrong
-    X[:, 2] = np.where(y == 1, 1.0, -1.0)  # its stump is always wrong
+    y = np.arange(40) % 2
+    sign = 2.0 * y - 1.0
+    halves = np.where(np.arange(40) % 4 < 2, sign, -sign)  # right, right, wrong, wrong, and so on
+    X = np.stack([sign, halves, np.where(np.arange(40) % 4 == 0, sign, -sign)], axis=1)
     growth = Growth(budget=20, sample=2, test=4, delta=1.0, every=1, learner=Two())
-    clf = OCBClassifier(Stumps([0], [-np.inf], [1], n_features=3), grow=growth, random_state=0, smoothing=1e6)
-    clf.partial_fit(X, y, classes=[0, 1])  # a smoothing that leaves α at zero: half of the rows come through
-    grown = as_tuples(clf.hypotheses_)[1:]
-    assert {stump[0] for stump in grown} == {1}
-    assert len(grown) > 2
+    clf = OCBClassifier.from_offset(
+        lambda X: -40.0 * X[:, 0],  # sure and wrong: every row comes through
+        Stumps([0], [-np.inf], [1], n_features=3),
+        classes=[0, 1],
+        grow=growth,
+        random_state=0,
+    )
+    clf.partial_fit(X, y)
+    assert [stump[0] for stump in as_tuples(clf.hypotheses_)] == [0, *[1] * 9]
 
 
 # However it is cut -----------------------------------------------------------------------------------------
@@ -346,7 +349,7 @@ def test_what_a_learner_does_not_accept_is_refused_before_anything_is_learnt():
 
 def test_from_a_learner_that_accepts_all_to_one_that_does_not():
     X, y = stream(700)
-    clf = growing(head=40, forgetting=0.98)
+    clf = growing(head=150, forgetting=0.98)
     X[:300][np.random.default_rng(0).random((300, 5)) < 0.1] = np.nan
     clf.partial_fit(X[100:303], y[100:303])
     clf.set_params(grow=Growth(**QUICK, learner="ball"))
@@ -496,6 +499,15 @@ def test_an_offset_is_asked_for_the_whole_call_before_it_is_learnt():
     clf = OCBClassifier(n_hypotheses=5, offset=lambda X: X[:, 0], grow=Growth(**QUICK)).fit(X[:100], y[:100])
     X[290, 0] = 1e80
     with pytest.raises(InputError):
+        clf.partial_fit(X[100:], y[100:])
+    assert clf.boosters_[0].n_seen == 100
+
+
+def test_a_row_that_no_hypothesis_accepts_is_refused_with_its_whole_call():
+    X, y = stream(300, n_features=4)
+    clf = OCBClassifier("box", 5, grow=Growth(**QUICK), random_state=0).fit(X[:100], y[:100])
+    X[290, 0] = 1e31
+    with pytest.raises(InputError, match="at most 1e30"):
         clf.partial_fit(X[100:], y[100:])
     assert clf.boosters_[0].n_seen == 100
 

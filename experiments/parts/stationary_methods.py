@@ -21,6 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import BoostingSketch, OCBClassifier, OzaRussell, adaboost_weights
+from ocboost.hypotheses import Hypotheses
 from ocboost.learners import StumpLearner
 from ocboost.lineage import (
     EGPlusMinus,
@@ -38,7 +39,12 @@ from parts.stationary_data import SOURCES, Sample, Split
 J, BUDGET = 100, 150
 WINDOW = 2_000
 MEMBERS = 5
+PASSES = 10
 DRAWN = 20  # hypotheses of FilterBoost where it draws from the rows
+DRAWING: dict[str, dict[str, Any]] = {
+    "FilterBoost, drawing from the rows": {},
+    "FilterBoost, drawing ten times as much": {"sample": 5000, "tau": 0.1, "most_examples": 2_000_000},
+}
 EPSILON = 1.0  # the boosters' own default smoothing
 
 Alpha = np.ndarray
@@ -126,10 +132,11 @@ def _huang(answers: np.ndarray, y: np.ndarray, **how: Any) -> Alpha:
     return booster.alpha
 
 
-def _booster(kind: Callable, **how: Any) -> Callable[[np.ndarray, np.ndarray], Alpha]:
+def _booster(kind: Callable, passes: int = 1, **how: Any) -> Callable[[np.ndarray, np.ndarray], Alpha]:
     def learn(answers: np.ndarray, y: np.ndarray) -> Alpha:
         booster = kind(answers.shape[1], **how)
-        booster.update_many(answers * y[:, None])
+        for _ in range(passes):
+            booster.update_many(answers * y[:, None])
         return booster.alpha
 
     return learn
@@ -151,10 +158,13 @@ WEIGHERS: dict[str, tuple[Callable, Callable | None]] = {
     ),
     "EG±": (_booster(EGPlusMinus), logistic),
     "EG±, a tenth of the rate": (_booster(EGPlusMinus, rate=1.0 / 3000.0), logistic),
+    "EG±, a hundredth, ten passes": (_booster(EGPlusMinus, PASSES, rate=1.0 / 30_000.0), logistic),
     "online logistic": (_booster(OnlineLogistic), logistic),
     "online logistic, a tenth of the rate": (_booster(OnlineLogistic, rate=0.003), logistic),
+    "online logistic, a hundredth, ten passes": (_booster(OnlineLogistic, PASSES, rate=0.0003), logistic),
     "passive-aggressive": (_booster(PassiveAggressive), hinge),
     "passive-aggressive, C = 0.001": (_booster(PassiveAggressive, C=0.001), hinge),
+    "passive-aggressive, C = 0.0001, ten passes": (_booster(PassiveAggressive, PASSES, C=0.0001), hinge),
     "perceptron": (_booster(Perceptron), hinge),
     "Winnow": (_booster(Winnow), None),
 }
@@ -237,8 +247,9 @@ def filterboost(split: Split, seed: int) -> Iterator[Outcome]:
     if split.long:
         clf = FilterBoost(random_state=seed).fit_stream([(split.long[0].X, split.long[0].y)])
         yield _filtered("FilterBoost, a longer stream once", clf, split.long, split)
-    clf = FilterBoost(n_hypotheses=DRAWN, random_state=seed).fit(split.one.X, split.one.y)
-    yield _filtered("FilterBoost, drawing from the rows", clf, _both(split), split)
+    for name, how in DRAWING.items():
+        clf = FilterBoost(n_hypotheses=DRAWN, random_state=seed, **how).fit(split.one.X, split.one.y)
+        yield _filtered(name, clf, _both(split), split)
 
 
 def _filtered(name: str, clf: FilterBoost, samples: tuple[Sample, Sample], split: Split) -> Outcome:
@@ -250,12 +261,16 @@ def _filtered(name: str, clf: FilterBoost, samples: tuple[Sample, Sample], split
 
 
 def growing(split: Split, seed: int) -> Iterator[Outcome]:
-    """Growing OCB beside one fitted on all rows with as many hypotheses; and one that does not grow."""
+    """Growing OCB beside one fitted on all rows with as many hypotheses; and one that does not grow.
+
+    And growing OCB beside AdaBoost over the very hypotheses that it has at the end: the weights alone.
+    """
+
+    def rows(sample: Sample) -> Rows:
+        return np.concatenate([sample.first_X, sample.X]), np.concatenate([sample.first_y, sample.y])
 
     def refitted(sample: Sample, n: int) -> float:
-        clf = OCBClassifier(n_hypotheses=n)
-        clf.fit(np.concatenate([sample.first_X, sample.X]), np.concatenate([sample.first_y, sample.y]))
-        return _share(clf.predict(split.X) != split.y)
+        return _share(OCBClassifier(n_hypotheses=n).fit(*rows(sample)).predict(split.X) != split.y)
 
     for name, budget in (("growing OCB", BUDGET), ("OCB that does not grow", None)):
         clf = OCBClassifier(n_hypotheses=J, grow=budget, random_state=seed)
@@ -264,13 +279,21 @@ def growing(split: Split, seed: int) -> Iterator[Outcome]:
         error = _share(clf.predict(split.X) != split.y)
         notes = {"hypotheses": n, "grown": clf.n_grown_ if budget else 0}
         yield Outcome(name, error, *(refitted(sample, n) for sample in _both(split)), notes=notes)
+        if budget:
+            batch = [_over(clf.hypotheses_, *rows(sample), split) for sample in _both(split)]
+            yield Outcome("growing OCB, weights alone", error, *batch, notes=notes)
 
 
 def _stumps(sample: Sample, n: int, split: Split) -> float:
     """Test error of AdaBoost, which finds and weighs n stumps on a sample."""
     stumps = StumpLearner().learn(sample.X, sample.y, n_hypotheses=n)
-    alpha = adaboost(stumps.answers(sample.X), sample.y)
-    return _share((stumps.answers(split.X) @ alpha > 0.0) != (split.y > 0))
+    return _over(stumps, sample.X, sample.y, split)
+
+
+def _over(hypotheses: Hypotheses, X: np.ndarray, y: np.ndarray, split: Split) -> float:
+    """Test error of AdaBoost over given hypotheses."""
+    alpha = adaboost(hypotheses.answers(X), y)
+    return _share((hypotheses.answers(split.X) @ alpha > 0.0) != (split.y > 0))
 
 
 def _of(clf: Any, sample: Sample, split: Split) -> float:

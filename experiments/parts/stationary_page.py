@@ -48,11 +48,17 @@ METHODS = {
     "EG±, a tenth of the rate": Method(
         "logistic regression", "Now the steps are too short for so few rows, or still too long for the noise."
     ),
+    "EG±, a hundredth, ten passes": Method(
+        "logistic regression", "Where rows are few even ten passes of such short steps do not get there."
+    ),
     "online logistic": Method(
         "logistic regression", "Steps of constant length, as for EG±. See the next line."
     ),
     "online logistic, a tenth of the rate": Method(
         "logistic regression", "Now the steps are too short for so few rows."
+    ),
+    "online logistic, a hundredth, ten passes": Method(
+        "logistic regression", "Where rows are few even ten passes of such short steps do not get there."
     ),
     "passive-aggressive": Method(
         "linear SVM",
@@ -60,6 +66,9 @@ METHODS = {
     ),
     "passive-aggressive, C = 0.001": Method(
         "linear SVM", "Steps of at most a tenth of what one row can ask for: too short for so few rows."
+    ),
+    "passive-aggressive, C = 0.0001, ten passes": Method(
+        "linear SVM", "Where rows are few even ten passes of such short steps do not get there."
     ),
     "perceptron": Method(
         "linear SVM",
@@ -88,11 +97,16 @@ METHODS = {
         "Each stump is found on 500 drawn rows instead of all, and its edge is estimated from below, by a "
         "third, so that the early stumps' mistakes are mended more slowly.",
     ),
+    "FilterBoost, drawing ten times as much": Method(
+        "AdaBoost of 20 stumps",
+        "It still draws, and weighs rows by the logistic loss, not the exponential one.",
+    ),
     "growing OCB": Method(
         "fitted on all rows, as many stumps",
         "Most of its stumps were found on the rows before the stream, a sixth of what the counterpart finds "
         "all of its own on.",
     ),
+    "growing OCB, weights alone": Method("AdaBoost over the stumps it ended with"),
     "OCB that does not grow": Method(
         "fitted on all rows, as many stumps", "All of its stumps were found on a sixth of the rows."
     ),

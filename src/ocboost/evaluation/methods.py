@@ -267,7 +267,7 @@ METHODS: dict[str, Method] = {
         Method(
             "filterboost",
             "FilterBoost",
-            "boosting on filtered examples: for endless streams that do not change",
+            "boosting on filtered examples (τ 0.9, δ 0.25): for endless streams that do not change",
             "features",
             makers.filterboost,
             slow=True,
