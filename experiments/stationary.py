@@ -94,7 +94,7 @@ def main(given: Sequence[str] | None = None) -> int:
         if options.read:
             record = json.loads(options.read.read_text())
         else:
-            names, began = [], time.perf_counter()
+            names = []
             for name in options.only:
                 try:
                     require(name, Options(options.data))
@@ -108,7 +108,6 @@ def main(given: Sequence[str] | None = None) -> int:
                 "seeds": options.seeds,
                 "share": options.share,
                 "data": measured(names, options),
-                "seconds": round(time.perf_counter() - began),
                 "versions": versions("scikit-learn", "scipy", "river"),
             }
             folder.write({JSON: to_json(record)})
