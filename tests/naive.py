@@ -148,7 +148,7 @@ class NaiveTail:
         return rows
 
     def share(self, j):
-        """Of what leaves coordinate j - 1 at the reference α, how much row j holds: all, but for latecomers."""
+        """Of what leaves coordinate j - 1 at the reference α, how much row j holds: 1 but for latecomers."""
         before = self.T0
         if j > 0:
             before = sum(self.W[s][j - 1, j - 1] * math.exp(-s * self.alpha_ref[j - 1]) for s in SIGNS)

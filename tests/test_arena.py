@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse, stats
 
 from cli_runs import table
+from ocboost import interrupts
 from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
 from ocboost.datasets.labelled_rows import LabelledRows
@@ -495,7 +496,7 @@ class TestJobs:
         asked = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            with arena_jobs._deaf():
+            with interrupts.deaf():
                 child = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
             assert child.stdout == "True\n"
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,4 +1,4 @@
-"""Hypotheses appended to a sketch, and left out of it: against the plain twin, and the limits that are exact."""
+"""Hypotheses appended to a sketch, and left out of it: against the plain twin, and where it is exact."""
 
 from __future__ import annotations
 

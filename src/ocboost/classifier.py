@@ -7,29 +7,29 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
-from joblib import parallel_config
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .all_or_nothing import all_or_nothing
 from .classifier_file import KIND, classifier_from_parts, classifier_parts
-from .committee import SETTINGS, Committee, Settings, signs
+from .committee import SETTINGS, Committee, Settings
 from .errors import InputError
 from .growth import Grower, Growth, as_growth, learner_of
-from .hypotheses import Hypotheses, join
+from .hypotheses import Hypotheses
 from .interrupts import uninterrupted
-from .labels import codes_of, scale_of, sorted_classes
-from .learners import Learner, StumpLearner, learner_for
+from .labels import codes_of, require_same, scale_of, sorted_classes
+from .learners import Learner, learner_for
 from .link import probabilities
 from .margins import MANY, as_count
-from .offsets import Offset, as_offset, require_classes, require_range, reweighted, scores_of
+from .offsets import Offset, as_offset, require_classes, require_range, scores_of
+from .pool import learnt_pool
 from .sketch import BoostingSketch
 from .storage import load, save
 
@@ -169,20 +169,11 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find hypotheses and weigh them, from the beginning."""
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             X, y, weights = self._examples(X, y, sample_weight, reset=True)
             classes = sorted_classes(y)
             self._begin(X, classes, codes_of(y, classes), weights)
         return self
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:  # what was there goes on as it was
-            self.__dict__ = before
-            raise
 
     def partial_fit(
         self,
@@ -209,18 +200,15 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, weights = self._examples(X, y, sample_weight, reset=first)
         if classes is not None:
             given = sorted_classes(np.asarray(classes))
-            if not first and not np.array_equal(given, self.classes_):
-                raise InputError(
-                    f"classes must be those of the first call, {self.classes_.tolist()!s:.80}; got "
-                    f"{given.tolist()!s:.80}. Leave it out, or fit anew."
-                )
+            if not first:
+                require_same(given, self.classes_)
         if not first:
             self.learn_rows(X, codes_of(y, self.classes_), weights * self.weight_scale_)
             return self
         if classes is None:
             given = sorted_classes(y)
         codes = codes_of(y, given)
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             if isinstance(self.estimator, Hypotheses):
                 self._set_up(X, given, codes, weights, start=False)
                 self.learn_rows(X, codes, weights * self.weight_scale_)
@@ -422,24 +410,19 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(check_random_state(self.random_state).randint(1 << 31))
         learner = learner_for(self.estimator)
         assert isinstance(learner, Learner)
-        shown = [c for c in range(n_boosters) if n_boosters == 1 or (codes == c).any()]
-        targets = [signs(codes, c, n_boosters) for c in shown]
-        if scores is not None:  # good where the offset is wrong; as heavy together as without it
-            own_weights = [reweighted(weights, y, scores[:, c]) for c, y in zip(shown, targets, strict=True)]
-            own_weights = [own * (weights.sum() / own.sum()) for own in own_weights]
-            weights = own_weights[0] if len(shown) == 1 else np.stack(own_weights)
-        # Stumps are found by threads that share the binned features: those do not travel to other machines.
-        where = parallel_config("threading") if isinstance(learner, StumpLearner) else nullcontext()
-        with where:
-            sets = learner.learn_each(
-                X, targets, n_hypotheses=J, sample_weight=weights, rng=rng, n_jobs=self.n_jobs
-            )
-        ends = np.cumsum([len(each) for each in sets]).tolist()
-        own = {c: slice(a, b) for c, a, b in zip(shown, [0, *ends], ends, strict=False)}
-        # A class without an example has nothing to learn from: it weighs the hypotheses of all others.
         growth = as_growth(self.grow)
-        all_others = slice(0, ends[-1] if growth is None else min(ends[-1], growth.budget))
-        return join(sets), [own.get(c, all_others) for c in range(n_boosters)]
+        return learnt_pool(
+            learner,
+            X,
+            codes,
+            weights,
+            scores,
+            n_boosters=n_boosters,
+            n_hypotheses=J,
+            most=None if growth is None else growth.budget,
+            rng=rng,
+            n_jobs=self.n_jobs,
+        )
 
     def _settings(self, columns: list[slice], offset: Offset | None) -> Settings:
         settings = {name: getattr(self, name) for name in SETTINGS}

@@ -28,3 +28,16 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if held:
             signal.raise_signal(signal.SIGINT)  # now whatever was to happen on Ctrl-C does
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Do not listen to Ctrl-C, nor let a process that is started inside listen."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

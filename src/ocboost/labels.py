@@ -27,6 +27,15 @@ def sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
+def require_same(given: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Refuse classes that are not those a classifier has begun with."""
+    if not np.array_equal(given, classes):
+        raise InputError(
+            f"classes must be those of the first call, {classes.tolist()!s:.80}; got "
+            f"{given.tolist()!s:.80}. Leave it out, or fit anew."
+        )
+
+
 def codes_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """The place of each label in the sorted classes.
 

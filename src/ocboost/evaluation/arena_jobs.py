@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import ocboost
 
 from ..datasets.drift import stream_named
+from ..interrupts import deaf
 from ..storage import write_atomically
 from .arena import Contest, batches_of, compete
 from .arena_board import Board
@@ -101,7 +100,7 @@ def run_tasks(
     )
     waiting: dict[Future[Outcome], Task] = {}
     try:
-        with _deaf():  # the processes inherit it: Ctrl-C is for this one
+        with deaf():  # the processes inherit it: Ctrl-C is for this one
             waiting = {pool.submit(_run, place, task): task for place, task in enumerate(tasks)}
         ours = set(multiprocessing.active_children()) - before
         shares: dict[int, float] = {}
@@ -141,19 +140,6 @@ def _run(place: int, task: Task) -> Outcome:
 
 def _teller(told: Told, task: Task, done: int, total: int) -> Callable[[int, int], None]:
     return lambda rows, of: told(f"{task.stream}, seed {task.seed}, {rows / of:.0%}", done, total)
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Do not listen to Ctrl-C, nor let what is started here listen."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class Kept:

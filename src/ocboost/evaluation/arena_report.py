@@ -34,9 +34,9 @@ PROTOCOL = (
     "are computed once for all that share them; several processes at a time make them longer. “State” is "
     "what a method keeps, the shared stumps aside.",
     "Each method has the same settings on every stream: the defaults of its class, unless its title says "
-    "otherwise. Those of growing OCB were chosen by accuracy on nine streams, five of them real ones that are "
-    "also here (see ocboost.Growth), those of Winnow and EG± on six, elec2 and INSECTS among them: on these "
-    "their figures are partly hindsight.",
+    "otherwise. Those of growing OCB were chosen by accuracy on nine streams, five of them real ones that "
+    "are also here (see ocboost.Growth), those of Winnow and EG± on six, elec2 and INSECTS among them: "
+    "on these their figures are partly hindsight.",
     "Missing numbers become the mean of the first rows for methods that cannot do without (Oza-Russell over "
     "features).",
 )

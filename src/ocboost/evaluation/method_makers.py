@@ -91,8 +91,9 @@ def filterboost(start: Start, title: str) -> Contender:
     """FilterBoost over stumps, content with rough estimates: with its defaults it takes 10,000s of rows."""
     from ..lineage import FilterBoost
 
-    rough = {"tau": 0.9, "delta": 0.25, "sample": 200}
-    estimator = FilterBoost(n_hypotheses=start.hypotheses, **rough, random_state=start.seed)
+    estimator = FilterBoost(
+        n_hypotheses=start.hypotheses, tau=0.9, delta=0.25, sample=200, random_state=start.seed
+    )
     return _taught(SklearnContender(estimator, title), start)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..all_or_nothing import all_or_nothing
 from ..committee import signs, winners
 from ..errors import InputError
 from ..filtering import CONFIDENCE_ADVICE, PRECISION_ADVICE
 from ..hypotheses import Hypotheses
-from ..labels import codes_of, sorted_classes
+from ..labels import codes_of, require_same, sorted_classes
 from ..learners import Learner, learner_for
 from ..link import probabilities
 from ..margins import as_count, as_number
@@ -151,7 +152,7 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Boost from the beginning, drawing rows with replacement, in proportion to their weights."""
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             settings, learner = self.settings(), self.learner()
             X, labels = self._examples(X, y, reset=True)
             with np.errstate(over="ignore"):
@@ -188,7 +189,7 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             All classes that will ever come; needed in the first call if that does not show them all.
         """
         first = not hasattr(self, "machines_")
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             settings, learner = self.settings(), self.learner()
             X, labels = self._examples(X, y, reset=first)
             given = None if classes is None else sorted_classes(np.asarray(classes))
@@ -199,11 +200,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                         f"classes must be at least two; got {given.tolist()!s:.80}. Name all that will ever "
                         "come, or begin with examples of more than one class."
                     )
-            elif given is not None and not np.array_equal(given, self.classes_):
-                raise InputError(
-                    f"classes must be those of the first call, {self.classes_.tolist()!s:.80}; got "
-                    f"{given.tolist()!s:.80}. Leave it out, or fit anew."
-                )
+            elif given is not None:
+                require_same(given, self.classes_)
             codes = codes_of(labels, self.classes_ if given is None else given)
             if first:
                 assert given is not None
@@ -265,15 +263,6 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
         self._ended = f"the stream ended after {n:,} examples"
         return self
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:  # what was there goes on as it was
-            self.__dict__ = before
-            raise
 
     def _forget(self) -> None:
         for name in ("machines_", "classes_", "n_features_in_", "feature_names_in_", "_ended"):

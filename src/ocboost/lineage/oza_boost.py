@@ -12,8 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..all_or_nothing import all_or_nothing
 from ..errors import InputError
-from ..labels import codes_of, sorted_classes
+from ..labels import codes_of, require_same, sorted_classes
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
 from .base_learners import BaseLearner, Example
@@ -198,8 +199,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         first: bool,
         streaming: bool,
     ) -> Self:
-        before = dict(self.__dict__)
-        try:
+        with all_or_nothing(self):
             settings = self._settings()
             rows, labels, weights = self._examples(X, y, sample_weight, reset=first, streaming=streaming)
             known = self._known(labels, classes, first=first)
@@ -214,9 +214,6 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             elif choices != self._choices:
                 prototypes_of(self.estimator, *choices)
                 self._choices = choices
-        except BaseException:  # what was there goes on as it was
-            self.__dict__ = before
-            raise
         # Every row has been checked already: no need that members do so again and again.
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             for i, (code, weight) in enumerate(zip(codes.tolist(), weights.tolist(), strict=True)):
@@ -282,11 +279,8 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """All classes."""
         given = None if classes is None else sorted_classes(np.asarray(classes))
         if not first:
-            if given is not None and not np.array_equal(given, self.classes_):
-                raise InputError(
-                    f"classes must be those of the first call, {self.classes_.tolist()!s:.80}; got "
-                    f"{given.tolist()!s:.80}. Leave it out, or fit anew."
-                )
+            if given is not None:
+                require_same(given, self.classes_)
             known: NDArray[Any] = self.classes_
             return known
         known = sorted_classes(labels) if given is None else given

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ocboost.errors import InputError
+from ocboost.interrupts import deaf
 
 
 class OutputFolder:
@@ -80,7 +79,7 @@ class OutputFolder:
                     stream.write(content)
                     stream.flush()
                     os.fsync(stream.fileno())
-            with _without_interrupt():
+            with deaf():  # for the few renames, so that "nothing was written" stays true when it is said
                 for beside, final in pairs:
                     os.replace(beside, final)
         finally:
@@ -103,19 +102,6 @@ class OutputFolder:
         for folder in reversed(self._made):
             with suppress(OSError):
                 folder.rmdir()
-
-
-@contextmanager
-def _without_interrupt() -> Iterator[None]:
-    """Hold Ctrl-C back for the few renames, so that "nothing was written" stays true when it is said."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def to_json(content: Mapping[str, Any]) -> bytes:

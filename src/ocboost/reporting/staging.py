@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from ocboost.errors import InputError
-from ocboost.reporting.output import OutputFolder, _without_interrupt
+from ocboost.interrupts import deaf
+from ocboost.reporting.output import OutputFolder
 
 
 class StagedFolder(OutputFolder):
@@ -67,7 +68,7 @@ class StagedFolder(OutputFolder):
         """Put all files in their place; if one cannot be, the folder is put back as it was."""
         assert self._stage is not None
         done: list[str] = []
-        with _without_interrupt():
+        with deaf():
             self._older = Path(tempfile.mkdtemp(prefix=".old", dir=self.path))
             try:
                 for name in self._added:
