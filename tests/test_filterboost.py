@@ -28,7 +28,7 @@ from ocboost.learners import BallLearner, Learner, StumpLearner
 from ocboost.lineage import FilterBoost
 from ocboost.lineage.filter_rounds import TRIES, FilterRounds
 from ocboost.lineage.filterboost_file import filterboost_parts
-from ocboost.lineage.oracle import Arrived, TrainingSet
+from ocboost.lineage.example_sources import Arrived, TrainingSet
 from ocboost.lineage.voters import Voters
 from ocboost.storage import to_bytes
 from ocboost.streams import ArrayStream, Batch

@@ -278,8 +278,8 @@ def test_a_budget_of_one_and_of_two():
         ({"grow": "yes"}, "grow must be None"),
         ({"grow": 10.0}, "grow must be None"),
         ({"grow": [10]}, "grow must be None"),
-        ({"grow": 0}, "budget must be a whole number of at least 1; got 0"),
-        ({"grow": -3}, "budget must be a whole number of at least 1; got -3"),
+        ({"grow": 0}, "grow must be at least 1 and at most 100,000; got 0"),
+        ({"grow": -3}, "grow must be at least 1 and at most 100,000; got -3"),
         ({"grow": 10, "order": 2}, r"order must be None where hypotheses come and go \(grow\); got 2"),
     ],
 )
@@ -393,6 +393,18 @@ def test_growing_begins_later_and_ends(name):
     clf.partial_fit(X[600:], y[600:])
     assert len(clf.hypotheses_) == J
     assert clf.grower_ is None
+    assert_sound(clf)
+
+
+def test_a_long_head_does_not_keep_a_deployed_model_from_growing():
+    X, y = stream(700)
+    clf = OCBClassifier(n_hypotheses=5, head=5000, random_state=3).fit(X[:100], y[:100])
+    clf.set_params(grow=Growth(**QUICK))
+    clf.partial_fit(X[100:400], y[100:400])
+    assert clf.n_grown_ > 0
+    assert clf.boosters_[0].head == 5000
+    assert clf.boosters_[0].n_head <= 300  # the rows from before are in the tail
+    assert clf.boosters_[0].n_seen == 400
     assert_sound(clf)
 
 

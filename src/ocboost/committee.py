@@ -180,6 +180,12 @@ class Committee:
             if self.handover is not None:
                 self.handover.reshape(k, keep, len(newcomers))
 
+    def shorten_head(self, k: int, n: int) -> None:
+        """Let the head of a booster hold at most n examples for now; the older ones go to its tail."""
+        booster = self.boosters[k]
+        short = booster.remade(head=max(1, n)).remade(head=booster.head)
+        self.boosters = [*self.boosters[:k], short, *self.boosters[k + 1 :]]
+
     # Voting ----------------------------------------------------------------------------------------------
 
     @property

@@ -4,7 +4,7 @@ The paper names it as work for later. A stream that only weighs fixed hypotheses
 them fits any more. Here a filter lets through the rows that the committee finds hard (`ocboost.filtering`),
 hypotheses are learnt on a sample of those, and the ones that show an edge on the next rows to come through
 are appended as further coordinates of the sketch, their sums begun from the head (`BoostingSketch.appended`).
-A budget bounds their number: where it is reached, those with the least weight are retired.
+A budget bounds their number: where it is reached, those that had the least weight lately are retired.
 """
 
 from __future__ import annotations
@@ -26,12 +26,17 @@ from .margins import MANY, as_count, as_number
 from .recent_rows import RecentRows, stacked
 from .tails import sum_bytes
 
+MOST_BUDGET = 100_000
 FADE = 0.99  # how much of a hypothesis' worth is its weight before, each time α is read
 
 
 @dataclass(frozen=True)
 class Growth:
     """How `OCBClassifier(grow=…)` grows.
+
+    A filter lets a row through with the chance ``1 / (1 + exp(y F(x)))``, F being the votes before it was
+    learnt. On ``sample`` such rows hypotheses are learnt, on the next ``test`` they are tried, and those with
+    an edge are appended, in the order in which boosting found them.
 
     Parameters
     ----------
@@ -54,6 +59,15 @@ class Growth:
 
     Notes
     -----
+    Where the budget is reached, those of the least worth are retired: worth is |α|, averaged over the looks
+    with 1 % for the last one, so that a hypothesis that rests for a while is not lost at once. F is half the
+    log-odds here, and FilterBoost's filter takes it for the log-odds: it lets more of the right rows through
+    than logistic loss would weigh them, and a sample is the sooner full.
+
+    The rows of the head are kept with their features, ``head`` times as many numbers as a row has. With
+    ``head="auto"`` that is 5,662 rows for a budget of 150, and 58,882 for 1,000. Where growing begins later
+    than learning, the tail takes in the rows of the head that came before; a window must have passed them.
+
     The defaults were chosen by accuracy on the first 20,000 rows of nine streams (elec2, INSECTS, flights,
     Usenet, 300 words of SpamAssassin, and SEA, Agrawal, RandomRBFDrift and Hyperplane of river), among
     samples of 50 to 200, 1 to 10 candidates and δ from 0.05 to 0.9. Larger samples grow too slowly, and so
@@ -75,7 +89,7 @@ class Growth:
 
     def __post_init__(self) -> None:
         counts = {
-            "budget": (1, None, "It is how many hypotheses there may be."),
+            "budget": (1, MOST_BUDGET, "It is how many hypotheses there may be."),
             "sample": (2, MANY, "50 hard rows are enough for a stump."),
             "candidates": (1, MANY, "5 are learnt on one sample by default."),
             "test": (1, MANY, "25 hard rows decide by default."),
@@ -112,6 +126,11 @@ def as_growth(grow: Any) -> Growth | None:
         raise InputError(
             f"grow must be None, the most hypotheses there may be, or a Growth; got {grow!r:.80}. "
             "150 lets 100 hypotheses grow by half."
+        )
+    if not 1 <= grow <= MOST_BUDGET:
+        raise InputError(
+            f"grow must be at least 1 and at most {MOST_BUDGET:,}; got {grow}. It is how many hypotheses "
+            "there may be."
         )
     return Growth(int(grow))
 
@@ -260,8 +279,18 @@ class Grower:
                 for i in np.flatnonzero(let_through[:, k])
             ]
             for new in found:
-                if new is not None and len(self.recent) >= committee.boosters[k].n_head:
+                if new is not None and self._knows_the_head(committee, k):
                     self._grow(committee, k, new)
+
+    def _knows_the_head(self, committee: Committee, k: int) -> bool:
+        """Whether the features of all rows in a head are here; they are not where growing began later.
+
+        A tail takes in the rows of the head that came before. A window has none: it must pass them first.
+        """
+        n = len(self.recent)
+        if n < committee.boosters[k].n_head and committee.boosters[k].tail:
+            committee.shorten_head(k, n)
+        return n >= committee.boosters[k].n_head
 
     def _grow(self, committee: Committee, k: int, new: Hypotheses) -> None:
         scout, budget = self.scouts[k], self.growth.budget

@@ -66,7 +66,7 @@ class Following:
         Worth so many examples of doubt in every weight.
     grow
         Let the stream bring new hypotheses where it is hard, up to so many, for each class if they are more
-        than two; those with the least weight make room.
+        than two; those that had the least weight lately make room.
     """
 
     forgetting: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))] = None

@@ -97,7 +97,7 @@ class BaseLearner(ABC):
         return self
 
 
-class SklearnLearner(BaseLearner):
+class SklearnMember(BaseLearner):
     """A classifier with ``partial_fit`` and ``predict``.
 
     Parameters
@@ -161,7 +161,7 @@ class SklearnLearner(BaseLearner):
         return self.estimator
 
 
-class GaussianNBLearner(SklearnLearner):
+class GaussianNBLearner(SklearnMember):
     """scikit-learn's GaussianNB, with a floor under its variances that holds for single rows too.
 
     scikit-learn takes the floor from the rows of the last call, and a single row has no variance: it would
@@ -278,7 +278,7 @@ def as_base_learner(prototype: Any) -> BaseLearner:
         )
     for learn, answer, kind in (
         ("learn_one", "predict_one", RiverLearner),
-        ("partial_fit", "predict", SklearnLearner),
+        ("partial_fit", "predict", SklearnMember),
     ):
         if not callable(getattr(prototype, learn, None)):
             continue

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..filtering import EdgeTest, acceptance
 from ..hypotheses import Hypotheses, Stumps
 from ..learners import Learner
-from .oracle import Examples
+from .example_sources import Examples
 from .voters import Voters
 
 TRIES = 3  # hypotheses in a row whose edge is not told from zero, before boosting ends

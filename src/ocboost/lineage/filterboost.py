@@ -27,7 +27,7 @@ from ..margins import as_count, as_number
 from ..storage import load, save
 from .filter_rounds import FilterRounds, FilterSettings
 from .filterboost_file import KIND, filterboost_from_parts, filterboost_parts
-from .oracle import Arrived, TrainingSet, labelled
+from .example_sources import Arrived, TrainingSet, labelled
 
 DRAWN = 1 << 13  # rows drawn at once from a training set
 PIECE = 1 << 14  # rows taken at once from a stream

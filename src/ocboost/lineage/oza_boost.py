@@ -18,7 +18,7 @@ from ..labels import codes_of, require_same, sorted_classes
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
 from .base_learners import BaseLearner, Example
-from .prototypes import prototypes_of, require_votes
+from .base_learner_checks import prototypes_of, require_votes
 from .selector import Selector
 
 ALONE = 1e-6  # the vote of the first member where no member has one: only its side matters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from .base_learners import BaseLearner, RiverLearner, SklearnLearner, as_base_learner
+from .base_learners import BaseLearner, RiverLearner, SklearnMember, as_base_learner
 from .naive_bayes import NaiveBayes
 
 UPDATES = ("poisson", "weighted")
@@ -60,7 +60,7 @@ def require_votes(learners: Sequence[BaseLearner], votes: str) -> None:
         if isinstance(learner, RiverLearner):
             what = "predict_proba_one"
         else:
-            what = "predict_proba" if isinstance(learner, SklearnLearner) else "method probabilities"
+            what = "predict_proba" if isinstance(learner, SklearnMember) else "method probabilities"
         called = type(learner.model).__name__
         raise InputError(
             'votes must be "answers" for an estimator that gives no probabilities; got "probabilities", and '
