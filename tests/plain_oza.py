@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ocboost.lineage import OzaRussellClassifier
 from ocboost.lineage.base_learners import NO_ANSWER, BaseLearner
 
 
@@ -106,6 +108,33 @@ def some_examples(seed, n, d=4, K=2):
     X = rng.normal(size=(n, d))
     X[:, : d - 1] += np.where(codes[:, None] % 2 > 0, 0.6, -0.6)
     return X, codes
+
+
+class RiversDraws:
+    """Draws as River's booster does with this seed, behind what is asked of numpy's generator."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+
+    def poisson(self, lam):
+        from river.utils.random import poisson
+
+        return poisson(lam, self.rng)
+
+    def integers(self, _high):
+        return 0
+
+
+def boosted_by_river(monkeypatch, X, y, n_models, **parameters):
+    """River's booster over its naive Bayes, and ours without smoothing over the same, with the same draws."""
+    from river.ensemble import AdaBoostClassifier
+    from river.naive_bayes import GaussianNB
+
+    theirs = AdaBoostClassifier(GaussianNB(), n_models=n_models, seed=11)
+    for x, label in zip(X.tolist(), y.tolist(), strict=True):
+        theirs.learn_one(dict(enumerate(x)), label)
+    monkeypatch.setattr("ocboost.lineage.oza_boost.np.random.default_rng", lambda _seed: RiversDraws(11))
+    return theirs, OzaRussellClassifier(GaussianNB(), n_models, smoothing=0.0, **parameters).fit(X, y)
 
 
 def stream_of(seed):

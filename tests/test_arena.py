@@ -182,9 +182,34 @@ class TestProtocol:
 
     def test_one_class_at_first(self):
         X, y = rows_of(600)
-        y[:150] = 1
-        with pytest.raises(InputError, match=r"first 100 rows must hold at least two classes.*--start"):
+        y[:110], y[110] = 1, 0
+        text = r"first 100 rows must hold at least two classes; they hold 1\. Take more with --start: .* row 111\."
+        with pytest.raises(InputError, match=text):
             compete(batches_of(X, y), methods_named("static"), **SMALL)
+        compete(batches_of(X, y), methods_named("static"), **{**SMALL, "start": 115})
+        y[:150], y[150] = 1, 0
+        text = r"row 151, and a fifth of the stream, 120 rows, is the most to begin with: mix its rows"
+        for start in (100, 120, 500):  # more would not help
+            with pytest.raises(InputError, match=text):
+                compete(batches_of(X, y), methods_named("static"), **{**SMALL, "start": start})
+
+    def test_rows_without_a_label_are_no_class(self):
+        X, y = rows_of(600)
+        y[:110], y[110] = 1, 0
+        y[3], known = 0, np.arange(600) != 3
+        batch = SimpleNamespace(X=X, y=y, known=known, first=7)
+        with pytest.raises(InputError, match=r"the second one comes in row 111\."):
+            compete([batch], methods_named("static"), **SMALL)
+
+    def test_one_class_throughout(self):
+        X, y = rows_of(600)
+        with pytest.raises(
+            InputError, match=r"they hold 1\. No other comes in the whole stream: is the label"
+        ):
+            compete(batches_of(X, 0 * y), methods_named("static"), **SMALL)
+        X = np.zeros((12_000, 1))  # more than is looked at
+        with pytest.raises(InputError, match=r"they hold 1\. Take more with --start\.$"):
+            compete(batches_of(X, np.zeros(12_000, int)), methods_named("static"), **SMALL)
 
     def test_no_labels(self):
         with pytest.raises(InputError, match="must have labels"):

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from ocboost.errors import InputError
 from ocboost.lineage import OzaRussellClassifier
+from ocboost.lineage.base_learner_checks import require_weights
 from ocboost.lineage.base_learners import NO_ANSWER, Example, as_base_learner
 from ocboost.lineage.naive_bayes import NaiveBayes
-from ocboost.lineage.base_learner_checks import require_weights
 
 
 def examples_of(X, names=None):

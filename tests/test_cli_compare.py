@@ -290,7 +290,10 @@ class TestRefusals:
             row[4] = 1
         path = write(tmp_path / "late.csv", rows)
         words = compare(path, tmp_path / "report", "--label", "y")
-        assert "at least two classes; they hold 1. Take more with --start" in refused(capsys, *words)
+        said = refused(capsys, *words)
+        assert "at least two classes; they hold 1. The second one comes in row 15" in said
+        assert "a fifth of the stream, 120 rows, is the most" in said
+        assert "--start" not in said
 
     def test_an_unreadable_file(self, tmp_path, capsys):
         path = tmp_path / "bad.csv"

@@ -121,7 +121,12 @@ class TestRefusals:
     def test_constant_label(self, tmp_path, capsys):
         path = write(tmp_path / "one.csv", [[*row[:4], 1] for row in table(300)])
         words = evaluate(path, tmp_path / "report", "--label", "y")
-        assert "at least two classes; they hold 1" in refused(capsys, *words)
+        assert "at least two classes; they hold 1. Take more with --start." in refused(capsys, *words)
+        words = ("evaluate", path, "--out", tmp_path / "report", "--label", "y", "--start", "400")
+        said = refused(capsys, *words)
+        assert (
+            "the first 300 rows must hold at least two classes; they hold 1. There are no more rows" in said
+        )
 
     def test_unseen_class(self, tmp_path, capsys):
         rows = table(300)

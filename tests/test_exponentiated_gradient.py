@@ -163,7 +163,7 @@ def test_a_wrong_rate_is_refused(rate):
 
 
 def test_a_wrong_name_of_a_rate_is_refused():
-    with pytest.raises(InputError, match="rate must be a number or \"auto\"; got 'best'"):
+    with pytest.raises(InputError, match='rate must be a number or "auto"; got \'best\'\\. "auto" is 1 / '):
         EGPlusMinus(3, rate="best")
 
 
@@ -177,5 +177,5 @@ def test_a_wrong_norm_is_refused(norm):
 
 @pytest.mark.parametrize("loss", ["hinge", None, 2, ["square"]])
 def test_a_wrong_loss_is_refused(loss):
-    with pytest.raises(InputError, match='loss must be "logistic" or "square"'):
+    with pytest.raises(InputError, match='loss must be "logistic" or "square"; got .*"square" is the paper'):
         EGPlusMinus(3, loss=loss)

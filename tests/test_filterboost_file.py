@@ -96,6 +96,15 @@ class TestRoundTrip:
         dense = FilterBoost(sample=40, tau=1.0, random_state=0).partial_fit(X, y)
         np.testing.assert_array_equal(both.edges_[0], dense.edges_[0])
 
+    def test_a_mixed_sample_is_sparse(self):
+        X, y = examples(30)
+        both = FilterBoost(sample=40, random_state=0).partial_fit(X[:15], y[:15])
+        parameters, arrays = filterboost_parts(both.partial_fit(csr_matrix(X[15:]), y[15:]))
+        assert parameters["machines"][0]["sample"] == "sparse"
+        clf = filterboost_from_parts(parameters, arrays, "a file", FilterBoost)
+        dense = FilterBoost(sample=40, random_state=0).partial_fit(X, y)
+        np.testing.assert_array_equal(clf.machines_[0].rows[0].toarray(), dense.machines_[0].rows[0])
+
     def test_names_of_columns_and_text_labels(self, tmp_path):
         X, y = examples(500)
         frame = pd.DataFrame(X, columns=["a", "b"])
@@ -188,6 +197,8 @@ ANY = [
     (state("n_seen", 1), "counts"),
     (state("n_seen", 1 << 70), "counts"),
     (state("calls", 10**9), "counts"),
+    (state("n_positive", 10**9), "counts"),
+    (state("n_positive", -1), "counts"),
     (state("taken", True), "counts"),
     (state("waited", -1), "counts"),
     (state("tries", 9), "counts"),

@@ -273,7 +273,7 @@ def test_a_budget_of_one_and_of_two():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"grow": 4}, "grow must leave room for the 5 hypotheses there are; got a budget of 4"),
+        ({"grow": 4}, "grow must be at least the 5 hypotheses there are.*got 4"),
         ({"grow": True}, "grow must be None, the most hypotheses there may be, or a Growth; got True"),
         ({"grow": "yes"}, "grow must be None"),
         ({"grow": 10.0}, "grow must be None"),
@@ -414,7 +414,7 @@ def test_the_least_budget_is_what_there_is():
     J = len(clf.hypotheses_)
     assert J == 8
     clf.set_params(grow=J - 1)
-    with pytest.raises(InputError, match="grow must leave room for the 8 hypotheses"):
+    with pytest.raises(InputError, match="grow must be at least the"):
         clf.partial_fit(X[400:], y[400:])
     clf.set_params(grow=J).partial_fit(X[400:], y[400:])
     assert_sound(clf)

@@ -539,15 +539,28 @@ def test_bad_input_is_refused_and_changes_nothing(saved_bytes):
         (lambda: booster.update_many([[1, 1, 1]], sample_weight=[-1]), "sample_weight must be finite"),
         (lambda: booster.update_many([[1, 1, 1]], batch_size=0), "batch_size must be"),
         (lambda: booster.objective([1, 2]), r"alpha must be numbers of shape \(3,\)"),
-        (lambda: booster.gradient([1, 2, 400]), "alpha must lie within ±350"),
+        (
+            lambda: booster.gradient([1, 2, 400]),
+            r"alpha must be finite and within ±350; got 400.0 for hypothesis 2\.",
+        ),
         (lambda: HuangBooster.from_alpha([[1.0]]), r"alpha must be numbers of shape \(J,\)"),
-        (lambda: HuangBooster.from_alpha([1.0, np.nan]), "alpha must lie within"),
+        (
+            lambda: HuangBooster.from_alpha([1.0, np.nan]),
+            "finite and within ±350; got nan for hypothesis 1. A hypothesis that has no",
+        ),
         (
             lambda: HuangBooster.from_alpha([1.0], p=[0.5, 0.5]),
             r"p must be numbers of shape \(1,\) or \(2, 1\)",
         ),
-        (lambda: HuangBooster.from_alpha([1.0], p=[1.5]), "p must lie from 0 to 1"),
-        (lambda: HuangBooster.from_alpha([1.0], p=[np.nan]), "p must lie from 0 to 1"),
+        (
+            lambda: HuangBooster.from_alpha([1.0, 1.0], p=[[0.5, 0.4], [1.0]]),
+            r"p must be numbers of shape \(2,\) or \(2, 2\); got shape \(\)",
+        ),
+        (lambda: HuangBooster.from_alpha([1.0], p=[1.5]), "p must lie from 0 to 1; got 1.5. It is a chance"),
+        (
+            lambda: HuangBooster.from_alpha([1.0, 1.0], p=[0.5, np.nan]),
+            "p must lie from 0 to 1; got nan. .*leave p out",
+        ),
         (lambda: HuangBooster.from_alpha([1.0], worth=0), "worth must be"),
         (lambda: HuangBooster.from_alpha([1.0], prior=2), "prior must be"),
     ]:

@@ -195,6 +195,7 @@ def test_decay(factor, make, saved_bytes):
         ("n_hypotheses", 2.5),
         ("n_hypotheses", "many"),
         ("n_hypotheses", True),
+        ("n_hypotheses", 10**30),
         ("order", -1),
         ("order", 5),
         ("order", 1.5),

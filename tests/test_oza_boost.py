@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import random
 import warnings
 
 import numpy as np
@@ -27,7 +26,7 @@ from ocboost.errors import InputError
 from ocboost.lineage import OzaRussellClassifier
 from ocboost.lineage.base_learners import BaseLearner
 from ocboost.lineage.oza_boost import ALONE
-from plain_oza import Counts, Plain, some_examples, stream_of
+from plain_oza import Counts, Plain, boosted_by_river, some_examples, stream_of
 
 
 class Column(BaseLearner):
@@ -126,26 +125,9 @@ def test_members_that_do_not_learn_are_the_booster_over_margins(smoothing, forge
 
 
 def test_sums_are_those_of_river_with_the_same_draws(monkeypatch):
-    ensemble = pytest.importorskip("river.ensemble")
-    from river.naive_bayes import GaussianNB as RiverNB
-    from river.utils.random import poisson
-
-    class Draws:
-        def __init__(self, seed):
-            self.rng = random.Random(seed)
-
-        def poisson(self, lam):
-            return poisson(lam, self.rng)
-
-        def integers(self, _high):
-            return 0
-
+    pytest.importorskip("river")
     X, y = some_examples(6, 400)
-    theirs = ensemble.AdaBoostClassifier(RiverNB(), n_models=7, seed=11)
-    for x, label in zip(X.tolist(), y.tolist(), strict=True):
-        theirs.learn_one(dict(enumerate(x)), label)
-    monkeypatch.setattr("ocboost.lineage.oza_boost.np.random.default_rng", lambda _seed: Draws(11))
-    clf = OzaRussellClassifier(RiverNB(), 7, smoothing=0.0).fit(X, y)
+    theirs, clf = boosted_by_river(monkeypatch, X, y, 7)
     np.testing.assert_allclose(clf.lambda_right_, [theirs.correct_weight[m] for m in range(7)], rtol=1e-12)
     np.testing.assert_allclose(clf.lambda_wrong_, [theirs.wrong_weight[m] for m in range(7)], rtol=1e-12)
 
@@ -420,13 +402,85 @@ def test_bad_examples_change_nothing():
     ):
         with pytest.raises(ValueError, match=text):
             clf.partial_fit(X_bad, y_bad, **more)
-    with pytest.raises(InputError, match="at least two; got one class, 0"):
+    with pytest.raises(InputError, match=r"at least two; got \[0\]\. Give examples of another"):
         clf.fit(X[:, :2], np.zeros(40, int))
     for change in ({"n_estimators": 5}, {"estimator": GaussianNB()}):
         other = pickle.loads(before).set_params(**change)
         with pytest.raises(InputError, match="cannot change once the classifier has been fitted"):
             other.partial_fit(X, y)
     assert pickle.dumps(clf) == before
+
+
+def test_no_classes_at_all():
+    X, y = some_examples(18, 10)
+    with pytest.raises(InputError, match=r"classes must be at least two; got \[\]"):
+        OzaRussellClassifier().partial_fit(X, y, classes=[])
+
+
+class Fails(Counts):
+    """Will not learn a row whose first feature is far off."""
+
+    def learn(self, example, code, weight=1.0):
+        if abs(example.rows[0, 0]) > 1e3:
+            raise ValueError("cannot learn this")
+        super().learn(example, code, weight)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_fit_that_fails_leaves_what_was_there(monkeypatch, error):
+    X, y = some_examples(18, 40)
+    bad = X.copy()
+    bad[17, 0] = 1e6
+    clf = OzaRussellClassifier(Fails(), 3, updates="weighted").fit(X, y)
+    before = pickle.dumps(clf)
+    if error is KeyboardInterrupt:
+        plain = Fails.learn
+
+        def interrupted(self, example, code, weight=1.0):
+            try:
+                plain(self, example, code, weight)
+            except ValueError:
+                raise KeyboardInterrupt from None
+
+        monkeypatch.setattr(Fails, "learn", interrupted)
+    with pytest.raises(error):
+        clf.fit(bad[:, :2], y)
+    assert pickle.dumps(clf) == before
+    fresh = OzaRussellClassifier(Fails(), 3, updates="weighted")
+    for learn in (fresh.fit, fresh.partial_fit):
+        with pytest.raises(error):
+            learn(bad, y)
+        with pytest.raises(NotFittedError):
+            fresh.predict(X)
+        assert not hasattr(fresh, "n_seen_")
+
+
+def test_a_member_that_fails_on_the_way_leaves_the_rows_before():
+    X, y = some_examples(18, 40)
+    bad = X.copy()
+    bad[17, 0] = 1e6
+    clf, other = (OzaRussellClassifier(Fails(), 3, updates="weighted").fit(X, y) for _ in range(2))
+    with pytest.raises(ValueError, match="cannot learn this"):
+        clf.partial_fit(bad, y)
+    assert clf.n_seen_ == 40 + 17
+    other.partial_fit(X[:17], y[:17])
+    np.testing.assert_array_equal(clf.lambda_right_, other.lambda_right_)
+
+
+@pytest.mark.parametrize("smoothing", [np.nan, -5.0, np.inf, "a", None, True])
+def test_smoothing_is_checked_whenever_it_is_used(smoothing):
+    X, y = some_examples(18, 40)
+    clf = OzaRussellClassifier(n_estimators=3, random_state=0).fit(X, y).set_params(smoothing=smoothing)
+    for use in (
+        lambda: clf.alpha_,
+        lambda: clf.errors_,
+        lambda: clf.decision_function(X),
+        lambda: clf.predict(X),
+        lambda: clf.predict_proba(X),
+    ):
+        with pytest.raises(InputError, match="smoothing must be a"):
+            use()
+    assert np.isfinite(clf.set_params(smoothing=0.5).alpha_).all()
 
 
 def test_updates_can_change_on_the_way_where_the_members_can():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import random
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from ocboost.lineage import OzaRussellClassifier
 from ocboost.lineage.base_learners import BaseLearner, as_base_learner
 from ocboost.lineage.naive_bayes import NaiveBayes
 from ocboost.lineage.oza_boost import ALONE, PIECE
-from plain_oza import Counts, Plain, some_examples, stream_of
+from plain_oza import Counts, Plain, boosted_by_river, some_examples, stream_of
 
 
 class Says(BaseLearner):
@@ -88,26 +87,9 @@ def test_how_members_vote_makes_no_difference_to_what_is_learnt(estimator, updat
 
 
 def test_votes_are_those_of_river_with_the_same_draws(monkeypatch):
-    ensemble = pytest.importorskip("river.ensemble")
-    from river.naive_bayes import GaussianNB as RiverNB
-    from river.utils.random import poisson
-
-    class Draws:
-        def __init__(self, seed):
-            self.rng = random.Random(seed)
-
-        def poisson(self, lam):
-            return poisson(lam, self.rng)
-
-        def integers(self, _high):
-            return 0
-
+    pytest.importorskip("river")
     X, y = some_examples(6, 200)
-    theirs = ensemble.AdaBoostClassifier(RiverNB(), n_models=7, seed=11)
-    for x, label in zip(X.tolist(), y.tolist(), strict=True):
-        theirs.learn_one(dict(enumerate(x)), label)
-    monkeypatch.setattr("ocboost.lineage.oza_boost.np.random.default_rng", lambda _seed: Draws(11))
-    clf = OzaRussellClassifier(RiverNB(), 7, votes="probabilities", smoothing=0.0).fit(X, y)
+    theirs, clf = boosted_by_river(monkeypatch, X, y, 7, votes="probabilities")
     assert (clf.errors_ < 0.5).all()  # with others they do as they like
     shares = np.array([theirs.predict_proba_one(dict(enumerate(x)))[1] for x in X.tolist()])
     np.testing.assert_allclose(

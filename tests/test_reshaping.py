@@ -207,12 +207,19 @@ def test_bad_input():
     for rows in (np.ones((3, 1)), np.ones(4), np.ones((4, 0)), 1):
         with pytest.raises(ocboost.InputError, match="one row for each of the 4 examples in the head"):
             sketch.appended(rows)
+    with pytest.raises(
+        ocboost.InputError, match=r"got shape \(\)\. Let the new hypotheses answer the last 4"
+    ):
+        sketch.appended([[1], [1, -1]])
     with pytest.raises(ocboost.InputError, match="margins"):
         sketch.appended(np.full((4, 1), 0.5))
-    with pytest.raises(ocboost.InputError, match="leave at least one"):
+    with pytest.raises(ocboost.InputError, match=r"leave at least one hypothesis; got all 3\. Take one out"):
         sketch.without([0, 1, 2])
-    for members in ([3], [-4], [0.5], ["a"]):
-        with pytest.raises(ocboost.InputError, match="members must be"):
+    for members in ([3], [-4], [0.5], ["a"], [[0, 1], [2]]):
+        with pytest.raises(
+            ocboost.InputError,
+            match=r"members must be whole numbers from 0 to 2; got .*Name hypotheses by their places",
+        ):
             sketch.without(members)
     with pytest.raises(ocboost.InputError, match="full order"):
         BoostingSketch(3, order=1).without([0])

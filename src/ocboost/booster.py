@@ -13,6 +13,8 @@ from .adaboost import SMOOTHING_ADVICE
 from .margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
 from .storage import Arrays, load, save
 
+MOST_HYPOTHESES = 1 << 24  # their pairs can still be counted; memory ends long before
+
 
 class Booster(ABC):
     """Turns margins into weights, example by example.
@@ -25,7 +27,7 @@ class Booster(ABC):
 
     def __init__(self, n_hypotheses: int) -> None:
         self._J = as_count(
-            n_hypotheses, "n_hypotheses", 1, None, "It is the number of columns of the margins."
+            n_hypotheses, "n_hypotheses", 1, MOST_HYPOTHESES, "It is the number of columns of the margins."
         )
 
     @property

@@ -70,8 +70,9 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         offset. See Notes.
     grow : None, int or Growth, default None
         Lets the stream bring new hypotheses, where the ones there are find it hard (`ocboost.Growth`): the
-        most there may be, for each class if they are more than two. By default they stay as they are.
-        ``order`` must be None then, and the rows of the head are kept with their features.
+        most there may be in all, for each class if they are more than two. ``partial_fit`` grows, ``fit``
+        does not: it finds ``n_hypotheses`` to begin with. By default they stay as they are. ``order`` must
+        be None then, and the rows of the head are kept with their features.
     batch_size : int, default 1
         Examples added to the sums at once. Up to the size of the head it changes nothing, and a stream then
         gives the same weights however it is cut into calls; with ``head=1`` larger batches are faster.
@@ -440,8 +441,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         most = max(c.stop - c.start for c in columns)
         if most > growth.budget:
             raise InputError(
-                f"grow must leave room for the {most} hypotheses there are; got a budget of {growth.budget}. "
-                "Half as many more is a good start."
+                f"grow must be at least the {most} hypotheses there are, as it is the most there may be in "
+                f"all; got {growth.budget}. Try {most + (most + 1) // 2}."
             )
         # Of the budget, so that they stay the same while it grows.
         if isinstance(self.head, str) and self.head == "auto":

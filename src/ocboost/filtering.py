@@ -45,9 +45,9 @@ class EdgeTest:
     Parameters
     ----------
     tau : float, default 0.5
-        τ in (0, 1).
+        τ in (0, 1].
     delta : float, default 0.05
-        δ in (0, 1).
+        δ in (0, 1]; 1 promises nothing.
 
     Attributes
     ----------

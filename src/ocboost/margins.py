@@ -60,10 +60,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """
     if sample_weight is None:
         return np.ones(n)
-    try:
-        given = np.asarray(sample_weight)
-    except ValueError:
-        given = np.asarray(None)
+    given = as_array(sample_weight)
     if given.dtype.kind not in "iuf":
         raise InputError(
             f"sample_weight must be numbers; got {sample_weight!r:.80}. Give 1.0 to each example."
@@ -87,8 +84,22 @@ def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
 def as_weight(sample_weight: object) -> NDArray[np.float64]:
     """Check one sample weight."""
     if isinstance(sample_weight, bool | np.bool_) or not isinstance(sample_weight, Real | np.number):
-        raise InputError(f"sample_weight must be a number that is not negative; got {sample_weight!r:.80}.")
+        raise InputError(
+            f"sample_weight must be a number that is not negative; got {sample_weight!r:.80}. 1.0 is the usual one."
+        )
     return as_weights(np.array([sample_weight], dtype=np.float64), 1)
+
+
+def as_array(value: ArrayLike) -> NDArray[Any]:
+    """What is given as an array; None as one, which has no length, if its rows have different lengths.
+
+    >>> as_array([[1, 2], [3]]).shape
+    ()
+    """
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.asarray(None)
 
 
 def as_count(value: object, name: str, low: int, high: int | None, advice: str) -> int:
@@ -148,7 +159,9 @@ def _as_int8(array: NDArray[Any], n_hypotheses: int | None) -> NDArray[np.int8]:
             "Give each example one margin for each hypothesis, in the same order."
         )
     if width == 0:
-        raise InputError(f"margins must have at least one column; got shape {array.shape}.")
+        raise InputError(
+            f"margins must have at least one column; got shape {array.shape}. Give one for each hypothesis."
+        )
     if array.dtype == np.int8:
         result = np.ascontiguousarray(array)
         place = first_not_a_margin(result.reshape(-1))

@@ -18,7 +18,7 @@ from .kernels.band import n_pairs
 from .kernels.scaled import normal_number
 from .kernels.solve import solve
 from .kernels.tail import BALANCED, CORRECTIONS
-from .margins import MANY, as_count, as_margins, as_number
+from .margins import MANY, as_array, as_count, as_margins, as_number
 from .sketch_file import SketchState, sketch_from_parts, sketch_parts
 from .storage import Arrays, require
 from .tails import copy_tail, empty_tail, sum_bytes
@@ -405,11 +405,12 @@ class BoostingSketch(SummingBooster):
         >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins, head=100).alpha))
         True
         """
-        given = np.asarray(margins)
+        given = as_array(margins)
         if given.ndim != 2 or given.shape[0] != self.n_head or given.shape[1] == 0:
             raise InputError(
                 f"margins must be one row for each of the {self.n_head} examples in the head and one column "
-                f"for each new hypothesis; got shape {given.shape}."
+                f"for each new hypothesis; got shape {given.shape}. Let the new hypotheses answer the last "
+                f"{self.n_head} examples, oldest first."
             )
         rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
         J = self._J + rows.shape[1]
@@ -436,12 +437,18 @@ class BoostingSketch(SummingBooster):
         >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins[:, [0, 2]], head=100).alpha))
         True
         """
-        gone = np.atleast_1d(np.asarray(members))
+        gone = np.atleast_1d(as_array(members))
         if gone.size and (gone.dtype.kind not in "iu" or gone.min() < 0 or gone.max() >= self._J):
-            raise InputError(f"members must be numbers from 0 to {self._J - 1}; got {members!r:.80}.")
+            raise InputError(
+                f"members must be whole numbers from 0 to {self._J - 1}; got {members!r:.80}. Name hypotheses "
+                "by their places, as in [0, 2]."
+            )
         keep = np.setdiff1d(np.arange(self._J), gone)
         if keep.size == 0:
-            raise InputError("members must leave at least one hypothesis; got all of them.")
+            raise InputError(
+                f"members must leave at least one hypothesis; got all {self._J}. Take one out of the list, or "
+                "make a new sketch."
+            )
         if self._order != self._J and self._has_tail:
             raise InputError(
                 f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "

@@ -199,9 +199,14 @@ def _started(
             break
     X, y = np.concatenate(Xs), np.concatenate(ys)
     if len(set(y.tolist())) < 2:
+        advice = (
+            "Take more with --start."
+            if seen == start
+            else "There are no more rows: is the label in another column?"
+        )
         raise InputError(
             f"the first {seen:,} rows must hold at least two classes; they hold {len(set(y.tolist()))}. "
-            "Take more with --start."
+            f"{advice}"
         )
     clf = OCBClassifier(n_hypotheses=hypotheses, random_state=seed).fit(X, y)
     codes = np.searchsorted(clf.classes_, y)

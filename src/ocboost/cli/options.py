@@ -65,8 +65,9 @@ class Following:
     smoothing
         Worth so many examples of doubt in every weight.
     grow
-        Let the stream bring new hypotheses where it is hard, up to so many, for each class if they are more
-        than two; those that had the least weight lately make room.
+        Let the stream bring new hypotheses where it is hard, up to so many in all, for each class if they are
+        more than two (adapt does; fit only makes ready for it). Those that had the least weight lately make
+        room.
     """
 
     forgetting: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))] = None

@@ -136,7 +136,8 @@ def compete(
         raise InputError("methods must be at least one; got none.")
     if rows is not None:
         batches = _at_most(batches, as_count(rows, "rows", 1, None, "It is how many rows to take."))
-    held, rest = _held(iter(batches), max(PART * start, LONG))
+    enough = max(PART * start, LONG)
+    held, rest = _held(iter(batches), enough)
     total = sum(batch.X.shape[0] for batch in held)  # of a long stream only a part
     start = min(start, total // PART)
     if window is None:
@@ -145,9 +146,9 @@ def compete(
     labels = _classes(held) if classes is None else sorted_classes(np.asarray(classes))
     found = len(set(y.tolist()))
     if found < 2:
+        advice = _more_classes(held, total // PART, whole=total < enough)
         raise InputError(
-            f"the first {start:,} rows must hold at least two classes; they hold {found}. Take more with "
-            "--start."
+            f"the first {start:,} rows must hold at least two classes; they hold {found}. {advice}"
         )
     codes = codes_of(y, labels)
     n_features = X.shape[1]
@@ -249,6 +250,27 @@ def _first(held: list[Any], n: int) -> tuple[Any, Any]:
     from scipy.sparse import vstack
 
     return vstack(Xs, format="csr"), np.concatenate(ys)
+
+
+def _more_classes(held: list[Any], most: int, *, whole: bool) -> str:
+    """What to do about first rows of one class; ``whole`` says whether the rows held are all there are."""
+    seen: set[Any] = set()
+    for batch in held:
+        known = getattr(batch, "known", None)
+        for i, label in enumerate(np.asarray(batch.y).tolist()):
+            if known is None or known[i]:
+                seen.add(label)
+            if len(seen) == 2:
+                second = batch.first - held[0].first + i + 1
+                if second <= most or not whole:
+                    return f"Take more with --start: the second one comes in row {second:,}."
+                return (
+                    f"The second one comes in row {second:,}, and a fifth of the stream, {most:,} rows, is the "
+                    "most to begin with: mix its rows, or leave out most of those before it."
+                )
+    if not whole:
+        return "Take more with --start."
+    return "No other comes in the whole stream: is the label in another column?"
 
 
 def _after(held: list[Any], n: int) -> Iterator[Any]:

@@ -110,7 +110,14 @@ class Drawn:
 
 def labelled(batches: Iterable[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
     """The rows that have a label, and their labels, of each batch that has any."""
-    for number, batch in enumerate(batches):
+    try:
+        several = iter(batches)
+    except TypeError:
+        raise InputError(
+            f"batches must be something to go through, of pairs (X, y); got {batches!r:.80}. For one pair of "
+            "arrays use fit(X, y)."
+        ) from None
+    for number, batch in enumerate(several):
         if hasattr(batch, "X") and hasattr(batch, "y"):
             X, y, known = batch.X, batch.y, getattr(batch, "known", None)
         elif isinstance(batch, tuple | list) and len(batch) == 2:
@@ -128,7 +135,7 @@ def labelled(batches: Iterable[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
         if labels.ndim != 1:
             raise InputError(
                 f"batches must have one label for each row; got labels of shape {labels.shape} in number "
-                f"{number}."
+                f"{number}. Flatten them: y.ravel()."
             )
         if known is not None and not np.all(known):
             X, labels = X[known], labels[known]

@@ -91,15 +91,18 @@ class EGPlusMinus(SteppingBooster):
         advice = "It is the greatest vote there can be; try 3, 10 and 30."
         self._norm = as_number(norm, "norm", 0.0, 1e6, advice, low_open=True)
         self._rate: float | Literal["auto"] = "auto"
+        advice = '"auto" is 1 / (3 norm²).'
         if isinstance(rate, str):
             if rate != "auto":
-                raise InputError(f'rate must be a number or "auto"; got {rate!r:.80}.')
+                raise InputError(f'rate must be a number or "auto"; got {rate!r:.80}. {advice}')
             self._eta = 1.0 / (3.0 * self._norm * self._norm)
         else:
-            advice = '"auto" is 1 / (3 norm²).'
             self._rate = self._eta = as_number(rate, "rate", 0.0, 1e6, advice, low_open=True)
         if not isinstance(loss, str) or loss not in LOSSES:
-            raise InputError(f'loss must be "logistic" or "square"; got {loss!r:.80}.')
+            raise InputError(
+                f'loss must be "logistic" or "square"; got {loss!r:.80}. "logistic" is for votes that '
+                'probabilities are made of, "square" is the paper\'s.'
+            )
         self._loss: Literal["logistic", "square"] = loss
 
     @property

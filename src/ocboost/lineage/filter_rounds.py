@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..filtering import EdgeTest, acceptance
 from ..hypotheses import Hypotheses, Stumps
 from ..learners import Learner
+from ..recent_rows import stacked
 from .example_sources import Examples
 from .voters import Voters
 
@@ -66,7 +67,8 @@ class FilterRounds:
         Examples that it let through for what is going on, the sample or the test.
     tries : int
         Hypotheses dropped in a row.
-    n_seen, n_accepted : int
+    n_seen, n_positive, n_accepted : int
+        Examples that were looked at, those of them that are +1, and those that the filter let through.
     reason : str or None
         Why it has come to an end.
     """
@@ -82,7 +84,7 @@ class FilterRounds:
         self.labels: list[NDArray[np.int8]] = []
         self.round = 1
         self.calls = self.waited = self.taken = self.tries = 0
-        self.n_seen = self.n_accepted = 0
+        self.n_seen = self.n_positive = self.n_accepted = 0
         self.reason: str | None = None
 
     def __copy__(self) -> Self:
@@ -99,6 +101,16 @@ class FilterRounds:
             return f"n_hypotheses reached: there are {len(self.voters)}"
         return self.reason
 
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """F of each row; while there is no hypothesis, the log-odds of +1 among the examples looked at.
+
+        Each side counts for one example more, as one of them may not have come.
+        """
+        if len(self.voters):
+            return self.voters.scores(X)
+        rest = self.n_seen - self.n_positive
+        return np.full(X.shape[0], math.log((self.n_positive + 1) / (rest + 1)))
+
     def take(self, examples: Examples, settings: FilterSettings, learner: Learner) -> None:
         """Go on with some examples, until they or boosting come to an end."""
         n, at = len(examples.y), 0
@@ -111,6 +123,7 @@ class FilterRounds:
             passed = at + np.flatnonzero(luck[at:] < acceptance(margins))
             at = self._go_through(examples, at, passed, settings, learner)
         self.n_seen += at
+        self.n_positive += int((examples.y[:at] > 0).sum())
         if at < n:  # it ended here, however many more there were
             self.rng.bit_generator.state = before
             self.rng.random(at)
@@ -275,19 +288,6 @@ def add_until_decided(test: EdgeTest, right: NDArray[np.bool_]) -> int:
         if test.decided:
             return int(k) + 1
     return len(right)
-
-
-def stacked(pieces: list[Any]) -> Any:
-    """Pieces of rows as one matrix, sparse if all of them are."""
-    if len(pieces) == 1:
-        return pieces[0]
-    if all(isinstance(piece, np.ndarray) for piece in pieces):
-        return np.concatenate(pieces)
-    if all(hasattr(piece, "tocsr") for piece in pieces):
-        from scipy.sparse import vstack
-
-        return vstack(pieces, format="csr")
-    return np.concatenate([piece if isinstance(piece, np.ndarray) else piece.toarray() for piece in pieces])
 
 
 def _first(wanted: NDArray[np.bool_], at: int) -> int:

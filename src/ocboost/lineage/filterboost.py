@@ -25,9 +25,9 @@ from ..learners import Learner, learner_for
 from ..link import probabilities
 from ..margins import as_count, as_number
 from ..storage import load, save
+from .example_sources import Arrived, TrainingSet, labelled
 from .filter_rounds import FilterRounds, FilterSettings
 from .filterboost_file import KIND, filterboost_from_parts, filterboost_parts
-from .example_sources import Arrived, TrainingSet, labelled
 
 DRAWN = 1 << 13  # rows drawn at once from a training set
 PIECE = 1 << 14  # rows taken at once from a stream
@@ -61,7 +61,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     epsilon : float, default 0.05
         ε, the error that is good enough.
     delta : float, default 0.05
-        δ, the chance that anything said of an error or an edge is wrong.
+        δ, the chance that anything said of an error or an edge is wrong; from 1e-100 to 1, which promises
+        nothing.
     tau : float, default 0.5
         τ, how far an edge may be off, relative to itself. Smaller needs more examples.
     sample : int, default 500
@@ -75,7 +76,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : array of shape (K,)
     hypotheses_ : list of Hypotheses
-        One set for two classes, otherwise one for each; None where nothing has been found yet.
+        One set for two classes, otherwise one for each; None where nothing has been found yet. Until then
+        the score is the log-odds of the classes' shares among the examples looked at, the same for all rows.
     alpha_, edges_ : lists of arrays
         α_t and γ_t of those.
     rounds_ : list of int
@@ -86,6 +88,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How many of them each filter let through.
     stopped_ : str or None
         Why boosting has ended; None while it goes on.
+    waiting_ : str or None
+        What it cannot go on without, an example of a class that has not come yet.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -96,7 +100,7 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     |F|: the probabilities are not sure enough rather than too sure.
 
     It needs many examples: an edge of 0.2 is tested on a few thousand that the filter lets through, one of
-    0.05 on more than fifty thousand, and the better F is, the fewer it lets through.
+    0.05 on about fifty thousand, and the better F is, the fewer it lets through.
 
     Where we depart from the paper: a hypothesis whose edge cannot be told from zero in ``most_examples`` is
     dropped, and a new sample is collected, in a round of its own, so that the confidences still sum to δ;
@@ -286,7 +290,7 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What was asked for, checked; changes take effect with the next call."""
         sample = as_count(self.sample, "sample", 2, 1 << 30, "One example shows one class only.")
         return FilterSettings(
-            as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn."),
+            self._most(),
             as_number(self.epsilon, "epsilon", 0.0, 1.0, "0.05 is one error in twenty.", low_open=True),
             as_number(self.delta, "delta", LEAST_DELTA, 1.0, CONFIDENCE_ADVICE),
             as_number(self.tau, "tau", 0.0, 1.0, PRECISION_ADVICE, low_open=True),
@@ -299,6 +303,9 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "It must be enough for a sample and a test.",
             ),
         )
+
+    def _most(self) -> int:
+        return as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
 
     def learner(self) -> Learner:
         """What learns a hypothesis from a sample."""
@@ -345,7 +352,8 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def stopped_(self) -> str | None:
         """Why boosting has ended; None while it goes on."""
-        reasons = [machine.stopped(self.n_hypotheses) for machine in self.machines_]
+        n_hypotheses = self._most()
+        reasons = [machine.stopped(n_hypotheses) for machine in self.machines_]
         if any(reason is None for reason in reasons):
             return self._ended  # by the stream, if at all
         if len(reasons) == 1:
@@ -353,18 +361,37 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         named = zip(self.classes_.tolist(), reasons, strict=True)
         return "; ".join(f"{label!r:.40} against the rest: {reason}" for label, reason in named)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The score Σ_t α_t h_t(x), on the scale of log-odds; zero where nothing has been found yet.
+    @property
+    def waiting_(self) -> str | None:
+        """Of which class an example must come before boosting can go on; None if all that it needs have come.
 
+        Where there are more than two classes, the others go on in the meantime.
+        """
+        n_hypotheses, missing = self._most(), set()
+        for k, machine in enumerate(self.machines_):
+            if machine.stopped(n_hypotheses) is None:
+                sides = (0, 1) if len(self.machines_) == 1 else (None, k)  # of -1 and +1; many are the rest
+                pairs = zip(sides, machine.shown, strict=True)
+                missing |= {code for code, shown in pairs if code is not None and not shown}
+        if not missing:
+            return None
+        labels = self.classes_[sorted(missing)].tolist()
+        return f"for an example of {' and one of '.join(f'{label!r:.40}' for label in labels)}"
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The score Σ_t α_t h_t(x), on the scale of log-odds.
+
+        Where nothing has been found yet it is the log-odds of the class among the examples looked at, so that
+        the most frequent class is predicted.
         (n,) for two classes, positive for the second; (n, K) for more.
         """
         check_is_fitted(self, "machines_")
         X = validate_data(self, X, reset=False, **_accepted(self.learner()))
-        scores = [machine.voters.scores(X) for machine in self.machines_]
+        scores = [machine.scores(X) for machine in self.machines_]
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score, of each row."""
+        """The class with the highest score, of each row; the most frequent one where nothing has been found."""
         scores = self.decision_function(X)
         result: NDArray[Any] = self.classes_[winners(scores)]
         return result

@@ -12,13 +12,14 @@ from ..errors import InputError
 from ..filtering import EdgeTest
 from ..hypotheses import Hypotheses, hypotheses_from_parts
 from ..learners.choose import NAMED
+from ..recent_rows import stacked
 from ..storage import Arrays, require
-from .filter_rounds import FOR_EVER, TRIES, FilterRounds, stacked
+from .filter_rounds import FOR_EVER, TRIES, FilterRounds
 from .voters import Voters
 
 KIND = "FilterBoost"
 SETTINGS = ("n_hypotheses", "epsilon", "delta", "tau", "sample", "most_examples", "random_state")
-_COUNTS = ("round", "calls", "waited", "taken", "tries", "n_seen", "n_accepted")
+_COUNTS = ("round", "calls", "waited", "taken", "tries", "n_seen", "n_positive", "n_accepted")
 _MACHINE = {*_COUNTS, "seed", "rng", "shown", "reason", "hypotheses", "candidate", "test", "sample"}
 MOST_TEXT = 1000
 _SPARSE = ("data", "indices", "indptr")
@@ -141,6 +142,7 @@ def _machine_in(state: Any, prefix: str, arrays: Arrays, n_features: int, name: 
     require(all(type(c) is int and 0 <= c < FOR_EVER for c in counts), name, "its counts make no sense")
     possible = state["round"] >= 1 and state["n_accepted"] + state["waited"] <= state["n_seen"]
     possible = possible and state["taken"] <= state["calls"] <= state["n_accepted"]
+    possible = possible and state["n_positive"] <= state["n_seen"]
     require(possible and state["tries"] <= TRIES, name, "its counts make no sense")
     seed, shown = pair(state["seed"], name, "seed"), pair(state["shown"], name, "classes shown")
     require(all(type(s) is int and 0 <= s < 1 << 31 for s in seed), name, "its seed makes no sense")

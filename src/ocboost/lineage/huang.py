@@ -23,7 +23,7 @@ from ..kernels.huang import (
     evaluate,
     learn,
 )
-from ..margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
+from ..margins import MANY, as_array, as_count, as_margins, as_number, as_row, as_weight, as_weights
 from ..storage import Arrays, fill, require
 from .huang_file import require_sound
 
@@ -262,15 +262,17 @@ class HuangBooster(Booster):
             q = booster._how.smoothing / (total + 2.0 * booster._how.smoothing)
             chances = 0.5 + 0.5 * np.tanh(weights)  # 1 / (1 + exp(-2 α))
             p = np.clip((chances - q) / (1.0 - 2.0 * q), 0.0, 1.0)
-        given = np.asarray(p)
+        given = as_array(p)
         if given.shape not in ((J,), (2, J)) or given.dtype.kind not in "iuf":
             raise InputError(
                 f"p must be numbers of shape ({J},) or (2, {J}); got shape {given.shape} and dtype "
                 f"{given.dtype}. Give the chance of each hypothesis to be right, in one row for each class."
             )
-        if not ((given >= 0) & (given <= 1)).all():
+        strange = ~((given >= 0) & (given <= 1))  # NaN too
+        if strange.any():
             raise InputError(
-                f"p must lie from 0 to 1; got {given.min()} to {given.max()}. It is a chance of being right."
+                f"p must lie from 0 to 1; got {given[strange][0]}. It is a chance of being right; leave p out "
+                "if none is known."
             )
         masses = np.array([total, 0.0] if given.ndim == 1 else [prior * total, (1.0 - prior) * total])
         past.right[: 1 if given.ndim == 1 else 2] = given
@@ -384,10 +386,7 @@ def _as_groups(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """Classes as 0 for +1 and 1 for -1; None is all of one."""
     if labels is None:
         return np.zeros(n, np.int64)
-    try:
-        given = np.asarray(labels)
-    except ValueError:
-        given = np.asarray(None)
+    given = as_array(labels)
     if given.shape != (n,):
         raise InputError(
             f"labels must have one class for each of the {n} examples, shape ({n},); got shape "
@@ -401,10 +400,7 @@ def _as_groups(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
 
 
 def _as_alpha(alpha: ArrayLike, n_hypotheses: int | None = None) -> NDArray[np.float64]:
-    try:
-        given = np.asarray(alpha)
-    except ValueError:
-        given = np.asarray(None)
+    given = as_array(alpha)
     size = "J" if n_hypotheses is None else n_hypotheses
     if given.ndim != 1 or given.size != (n_hypotheses or given.size) or given.dtype.kind not in "iuf":
         raise InputError(
@@ -412,6 +408,10 @@ def _as_alpha(alpha: ArrayLike, n_hypotheses: int | None = None) -> NDArray[np.f
             "Give one weight for each hypothesis."
         )
     weights = np.ascontiguousarray(given, dtype=np.float64)
-    if not (np.abs(weights) <= LIMIT).all():
-        raise InputError(f"alpha must lie within ±{LIMIT:g}; got {alpha!r:.80}. Scale the weights down.")
+    strange = ~(np.abs(weights) <= LIMIT)  # NaN too
+    if strange.any():
+        raise InputError(
+            f"alpha must be finite and within ±{LIMIT:g}; got {weights[strange][0]} for hypothesis "
+            f"{int(np.argmax(strange))}. A hypothesis that has no weight has 0; scale larger ones down."
+        )
     return weights

@@ -17,8 +17,8 @@ from ..errors import InputError
 from ..labels import codes_of, require_same, sorted_classes
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
-from .base_learners import BaseLearner, Example
 from .base_learner_checks import prototypes_of, require_votes
+from .base_learners import BaseLearner, Example
 from .selector import Selector
 
 ALONE = 1e-6  # the vote of the first member where no member has one: only its side matters
@@ -165,7 +165,10 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     # Learning --------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from the beginning: one pass, in the order of the rows."""
+        """Learn from the beginning: one pass, in the order of the rows.
+
+        If it fails, what was learnt before stays.
+        """
         return self._learn_all(X, y, None, sample_weight, first=True, streaming=False)
 
     def partial_fit(
@@ -176,6 +179,10 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from more examples, one by one in the order of the rows.
+
+        All rows are checked before the first is learnt. If a member itself fails at one of them, the rows
+        before it stay learnt, and ``n_seen_`` says how many; members before that one have learnt it too. If
+        the first call fails, nothing is learnt.
 
         Parameters
         ----------
@@ -214,16 +221,28 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             elif choices != self._choices:
                 prototypes_of(self.estimator, *choices)
                 self._choices = choices
+            if first:  # members of its own learn, so that nothing is lost if one of them fails
+                self._take_all(rows, codes, weights, settings)
+        if not first:
+            self._take_all(rows, codes, weights, settings)
+        return self
+
+    def _take_all(
+        self,
+        rows: NDArray[np.float64],
+        codes: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        settings: tuple[float, float],
+    ) -> None:
+        """Learn examples one by one."""
         # Every row has been checked already: no need that members do so again and again.
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             for i, (code, weight) in enumerate(zip(codes.tolist(), weights.tolist(), strict=True)):
                 self._take(Example(rows[i : i + 1], self._names), code, weight, *settings)
-        return self
 
     def _take(self, example: Example, code: int, weight: float, smoothing: float, forgetting: float) -> None:
         """Learn one example."""
         self._total = forgetting * self._total + weight
-        self.n_seen_ += 1
         if forgetting != 1.0:
             for selector in self.selectors_:
                 selector.decay(forgetting)
@@ -232,14 +251,17 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             if weight == 0.0:  # nothing to learn, or so little that it has no floating-point number
                 break
             weight = selector.take(example, code, weight, rng, smoothing, self._total)
+        self.n_seen_ += 1
 
     def _settings(self) -> tuple[float, float]:
-        smoothing = as_number(self.smoothing, "smoothing", 0.0, np.inf, "1.0 is the default.")
         forgetting = as_number(
             self.forgetting, "forgetting", 0.0, 1.0, "1.0 forgets nothing, 0.999 slowly.", low_open=True
         )
         as_count(self.n_estimators, "n_estimators", 1, None, "It is how many members there are.")
-        return smoothing, forgetting
+        return self._smoothing(), forgetting
+
+    def _smoothing(self) -> float:
+        return as_number(self.smoothing, "smoothing", 0.0, np.inf, "1.0 is the default.")
 
     def _examples(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool, streaming: bool
@@ -286,8 +308,8 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         known = sorted_classes(labels) if given is None else given
         if len(known) < 2:
             raise InputError(
-                f"classes must be at least two; got one class, {known.tolist()[0]!r:.80}. Name all that will "
-                "ever come: partial_fit(X, y, classes=[…])."
+                f"classes must be at least two; got {known.tolist()!s:.80}. Give examples of another, or name "
+                "all classes that will ever come: partial_fit(X, y, classes=[…])."
             )
         return known
 
@@ -316,7 +338,8 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     @property
     def errors_(self) -> NDArray[np.float64]:
         """The members' errors ε_m, smoothed; ½ of those that have seen nothing."""
-        return np.array([each.error(self.smoothing, self._total) for each in self._fitted()])
+        selectors, smoothing = self._fitted(), self._smoothing()
+        return np.array([each.error(smoothing, self._total) for each in selectors])
 
     @property
     def lambda_right_(self) -> NDArray[np.float64]:
@@ -331,7 +354,8 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     @property
     def alpha_(self) -> NDArray[np.float64]:
         """Half the members' votes."""
-        alpha = np.array([each.alpha(self.smoothing, self._total) for each in self._fitted()])
+        selectors, smoothing = self._fitted(), self._smoothing()
+        alpha = np.array([each.alpha(smoothing, self._total) for each in selectors])
         if len(self.classes_) > 2:
             alpha = np.maximum(alpha, 0.0)
             if not alpha.any():
