@@ -56,8 +56,8 @@ class OCBClassifier(base.MiniBatchClassifier):
     order, head, tail, smoothing, forgetting, correction
         As in `ocboost.BoostingSketch`.
     grow : None, int or ocboost.Growth, default None
-        Lets the stream bring new stumps, up to so many in all, as in `ocboost.OCBClassifier`. The rows of the head
-        are kept then.
+        Lets the stream bring new stumps, up to so many in all, as in `ocboost.OCBClassifier`. The rows of the
+        head are kept then.
     seed : int, optional
 
     Examples
