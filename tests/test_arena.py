@@ -183,7 +183,9 @@ class TestProtocol:
     def test_one_class_at_first(self):
         X, y = rows_of(600)
         y[:110], y[110] = 1, 0
-        text = r"first 100 rows must hold at least two classes; they hold 1\. Take more with --start: .* row 111\."
+        text = (
+            r"first 100 rows must hold at least two classes; they hold 1\. Take more .*--start: .* row 111\."
+        )
         with pytest.raises(InputError, match=text):
             compete(batches_of(X, y), methods_named("static"), **SMALL)
         compete(batches_of(X, y), methods_named("static"), **{**SMALL, "start": 115})

@@ -177,5 +177,5 @@ def test_a_wrong_norm_is_refused(norm):
 
 @pytest.mark.parametrize("loss", ["hinge", None, 2, ["square"]])
 def test_a_wrong_loss_is_refused(loss):
-    with pytest.raises(InputError, match='loss must be "logistic" or "square"; got .*"square" is the paper'):
+    with pytest.raises(InputError, match=r'loss must be "logistic" or "square"; got .*"square" is the paper'):
         EGPlusMinus(3, loss=loss)

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 
+MOST_CLASSES = 1000  # more are numbers, or the names of rows
+
 
 def sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
     """The different labels, in order."""
@@ -25,6 +27,20 @@ def sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
             f"classes must be finite; got {classes.tolist()!s:.80}. Leave out examples without a label."
         )
     return classes
+
+
+def require_classes(y: NDArray[Any], name: str) -> None:
+    """Refuse labels that are numbers to be guessed, or the names of rows; ``name`` says whose they are."""
+    classes = sorted_classes(y)
+    some = ", ".join(f"{label!r:.22}" for label in classes[:3].tolist())
+    advice = "Is it the right column? Else cut the numbers into classes first, such as high and low."
+    if y.dtype.kind == "f" and (classes != np.rint(classes)).any():
+        raise InputError(f"{name} must hold classes; it holds numbers with fractions: {some}, … {advice}")
+    if len(classes) > MOST_CLASSES or (len(classes) > 20 and 2 * len(classes) > len(y)):
+        raise InputError(
+            f"{name} must hold classes, at most {MOST_CLASSES:,} and each in several rows; it holds "
+            f"{len(classes):,} values in {len(y):,} rows: {some}, … {advice}"
+        )
 
 
 def require_same(given: NDArray[Any], classes: NDArray[Any]) -> None:

@@ -85,7 +85,8 @@ def as_weight(sample_weight: object) -> NDArray[np.float64]:
     """Check one sample weight."""
     if isinstance(sample_weight, bool | np.bool_) or not isinstance(sample_weight, Real | np.number):
         raise InputError(
-            f"sample_weight must be a number that is not negative; got {sample_weight!r:.80}. 1.0 is the usual one."
+            f"sample_weight must be a number that is not negative; got {sample_weight!r:.80}. Give "
+            "1.0 to an example that counts once."
         )
     return as_weights(np.array([sample_weight], dtype=np.float64), 1)
 

@@ -440,14 +440,14 @@ class BoostingSketch(SummingBooster):
         gone = np.atleast_1d(as_array(members))
         if gone.size and (gone.dtype.kind not in "iu" or gone.min() < 0 or gone.max() >= self._J):
             raise InputError(
-                f"members must be whole numbers from 0 to {self._J - 1}; got {members!r:.80}. Name hypotheses "
-                "by their places, as in [0, 2]."
+                f"members must be whole numbers from 0 to {self._J - 1}; got {members!r:.80}. Name "
+                "hypotheses by their places, as in [0, 2]."
             )
         keep = np.setdiff1d(np.arange(self._J), gone)
         if keep.size == 0:
             raise InputError(
-                f"members must leave at least one hypothesis; got all {self._J}. Take one out of the list, or "
-                "make a new sketch."
+                f"members must leave at least one hypothesis; got all {self._J}. Take one out of the list, "
+                "or make a new sketch."
             )
         if self._order != self._J and self._has_tail:
             raise InputError(

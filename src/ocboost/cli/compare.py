@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
     from ocboost.evaluation.methods import Method
 
 Folder = Annotated[Path | None, Parameter(env_var="OCBOOST_DATA")]
-Start = Annotated[int, Parameter(validator=validators.Number(gte=2))]
-MaybeStream = Annotated[Path | None, Parameter(allow_leading_hyphen=True, show_default=False)]
+Start = Annotated[int | None, Parameter(validator=validators.Number(gte=2))]
+# As it was written: a Path would make ./sea, a file, the name sea.
+MaybeStream = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 Listed = Annotated[bool, Parameter(name="--list", negative="", show_default=False)]
 
 SEEDS, QUICK_SEEDS = 3, 2
@@ -32,7 +35,7 @@ def compare(
     label: str | None = None,
     methods: str = "usual",
     seeds: MaybeCount = None,
-    start: Start = 2_000,
+    start: Start = None,
     hypotheses: Count = 100,
     step: Count = 1,
     curve: MaybeCount = None,
@@ -80,7 +83,8 @@ def compare(
     seeds
         Repetitions; 3, or 2 with --quick.
     start
-        Learn hypotheses from so many rows, at most a fifth of the stream; the comparison begins after them.
+        Learn hypotheses from so many rows, at most nine tenths of the stream; the comparison begins after
+        them. 2,000, or a fifth of a shorter stream.
     hypotheses
         How many to learn, for each class if they are more than two.
     step
@@ -126,20 +130,27 @@ def compare(
         "window": curve,
         "rows": rows if rows is not None or not quick else QUICK_ROWS,
     }
-    name = str(stream)
-    if name != "all" and name not in STREAMS:
-        _require_file(stream)
+    name, reads = stream, label is not None or drop or format is not None
+    known = name == "all" or name in STREAMS
+    if not known or (reads and Path(name).is_file()):
+        _require_file(name)
         if label is None:
             raise UsageError("--label must name the column that holds the class.")
+        for option, given in (("--jobs", jobs is not None), ("--no-cache", no_cache)):
+            if given:
+                say(f"{option} is for named streams; a file is gone through once, in one process.")
         reading = {"label": label, "drop": tuple(drop or ()), "format": format}
-        return _compare_file(stream, reading, chosen, settings, out)
-    if label is not None or drop or format is not None:
+        command = _command(name if name == "-" else Path(name).name, methods, settings, None, out, reading)
+        return _compare_file(Path(name), reading, chosen, settings, out, command)
+    if reads:
+        what = "all means all named streams" if name == "all" else f"{name} is the name of a stream"
         raise UsageError(
-            f"--label, --drop and --format are for files, and {name} is the name of a stream; "
-            f"a file of that name is ./{name}."
+            f"--label, --drop and --format are for files, and {what}; a file of that name is ./{name}."
         )
     from ocboost.cli import compare_named
 
+    if Path(name).is_file():
+        say(f"{name} is taken for the name of a stream; for the file of that name give --label, or ./{name}.")
     command = _command(name, methods, settings, data, out)
     if name != "all":
         return compare_named.one(name, chosen, settings, data=data, out=out, jobs=jobs, command=command)
@@ -151,62 +162,78 @@ def compare(
 
 
 def _compare_file(
-    path: Path, reading: dict[str, Any], methods: list[Method], settings: dict[str, Any], out: Path
+    path: Path,
+    reading: dict[str, Any],
+    methods: list[Method],
+    settings: dict[str, Any],
+    out: Path,
+    command: str,
 ) -> int:
     """Compare on a file, in one pass; the exit code."""
+    from ocboost.cli.compare_named import show_board
     from ocboost.evaluation.arena import Board, compete
-    from ocboost.evaluation.arena_report import files_of, stream_report
-    from ocboost.evaluation.arena_table import board_table
+    from ocboost.evaluation.arena_report import files_of, lead, stream_report
     from ocboost.reporting.environment import versions
     from ocboost.reporting.figure_style import require_matplotlib
     from ocboost.reporting.output import OutputFolder, to_json
-    from ocboost.reporting.tables import as_rich
     from ocboost.streams import open_stream
 
     require_matplotlib()
     name = "standard input" if str(path) == "-" else path.name
-    with OutputFolder(out, FILES) as folder:
-        with open_stream(source(path), **reading) as opened:
-            for note in opened.notes:
-                say(note)
-            with stream_progress("comparing") as show:
-                contest = compete(
-                    opened,
-                    methods,
-                    seeds=range(settings["seeds"]),
-                    start=settings["start"],
-                    hypotheses=settings["hypotheses"],
-                    step=settings["step"],
-                    window=settings["window"],
-                    rows=settings["rows"],
-                    progress=lambda done: show(opened, done, ""),
-                )
-        if contest.result.n_scored == 0:
-            if contest.result.interrupted:
-                raise KeyboardInterrupt
-            raise InputError("no labelled row is left to compare on; give a longer stream.")
-        board = Board.of(name, [contest])
-        made_with = versions("scikit-learn", "river", "pyarrow")
-        about = {"stream": name, "label": reading["label"], "hypotheses": settings["hypotheses"]}
-        files = files_of(f"Methods on {name}", stream_report(board, {**about, **made_with}))
-        files["results.json"] = to_json({"about": about, **board.as_dict(), "versions": made_with})
-        folder.write(files)
+    try:
+        with OutputFolder(out, FILES) as folder:
+            with open_stream(source(path), **reading) as opened:
+                read = list(opened.notes)
+                for note in read:
+                    say(note)
+                with stream_progress("comparing") as show:
+                    contest = compete(
+                        opened,
+                        methods,
+                        seeds=range(settings["seeds"]),
+                        start=settings["start"],
+                        hypotheses=settings["hypotheses"],
+                        step=settings["step"],
+                        window=settings["window"],
+                        rows=settings["rows"],
+                        progress=lambda done: show(opened, done, ""),
+                    )
+            if contest.result.n_scored == 0:
+                if contest.result.interrupted:
+                    raise KeyboardInterrupt
+                raise InputError("no labelled row is left to compare on; give a longer stream.")
+            remarks = contest.result.notes
+            board = Board.of(name, [contest], read)
+            made_with = versions("scikit-learn", "river", "pyarrow")
+            about = {"stream": name, "label": reading["label"], "hypotheses": settings["hypotheses"]}
+            report = stream_report(board, {**about, **made_with}, name=name, command=command, file=True)
+            files = files_of(f"Methods on {name}", report)
+            record = {"about": about, "command": command, **board.as_dict(), "versions": made_with}
+            files["results.json"] = to_json(record)
+            folder.write(files)
+    except KeyboardInterrupt:
+        say(f"interrupted; nothing was written to '{out}'.")
+        return 130
     console = results(piped=160)
-    console.print(as_rich(board_table(board, name), whole=True), crop=False)
-    for remark in board.notes:
+    show_board(console, board, name)
+    console.print(lead(board), soft_wrap=True)
+    for remark in remarks:
         say(remark)
     console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
     return 130 if board.interrupted else 0
 
 
-def _require_file(path: Path) -> None:
+def _require_file(name: str) -> None:
     """Refuse what is neither a file nor a name."""
     from ocboost.datasets.drift import STREAMS
 
-    no_option(Path, path)
-    if str(path) != "-" and not path.exists():
+    no_option(Path, Path(name))
+    if name != "-" and not Path(name).exists():
+        close = get_close_matches(name.lower(), STREAMS, 1)
+        hint = f" Did you mean {close[0]}?" if close else ""
         raise InputError(
-            f"the stream must be a file, all, or one of {', '.join(STREAMS)}; there is no file '{path}'."
+            f"there is no file '{name}', nor a stream of that name.{hint} The stream must be a file, all, or "
+            f"one of {', '.join(STREAMS)}."
         )
 
 
@@ -227,18 +254,28 @@ def _show_all() -> None:
         console.print(f"  {stream.name:<20}    {stream.about} ({where[stream.origin]})", soft_wrap=True)
 
 
-def _command(name: str, methods: str, settings: dict[str, Any], data: Path | None, out: Path) -> str:
+def _command(
+    name: str,
+    methods: str,
+    settings: dict[str, Any],
+    data: Path | None,
+    out: Path,
+    reading: dict[str, Any] | None = None,
+) -> str:
     """The command that runs it again, the same on any machine: the data folder is called DIR.
 
-    >>> settings = {"seeds": 3, "start": 2000, "hypotheses": 100, "step": 1, "window": None, "rows": None}
+    >>> settings = {"seeds": 3, "start": None, "hypotheses": 100, "step": 1, "window": None, "rows": None}
     >>> _command("all", "usual", settings, Path("/home/me/data"), Path("docs/streams"))
     'ocboost compare all --data DIR --out docs/streams'
     """
-    usual = {"seeds": SEEDS, "start": 2_000, "hypotheses": 100, "step": 1, "window": None, "rows": None}
-    words = ["ocboost", "compare", name]
+    usual = {"seeds": SEEDS, "start": None, "hypotheses": 100, "step": 1, "window": None, "rows": None}
+    words = ["ocboost", "compare", shlex.quote(name)]
+    for option, given in (reading or {}).items():
+        several = given if isinstance(given, tuple) else (given,) if given is not None else ()
+        words += [f"--{option}", *(shlex.quote(each) for each in several)] if several else []
     words += ["--methods", methods] if methods != "usual" else []
     for key, value in settings.items():
         if value != usual[key]:
             words += [f"--{'curve' if key == 'window' else key}", str(value)]
     words += ["--data", "DIR"] if data is not None else []
-    return " ".join([*words, "--out", out.as_posix() if not out.is_absolute() else out.name])
+    return " ".join([*words, "--out", shlex.quote(out.as_posix() if not out.is_absolute() else out.name)])

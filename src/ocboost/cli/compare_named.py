@@ -11,6 +11,10 @@ from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ocboost.evaluation.arena import Board
     from ocboost.evaluation.arena_jobs import Task
     from ocboost.evaluation.methods import Method
 
@@ -31,12 +35,10 @@ def one(
     """Compare on one stream; the exit code."""
     from ocboost.datasets.drift import stream_named
     from ocboost.evaluation.arena_jobs import Kept, boards_of
-    from ocboost.evaluation.arena_report import files_of, stream_report
-    from ocboost.evaluation.arena_table import board_table
+    from ocboost.evaluation.arena_report import files_of, lead, stream_report
     from ocboost.reporting.environment import versions
     from ocboost.reporting.figure_style import require_matplotlib
     from ocboost.reporting.output import OutputFolder, to_json
-    from ocboost.reporting.tables import as_rich
 
     require_matplotlib()
     stream = stream_named(name)
@@ -46,18 +48,22 @@ def one(
         with OutputFolder(out, [*FILES, *pictures]) as folder:
             with steps_progress("comparing") as told:
                 tasks_of = _tasks(methods, settings, data)
-                boards = boards_of([name], tasks_of, jobs=_jobs(jobs), told=told, kept=Kept(None))
+                boards, failed = boards_of([name], tasks_of, jobs=_jobs(jobs), told=told, kept=Kept(None))
+            if failed:
+                raise InputError(f"the stream {name!r} cannot be compared: {failed[name]}.")
             board = boards[name]
             made_with = versions("scikit-learn", "river")
-            about = {"command": command, "hypotheses": settings["hypotheses"], **made_with}
-            files = files_of(f"Methods on {stream.title}", stream_report(board, about))
+            about = {"hypotheses": settings["hypotheses"], **made_with}
+            report = stream_report(board, about, name=stream.title, command=command, file=False)
+            files = files_of(f"Methods on {stream.title}", report)
             files["results.json"] = to_json({"command": command, **board.as_dict(), "versions": made_with})
             folder.write(files)
     except KeyboardInterrupt:
         say(f"interrupted; nothing was written to '{out}'.")
         return 130
     console = results(piped=160)
-    console.print(as_rich(board_table(board, stream.title), whole=True), crop=False)
+    show_board(console, board, stream.title)
+    console.print(lead(board), soft_wrap=True)
     for note in board.notes:
         say(note)
     written = ", ".join([*FILES, *pictures])
@@ -78,7 +84,7 @@ def every(
     """Compare on all streams that can be had, and write a summary; the exit code."""
     from ocboost.datasets.drift import STREAMS
     from ocboost.evaluation.arena_jobs import Kept, boards_of
-    from ocboost.evaluation.arena_report import files_of, findings, summary_report
+    from ocboost.evaluation.arena_report import files_of, findings, in_words, summary_report
     from ocboost.evaluation.arena_summary import Summary
     from ocboost.evaluation.arena_table import accuracy_table, rank_table
     from ocboost.reporting.environment import versions
@@ -100,21 +106,29 @@ def every(
         with OutputFolder(out, [*FILES, *pictures]) as folder:
             with steps_progress("comparing") as told:
                 tasks_of = _tasks(methods, settings, data)
-                boards = boards_of(names, tasks_of, jobs=_jobs(jobs), told=told, kept=kept)
-            summary = Summary([boards[name] for name in names])
+                boards, failed = boards_of(names, tasks_of, jobs=_jobs(jobs), told=told, kept=kept)
+            for name, reason in failed.items():
+                say(f"{name} is left out: {reason}.")
+            if not boards:
+                raise InputError(
+                    "at least one stream must be fit to compare on; none is. See the reasons above."
+                )
+            summary = Summary(list(boards.values()))
+            left_out = {**missing, **failed}
+            pictures = [picture for picture in pictures if _stream_of(picture) not in left_out]
             made_with = versions("scikit-learn", "river")
             seconds = sum(board.seconds for board in summary.boards)
             about = {
                 "hypotheses": settings["hypotheses"],
                 "seeds": ", ".join(map(str, range(settings["seeds"]))),
-                "time": f"{seconds / 60:.0f} minutes, summed over what ran side by side",
+                "time": f"{in_words(seconds)}, summed over what ran side by side",
                 **made_with,
             }
-            blocks = summary_report(summary, command=command, skipped=missing, about=about)
+            blocks = summary_report(summary, command=command, skipped=left_out, about=about)
             files = files_of("Methods on streams", blocks, png=False)
             record = {
                 "command": command,
-                "left_out": missing,
+                "left_out": left_out,
                 "summary": summary.as_dict(),
                 "streams": {name: board.as_dict(curves=False) for name, board in boards.items()},
                 "versions": made_with,
@@ -122,12 +136,16 @@ def every(
             folder.write({**files, "results.json": to_json(record)})
             kept.clear()
     except KeyboardInterrupt:
-        left = "; streams that were done are kept for the next run" if keep else ""
+        left = "; streams that were done are kept for the next run" if kept.any() else ""
         say(f"interrupted; no report was written to '{out}'{left}.")
         return 130
     console = results(piped=200)
     for table in (accuracy_table(summary), rank_table(summary, {})):
-        console.print(as_rich(table, whole=True), crop=False)
+        drawn = as_rich(table, whole=True)
+        if fits(console, drawn):
+            console.print(drawn, crop=False)
+        else:
+            say(f"the terminal is too narrow for the table “{table.title}”; it is in report.md.")
     for sentence in findings(summary):
         console.print(sentence, soft_wrap=True)
     console.print(
@@ -136,6 +154,26 @@ def every(
         markup=False,
     )
     return 0
+
+
+def show_board(console: Console, board: Board, title: str) -> None:
+    """Show the table of a stream, on a narrow terminal with fewer columns."""
+    from ocboost.evaluation.arena_table import board_table
+    from ocboost.reporting.tables import as_rich
+
+    drawn = as_rich(board_table(board, title), whole=True)
+    if not fits(console, drawn):
+        drawn = as_rich(board_table(board, title, narrow=True), whole=True)
+    console.print(drawn, crop=False)
+
+
+def fits(console: Console, drawn: Table) -> bool:
+    """Whether a table is no wider than the terminal; a file is as wide as need be."""
+    return not console.is_terminal or (drawn.width or 0) <= console.width
+
+
+def _stream_of(picture: str) -> str:
+    return picture.removeprefix("stream-").removesuffix(".svg")
 
 
 def _tasks(

@@ -130,7 +130,7 @@ def evaluate(
             left = "no labelled row is left to compare on; give a longer stream, or a smaller --start."
             clf, first = None if deployed is None else deployed.classifier, None
             if clf is None:
-                clf, first, rest = _started(batches, start, hypotheses, seed)
+                clf, first, rest = _started(batches, start, hypotheses, seed, opened.schema.label)
                 batches = itertools.chain(rest, batches)
             if rows is not None:
                 batches = _at_most(batches, rows)
@@ -178,13 +178,14 @@ def evaluate(
 
 
 def _started(
-    batches: Iterator[Batch], start: int, hypotheses: int, seed: int
+    batches: Iterator[Batch], start: int, hypotheses: int, seed: int, label: str | None
 ) -> tuple[OCBClassifier, View, list[Batch]]:
     """A classifier fitted on the first rows, those rows, and what is left of the batch they end in."""
     import numpy as np
 
     from ocboost.classifier import OCBClassifier
     from ocboost.evaluation import View
+    from ocboost.labels import require_classes
 
     Xs, ys, seen = [], [], 0
     rest: list[Batch] = []
@@ -208,6 +209,7 @@ def _started(
             f"the first {seen:,} rows must hold at least two classes; they hold {len(set(y.tolist()))}. "
             f"{advice}"
         )
+    require_classes(y, f"the label column '{label}'")
     clf = OCBClassifier(n_hypotheses=hypotheses, random_state=seed).fit(X, y)
     codes = np.searchsorted(clf.classes_, y)
     return clf, View.of(X, codes), rest

@@ -23,8 +23,6 @@ from ocboost.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_CLASSES = 1000
-
 
 def fit(
     data: Data,
@@ -154,19 +152,9 @@ def _check_classes(y: NDArray[Any], label: str) -> None:
     """Refuse labels that are no classes: one alone, or numbers to be guessed."""
     import numpy as np
 
-    classes = np.unique(y)
-    if len(classes) < 2:
+    from ocboost.labels import require_classes
+
+    if len(np.unique(y)) < 2:
         what = f"is {shown(y[0])!s:.40} in all {len(y):,} rows" if len(y) else "is missing in all rows"
         raise InputError(f"the label column '{label}' must hold at least two classes; it {what}.")
-    some = ", ".join(shown(c)[:20] for c in classes[:3])
-    advice = "Is it the right column? Else cut the numbers into classes first, such as high and low."
-    if y.dtype.kind == "f" and (classes != np.rint(classes)).any():
-        raise InputError(
-            f"the label column '{label}' must hold classes; it holds numbers with fractions: {some}, … "
-            f"{advice}"
-        )
-    if len(classes) > MOST_CLASSES or (len(classes) > 20 and 2 * len(classes) > len(y)):
-        raise InputError(
-            f"the label column '{label}' must hold classes, at most {MOST_CLASSES:,} and each in several "
-            f"rows; it holds {len(classes):,} values in {len(y):,} rows: {some}, … {advice}"
-        )
+    require_classes(y, f"the label column '{label}'")

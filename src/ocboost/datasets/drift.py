@@ -63,8 +63,10 @@ class NamedStream:
         """Whether another seed gives other rows."""
         return self.origin == "generated"
 
-    def missing(self, data: str | os.PathLike[str] | None = None) -> str | None:
-        """Why it cannot be had, in a sentence; None if it can.
+    def missing(
+        self, data: str | os.PathLike[str] | None = None, *, how: str = "--data or OCBOOST_DATA"
+    ) -> str | None:
+        """Why it cannot be had, in a sentence that says how to name the folder; None if it can.
 
         Raises
         ------
@@ -73,7 +75,7 @@ class NamedStream:
         """
         if self.origin == "file":
             if data is None:
-                return f"it needs {self.file} of a data folder; say where with --data or OCBOOST_DATA"
+                return f"it needs {self.file} of a data folder; say where with {how}"
             path = data_folder(data) / self.file
             return None if path.is_file() else f"there is no file '{path}'"
         if self.origin == "bundled" and not river_streams.has_bundled(self.title):
@@ -103,7 +105,7 @@ class NamedStream:
         """
         if rows is not None:
             rows = as_count(rows, "rows", 1, None, "It is how many rows to take.")
-        reason = self.missing(data)
+        reason = self.missing(data, how="data")
         if reason is not None:
             raise InputError(f"the stream {self.name!r} cannot be had: {reason}.")
         folder = None if data is None else data_folder(data)

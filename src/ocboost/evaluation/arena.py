@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..labels import codes_of, sorted_classes
+from ..labels import codes_of, require_classes, sorted_classes
 from ..margins import as_count
 from .arena_board import Board
 from .methods import Method
@@ -32,7 +32,9 @@ from .start import Start
 
 __all__ = ["Board", "Contest", "Run", "batches_of", "compete"]
 
-PART = 5  # the start is at most this part of a stream
+START = 2_000  # rows to begin with, unless someone says otherwise
+PART = 5  # the start is at most this part of a stream, unless someone says otherwise
+MOST = 0.9  # of a stream may be asked for as its start
 LONG = 10_000  # rows of a stream that is long enough for the usual window
 PIECE = 4096  # rows of a batch
 FEW = 20  # rows of each class to warm up with
@@ -91,7 +93,7 @@ def compete(
     methods: Sequence[Method],
     *,
     seeds: Sequence[int] = (0, 1, 2),
-    start: int = 2_000,
+    start: int | None = None,
     hypotheses: int = 100,
     classes: Sequence[Any] | None = None,
     step: int = 1,
@@ -109,8 +111,9 @@ def compete(
         See `ocboost.evaluation.methods.methods_named`.
     seeds : sequence of int
         Seed 0 starts from all of the first rows, others from 0.8 of them each, see `Start`.
-    start : int, default 2000
-        Rows that hypotheses are learnt from, and that all methods learn first; at most a fifth of the stream.
+    start : int, optional
+        Rows that hypotheses are learnt from, and that all methods learn first; at most nine tenths of the
+        stream. By default 2,000, or a fifth of a shorter stream.
     hypotheses : int, default 100
         Stumps to learn, for each class if they are more than two.
     classes : sequence, optional
@@ -129,24 +132,26 @@ def compete(
     Contest
         After Ctrl-C too, about the rows before that: look at its ``result.interrupted``.
     """
-    start = as_count(start, "start", 2, None, "It is how many rows hypotheses are learnt from.")
+    wanted = START if start is None else start
+    wanted = as_count(wanted, "start", 2, None, "It is how many rows hypotheses are learnt from.")
     as_count(hypotheses, "hypotheses", 1, None, "It is how many to learn.")
     seeds = _seeds(seeds)
     if not methods:
         raise InputError("methods must be at least one; got none.")
     if rows is not None:
         batches = _at_most(batches, as_count(rows, "rows", 1, None, "It is how many rows to take."))
-    enough = max(PART * start, LONG)
+    enough = max(PART * wanted, LONG)
     held, rest = _held(iter(batches), enough)
     total = sum(batch.X.shape[0] for batch in held)  # of a long stream only a part
-    start = min(start, total // PART)
+    most = int(MOST * total)
+    start = min(wanted, total // PART if start is None else most)
     if window is None:
         window = min(1_000, max(50, total // 10))
     X, y = _first(held, start)
     labels = _classes(held) if classes is None else sorted_classes(np.asarray(classes))
     found = len(set(y.tolist()))
     if found < 2:
-        advice = _more_classes(held, total // PART, whole=total < enough)
+        advice = _more_classes(held, most, whole=total < enough)
         raise InputError(
             f"the first {start:,} rows must hold at least two classes; they hold {found}. {advice}"
         )
@@ -173,11 +178,30 @@ def compete(
         drift=False,
         progress=progress,
     )
+    result.notes.extend(_remarks(held, result, start=start, wanted=wanted, most=most))
     runs = [
         Run(method.name, seed, dataclasses.replace(standing, name=method.title))
         for (method, seed, _), standing in zip(entries, result.standings, strict=True)
     ]
     return Contest(runs, start, n_features, result, skipped)
+
+
+def _remarks(held: list[Any], result: Result, *, start: int, wanted: int, most: int) -> list[str]:
+    """What a reader might not expect: a shorter start, rows without a label, a step that is too long."""
+    said = []
+    if start == most < wanted:
+        said.append(f"The start is {start:,} rows, nine tenths of the stream; {wanted:,} were asked for.")
+    unlabelled = start - len(_first(held, start)[1]) + result.n_predicted - result.n_scored
+    if unlabelled:
+        rows = "1 row has" if unlabelled == 1 else f"{unlabelled:,} rows have"
+        said.append(f"{rows} no label: not learnt, and not scored.")
+    step = result.settings["step"]
+    if step > 1 and result.n_predicted <= step and not result.interrupted:
+        said.append(
+            f"All {result.n_predicted:,} rows were predicted in one step, before any of them was learnt: "
+            "nothing here is about learning from the stream. Take a smaller step."
+        )
+    return said
 
 
 def _warm_up(methods: Sequence[Method], X: Any, codes: Any, labels: list[Any]) -> None:
@@ -265,8 +289,8 @@ def _more_classes(held: list[Any], most: int, *, whole: bool) -> str:
                 if second <= most or not whole:
                     return f"Take more with --start: the second one comes in row {second:,}."
                 return (
-                    f"The second one comes in row {second:,}, and a fifth of the stream, {most:,} rows, is the "
-                    "most to begin with: mix its rows, or leave out most of those before it."
+                    f"The second one comes in row {second:,}, and nine tenths of the stream, {most:,} rows, "
+                    "are the most to begin with: mix its rows, or leave out most of those before it."
                 )
     if not whole:
         return "Take more with --start."
@@ -281,7 +305,9 @@ def _after(held: list[Any], n: int) -> Iterator[Any]:
 
 
 def _classes(held: list[Any]) -> Any:
-    return sorted_classes(np.concatenate([_known(batch)[1] for batch in held]))
+    labels = np.concatenate([_known(batch)[1] for batch in held])
+    require_classes(labels, "the label of the stream")
+    return sorted_classes(labels)
 
 
 def _at_most(batches: Iterable[Any], rows: int) -> Iterator[Any]:

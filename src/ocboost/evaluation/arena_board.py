@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .result import Result
 
 MOST_POINTS = 250  # of a curve
+DRAWN = "Each seed draws another stream."
+LEVEL = 2.0  # standard errors from the best within which others are level with it
 Numbers = list[float | None]
 
 
@@ -118,6 +120,37 @@ class Board:
             if place.name == name:
                 return place
         raise KeyError(name)
+
+    @property
+    def standard_error(self) -> float | None:
+        """How far chance alone moves an accuracy like the best, were other rows drawn; None without scores.
+
+        That of a share of so many rows, each right or wrong on its own. Where each seed draws another stream
+        the rows of all seeds count.
+        """
+        best = best_of([place.mean("accuracy") for place in self.places], "accuracy")
+        if best is None or self.n_scored == 0:
+            return None
+        n = self.n_scored * (len(self.seeds) if DRAWN in self.notes else 1)
+        return math.sqrt(max(best * (1.0 - best), 1.0 / n) / n)
+
+    def best(self, role: str | None = None) -> list[Place]:
+        """Who has the highest mean accuracy, among all or those of a role; several where they are equal."""
+        places = [place for place in self.places if role in (None, place.role)]
+        top = best_of([place.mean("accuracy") for place in places], "accuracy")
+        return [place for place in places if top is not None and place.mean("accuracy") == top]
+
+    def level(self) -> list[Place]:
+        """Those behind the best by at most two standard errors, so that other rows may turn it round."""
+        top, error = (
+            best_of([place.mean("accuracy") for place in self.places], "accuracy"),
+            self.standard_error,
+        )
+        if top is None or error is None:
+            return []
+        known = [(place.mean("accuracy"), place) for place in self.places]
+        near = [(value, p) for value, p in known if value is not None and 0 < top - value <= LEVEL * error]
+        return [place for _, place in sorted(near, key=lambda pair: -pair[0])]
 
     @classmethod
     def of(cls, stream: str, contests: Sequence[Contest], notes: Sequence[str] = ()) -> Board:

@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..reporting.figure_style import BLUES, GREY, INK, LANE, RED, any_script, house_style, spread_out
+from ..reporting.figure_style import (
+    BLUES,
+    GREEN,
+    GREY,
+    INK,
+    LANE,
+    ORANGE,
+    PURPLE,
+    RED,
+    any_script,
+    house_style,
+    spread_out,
+)
 from ..reporting.page import printable
-from .arena_board import Board, thinned
+from .arena_board import DRAWN, Board, thinned
 from .arena_summary import Summary
 from .arena_table import title_of
-from .figure import LEFT, LONGEST, RIGHT, looks, within
+from .figure import LEFT, LONGEST, RIGHT, TEAL, looks, within
+from .learner import Role
+from .methods import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GAP = 0.245  # inches from a name to the next
+OWN = {  # OCB that grows has a colour akin to that of OCB with the same memory
+    "ocb": BLUES[2],
+    "ocb-forgetting": ORANGE,
+    "ocb-window-200": GREEN,
+    "ocb-window-20": PURPLE,
+    "growing": BLUES[3],
+    "growing-forgetting": "#8f3d0b",
+    "growing-window-200": TEAL,
+    "growing-window-20": "#c2378f",
+}
+
+
+def styles_of(places: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """How each method is drawn, by name: the same in every figure, whoever else takes part.
+
+    Parameters
+    ----------
+    places : sequence
+        Things with a name and a role.
+    """
+    known = [SimpleNamespace(name=name, role=role_of(name)) for name in METHODS]
+    found = looks([*known, *(place for place in places if place.name not in METHODS)])
+    return {name: {**how, "color": OWN.get(name, how["color"])} for name, how in found.items()}
+
+
+def role_of(name: str) -> Role:
+    """The role of a method of `METHODS`."""
+    if name in OWN:
+        return "ocb"
+    return "static" if name == "static" else "baseline" if METHODS[name].kind == "baseline" else "rival"
 
 
 def draw_curves(board: Board, *, title: str, most_points: int = 250) -> Figure:
@@ -51,9 +97,26 @@ def draw_curves(board: Board, *, title: str, most_points: int = 250) -> Figure:
 
 def _note(board: Board) -> str:
     n = len(board.seeds)
-    over = f"means of {n} seeds, bands one standard deviation" if n > 1 else "one seed"
+    over = f"means of {n} seeds, bands (OCB only): one standard deviation" if n > 1 else "one seed"
     cut = ", interrupted" if board.interrupted else ""
     return f"{board.n_scored:,} rows after the first {board.start:,}; {over}{cut}."
+
+
+def said_of(board: Board) -> str:
+    """What a reader must know of the curves."""
+    n, window = len(board.seeds), board.settings["window"]
+    text = f"Each point is the accuracy over the last {window:,} examples"
+    if n == 1:
+        return f"{text}; one seed, so no bands."
+    what = "which draw other streams" if DRAWN in board.notes else "which begin with other rows of the start"
+    bands = any(place.role == "ocb" and any(x is not None for x in place.band) for place in board.places)
+    shaded = (
+        f" A shaded band reaches one standard deviation over these seeds ({what}) to either side; only OCB "
+        "has one, so that the others can be told apart."
+        if bands
+        else ""
+    )
+    return f"{text}, the mean over {n} seeds.{shaded}"
 
 
 def _lines(axes: Axes, board: Board, inches: float, most_points: int) -> None:
@@ -61,17 +124,20 @@ def _lines(axes: Axes, board: Board, inches: float, most_points: int) -> None:
 
     together = -(-len(board.curve_rows) // most_points)
     rows = np.array(thinned(board.curve_rows, together), float)
-    how = looks(board.places)
+    how = styles_of(board.places)
+    drawn = []  # all that the axes must hold
     curves = {place.name: _array(thinned(place.curve, together)) for place in board.places}
     for place in board.places:
         curve, style = curves[place.name], how[place.name]
         axes.plot(rows, curve, **style)
+        drawn.append(curve)
         band = _array(thinned(place.band, together))
         if place.role == "ocb" and not np.isnan(band).all():
             axes.fill_between(
                 rows, curve - band, curve + band, color=style["color"], alpha=0.15, lw=0, zorder=1
             )
-    low, high = _range(list(curves.values()))
+            drawn += [curve - band, curve + band]
+    low, high = _range(drawn)
     axes.set_ylim(low, high)
     if len(rows) > 1:
         axes.set_xlim(rows[0], rows[-1])
@@ -108,7 +174,7 @@ def _range(curves: list[Any]) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
     air = max(0.04 * (high - low), 0.01)
-    return low - air, min(high + air, 1.005)
+    return max(low - air, -0.005), min(high + air, 1.005)  # a band may reach where no accuracy is
 
 
 def draw_ranks(summary: Summary) -> Figure:
@@ -121,7 +187,7 @@ def draw_ranks(summary: Summary) -> Figure:
         height = inches + 1.3
         figure = Figure(figsize=(9.5, height))
         axes = figure.add_axes((0.33, 0.55 / height, 0.62, inches / height))
-        how = looks([place for name in names for place in _first_place(summary, name)])
+        how = styles_of([place for name in names for place in _first_place(summary, name)])
         for lane, name in enumerate(names):
             ranks = [summary.rank(board, name) for board in summary.complete]
             colour = how[name]["color"]

@@ -15,10 +15,11 @@ from typing import Any
 import ocboost
 
 from ..datasets.drift import stream_named
+from ..errors import InputError
 from ..interrupts import deaf
 from ..storage import write_atomically
-from .arena import Contest, batches_of, compete
-from .arena_board import Board
+from .arena import START, Contest, batches_of, compete
+from .arena_board import DRAWN, Board
 from .methods import methods_named
 
 Told = Callable[[str, int, int], None]  # what is being done, tasks done, tasks there are
@@ -33,7 +34,7 @@ class Task:
     methods: tuple[str, ...]
     data: str | None = None
     rows: int | None = None
-    start: int = 2_000
+    start: int | None = None
     hypotheses: int = 100
     step: int = 1
     window: int | None = None
@@ -71,8 +72,8 @@ def run_task(task: Task, progress: Callable[[int, int], None] | None = None) -> 
 
 def run_tasks(
     tasks: Sequence[Task], *, jobs: int = 1, told: Told | None = None
-) -> Iterator[tuple[Task, Outcome]]:
-    """Run tasks, so many at a time, and give what each found as soon as it is there.
+) -> Iterator[tuple[Task, Outcome | InputError]]:
+    """Run tasks, so many at a time, and give what each found as soon as it is there, or why it cannot be run.
 
     Parameters
     ----------
@@ -90,7 +91,12 @@ def run_tasks(
     told = told or (lambda what, done, total: None)
     if jobs == 1 or len(tasks) == 1:
         for done, task in enumerate(tasks):
-            yield task, run_task(task, _teller(told, task, done, len(tasks)))
+            found: Outcome | InputError
+            try:
+                found = run_task(task, _teller(told, task, done, len(tasks)))
+            except InputError as error:
+                found = error
+            yield task, found
         return
     context = multiprocessing.get_context("spawn")
     news: Any = context.SimpleQueue()
@@ -111,7 +117,8 @@ def run_tasks(
                 shares[place] = share
             running = [f"{tasks[p].stream} {s:.0%}" for p, s in shares.items() if s < 1.0]
             for future in ready:
-                yield waiting.pop(future), future.result()
+                wrong = future.exception()
+                yield waiting.pop(future), wrong if isinstance(wrong, InputError) else future.result()
             told(", ".join(running[: 2 * jobs]), len(tasks) - len(waiting), len(tasks))
     except BaseException:
         for child in set(multiprocessing.active_children()) - before:
@@ -165,7 +172,7 @@ class Kept:
         if tasks[0].data is not None and stream.file:
             found = (Path(tasks[0].data) / stream.file).stat()
             stamp = [found.st_size, found.st_mtime_ns]
-        made_from = [ocboost.__version__, stamp, [{**asdict(task), "data": None} for task in tasks]]
+        made_from = [ocboost.__version__, stamp, [_settings(task) for task in tasks]]
         digest = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
         return self.folder / f"{stream.name}.{digest[:16]}.json"
 
@@ -184,6 +191,10 @@ class Kept:
                 place.parent.mkdir(exist_ok=True)
                 write_atomically(place, json.dumps(board.as_dict(), allow_nan=False).encode())
 
+    def any(self) -> bool:
+        """Whether anything is kept."""
+        return self.folder is not None and next(self.folder.glob("*.json"), None) is not None
+
     def clear(self) -> None:
         """Remove all that was kept."""
         if self.folder is not None and self.folder.is_dir():
@@ -194,10 +205,16 @@ class Kept:
                 self.folder.rmdir()
 
 
+def _settings(task: Task) -> dict[str, Any]:
+    """What a task is known by; its words stay as they were, so that what older runs kept is found."""
+    start = {"start": START} if task.start is None else {"asked": True}
+    return {**asdict(task), "data": None, **start}
+
+
 def boards_of(
     streams: Sequence[str], tasks_of: Callable[[str], list[Task]], *, jobs: int, told: Told, kept: Kept
-) -> dict[str, Board]:
-    """The boards of streams, by name; those that were kept are not run again.
+) -> tuple[dict[str, Board], dict[str, str]]:
+    """The boards of streams, by name, and why there is none of the others; what was kept is not run again.
 
     Parameters
     ----------
@@ -209,6 +226,7 @@ def boards_of(
     kept : Kept
     """
     boards: dict[str, Board] = {}
+    failed: dict[str, str] = {}
     to_do: list[Task] = []
     for name in streams:
         board = kept.get(tasks_of(name))
@@ -218,6 +236,9 @@ def boards_of(
             boards[name] = board
     found: dict[str, dict[int, Outcome]] = {}
     for task, outcome in run_tasks(to_do, jobs=jobs, told=told):
+        if isinstance(outcome, InputError):
+            failed.setdefault(task.stream, str(outcome).removesuffix("."))
+            continue
         of_stream = found.setdefault(task.stream, {})
         of_stream[task.seed] = outcome
         tasks = tasks_of(task.stream)
@@ -226,7 +247,7 @@ def boards_of(
             boards[task.stream] = board_of(task.stream, in_order)
             kept.put(tasks, boards[task.stream])
             del found[task.stream]
-    return {name: boards[name] for name in streams}
+    return {name: boards[name] for name in streams if name in boards}, failed
 
 
 def board_of(name: str, outcomes: Sequence[Outcome]) -> Board:
@@ -234,5 +255,5 @@ def board_of(name: str, outcomes: Sequence[Outcome]) -> Board:
     stream = stream_named(name)
     said = [f"{stream.title}: {stream.about}. Source: {outcomes[0].source}.", *outcomes[0].notes]
     if stream.drawn and len(outcomes) > 1:
-        said.append("Each seed draws another stream.")
+        said.append(DRAWN)
     return Board.of(name, [outcome.contest for outcome in outcomes], said)

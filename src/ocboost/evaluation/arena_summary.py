@@ -51,20 +51,12 @@ class Summary:
         return self._ranks[board.stream][name]
 
     def best(self, board: Board, role: str | None = None) -> Place | None:
-        """Who has the highest mean accuracy on a stream, among all or those of a role."""
-        places = [place for place in board.places if role in (None, place.role)]
-        known = [(place.mean("accuracy"), place) for place in places]
-        scored = [(value, place) for value, place in known if value is not None]
-        return max(scored, key=lambda pair: pair[0])[1] if scored else None
+        """The most accurate on a stream, the first of equals, among all or those of a role."""
+        return next(iter(board.best(role)), None)
 
     def wins(self, name: str) -> list[str]:
         """The streams where nobody is better."""
-        tops = {board.stream: self.best(board) for board in self.boards}
-        return [
-            board.stream
-            for board in self.boards
-            if (top := tops[board.stream]) is not None and self.accuracy(board, name) == top.mean("accuracy")
-        ]
+        return [b.stream for b in self.boards if name in (place.name for place in b.best())]
 
     def behind(self, board: Board, name: str) -> float | None:
         """Percentage points behind the best of a stream; None if it did not take part."""
@@ -77,6 +69,14 @@ class Summary:
         """The same, on average over the streams it took part in."""
         gaps = [gap for board in self.boards if (gap := self.behind(board, name)) is not None]
         return mean_of(gaps)
+
+    def not_apart(self) -> list[str]:
+        """Those whose mean ranks may be worse than the first one's by chance (Nemenyi's test)."""
+        gap, ranks = self.critical, [self.mean_rank(name) for name in self.names]
+        if gap is None or ranks[0] is None:
+            return []
+        pairs = zip(self.names[1:], ranks[1:], strict=True)
+        return [name for name, rank in pairs if rank is not None and rank - ranks[0] <= gap]
 
     def gain(self, board: Board, name: str, other: str) -> float:
         """Percentage points that one method is better than another; 0 where one did not take part."""

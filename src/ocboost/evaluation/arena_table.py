@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..reporting.tables import Row, Table
-from .arena_board import Board, Place, best_of
+from .arena_board import DRAWN, LEVEL, Board, Place, best_of
 from .arena_summary import Summary
 from .methods import METHODS
 from .wording import NONE, bytes_in_words, time_of
@@ -14,19 +14,23 @@ BEST = "★ "
 HEADS = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "kappa": "kappa", "log_loss": "log-loss"}
 
 
-def board_table(board: Board, title: str) -> Table:
-    """One row for each method: means and spreads, rank, time and memory; those that were skipped last."""
+def board_table(board: Board, title: str, *, narrow: bool = False) -> Table:
+    """One row for each method: means and spreads, rank, time and memory; those that were skipped last.
+
+    A narrow one has only accuracy, rank and time, and fits 80 columns.
+    """
+    heads = {"accuracy": "accuracy"} if narrow else HEADS
     columns: list[list[str]] = [[place.title for place in board.places]]
-    columns += [_marked(metric, board.places) for metric in HEADS]
-    ranks = [f"{place.rank:.1f}" for place in board.places]
-    least = min((place.rank for place in board.places), default=0.0)
-    columns.append([_star(f"{least:.1f}" == text and len(ranks) > 1) + text for text in ranks])
+    columns += [_marked(metric, board.places) for metric in heads]
+    columns.append([f"{place.rank:.1f}" for place in board.places])
     columns.append([time_of(place.us) for place in board.places])
-    columns.append([bytes_in_words(place.nbytes) for place in board.places])
+    if not narrow:
+        columns.append([bytes_in_words(place.nbytes) for place in board.places])
     rows = [Row(cells) for cells in zip(*columns, strict=True)]
     width = len(columns)
     rows += [Row((title_of(name), *[NONE] * (width - 1)), quiet=True) for name in board.skipped]
-    return Table(title, ("method", *HEADS.values(), "rank", "µs", "state"), tuple(rows), _caption(board))
+    last = ("rank", "µs") if narrow else ("rank", "µs", "state")
+    return Table(title, ("method", *heads.values(), *last), tuple(rows), _caption(board))
 
 
 def _caption(board: Board) -> str:
@@ -34,12 +38,26 @@ def _caption(board: Board) -> str:
     how = (
         "predicted, then learnt" if board.settings["step"] == 1 else f"in steps of {board.settings['step']:,}"
     )
-    parts = [f"{board.n_scored:,} rows {how}, after {board.start:,} to begin with"]
-    parts.append(f"mean ± standard deviation of {n} seeds" if n > 1 else "one seed, so no spread")
-    parts.append("rank by accuracy; µs to predict and learn a row; ★ best")
-    text = "; ".join(parts) + "."
+    text = f"{board.n_scored:,} rows {how}, after {board.start:,} to begin with; ★ best. "
+    error = board.standard_error
+    size = "" if error is None else f", whose standard error is about {100 * error:.2g} points here"
+    if n == 1:
+        text += f"One seed, so no spread; other rows would give another accuracy{size}. "
+    elif DRAWN in board.notes:
+        text += f"± is the standard deviation over {n} seeds, each with rows of its own. "
+        text += "" if error is None else f"The standard error of a mean is about {100 * error:.2g} points. "
+    else:
+        text += (
+            f"± is the spread (standard deviation) over {n} starts on the same rows, not the uncertainty of "
+            f"the accuracy itself{size}. "
+        )
+    text += "rank: by accuracy" + (", the mean of its ranks for each seed" if n > 1 else "")
+    text += "; balanced: accuracy averaged over the classes; µs: to predict and learn a row."
     if board.skipped:
-        reasons = "; ".join(f"{title_of(name)}: {reason}" for name, reason in board.skipped.items())
+        names: dict[str, list[str]] = {}
+        for name, reason in board.skipped.items():
+            names.setdefault(reason, []).append(title_of(name))
+        reasons = "; ".join(f"{reason}: {', '.join(who)}" for reason, who in names.items())
         text += f" {NONE} did not take part: {reasons}."
     return text
 
@@ -87,7 +105,9 @@ def accuracy_table(summary: Summary) -> Table:
     rows = tuple(
         Row((title_of(name), *(column[k] for column in columns))) for k, name in enumerate(summary.names)
     )
-    caption = f"Mean accuracy over the seeds, in percent; ★ best; {NONE} did not take part."
+    caption = (
+        f"Mean accuracy over the seeds, in percent; ★ best, to the digit shown; {NONE} did not take part."
+    )
     heads = ("method", *(board.stream for board in summary.boards))
     return Table("Accuracy of each method on each stream", heads, rows, caption)
 
@@ -120,17 +140,39 @@ def rank_table(summary: Summary, groups: Mapping[str, Sequence[str]]) -> Table:
 
 
 def winner_table(summary: Summary) -> Table:
-    """Who is best on each stream, and how far behind the best OCB is."""
+    """Who is best on each stream, equals side by side, and how far behind the best OCB is."""
     rows = []
     for board in summary.boards:
-        best, ours = summary.best(board), summary.best(board, role="ocb")
-        if best is None:
+        best, ours, error = board.best(), board.best("ocb"), board.standard_error
+        if not best:
             continue
-        behind = NONE if ours is None else f"{100 * (_accuracy(best) - _accuracy(ours)):.1f}"
-        own = (NONE, NONE) if ours is None else (ours.title, f"{100 * _accuracy(ours):.1f}")
-        rows.append(Row((board.stream, best.title, f"{100 * _accuracy(best):.1f}", *own, behind)))
-    heads = ("stream", "best", "accuracy", "best of OCB", "accuracy", "points behind")
-    return Table("Who wins where", heads, tuple(rows))
+        behind = NONE if not ours else f"{100 * (_accuracy(best[0]) - _accuracy(ours[0])):.1f}"
+        own = (NONE, NONE) if not ours else (several(ours), f"{100 * _accuracy(ours[0]):.1f}")
+        chance = NONE if error is None else f"{100 * error:.2g}"
+        top = (several(best), f"{100 * _accuracy(best[0]):.1f}", chance, str(len(board.level())))
+        rows.append(Row((board.stream, *top, *own, behind)))
+    heads = ("stream", "best", "accuracy", "s.e.", "level", "best of OCB", "accuracy", "points behind")
+    caption = (
+        "Equals stand side by side. s.e.: the standard error of the best accuracy, in points, by the number "
+        f"of rows. Level: how many others are within {LEVEL:g} standard errors of the best, so that other "
+        "rows may turn it round."
+    )
+    return Table("The best on each stream", heads, tuple(rows), caption)
+
+
+def several(places: Sequence[Place], most: int = 4) -> str:
+    """The titles of some methods, in one line."""
+    return listed([place.title for place in places], most)
+
+
+def listed(texts: Sequence[str], most: int) -> str:
+    """Texts that may hold commas, in one line; of many the first ones.
+
+    >>> listed(["OCB, window 20", "EG±", "pa"], 2)
+    'OCB, window 20; EG±; and 1 more'
+    """
+    more = [f"and {len(texts) - most} more"] if len(texts) > most else []
+    return "; ".join([*texts[:most], *more])
 
 
 def growth_table(summary: Summary) -> Table | None:

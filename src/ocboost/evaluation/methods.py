@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -100,9 +101,11 @@ def methods_named(names: str | Sequence[str]) -> list[Method]:
         elif word in METHODS:
             chosen[word] = METHODS[word]
         else:
+            close = get_close_matches(word.lower(), [*METHODS, "usual", "fast", "all"], 1)
+            hint = f" Did you mean {close[0]}?" if close else ""
             raise InputError(
-                f"methods must be some of {', '.join(METHODS)}, or usual, fast or all, with commas between; "
-                f"got {word!r:.80}."
+                f"methods must be names of methods, with commas between; got {word!r:.80}.{hint} There are "
+                f"{', '.join(METHODS)}; or usual, fast, all."
             )
     if not chosen:
         raise InputError(f"methods must be some of {', '.join(METHODS)}; got none.")
@@ -165,7 +168,7 @@ METHODS: dict[str, Method] = {
         Method(
             "growing-forgetting",
             "OCB growing, forgetting 0.995",
-            "the same with fading weights: for drift that also needs other hypotheses",
+            "learns new hypotheses while the past fades: for drift that also needs other hypotheses",
             "features",
             makers.growing(makers.FORGETTING),
             usual=True,
@@ -173,14 +176,14 @@ METHODS: dict[str, Method] = {
         Method(
             "growing-window-200",
             "OCB growing, window 200",
-            "the same over the last 200 examples",
+            "learns new hypotheses, with weights from the last 200 examples: for drift that is faster",
             "features",
             makers.growing(makers.WINDOW_200),
         ),
         Method(
             "growing-window-20",
             "OCB growing, window 20",
-            "the same over the last 20",
+            "learns new hypotheses, with weights from the last 20 examples: where labels come in runs",
             "features",
             makers.growing(makers.WINDOW_20),
         ),
@@ -195,7 +198,7 @@ METHODS: dict[str, Method] = {
         Method(
             "oza-forgetting",
             "Oza-Russell, forgetting 0.995",
-            "the same with fading weights: a cheap way to follow drift",
+            "online AdaBoost over the same hypotheses, with fading weights: a cheap way to follow drift",
             "answers",
             makers.oza_russell(forgetting=0.995),
             usual=True,

@@ -391,7 +391,7 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score, of each row; the most frequent one where nothing has been found."""
+        """The class with the highest score, of each row; the most frequent one while nothing is found."""
         scores = self.decision_function(X)
         result: NDArray[Any] = self.classes_[winners(scores)]
         return result

@@ -271,8 +271,8 @@ class HuangBooster(Booster):
         strange = ~((given >= 0) & (given <= 1))  # NaN too
         if strange.any():
             raise InputError(
-                f"p must lie from 0 to 1; got {given[strange][0]}. It is a chance of being right; leave p out "
-                "if none is known."
+                f"p must lie from 0 to 1; got {given[strange][0]}. It is a chance of being right; leave p "
+                "out if none is known."
             )
         masses = np.array([total, 0.0] if given.ndim == 1 else [prior * total, (1.0 - prior) * total])
         past.right[: 1 if given.ndim == 1 else 2] = given

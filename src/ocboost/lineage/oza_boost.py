@@ -307,9 +307,10 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return known
         known = sorted_classes(labels) if given is None else given
         if len(known) < 2:
+            came = f"one class, {known.tolist()[0]!r:.80}" if len(known) else "none"
             raise InputError(
-                f"classes must be at least two; got {known.tolist()!s:.80}. Give examples of another, or name "
-                "all classes that will ever come: partial_fit(X, y, classes=[…])."
+                f"classes must be at least two; got {came}. Give examples of another, or name all that will "
+                "ever come: partial_fit(X, y, classes=[…])."
             )
         return known
 
