@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
+import ocboost
 from cli_runs import table
 from ocboost import interrupts
 from ocboost.classifier import OCBClassifier
@@ -22,16 +24,25 @@ from ocboost.datasets.labelled_rows import LabelledRows
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation import arena_jobs, methods
 from ocboost.evaluation.arena import Board, batches_of, compete
-from ocboost.evaluation.arena_board import mean_of, ranks_of, spread_of, thinned
+from ocboost.evaluation.arena_board import DRAWN, mean_of, ranks_of, spread_of, thinned
 from ocboost.evaluation.arena_contenders import Filled, Retrained
+from ocboost.evaluation.arena_figure import draw_curves, draw_ranks, role_of, styles_of
 from ocboost.evaluation.arena_jobs import Kept, Task, boards_of, run_tasks
-from ocboost.evaluation.arena_report import files_of, stream_report, summary_report
+from ocboost.evaluation.arena_report import files_of, findings, lead, stream_report, summary_report
 from ocboost.evaluation.arena_summary import Summary
-from ocboost.evaluation.arena_table import accuracy_table, board_table, growth_table, rank_table
+from ocboost.evaluation.arena_table import (
+    accuracy_table,
+    board_table,
+    growth_table,
+    rank_table,
+    winner_table,
+)
 from ocboost.evaluation.learner import Contender
 from ocboost.evaluation.methods import METHODS, Method, methods_named
 from ocboost.evaluation.start import Start, some_of
 from ocboost.evaluation.view import View
+from ocboost.reporting.document import Illustration
+from ocboost.reporting.tables import as_rich
 
 QUICK = "static,ocb,oza,no-change"
 SMALL = {"hypotheses": 8, "start": 100}
@@ -97,9 +108,26 @@ class TestProtocol:
 
     def test_at_most_a_fifth(self):
         X, y = rows_of(600)
-        found, _ = witnessed(X, y, start=2_000)
+        found, _ = witnessed(X, y, start=None)
         assert found.start == 120
         assert found.result.n_scored == 480
+        assert found.result.notes == []
+
+    def test_a_start_that_is_asked_for(self):
+        X, y = rows_of(600)
+        for start in (300, 540):
+            found, _ = witnessed(X, y, start=start)
+            assert (found.start, found.result.n_scored) == (start, 600 - start)
+            assert found.result.notes == []
+        found, _ = witnessed(X, y, start=2_000)
+        assert found.start == 540
+        assert found.result.notes == [
+            "The start is 540 rows, nine tenths of the stream; 2,000 were asked for."
+        ]
+
+    def test_a_step_as_long_as_the_stream(self):
+        assert "predicted in one step" in contest(300, names="oza", step=200).result.notes[0]
+        assert contest(300, names="oza", step=199).result.notes == []
 
     def test_rows_without_labels_are_not_learnt(self):
         X, y = rows_of(600)
@@ -112,6 +140,7 @@ class TestProtocol:
         )
         score = expected.score(X[100:][known[100:]], y[100:][known[100:]])
         assert found.runs[0].standing.metrics["accuracy"] == pytest.approx(score)
+        assert found.result.notes == ["86 rows have no label: not learnt, and not scored."]
 
     def test_how_the_stream_is_cut_makes_no_difference(self):
         X, y = rows_of(500)
@@ -132,7 +161,7 @@ class TestProtocol:
         assert together.seeds == apart.seeds == [0, 1]
 
     def test_rows(self):
-        assert contest(600, rows=300).result.n_scored == 240  # a fifth of 300 to begin with
+        assert contest(600, rows=300, start=None).result.n_scored == 240  # a fifth of 300 to begin with
 
     def test_a_class_that_comes_late(self):
         X, y = rows_of(600)
@@ -190,8 +219,12 @@ class TestProtocol:
             compete(batches_of(X, y), methods_named("static"), **SMALL)
         compete(batches_of(X, y), methods_named("static"), **{**SMALL, "start": 115})
         y[:150], y[150] = 1, 0
-        text = r"row 151, and a fifth of the stream, 120 rows, is the most to begin with: mix its rows"
-        for start in (100, 120, 500):  # more would not help
+        with pytest.raises(InputError, match=r"first 120 rows .*--start: the second one comes in row 151\."):
+            compete(batches_of(X, y), methods_named("static"), hypotheses=8)
+        compete(batches_of(X, y), methods_named("static"), hypotheses=8, start=151)
+        y[:550], y[550] = 1, 0
+        text = r"row 551, and nine tenths of the stream, 540 rows, are the most to begin with: mix its rows"
+        for start in (100, 540, 5000):  # more would not help
             with pytest.raises(InputError, match=text):
                 compete(batches_of(X, y), methods_named("static"), **{**SMALL, "start": start})
 
@@ -212,6 +245,16 @@ class TestProtocol:
         X = np.zeros((12_000, 1))  # more than is looked at
         with pytest.raises(InputError, match=r"they hold 1\. Take more with --start\.$"):
             compete(batches_of(X, np.zeros(12_000, int)), methods_named("static"), **SMALL)
+
+    def test_numbers_are_no_classes(self):
+        X, y = rows_of(600)
+        with pytest.raises(InputError, match=r"must hold classes; it holds numbers with fractions: .*column"):
+            compete(batches_of(X, X[:, 0]), methods_named("static"), **SMALL)
+        with pytest.raises(
+            InputError, match=r"each in several rows; it holds 600 values in 600 rows: 0, 1, 2"
+        ):
+            compete(batches_of(X, np.arange(600)), methods_named("majority"), **SMALL)
+        compete(batches_of(X, y.astype(float)), methods_named("static"), **SMALL)
 
     def test_no_labels(self):
         with pytest.raises(InputError, match="must have labels"):
@@ -247,6 +290,7 @@ class TestMethods:
         for run in found.runs:
             assert run.standing.name == METHODS[run.method].title
             assert 0.3 < run.standing.metrics["accuracy"] <= 1.0, run.method
+            assert role_of(run.method) == run.standing.role
 
     def test_every_method_takes_three_classes_and_gaps(self):
         pytest.importorskip("river")
@@ -261,14 +305,19 @@ class TestMethods:
         usual = [m.name for m in methods_named("usual")]
         assert usual == [name for name, method in METHODS.items() if method.usual]
         assert "majority" in usual
-        with pytest.raises(InputError, match=r"must be some of static, ocb.*got 'adaboost'"):
-            methods_named("ocb,adaboost")
+        with pytest.raises(
+            InputError, match=r"got 'ocb-forgeting'\. Did you mean ocb-forgetting\? There are st"
+        ):
+            methods_named("ocb,ocb-forgeting")
+        with pytest.raises(InputError, match=r"got 'xyz'\. There are static"):
+            methods_named("xyz")
         with pytest.raises(InputError, match="got none"):
             methods_named(",")
 
     def test_titles_are_different(self):
         assert len({method.title for method in METHODS.values()}) == len(METHODS)
         assert all(method.about for method in METHODS.values())
+        assert not [m.name for m in METHODS.values() if m.about.startswith("the same")]  # as which?
 
     def test_without_river(self, monkeypatch):
         monkeypatch.setattr(methods, "find_spec", lambda name: None)
@@ -335,7 +384,7 @@ class TestBoard:
         one = Board.of("toy", [contest(300, seeds=(0,), names="static,oza")])
         assert one["oza"].spread("accuracy") is None
         assert "±" not in str(board_table(one, "toy").rows)
-        assert "one seed" in board_table(one, "toy").caption
+        assert board_table(one, "toy").caption.count("One seed, so no spread") == 1
 
     def test_there_and_back(self, board):
         content = json.loads(json.dumps(board.as_dict(), allow_nan=False))
@@ -349,23 +398,93 @@ class TestBoard:
         assert row.cells[1].startswith("★ ")
         assert row.cells[1].endswith(f"{best.mean('accuracy'):.4f} ± {best.spread('accuracy'):.4f}")
         assert sum(row.cells[1].startswith("★") for row in written.rows) == 1
+        assert not any("★" in row.cells[written.columns.index("rank")] for row in written.rows)
+
+    def test_what_the_spread_is_not(self, board):
+        best = max(place.mean("accuracy") for place in board.places)
+        error = math.sqrt(best * (1 - best) / 500)
+        assert board.standard_error == pytest.approx(error)
+        said = board_table(board, "toy").caption
+        assert (
+            "± is the spread (standard deviation) over 3 starts on the same rows, not the uncertainty" in said
+        )
+        assert f"whose standard error is about {100 * error:.2g} points" in said
+        drawn = Board(**{**board.__dict__, "notes": [DRAWN]})
+        assert drawn.standard_error == pytest.approx(error / math.sqrt(3))
+        assert "over 3 seeds, each with rows of its own" in board_table(drawn, "toy").caption
+
+    def test_a_narrow_table(self, board):
+        wide = Board.of("toy", [contest(300, names="growing-forgetting,oza-forgetting")])
+        narrow = board_table(wide, "toy", narrow=True)
+        assert narrow.columns == ("method", "accuracy", "rank", "µs")
+        assert as_rich(narrow, whole=True).width <= 80
+        assert "balanced" not in narrow.caption
+        assert as_rich(board_table(wide, "toy"), whole=True).width > 80
 
     def test_those_that_were_skipped_are_in_the_table(self, monkeypatch):
         monkeypatch.setattr(methods, "find_spec", lambda name: None)
         skipped = Board.of("toy", [contest(300, names="static,hoeffding")])
         written = board_table(skipped, "toy")
         assert written.rows[-1].cells[:2] == ("Hoeffding tree", "–")
-        assert "Hoeffding tree: needs the package 'river'" in written.caption
+        assert "needs the package 'river': pip install 'ocboost[river]': Hoeffding tree" in written.caption
 
     def test_report(self, board):
-        files = files_of("<b>toy</b>", stream_report(board, {"stream": "<script>"}))
+        about = {"stream": "<script>"}
+        blocks = stream_report(board, about, name="<i>toy", command="ocboost compare toy", file=True)
+        files = files_of("<b>toy</b>", blocks)
         assert sorted(files) == ["curves.png", "curves.svg", "report.html", "report.md"]
         page = files["report.html"].decode()
         assert "<script" not in page
         assert not re.search(r"""(src|href)=["'](?!#)""", page)
         assert "seed 0 begins with all" in page
         assert METHODS["oza"].about in page
-        assert "](curves.png)" in files["report.md"].decode()
+        text = files["report.md"].decode()
+        assert "](curves.png)" in text
+        assert "    ocboost compare toy" in text
+        assert "shaded band reaches one standard deviation over these seeds" in text
+        assert "elec2" not in text  # which is no part of it
+        (figure,) = [block.figure for block in blocks if isinstance(block, Illustration)]
+        assert "<i>toy" in [text.get_text() for text in figure.texts]
+        named = files_of("toy", stream_report(board, {}, name="toy", command="", file=False))
+        assert "elec2 and INSECTS" in named["report.md"].decode()
+
+
+class TestFigures:
+    def test_the_axes_hold_the_bands(self, board):
+        wide = [0.2] * len(board.curve_rows)
+        places = [type(p)(**{**p.__dict__, "band": wide}) for p in board.places]
+        axes = draw_curves(Board(**{**board.__dict__, "places": places}), title="toy").axes[0]
+        (band,) = axes.collections  # of the one OCB
+        low, high = axes.get_ylim()
+        drawn = band.get_paths()[0].vertices[:, 1]
+        assert low <= max(0.0, drawn.min())
+        assert high >= min(1.0, drawn.max())
+        assert high <= 1.01
+
+    def test_without_bands_nothing_is_said_of_them(self):
+        one = Board.of("toy", [contest(300, seeds=(0,), names="ocb,oza")])
+        text = files_of("toy", stream_report(one, {}, name="toy", command="", file=True))[
+            "report.md"
+        ].decode()
+        assert "one seed, so no bands" in text
+        assert "shaded" not in text
+
+    def test_a_method_has_one_colour(self, summary):
+        alone = made_up("sea", {"oza": 0.5, "growing": 0.9, "eg": 0.8})
+        axes = draw_curves(alone, title="").axes[0]
+        named = {text.get_text(): text.get_color() for text in axes.texts}
+        lanes = draw_ranks(summary).axes[0]
+        titles = [label.get_text() for label in lanes.get_yticklabels()]
+        dots = [line.get_color() for line in lanes.lines if line.get_markersize() == 9]
+        ranked = dict(zip(titles, dots, strict=True))
+        for title in ("OCB growing, all history", "EG±", "Oza-Russell"):
+            assert named[title] == ranked[title]
+        assert len({how["color"] for name, how in styles_of([]).items() if role_of(name) == "ocb"}) == 8
+
+    def test_methods_that_nobody_knows_have_a_look(self):
+        strange = SimpleNamespace(name="mine", role="rival")
+        assert styles_of([strange])["mine"]["color"]
+        assert styles_of([strange])["eg"] == styles_of([])["eg"]
 
 
 class TestNumbers:
@@ -437,6 +556,34 @@ class TestSummary:
             2.569 * math.sqrt(4 * 5 / (6 * 3)), abs=2e-3
         )  # Demšar's table
         assert Summary(summary.boards[:1]).critical is None
+        assert summary.not_apart() == summary.names[1:]
+        many = Summary([made_up(f"s{k}", {"ocb": 0.9, "eg": 0.8, "oza": 0.7}) for k in range(9)])
+        assert many.critical < 2
+        assert many.not_apart() == ["eg"]
+
+    def test_equals_are_all_named(self):
+        tied = made_up("sea", {"ocb": 0.9, "eg": 0.9, "growing": 0.9, "oza": 0.85, "pa": 0.5})
+        written = winner_table(Summary([tied]))
+        cells = dict(zip(written.columns, written.rows[0].cells, strict=True))
+        assert cells["best"] == "OCB, all history; EG±; OCB growing, all history"
+        assert cells["best of OCB"] == "OCB, all history; OCB growing, all history"
+        assert cells["level"] == "1"
+        assert Summary([tied]).wins("growing") == ["sea"]
+
+    def test_who_is_level_with_the_best(self):
+        board = made_up("sea", {"ocb": 0.9, "eg": 0.85, "oza": 0.83, "pa": 0.89})
+        assert board.standard_error == pytest.approx(math.sqrt(0.9 * 0.1 / 100))
+        assert [place.name for place in board.level()] == ["pa", "eg"]  # at most 0.06 behind
+        assert lead(board) == (
+            "4 methods on 100 rows. Highest accuracy: OCB, all history, 0.9000. Level with it, within 2 "
+            "standard errors of 3 points: passive-aggressive; EG±."
+        )
+
+    def test_nothing_is_behind_where_all_is_won(self, summary):
+        assert "points behind where it does worst" in findings(summary)[2]
+        won = findings(Summary([made_up("sea", {"ocb": 0.9, "eg": 0.5})]))[2]
+        assert "is the best of all on 1 of 1" in won
+        assert "behind" not in won
 
     def test_tables(self, summary):
         cells = {row.cells[0]: row.cells[1:] for row in accuracy_table(summary).rows}
@@ -463,6 +610,11 @@ class TestSummary:
         assert "](behind.svg)" in text
         assert ".png" not in text
         assert "Not among them, since not every method took part: spam" in text
+        assert "<figcaption></figcaption>" not in files["report.html"].decode()
+        for block in blocks:
+            if isinstance(block, Illustration) and block.stem.startswith("stream-"):
+                title = drift.STREAMS[block.stem.removeprefix("stream-")].title
+                assert any(title in words.get_text() for words in block.figure.texts)
 
 
 # Named streams and processes ------------------------------------------------------------------------------
@@ -492,9 +644,10 @@ def tasks_of(name, seeds=2, names=("static", "oza"), **changes):
 class TestJobs:
     def test_one_after_the_other(self, named):
         told = []
-        boards = boards_of(
+        boards, failed = boards_of(
             ["one", "two"], tasks_of, jobs=1, told=lambda *news: told.append(news), kept=Kept(None)
         )
+        assert failed == {}
         assert list(boards) == ["one", "two"]
         assert boards["two"].seeds == [0, 1]
         assert "Each seed draws another stream." in boards["two"].notes
@@ -516,8 +669,24 @@ class TestJobs:
     def test_an_error_in_a_process_is_the_error_here(self):
         pytest.importorskip("river")
         tasks = [Task("sea", seed, ("static",), rows=5) for seed in range(2)]
-        with pytest.raises(InputError, match="at least 10 rows"):
-            list(run_tasks(tasks, jobs=2))
+        for jobs in (1, 2):
+            found = dict(run_tasks(tasks, jobs=jobs))
+            assert set(found) == set(tasks)
+            assert all(isinstance(error, InputError) for error in found.values())
+            assert all("at least 10 rows" in str(error) for error in found.values())
+
+    def test_a_stream_that_cannot_be_compared_does_not_stop_the_others(self, named, monkeypatch):
+        def make(folder, rows, seed):
+            X, y = rows_of(300)
+            return LabelledRows(X, y if seed == 0 else 0 * y, "one class with seed 1")
+
+        bad = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
+        monkeypatch.setattr(drift, "STREAMS", {"bad": bad, **named})
+        run = {"jobs": 1, "told": lambda *news: None, "kept": Kept(None)}
+        boards, failed = boards_of(["bad", "one"], tasks_of, **run)
+        assert list(boards) == ["one"]
+        assert list(failed) == ["bad"]
+        assert failed["bad"].startswith("the first 60 rows must hold at least two classes; they hold 1. ")
 
     def test_processes_are_deaf_to_ctrl_c(self):
         asked = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
@@ -548,16 +717,28 @@ class TestKept:
         first = boards_of(["one"], tasks_of, kept=kept, **run)
         assert len(list((tmp_path / "kept").iterdir())) == 1
         monkeypatch.setattr(arena_jobs, "run_task", lambda *words: pytest.fail("run again"))
-        assert boards_of(["one"], tasks_of, kept=kept, **run) == first
+        for jobs in (1, 2):  # with nothing left to do
+            assert boards_of(["one"], tasks_of, kept=kept, **{**run, "jobs": jobs}) == first
         monkeypatch.undo()
 
     def test_other_settings_are_other_results(self, named, tmp_path):
         kept = Kept(tmp_path)
-        board = boards_of(["one"], tasks_of, jobs=1, told=lambda *news: None, kept=kept)["one"]
+        board = boards_of(["one"], tasks_of, jobs=1, told=lambda *news: None, kept=kept)[0]["one"]
         assert kept.get(tasks_of("one")) == board
         assert kept.get(tasks_of("one", seeds=1)) is None
         assert kept.get(tasks_of("one", rows=200)) is None
+        assert kept.get([Task("one", seed, ("static", "oza"), hypotheses=5) for seed in range(2)]) is None
         assert kept.get(tasks_of("two")) is None
+
+    def test_what_a_board_is_known_by_stays(self, named, tmp_path, monkeypatch):
+        monkeypatch.setattr(ocboost, "__version__", "1.2.3")
+        settings = {"rows": None, "start": 2000, "hypotheses": 100, "step": 1, "window": None}
+        whole = {"stream": "one", "seed": 0, "methods": ["static"], "data": None, **settings}
+        digest = hashlib.sha256(json.dumps(["1.2.3", [], [whole]]).encode()).hexdigest()
+        board = boards_of(["one"], tasks_of, jobs=1, told=lambda *news: None, kept=Kept(None))[0]["one"]
+        (tmp_path / f"one.{digest[:16]}.json").write_text(json.dumps(board.as_dict()))
+        assert Kept(tmp_path).get([Task("one", 0, ("static",))]) == board
+        assert Kept(tmp_path).get([Task("one", 0, ("static",), start=2000)]) is None  # may be a longer start
 
     def test_damaged_ones_count_as_missing_and_clear_removes_all(self, named, tmp_path):
         folder = tmp_path / "kept"

@@ -82,7 +82,7 @@ class TestFile:
         feed(monkeypatch, stream.read_bytes())
         words = compare("-", tmp_path / "report", "--label", "y", "--rows", "400", "--seeds", "1")
         assert ran(capsys, *words)[0] == 0
-        assert record(tmp_path / "report")["n_scored"] == 320
+        assert record(tmp_path / "report")["n_scored"] == 300
         assert record(tmp_path / "report")["about"]["stream"] == "standard input"
 
     def test_quick(self, tmp_path, capsys):
@@ -98,6 +98,47 @@ class TestFile:
         words = compare(path, tmp_path / "report", "--label", bad, methods="majority")
         assert ran(capsys, *words)[0] == 0
         assert "<script" not in (tmp_path / "report" / "report.html").read_text()
+
+    def test_how_it_was_made_is_said(self, tmp_path, capsys):
+        path = write(tmp_path / "my stream.csv", table(300))
+        words = compare(path, tmp_path / "report", "--label", "y", "--drop", "a", "b", "--step", "7")
+        assert ran(capsys, *words, "--seeds", "1")[0] == 0
+        command = (
+            f"ocboost compare 'my stream.csv' --label y --drop a b --methods {FEW} --seeds 1 --start 100 "
+            "--hypotheses 8 --step 7 --out report"
+        )
+        assert record(tmp_path / "report")["command"] == command
+        assert command in (tmp_path / "report" / "report.md").read_text()
+
+    def test_rows_without_a_label_and_columns_left_out_are_said(self, tmp_path, capsys):
+        rows = [[*row[:3], f"text {k}", "" if k % 10 == 3 else row[4]] for k, row in enumerate(table(300))]
+        path = write(tmp_path / "gaps.csv", rows)
+        code, _, err = ran(capsys, *compare(path, tmp_path / "report", "--label", "y", methods="oza"))
+        assert code == 0
+        text = (tmp_path / "report" / "report.md").read_text()
+        for said in (err, text):
+            assert "30 rows have no label" in said
+            assert "is left out: it holds 300 different texts" in said
+        assert err.count("is left out") == 1
+
+    def test_options_for_named_streams_only(self, stream, tmp_path, capsys):
+        words = compare(stream, tmp_path / "report", "--label", "y", "--jobs", "2", methods="majority")
+        code, _, err = ran(capsys, *words)
+        assert (code, err.count("\n")) == (0, 1)
+        assert "--jobs is for named streams" in err
+
+    def test_a_file_with_the_name_of_a_stream(self, named, stream, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "one").write_bytes(stream.read_bytes())
+        more = ("--label", "y", "--format", "csv", "--seeds", "1")
+        for name in ("./one", "one", tmp_path / "one"):
+            assert ran(capsys, *compare(name, "report", *more, methods="majority"))[0] == 0
+            assert record(tmp_path / "report")["n_scored"] == 500  # the file has 600 rows, the stream 300
+        code, _, err = ran(capsys, *compare("one", "report", "--seeds", "1", methods="majority"))
+        assert code == 0
+        assert record(tmp_path / "report")["n_scored"] == 200
+        assert "one is taken for the name of a stream" in err
+        assert "--label must name" in refused(capsys, *compare("./one", "report"), code=2)
 
     @pytest.mark.parametrize("calls", [3, 30])
     def test_interrupted(self, calls, tmp_path, capsys, monkeypatch):
@@ -115,7 +156,7 @@ class TestFile:
         code, _, err = ran(capsys, *words)
         assert code == 130
         if calls == 3:  # before anything was done
-            assert "interrupted" in err
+            assert err == f"ocboost: interrupted; nothing was written to '{out}'.\n"
             assert not out.exists()
         else:
             assert sorted(p.name for p in out.iterdir()) == FILES
@@ -133,8 +174,9 @@ class TestNamed:
         assert sorted(p.name for p in out.iterdir()) == FILES
         found = record(out)
         assert found["command"].startswith(f"ocboost compare one --methods {FEW} --seeds 2 --start 100")
-        assert found["n_scored"] == 320
+        assert found["n_scored"] == 300
         assert "static" in told
+        assert "Highest accuracy: " in told
 
     def test_all(self, named, tmp_path, capsys):
         out = tmp_path / "report"
@@ -153,6 +195,32 @@ class TestNamed:
         assert list(found["left_out"]) == ["file"]
         assert "file was left out" in (out / "report.md").read_text()
         assert "Best mean rank" in told
+
+    def test_a_stream_of_one_class_is_left_out(self, named, tmp_path, capsys):
+        def make(folder, rows, seed):
+            data = np.array(table(300, seed))
+            return LabelledRows(data[:, :4], np.where(np.arange(300) < 250, 0, 1), "late")
+
+        named["bad"] = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
+        out = tmp_path / "report"
+        code, told, err = ran(capsys, *compare("all", out, "--seeds", "2", "--jobs", "1"))
+        assert code == 0
+        said = "the first 100 rows must hold at least two classes; they hold 1. Take more with --start"
+        assert f"ocboost: bad is left out: {said}" in err
+        assert err.count("bad is left out") == 1
+        assert said in record(out)["left_out"]["bad"]
+        assert f"bad was left out: {said}" in (out / "report.md").read_text()
+        assert not (out / "stream-bad.svg").exists()
+        assert " 4 figures" in told
+        assert f"the stream 'bad' cannot be compared: {said}" in refused(
+            capsys, *compare("bad", out, "--jobs", "1")
+        )
+        for name in ("one", "two"):
+            del named[name]
+        code, told, err = ran(capsys, *compare("all", tmp_path / "none", "--jobs", "1"))
+        assert (code, told) == (1, "")
+        assert "at least one stream must be fit to compare on" in err
+        assert not (tmp_path / "none").exists()
 
     def test_what_was_done_is_kept_when_interrupted(self, named, tmp_path, capsys, monkeypatch):
         out = tmp_path / "report"
@@ -200,10 +268,14 @@ class TestNamed:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(arena_jobs, "run_task", stop)
+        said = ""
         for methods, more in (("static", ()), ("static,forest", ()), ("forest", ("--rows", "777"))):
             words = compare("all", tmp_path / "report", "--jobs", "1", *more, methods=methods)
-            assert ran(capsys, *words)[0] == 130
+            code, _, err = ran(capsys, *words)
+            assert code == 130
+            said += err
         assert seen == [None, 4000, 777]
+        assert "are kept" not in said  # nothing was done
 
     def test_list(self, capsys):
         code, told, _ = ran(capsys, "compare", "--list")
@@ -259,13 +331,13 @@ class TestRefusals:
     def test_unknown_method(self, stream, tmp_path, capsys):
         words = compare(stream, tmp_path / "report", "--label", "y", methods="ocb,boost")
         err = refused(capsys, *words)
-        assert "must be some of static, ocb" in err
-        assert "got 'boost'" in err
+        assert "got 'boost'. Did you mean filterboost? There are static, ocb" in err
 
     def test_unknown_stream(self, tmp_path, capsys):
         err = refused(capsys, *compare("electric", tmp_path / "report"))
-        assert "there is no file 'electric'" in err
-        assert "elec2" in err
+        assert err.startswith(
+            "ocboost: there is no file 'electric', nor a stream of that name. Did you mean elec2?"
+        )
 
     def test_no_stream(self, capsys):
         assert "A stream must be given" in refused(capsys, "compare", code=2)
@@ -275,7 +347,9 @@ class TestRefusals:
 
     def test_a_label_for_a_named_stream(self, tmp_path, capsys):
         words = compare("sea", tmp_path / "report", "--label", "y")
-        assert "./sea" in refused(capsys, *words, code=2)
+        assert "sea is the name of a stream; a file of that name is ./sea" in refused(capsys, *words, code=2)
+        words = compare("all", tmp_path / "report", "--label", "y")
+        assert "all means all named streams" in refused(capsys, *words, code=2)
 
     def test_a_stream_whose_file_is_missing(self, tmp_path, capsys, monkeypatch):
         monkeypatch.delenv("OCBOOST_DATA", raising=False)
@@ -289,11 +363,39 @@ class TestRefusals:
         for row in rows[:150]:
             row[4] = 1
         path = write(tmp_path / "late.csv", rows)
-        words = compare(path, tmp_path / "report", "--label", "y")
+        words = [
+            "compare",
+            path,
+            "--out",
+            tmp_path / "report",
+            "--label",
+            "y",
+            "--methods",
+            "static,majority",
+        ]
         said = refused(capsys, *words)
-        assert "at least two classes; they hold 1. The second one comes in row 15" in said
-        assert "a fifth of the stream, 120 rows, is the most" in said
+        found = re.search(r"two classes; they hold 1\. Take more with --start: .* in row (15\d)\.", said)
+        assert ran(capsys, *words, "--start", found[1])[0] == 0  # what it says helps
+        for row in rows[:560]:
+            row[4] = 1
+        said = refused(capsys, "compare", write(path, rows), *words[2:])
+        assert "nine tenths of the stream, 540 rows, are the most" in said
         assert "--start" not in said
+
+    @pytest.mark.parametrize(
+        ("label", "said"),
+        [
+            (lambda place, row: row[0] + 0.00005, "it holds numbers with fractions"),
+            (lambda place, row: place, "it holds 600 values in 600 rows: 0, 1, 2"),
+            (lambda place, row: f"k{place}", "it holds 600 values in 600 rows: 'k0', 'k1', 'k10'"),
+        ],
+    )
+    def test_labels_that_are_no_classes(self, tmp_path, capsys, label, said):
+        rows = [[*row[:4], label(place, row)] for place, row in enumerate(table(600))]
+        path = write(tmp_path / "numbers.csv", rows)
+        words = compare(path, tmp_path / "report", "--label", "y")
+        assert said in refused(capsys, *words)
+        assert not (tmp_path / "report").exists()
 
     def test_an_unreadable_file(self, tmp_path, capsys):
         path = tmp_path / "bad.csv"

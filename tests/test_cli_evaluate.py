@@ -128,6 +128,15 @@ class TestRefusals:
             "the first 300 rows must hold at least two classes; they hold 1. There are no more rows" in said
         )
 
+    def test_labels_that_are_no_classes(self, tmp_path, capsys):
+        numbers = write(tmp_path / "numbers.csv", [[*row[:4], row[0] + 0.00005] for row in table(300)])
+        said = refused(capsys, *evaluate(numbers, tmp_path / "report", "--label", "y"))
+        assert "the label column 'y' must hold classes; it holds numbers with fractions" in said
+        ids = write(tmp_path / "ids.csv", [[*row[:4], k] for k, row in enumerate(table(300))])
+        said = refused(capsys, *evaluate(ids, tmp_path / "report", "--label", "y"))
+        assert "each in several rows; it holds 200 values in 200 rows" in said
+        assert not (tmp_path / "report").exists()
+
     def test_unseen_class(self, tmp_path, capsys):
         rows = table(300)
         rows[250][4] = 7

@@ -170,6 +170,8 @@ class TestNames:
         assert "there is no file" in STREAMS["elec2"].missing(tmp_path)
         with pytest.raises(InputError, match="cannot be had"):
             STREAMS["elec2"].load(tmp_path)
+        with pytest.raises(InputError, match=r"of a data folder; say where with data\.$"):
+            STREAMS["elec2"].load()
         (tmp_path / "file").write_text("")
         with pytest.raises(InputError, match="must be a folder"):
             STREAMS["elec2"].load(tmp_path / "file")

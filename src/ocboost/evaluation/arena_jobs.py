@@ -89,7 +89,7 @@ def run_tasks(
         On Ctrl-C, when no process is left.
     """
     told = told or (lambda what, done, total: None)
-    if jobs == 1 or len(tasks) == 1:
+    if jobs == 1 or len(tasks) <= 1:
         for done, task in enumerate(tasks):
             found: Outcome | InputError
             try:

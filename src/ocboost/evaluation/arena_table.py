@@ -30,10 +30,10 @@ def board_table(board: Board, title: str, *, narrow: bool = False) -> Table:
     width = len(columns)
     rows += [Row((title_of(name), *[NONE] * (width - 1)), quiet=True) for name in board.skipped]
     last = ("rank", "µs") if narrow else ("rank", "µs", "state")
-    return Table(title, ("method", *heads.values(), *last), tuple(rows), _caption(board))
+    return Table(title, ("method", *heads.values(), *last), tuple(rows), _caption(board, narrow=narrow))
 
 
-def _caption(board: Board) -> str:
+def _caption(board: Board, *, narrow: bool) -> str:
     n = len(board.seeds)
     how = (
         "predicted, then learnt" if board.settings["step"] == 1 else f"in steps of {board.settings['step']:,}"
@@ -52,7 +52,8 @@ def _caption(board: Board) -> str:
             f"the accuracy itself{size}. "
         )
     text += "rank: by accuracy" + (", the mean of its ranks for each seed" if n > 1 else "")
-    text += "; balanced: accuracy averaged over the classes; µs: to predict and learn a row."
+    text += "" if narrow else "; balanced: accuracy averaged over the classes"
+    text += "; µs: to predict and learn a row."
     if board.skipped:
         names: dict[str, list[str]] = {}
         for name, reason in board.skipped.items():
@@ -153,9 +154,9 @@ def winner_table(summary: Summary) -> Table:
         rows.append(Row((board.stream, *top, *own, behind)))
     heads = ("stream", "best", "accuracy", "s.e.", "level", "best of OCB", "accuracy", "points behind")
     caption = (
-        "Equals stand side by side. s.e.: the standard error of the best accuracy, in points, by the number "
-        f"of rows. Level: how many others are within {LEVEL:g} standard errors of the best, so that other "
-        "rows may turn it round."
+        "Equals stand side by side. s.e.: the standard error of the best accuracy, in points, as if each row "
+        f"erred on its own. Level: how many others are within {LEVEL:g} standard errors of the best, so "
+        "that other rows may turn it round."
     )
     return Table("The best on each stream", heads, tuple(rows), caption)
 
