@@ -258,10 +258,8 @@ LIMITS = (
     "Rates are the defaults and round parts of them, not the best ones. The smaller C was 0.0001 at first, "
     "which one run on five of the data sets showed to be too small for one pass. Ten passes, larger samples "
     "for FilterBoost, and the weights of growing OCB for themselves were added after a look at the rest.",
-    "Where FilterBoost found no stump it said the first class when these figures were taken; it says the "
-    "more frequent one now. Naive Bayes has variances smoothed by 0.01 on digits and MNIST, where pixels "
-    "that never change make it fail otherwise. Rows were added in two further runs, which gave the others "
-    "again to the last digit.",
+    "Where FilterBoost finds no stump it says the more frequent class. Naive Bayes has variances smoothed by "
+    "0.01 on digits and MNIST, where pixels that never change make it fail otherwise.",
     "Test errors, not weights: how close α itself is to AdaBoost's is in experiments/README.md. The "
     "hypotheses that are weighed are stumps; others were not tried.",
     "The reasons given are the likely ones. Those for the constant steps and for FilterBoost were tried out "
