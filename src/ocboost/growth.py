@@ -24,7 +24,7 @@ from .hypotheses import Hypotheses
 from .learners import Learner, StumpLearner, learner_for
 from .margins import MANY, as_count, as_number
 from .recent_rows import RecentRows, stacked
-from .tails import sum_bytes
+from .tails import automatic_head
 
 MOST_BUDGET = 100_000
 FADE = 0.99  # how much of a hypothesis' worth is its weight before, each time α is read
@@ -108,7 +108,7 @@ class Growth:
     @property
     def head(self) -> int:
         """What ``head="auto"`` means for as many hypotheses as the budget allows."""
-        return max(1, sum_bytes(self.budget, self.budget) // (8 * ((self.budget + 63) // 64) + 8))
+        return automatic_head(self.budget, self.budget)
 
 
 def _is_learner(given: Any) -> bool:

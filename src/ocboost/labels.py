@@ -29,7 +29,7 @@ def sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def require_classes(y: NDArray[Any], name: str) -> None:
+def require_class_labels(y: NDArray[Any], name: str) -> None:
     """Refuse labels that are numbers to be guessed, or the names of rows; ``name`` says whose they are."""
     classes = sorted_classes(y)
     some = ", ".join(f"{label!r:.22}" for label in classes[:3].tolist())

@@ -21,7 +21,7 @@ from .kernels.tail import BALANCED, CORRECTIONS
 from .margins import MANY, as_array, as_count, as_margins, as_number
 from .sketch_file import SketchState, sketch_from_parts, sketch_parts
 from .storage import Arrays, require
-from .tails import copy_tail, empty_tail, sum_bytes
+from .tails import automatic_head, copy_tail, empty_tail
 
 # So many pairs may be visited in one call of the kernel, about a quarter of a second: then Ctrl-C is heard.
 PIECE = 400_000_000
@@ -106,7 +106,7 @@ class BoostingSketch(SummingBooster):
         J = self._J
         K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
         if isinstance(head, str) and head == "auto":
-            head = max(1, sum_bytes(J, K) // (8 * ((J + 63) // 64) + 8))
+            head = automatic_head(J, K)
         elif isinstance(head, str):
             raise InputError(
                 f"head must be a whole number of at least 1, or 'auto'; got {head!r}. {HEAD_ADVICE}"

@@ -45,6 +45,14 @@ def sum_bytes(n_hypotheses: int, order: int) -> int:
     return 16 * (n_pairs(n_hypotheses, order) + n_hypotheses)
 
 
+def automatic_head(n_hypotheses: int, order: int) -> int:
+    """As many examples as the sums take bytes, at least one: what ``head="auto"`` means.
+
+    An example takes a bit for each hypothesis, in words of 64, and a weight.
+    """
+    return max(1, sum_bytes(n_hypotheses, order) // (8 * ((n_hypotheses + 63) // 64) + 8))
+
+
 def dense_sums(tail: Tail, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """W⁺ and W⁻ as (J, J) matrices, zero outside the band."""
     J = tail.alpha.size

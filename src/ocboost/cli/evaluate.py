@@ -185,7 +185,7 @@ def _started(
 
     from ocboost.classifier import OCBClassifier
     from ocboost.evaluation import View
-    from ocboost.labels import require_classes
+    from ocboost.labels import require_class_labels
 
     Xs, ys, seen = [], [], 0
     rest: list[Batch] = []
@@ -209,7 +209,7 @@ def _started(
             f"the first {seen:,} rows must hold at least two classes; they hold {len(set(y.tolist()))}. "
             f"{advice}"
         )
-    require_classes(y, f"the label column '{label}'")
+    require_class_labels(y, f"the label column '{label}'")
     clf = OCBClassifier(n_hypotheses=hypotheses, random_state=seed).fit(X, y)
     codes = np.searchsorted(clf.classes_, y)
     return clf, View.of(X, codes), rest

@@ -152,9 +152,9 @@ def _check_classes(y: NDArray[Any], label: str) -> None:
     """Refuse labels that are no classes: one alone, or numbers to be guessed."""
     import numpy as np
 
-    from ocboost.labels import require_classes
+    from ocboost.labels import require_class_labels
 
     if len(np.unique(y)) < 2:
         what = f"is {shown(y[0])!s:.40} in all {len(y):,} rows" if len(y) else "is missing in all rows"
         raise InputError(f"the label column '{label}' must hold at least two classes; it {what}.")
-    require_classes(y, f"the label column '{label}'")
+    require_class_labels(y, f"the label column '{label}'")

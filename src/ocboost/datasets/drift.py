@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -120,13 +120,12 @@ def stream_named(name: str) -> NamedStream:
     return STREAMS[name]
 
 
-def _table(name: str, title: str, about: str, file: str, label: str, **how: object) -> NamedStream:
-    rows = how.pop("rows", None)
-    assert rows is None or isinstance(rows, int)
+def _table(name: str, title: str, about: str, file: str, label: str, **how: Any) -> NamedStream:
+    rows: int | None = how.pop("rows", None)
 
     def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
         assert folder is not None
-        return read_table(folder / file, label, rows=most, **how)  # type: ignore[arg-type]
+        return read_table(folder / file, label, rows=most, **how)
 
     return NamedStream(name, title, about, "file", True, make, rows, file)
 

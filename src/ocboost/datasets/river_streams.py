@@ -51,7 +51,8 @@ def sea(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
     synth = _river().synth
 
     def concept(variant: int, own: int) -> Iterable[Any]:
-        return synth.SEA(variant=variant, noise=SEA_NOISE, seed=own)  # type: ignore[no-any-return]
+        examples: Iterable[Any] = synth.SEA(variant=variant, noise=SEA_NOISE, seed=own)
+        return examples
 
     return _quarters(concept, SEA_CONCEPTS if drifts else SEA_CONCEPTS[:1], rows, seed, "SEA")
 
@@ -61,7 +62,8 @@ def agrawal(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
     synth = _river().synth
 
     def concept(function: int, own: int) -> Iterable[Any]:
-        return synth.Agrawal(classification_function=function, seed=own)  # type: ignore[no-any-return]
+        examples: Iterable[Any] = synth.Agrawal(classification_function=function, seed=own)
+        return examples
 
     return _quarters(concept, AGRAWAL_CONCEPTS if drifts else AGRAWAL_CONCEPTS[:1], rows, seed, "Agrawal")
 

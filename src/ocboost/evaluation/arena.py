@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..labels import codes_of, require_classes, sorted_classes
+from ..labels import codes_of, require_class_labels, sorted_classes
 from ..margins import as_count
+from ..recent_rows import stacked
 from .arena_board import Board
 from .methods import Method
 from .prequential import prequential
@@ -269,11 +270,7 @@ def _first(held: list[Any], n: int) -> tuple[Any, Any]:
             X, y = _known(_part(batch, 0, left))
             Xs.append(X)
             ys.append(y)
-    if isinstance(Xs[0], np.ndarray):
-        return np.concatenate(Xs), np.concatenate(ys)
-    from scipy.sparse import vstack
-
-    return vstack(Xs, format="csr"), np.concatenate(ys)
+    return stacked(Xs), np.concatenate(ys)
 
 
 def _more_classes(held: list[Any], most: int, *, whole: bool) -> str:
@@ -306,7 +303,7 @@ def _after(held: list[Any], n: int) -> Iterator[Any]:
 
 def _classes(held: list[Any]) -> Any:
     labels = np.concatenate([_known(batch)[1] for batch in held])
-    require_classes(labels, "the label of the stream")
+    require_class_labels(labels, "the label of the stream")
     return sorted_classes(labels)
 
 

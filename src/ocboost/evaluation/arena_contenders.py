@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from ..booster import Booster
 from ..committee import signs
 from ..link import probabilities
+from ..recent_rows import RecentRows
 from .contenders import OverAnswers
 from .learner import Contender
 from .start import Start
@@ -41,7 +41,7 @@ class Retrained(Contender):
         self.classifier = start.classifier
         self._start = start
         self._every, self._wait = every, every
-        self._rows: deque[tuple[Any, int]] = deque(maxlen=rows)
+        self._recent = RecentRows(rows)
         self._keep(start.view)
 
     def predict(self, view: View) -> NDArray[np.float64]:
@@ -62,20 +62,13 @@ class Retrained(Contender):
                 self._train()
 
     def _keep(self, view: View, first: int = 0, last: int | None = None) -> None:
-        X, codes = view.X[first:last], view.codes[first:last].tolist()
-        self._rows.extend((X[i : i + 1], code) for i, code in enumerate(codes))
+        codes = view.codes[first:last]
+        self._recent.take(view.X[first:last], codes, np.ones(len(codes)))
 
     def _train(self) -> None:
-        codes = np.array([code for _, code in self._rows])
+        X, codes, _ = self._recent.last(self._recent.capacity)
         if len(np.unique(codes)) < 2:
             return
-        rows = [row for row, _ in self._rows]
-        if isinstance(rows[0], np.ndarray):
-            X: Any = np.concatenate(rows)
-        else:
-            from scipy.sparse import vstack
-
-            X = vstack(rows, format="csr")
         start = self._start
         again = Start(X, codes, start.classes, hypotheses=start.hypotheses)
         again.seed = start.seed
@@ -84,8 +77,7 @@ class Retrained(Contender):
     @property
     def nbytes(self) -> int:
         """Bytes of the weights, and of the rows that are kept."""
-        kept = sum(_bytes_of_row(row) + 8 for row, _ in self._rows)
-        return kept + sum(alpha.nbytes for alpha in self.classifier.alpha_)
+        return self._recent.nbytes + sum(alpha.nbytes for alpha in self.classifier.alpha_)
 
 
 class WithLabels(OverAnswers):
@@ -114,7 +106,8 @@ class WithLabels(OverAnswers):
         answers, codes = view.answers(self.hypotheses), view.codes
         for c, (columns, booster) in enumerate(zip(self._columns, self.boosters, strict=True)):
             labels = signs(codes, c, len(self.boosters))
-            booster.update_many(answers[:, columns] * labels[:, None], labels=labels)  # type: ignore[call-arg]
+            told: Any = booster
+            told.update_many(answers[:, columns] * labels[:, None], labels=labels)
 
 
 class Filled(Contender):
@@ -157,9 +150,3 @@ class Filled(Contender):
 
 def _already_made(n_hypotheses: int) -> Booster:
     raise AssertionError("boosters are begun with the first rows")
-
-
-def _bytes_of_row(row: Any) -> int:
-    if isinstance(row, np.ndarray):
-        return row.nbytes
-    return int(row.data.nbytes + row.indices.nbytes + row.indptr.nbytes)

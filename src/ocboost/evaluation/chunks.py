@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..recent_rows import stacked
 from .view import Chunk, Clock
 
 
@@ -78,10 +79,4 @@ def _joined(pieces: list[tuple[Any, NDArray[np.int64], NDArray[np.int64]]], cloc
     if len(pieces) == 1:
         return Chunk(*pieces[0], clock)
     parts, codes, rows = zip(*pieces, strict=True)
-    if isinstance(parts[0], np.ndarray):
-        X: Any = np.concatenate(parts)
-    else:
-        from scipy.sparse import vstack
-
-        X = vstack(parts, format="csr")
-    return Chunk(X, np.concatenate(codes), np.concatenate(rows), clock)
+    return Chunk(stacked(list(parts)), np.concatenate(codes), np.concatenate(rows), clock)
