@@ -62,7 +62,7 @@ def test_ctrl_c_in_a_long_update(n_threads, head, batch_size, threads, tmp_path)
     # 180,000 pairs and 256 examples: two threads share each fold.
     threads(n_threads)
     J = 600
-    assert folding.worth_sharing(J, J, 256) is (n_threads == 2)
+    assert folding.is_long(J, J, 256)
     rng = np.random.default_rng(230)
     block = independent_columns(rng, 4096, rng.uniform(0.5, 0.65, J))
     margins = np.tile(block, (20, 1))  # far more than there is time for
@@ -142,7 +142,7 @@ def at_every_line(make, margins, batch_size, check, n_threads=1):
 )
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_at_every_line_of_an_update(n_threads, head, batch_size, n, monkeypatch, tmp_path):
-    monkeypatch.setattr(folding, "WORTH_SHARING", 0)  # so that small folds are shared too
+    monkeypatch.setattr(folding, "LONG", 0)  # so that small folds are shared too
     J = 9
     margins = random_margins(np.random.default_rng(231), 96 + n, J)
     first, rest = margins[:96], margins[96:]
@@ -173,7 +173,7 @@ def test_ctrl_c_at_every_line_of_an_update(n_threads, head, batch_size, n, monke
 @pytest.mark.parametrize("smaller", [1, 8, 31])
 def test_other_batches_after_ctrl_c(smaller, monkeypatch):
     # Whatever has not been folded yet must not get in the way of a smaller batch.
-    monkeypatch.setattr(folding, "WORTH_SHARING", 0)
+    monkeypatch.setattr(folding, "LONG", 0)
     margins = random_margins(np.random.default_rng(232), 200, 9)
 
     def check(sketch, n, line):
@@ -244,7 +244,7 @@ def test_ctrl_c_at_every_line_of_decay():
 
 def test_ctrl_c_is_left_alone_in_other_threads(threads, monkeypatch):
     threads(2)
-    monkeypatch.setattr(folding, "WORTH_SHARING", 0)
+    monkeypatch.setattr(folding, "LONG", 0)
     margins = random_margins(np.random.default_rng(236), 200, 9)
     handler = signal.getsignal(signal.SIGINT)
     sketches = [ocboost.BoostingSketch(9) for _ in range(4)]

@@ -6,13 +6,14 @@ d_{i,j+1} = d_ij exp(-α_j m_ij). The hypotheses stay as they are and in their o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
 from .folding import Workspace, fold_pairs
+from .guard import Guard, reads, writes
 from .head_ring import blocks_for, empty_head, relaid
 from .interrupts import uninterrupted
 from .kernels.bits import pack_rows
@@ -171,8 +172,8 @@ class IncrementalAdaBoost:
         self.n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
         self.smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
         self._head = empty_head(self.n_hypotheses, 1)
-        self._alpha: NDArray[np.float64] | None = np.zeros(self.n_hypotheses)
         self._n = 0
+        self._guard: Guard[NDArray[np.float64]] = Guard()
 
     @property
     def n_seen(self) -> int:
@@ -182,10 +183,11 @@ class IncrementalAdaBoost:
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of AdaBoost on everything seen, (J,)."""
-        if self._alpha is None:
-            solution = make_solution(self.n_hypotheses, 1, self._n)
-            self._alpha = _solve(self._head, self._n, 0, self.smoothing, solution)
-        return self._alpha.copy()
+        return self._guard.view(self._weights).copy()
+
+    def _weights(self) -> NDArray[np.float64]:
+        solution = make_solution(self.n_hypotheses, 1, self._n)
+        return _solve(self._head, self._n, 0, self.smoothing, solution)
 
     def update(self, row: ArrayLike, sample_weight: float = 1.0) -> None:
         """Add one example."""
@@ -196,6 +198,7 @@ class IncrementalAdaBoost:
         rows = as_margins(margins, self.n_hypotheses)
         self._take(rows, as_weights(sample_weight, rows.shape[0]))
 
+    @writes
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64]) -> None:
         n = self._n + rows.shape[0]
         with uninterrupted():
@@ -203,4 +206,20 @@ class IncrementalAdaBoost:
                 self._head = relaid(self._head, 0, self._n, max(blocks_for(n), 2 * self._head.words.shape[0]))
             pack_rows(rows, self._head.words, self._n)
             self._head.weight[self._n : n] = weights
-            self._n, self._alpha = n, None
+            self._n = n
+
+    @reads
+    def copy(self) -> Self:
+        """One of its own with the same examples."""
+        other = type(self)(self.n_hypotheses, smoothing=self.smoothing)
+        other._head, other._n = Head._make(array.copy() for array in self._head), self._n
+        return other
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.copy().__dict__

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .adaboost import SMOOTHING_ADVICE
+from .guard import Guard
 from .margins import MANY, as_count, as_margins, as_number, as_row, as_weight, as_weights
 from .storage import Arrays, load, save
 
@@ -20,7 +21,8 @@ class Booster(ABC):
     """Turns margins into weights, example by example.
 
     A booster implements `n_seen`, `alpha`, `copy`, ``_take``, which gets checked margins and weights, and
-    `parts` and `from_parts`, which say what is saved.
+    `parts` and `from_parts`, which say what is saved. Any number of threads may read one while another learns
+    (`ocboost.guard`): what changes it is marked ``writes``, what needs all of its state ``reads``.
     """
 
     kind: ClassVar[str]  # its name in files
@@ -29,6 +31,7 @@ class Booster(ABC):
         self._J = as_count(
             n_hypotheses, "n_hypotheses", 1, MOST_HYPOTHESES, "It is the number of columns of the margins."
         )
+        self._guard: Guard[Any] = Guard()
 
     @property
     def n_hypotheses(self) -> int:
@@ -104,7 +107,16 @@ class Booster(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
-        save(path, self.kind, *self.parts())
+        save(path, self.kind, *self.copy().parts())  # written while others may learn
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.copy().__dict__  # of its own, as it is written later
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
@@ -16,7 +17,7 @@ from .kernels.types import Head, Tail
 from .threads import get_num_threads, run
 
 # Below so many additions a second thread costs more than it brings (about two milliseconds of work).
-WORTH_SHARING = 20_000_000
+LONG = 20_000_000
 
 
 class Workspace:
@@ -36,13 +37,9 @@ class Workspace:
         return make_newcomers(self.row.size, (self._n_fold + 63) // 64 + 1)
 
 
-def worth_sharing(n_hypotheses: int, order: int, n_fold: int) -> bool:
-    """Whether a fold is large enough to be shared among threads."""
-    return (
-        n_fold > 1
-        and get_num_threads() > 1
-        and n_pairs(n_hypotheses, order) * min(n_fold, 1 << 20) > WORTH_SHARING
-    )
+def is_long(n_hypotheses: int, order: int, n_fold: int) -> bool:
+    """Whether a fold is long enough to be shared among threads, and that nobody should have to wait for it."""
+    return n_fold > 1 and n_pairs(n_hypotheses, order) * min(n_fold, 1 << 20) > LONG
 
 
 def row_ranges(n_hypotheses: int, order: int, n_ranges: int) -> list[tuple[int, int]]:
@@ -86,7 +83,8 @@ def fold_pairs(
 ) -> None:
     """The second phase of a fold: all rows' pairs, once α and the diagonal are known."""
     J = tail.alpha.size
-    shares = 2 * get_num_threads() if worth_sharing(J, order, n_fold) else 1
+    n_threads = get_num_threads()
+    shares = 2 * n_threads if n_threads > 1 and is_long(J, order, n_fold) else 1
     ranges = row_ranges(J, order, shares) if shares > 1 else [(0, J)]
     done = 0
     while done < n_fold:
@@ -97,7 +95,7 @@ def fold_pairs(
     kernels.settle_tail(tail, head, first, n_fold, work.solution)
 
 
-def fold_shared(
+def fold_stepwise(
     tail: Tail,
     head: Head,
     counters: NDArray[np.int64],
@@ -107,8 +105,12 @@ def fold_shared(
     correction: int,
     smoothing: float,
     work: Workspace,
+    publish: Callable[[tuple[NDArray[np.float64], bool]], None],
 ) -> None:
-    """Fold the ``n_fold`` oldest examples, more than one, with several threads."""
+    """Fold the ``n_fold`` oldest examples, more than one, with as many threads as there may be.
+
+    ``publish`` gets α, solved with the whole head, and whether it has diverged, before the sums change.
+    """
     first, n = int(counters[kernels.FIRST]), int(counters[kernels.N])
     diverged = solve(
         tail,
@@ -126,5 +128,6 @@ def fold_shared(
     )
     if diverged:
         counters[kernels.DIVERGED] = 1
+    publish((work.solution.alpha.copy(), bool(counters[kernels.DIVERGED])))
     fold_pairs(tail, head, first, n_fold, order, correction, work)
     kernels.end_fold(tail, head, counters, n_fold)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .booster import SummingBooster
 from .errors import InputError, ModelFileError
+from .guard import held, reads, writes
 from .interrupts import uninterrupted
 from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
 from .kernels.scaled import normal_number, rescale
@@ -69,6 +70,7 @@ class OzaRussell(SummingBooster):
         return self._n
 
     @property
+    @reads
     def nbytes(self) -> int:
         """Bytes of the sums."""
         return sum(array.nbytes for array in self._sums)
@@ -76,10 +78,14 @@ class OzaRussell(SummingBooster):
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses, (J,) float64."""
+        return self._guard.view(self._weights).copy()
+
+    def _weights(self) -> NDArray[np.float64]:
         alpha = np.zeros(self.n_hypotheses)
         oza_alpha(self.smoothing, self._sums, alpha)
         return alpha
 
+    @writes
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         batch_size = min(batch_size, len(rows))
         piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
@@ -89,20 +95,22 @@ class OzaRussell(SummingBooster):
             with uninterrupted():
                 oza_batches(part, heavy, batch_size, self.smoothing, self.forgetting, self._sums, d, d_unit)
                 self._n += len(part)
+            if self._guard.wanted:
+                self._guard.publish(self._weights())
 
+    @writes
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
         rescale(self._sums.now, self._sums.now_unit, *normal_number(factor, 0))
 
+    @reads
     def copy(self) -> Self:
         """A booster of its own with the same sums."""
         other = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
         other._sums = Sums._make(array.copy() for array in self._sums)
         other._n = self._n
         return other
-
-    __copy__ = copy
 
     def merge(self, other: OzaRussell) -> Self:
         """A new booster with the sums of both."""
@@ -115,18 +123,20 @@ class OzaRussell(SummingBooster):
                     f"{getattr(other, name)!r} there."
                 )
         result = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
-        for side in (self, other):
-            mine, theirs = result._sums, side._sums
-            for value, unit, more, more_unit in (
-                (mine.W, mine.W_unit, theirs.W, theirs.W_unit),
-                (mine.total, mine.total_unit, theirs.total, theirs.total_unit),
-            ):
-                present, present_unit = more.reshape(-1).copy(), more_unit.reshape(-1).copy()
-                rescale(present, present_unit, theirs.now[0], theirs.now_unit[0])
-                accumulate(value.reshape(-1), unit.reshape(-1), present, present_unit)
-        result._n = self._n + other._n
+        with held(self, other):
+            for side in (self, other):
+                mine, theirs = result._sums, side._sums
+                for value, unit, more, more_unit in (
+                    (mine.W, mine.W_unit, theirs.W, theirs.W_unit),
+                    (mine.total, mine.total_unit, theirs.total, theirs.total_unit),
+                ):
+                    present, present_unit = more.reshape(-1).copy(), more_unit.reshape(-1).copy()
+                    rescale(present, present_unit, theirs.now[0], theirs.now_unit[0])
+                    accumulate(value.reshape(-1), unit.reshape(-1), present, present_unit)
+            result._n = self._n + other._n
         return result
 
+    @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
         parameters = {

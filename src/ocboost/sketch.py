@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from . import merging, reshaping
 from .booster import SummingBooster
 from .errors import InputError, ModelFileError
-from .folding import Workspace, fold_shared, worth_sharing
+from .folding import Workspace, fold_stepwise, is_long
+from .guard import held, reads, writes
 from .head_ring import blocks_for, empty_head, relaid
 from .interrupts import uninterrupted
 from .kernels import fold as kernels
@@ -126,8 +127,8 @@ class BoostingSketch(SummingBooster):
         self._head = empty_head(J, blocks_for(1))
         self._counters = np.zeros(kernels.N_COUNTERS, np.int64)
         self._now = np.ones(1)
+        self._n_seen = 0
         self._decayed = False  # whether α no longer is the tail's, though the head is empty
-        self._cached: tuple[NDArray[np.float64], bool] | None = None
         self._work: Workspace | None = None
 
     # What it was made with -------------------------------------------------------------------------------
@@ -158,8 +159,9 @@ class BoostingSketch(SummingBooster):
 
     @_state.setter
     def _state(self, state: SketchState) -> None:
+        """Only while it is made: nobody has seen it yet."""
         self._tail, self._head, self._counters, self._now, self._decayed = state
-        self._cached = None
+        self._n_seen = int(self._counters[kernels.SEEN])
 
     @property
     def _parameters(self) -> dict[str, Any]:
@@ -182,14 +184,16 @@ class BoostingSketch(SummingBooster):
     @property
     def n_seen(self) -> int:
         """Examples taken in."""
-        return int(self._counters[kernels.SEEN])
+        return self._n_seen
 
     @property
+    @reads
     def n_head(self) -> int:
         """Examples in the head now."""
         return int(self._counters[kernels.N])
 
     @property
+    @reads
     def nbytes(self) -> int:
         """Bytes of the sums and of the head."""
         return sum(array.nbytes for array in (*self._tail, *self._head))
@@ -200,7 +204,7 @@ class BoostingSketch(SummingBooster):
 
         Solved on reading and cached until the next example; reading changes no state.
         """
-        return self._solved()[0].copy()
+        return self._guard.view(self._solved)[0].copy()
 
     @property
     def diverged(self) -> bool:
@@ -211,42 +215,43 @@ class BoostingSketch(SummingBooster):
         """
         if CORRECTIONS[self._correction] == BALANCED:
             return False
-        return bool(self._counters[kernels.DIVERGED]) or self._solved()[1]
+        return self._guard.view(self._solved)[1]
 
     def _solved(self) -> tuple[NDArray[np.float64], bool]:
-        if self._cached is None:
-            if self.n_head == 0 and not self._decayed:
-                self._cached = self._tail.alpha[0].copy(), False
-            else:
-                solution = self._workspace().solution
-                diverged = solve(
-                    self._tail,
-                    self._order,
-                    CORRECTIONS[self._correction],
-                    self._head,
-                    self._counters[kernels.FIRST],
-                    self._counters[kernels.N],
-                    0,
-                    self._smoothing,
-                    self._now[0],
-                    self._counters[kernels.NOW_UNIT],
-                    solution,
-                    False,
-                )
-                self._cached = solution.alpha.copy(), bool(diverged)
-        return self._cached
+        """α and whether it has diverged; whoever calls this holds the lock, and with it the workspace."""
+        before = bool(self._counters[kernels.DIVERGED])
+        if self.n_head == 0 and not self._decayed:
+            return self._tail.alpha[0].copy(), before
+        solution = self._workspace().solution
+        diverged = solve(
+            self._tail,
+            self._order,
+            CORRECTIONS[self._correction],
+            self._head,
+            self._counters[kernels.FIRST],
+            self._counters[kernels.N],
+            0,
+            self._smoothing,
+            self._now[0],
+            self._counters[kernels.NOW_UNIT],
+            solution,
+            False,
+        )
+        return solution.alpha.copy(), before or bool(diverged)
 
     # Learning --------------------------------------------------------------------------------------------
 
+    @writes
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
         value, unit = normal_number(factor, 0)
         now, shift = normal_number(self._now[0] / value, self._counters[kernels.NOW_UNIT] - unit)
         with uninterrupted():
-            self._cached, self._decayed = None, True
+            self._decayed = True
             self._now[0], self._counters[kernels.NOW_UNIT] = now, shift
 
+    @writes
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         """Take in examples in pieces of whole batches; between the pieces Ctrl-C is heard."""
         cost = n_pairs(self._J, self._order) + 40 * self._J
@@ -254,9 +259,11 @@ class BoostingSketch(SummingBooster):
         for start in range(0, len(rows), piece):
             with uninterrupted():
                 self._take_piece(rows[start : start + piece], weights[start : start + piece], batch_size)
+                self._n_seen += min(piece, len(rows) - start)
+            if self._guard.wanted and start + piece < len(rows):
+                self._guard.publish(self._solved())
 
     def _take_piece(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        self._cached = None
         if not self._has_tail:
             self._make_room(self._keep)
             kernels.slide(
@@ -264,8 +271,8 @@ class BoostingSketch(SummingBooster):
             )
             return
         most = min(max(self._keep, batch_size), self.n_head + len(rows))
-        if worth_sharing(self._J, self._order, most - self._keep + (self._keep + 7) // 8):
-            self._take_shared(rows, weights, batch_size)
+        if is_long(self._J, self._order, most - self._keep + (self._keep + 7) // 8):
+            self._take_stepwise(rows, weights, batch_size)
         else:  # all in one kernel: no Python between the examples
             self._make_room(most)
             kernels.ingest(
@@ -285,8 +292,8 @@ class BoostingSketch(SummingBooster):
             self._relay(blocks_for(self.n_head))
             self._work = None
 
-    def _take_shared(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        """What `ingest` does, example for example, with each large fold shared among threads."""
+    def _take_stepwise(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        """What `ingest` does, example for example; long folds are shared among threads and publish α."""
         limit = max(self._keep, batch_size)
         start = 0
         while start < len(rows):
@@ -296,14 +303,14 @@ class BoostingSketch(SummingBooster):
                 self._head, self._counters, self._now, rows[start:stop], weights[start:stop], self._forgetting
             )
             start = stop
-            held = self.n_head
+            kept = self.n_head
             end_of_batch = start % batch_size == 0 or start == len(rows)
-            if held == limit or (end_of_batch and held >= self._keep):
-                n_fold = held - self._keep + (self._keep + 7) // 8
+            if kept == limit or (end_of_batch and kept >= self._keep):
+                n_fold = kept - self._keep + (self._keep + 7) // 8
                 state = (self._tail, self._head, self._counters, self._now)
-                if worth_sharing(self._J, self._order, n_fold):
-                    code = CORRECTIONS[self._correction]
-                    fold_shared(*state, n_fold, self._order, code, self._smoothing, self._workspace())
+                if is_long(self._J, self._order, n_fold):
+                    code, publish = CORRECTIONS[self._correction], self._guard.publish
+                    fold_stepwise(*state, n_fold, self._order, code, self._smoothing, self._workspace(), publish)
                 else:
                     kernels.fold(*state, n_fold, *self._folding())
 
@@ -333,6 +340,7 @@ class BoostingSketch(SummingBooster):
 
     # Copies ----------------------------------------------------------------------------------------------
 
+    @reads
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
         other = type(self)(**self._parameters)
@@ -343,11 +351,7 @@ class BoostingSketch(SummingBooster):
         other._state = SketchState(copy_tail(state.tail), head, counters, state.now.copy(), state.decayed)
         return other
 
-    __copy__ = copy
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_work": None}  # scratch memory is made anew
-
+    @reads
     def remade(self, **changes: Any) -> Self:
         """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
 
@@ -386,6 +390,7 @@ class BoostingSketch(SummingBooster):
 
     # More and fewer hypotheses ----------------------------------------------------------------------------
 
+    @reads
     def appended(self, margins: ArrayLike) -> Self:
         """A sketch of the same examples with further hypotheses behind those it has.
 
@@ -419,6 +424,7 @@ class BoostingSketch(SummingBooster):
         other._state = reshaping.append(self._state, order, rows, has_tail=self._has_tail)
         return other
 
+    @reads
     def without(self, members: ArrayLike) -> Self:
         """A sketch without some of the hypotheses, as if their weights had become zero.
 
@@ -482,24 +488,26 @@ class BoostingSketch(SummingBooster):
                     f"other must have the same {name} to be merged: {value!r} here, {others[name]!r} there. "
                     "Sketches that are to be merged are made with the same parameters, head aside."
                 )
-        if self.n_seen == 0 or other.n_seen == 0:
-            result = (other if self.n_seen == 0 else self).copy()
-            result._keep = keep
-            return result  # type: ignore[return-value]
-        result = type(self)(head=keep, **mine)
-        result._state = merging.merge(
-            self._state,
-            other._state,
-            keep,
-            self._has_tail,
-            self._order,
-            CORRECTIONS[self._correction],
-            self._smoothing,
-        )
+        with held(self, other):
+            if self.n_seen == 0 or other.n_seen == 0:
+                result = (other if self.n_seen == 0 else self).copy()
+                result._keep = keep
+                return result  # type: ignore[return-value]
+            result = type(self)(head=keep, **mine)
+            result._state = merging.merge(
+                self._state,
+                other._state,
+                keep,
+                self._has_tail,
+                self._order,
+                CORRECTIONS[self._correction],
+                self._smoothing,
+            )
         return result
 
     # Saving ----------------------------------------------------------------------------------------------
 
+    @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
         return sketch_parts(self._parameters, self._state)

@@ -120,9 +120,7 @@ class EGPlusMinus(SteppingBooster):
         """Which loss the steps reduce."""
         return self._loss
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights of the hypotheses, (J,) float64; all 0 before the first example."""
+    def _weights(self) -> NDArray[np.float64]:
         alpha = np.zeros(self.n_hypotheses)
         eg_alpha(self._state, self._norm, alpha)
         return alpha

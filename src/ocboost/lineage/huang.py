@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..adaboost import SMOOTHING_ADVICE, adaboost_weights
 from ..booster import Booster
 from ..errors import InputError, ModelFileError
+from ..guard import reads, writes
 from ..interrupts import uninterrupted
 from ..kernels.huang import (
     LIMIT,
@@ -145,6 +146,7 @@ class HuangBooster(Booster):
             group=np.zeros(n, np.int64),
             counts=np.zeros(3, np.int64),
         )
+        self._n = 0
         self._work = Work(*(np.zeros(size) for size in (J, J, n + 2, n + 2, J, J, J, J)))
 
     def __repr__(self) -> str:
@@ -157,7 +159,7 @@ class HuangBooster(Booster):
     @property
     def n_seen(self) -> int:
         """Examples taken in, those of the past among them."""
-        return int(self._recent.counts[0])
+        return self._n
 
     @property
     def smoothing(self) -> float:
@@ -178,18 +180,23 @@ class HuangBooster(Booster):
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses after the last descent, (J,) float64."""
+        return self._guard.view(self._weights).copy()
+
+    def _weights(self) -> NDArray[np.float64]:
         return self._point.alpha.copy()
 
     def objective(self, alpha: ArrayLike | None = None) -> float:
         """The loss, log L, at an α, or at the present one; 0 where there is nothing to learn from yet."""
-        return self._evaluate(self._point.alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[0]
+        return self._evaluate(None if alpha is None else _as_alpha(alpha, self.n_hypotheses))[0]
 
     def gradient(self, alpha: ArrayLike | None = None) -> NDArray[np.float64]:
         """The gradient of log L at an α, or at the present one, (J,) float64."""
-        return self._evaluate(self._point.alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses))[1]
+        return self._evaluate(None if alpha is None else _as_alpha(alpha, self.n_hypotheses))[1]
 
-    def _evaluate(self, alpha: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    @reads
+    def _evaluate(self, alpha: NDArray[np.float64] | None) -> tuple[float, NDArray[np.float64]]:
         gradient = np.zeros(self.n_hypotheses)
+        alpha = self._point.alpha if alpha is None else alpha
         result = evaluate(self._how, self._past, self._recent, self._work, alpha, gradient)
         return float(result), gradient
 
@@ -220,6 +227,7 @@ class HuangBooster(Booster):
         groups = _as_groups(labels, len(rows))
         booster = cls(rows.shape[1], **parameters)
         add_to_past(Examples(rows, weights, groups), booster._how, booster._past, booster._recent.counts)
+        booster._n = len(rows)
         present = weights * booster._how.forgetting ** np.arange(len(rows) - 1, -1, -1.0)
         alpha = adaboost_weights(rows, smoothing=booster._how.smoothing, sample_weight=present)
         booster._point.alpha[:] = np.clip(alpha, -LIMIT, LIMIT)
@@ -324,6 +332,7 @@ class HuangBooster(Booster):
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         self._learn(rows, weights, np.zeros(len(rows), np.int64), batch_size)
 
+    @writes
     def _learn(
         self,
         rows: NDArray[np.int8],
@@ -340,17 +349,21 @@ class HuangBooster(Booster):
             examples = Examples(rows[part], weights[part], groups[part])
             with uninterrupted():
                 learn(examples, batch_size, self._how, self._past, self._recent, self._work, self._point)
+                self._n += len(examples.rows)
+            if self._guard.wanted:
+                self._guard.publish(self._weights())
 
+    @reads
     def copy(self) -> Self:
         """A booster of its own with the same state."""
         other = type(self)(self.n_hypotheses, **self._settings())
         other._past = Past._make(array.copy() for array in self._past)
         other._recent = Recent._make(array.copy() for array in self._recent)
+        other._n = self._n
         other._point = Point._make(array.copy() for array in self._point)
         return other
 
-    __copy__ = copy
-
+    @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
         parameters = {"n_hypotheses": self.n_hypotheses, **self._settings()}
@@ -375,6 +388,7 @@ class HuangBooster(Booster):
         for key, like in places.items():
             fill(like, arrays[key], name, key)
         require_sound(*state, name)
+        booster._n = int(booster._recent.counts[0])
         return booster
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..guard import writes
 from ..margins import as_number
 from .stepping import SteppingBooster
 
@@ -43,6 +44,7 @@ class LinearBooster(SteppingBooster):
     def _model(self) -> Any:
         """A classifier of scikit-learn."""
 
+    @writes
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         heaviest = int(np.argmax(weights))
         if weights[heaviest] > HEAVIEST:
@@ -119,9 +121,7 @@ class OnlineLogistic(LinearBooster):
         """The length of a step."""
         return self._rate
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """Half the coefficients, (J,) float64."""
+    def _weights(self) -> NDArray[np.float64]:
         return self._state / 2.0
 
 
@@ -165,9 +165,7 @@ class Perceptron(LinearBooster):
     def _model(self) -> Any:
         return _sgd(loss="perceptron", learning_rate="constant", eta0=1.0)
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The coefficients in units of their length, (J,) float64; all 0 before the first example."""
+    def _weights(self) -> NDArray[np.float64]:
         greatest = np.abs(self._state).max()
         if greatest == 0.0:
             return np.zeros(self.n_hypotheses)
@@ -244,9 +242,7 @@ class PassiveAggressive(LinearBooster):
         """The longest step."""
         return self._C
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The coefficients, (J,) float64."""
+    def _weights(self) -> NDArray[np.float64]:
         return self._state.copy()
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..booster import Booster
 from ..errors import InputError, ModelFileError
+from ..guard import reads, writes
 from ..interrupts import uninterrupted
 from ..margins import as_margins
 from ..storage import Arrays, fill, require
@@ -20,7 +21,7 @@ PIECE = 20_000_000  # entries taken in by one call: Ctrl-C is heard between
 class SteppingBooster(Booster):
     """A booster that takes a step for each example; there are no sums over the examples to go back to.
 
-    It implements ``_step``, which moves ``_state``, and `alpha`.
+    It implements ``_step``, which moves ``_state``, and ``_weights``, which says what α it stands for.
     """
 
     settings: ClassVar[tuple[str, ...]]  # the names of its parameters, besides n_hypotheses
@@ -40,6 +41,15 @@ class SteppingBooster(Booster):
     def n_seen(self) -> int:
         """Examples taken in."""
         return self._n
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The weights of the hypotheses, (J,) float64; all 0 before the first example."""
+        return self._guard.view(self._weights).copy()
+
+    @abstractmethod
+    def _weights(self) -> NDArray[np.float64]:
+        """The weights that the state stands for."""
 
     @property
     def nbytes(self) -> int:
@@ -64,6 +74,7 @@ class SteppingBooster(Booster):
     def _step(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         """Move the state by these examples."""
 
+    @writes
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         batch_size = min(batch_size, len(rows))
         piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
@@ -72,7 +83,10 @@ class SteppingBooster(Booster):
             with uninterrupted():
                 self._step(part, heavy, batch_size)
                 self._n += len(part)
+            if self._guard.wanted:
+                self._guard.publish(self._weights())
 
+    @reads
     def copy(self) -> Self:
         """A booster of its own with the same state."""
         other = type(self)(self.n_hypotheses, **{name: getattr(self, name) for name in self.settings})
@@ -80,8 +94,7 @@ class SteppingBooster(Booster):
         other._n = self._n
         return other
 
-    __copy__ = copy
-
+    @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
         parameters = {name: getattr(self, name) for name in ("n_hypotheses", *self.settings, "n_seen")}

@@ -95,9 +95,7 @@ class Winnow(SteppingBooster):
         """By how much a vote must be right to be left alone."""
         return self._margin
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights u - v in units of their length, (J,) float64; all 0 before the first example."""
+    def _weights(self) -> NDArray[np.float64]:
         alpha = np.zeros(self.n_hypotheses)
         winnow_alpha(self._state, self.rate, alpha)
         return alpha

@@ -1,0 +1,253 @@
+"""Any number of threads may read while one learns: how that works, in one place.
+
+Every object that learns has a `Guard`. Methods that change the object are marked `writes`, methods that look
+at all of its state are marked `reads`; both hold the guard's lock, so writers take turns, and nobody sees or
+saves what is half-done. What most readers want, α or the votes, is a *view*: a value that never changes once
+it is made. `Guard.view` hands it out:
+
+- A view of the present state is kept until the next write begins. Whoever asks for it takes no lock.
+- While a write goes on, the view of the state before it is handed out, if there was one. A long fold puts α in
+  its place, solved with the whole head, before it touches the sums (`Guard.publish`).
+- Where there is no view, the first reader makes it while it holds the lock. Others wait for it, and all of
+  them for a write that had no view before it: until it ends, until a fold publishes one, or until the end of
+  the piece of about a quarter of a second that the writer is at (`Guard.wanted`).
+
+So a reader sees the state before a call or after it, or the α of a fold within it; a writer that is read by
+others does the same arithmetic as one that is not; and scratch memory needs no copies, as it belongs to
+whoever holds the lock. Locks are taken from the outside in: classifier, committee, booster.
+
+Nothing here relies on the interpreter's own lock. Names are bound to finished values, which threads may do at
+any time, and all else happens under the guard's lock. Kernels release the interpreter's lock, so readers
+compute side by side.
+
+A process may fork while other threads learn: the fork waits for them to come to the end of what they do. After
+`FORK_PATIENCE` seconds it goes on without, and whatever was being changed then is refused in the child.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+from .errors import OcboostError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+V = TypeVar("V")
+
+POLL = 0.001  # seconds between two looks for a view that has been published
+PAUSE = 0.00005  # seconds that a writer leaves to those who waited for it
+FORK_PATIENCE = 10.0
+
+_guards: weakref.WeakSet[Guard[Any]] = weakref.WeakSet()
+_guards_lock = threading.Lock()
+
+
+class Guard(Generic[V]):
+    """Lets one thread change an object at a time, and hands out a view of it.
+
+    >>> guard = Guard()
+    >>> with guard.lock:
+    ...     guard.begin()
+    ...     guard.end()
+    >>> guard.view(lambda: "made"), guard.view(lambda: "not made again")
+    ('made', 'made')
+    """
+
+    __slots__ = ("__weakref__", "_before", "_present", "_wanted", "lock")
+
+    def __init__(self) -> None:
+        self.lock: Any = threading.RLock()
+        self._present: V | None = None  # a view of the state as it is; None while it is being changed
+        self._before: V | None = None  # what readers get meanwhile
+        self._wanted = False  # whether a reader waits for a view
+        with _guards_lock:
+            _guards.add(self)
+
+    def begin(self) -> None:
+        """The holder of the lock is about to change the state."""
+        self._before, self._present = self._present, None
+
+    def end(self) -> None:
+        """The state is whole again."""
+        self._before = None
+
+    def publish(self, view: V) -> None:
+        """Let readers have this until the state is whole again."""
+        self._before = view
+        self._wanted = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a reader waits for a view, and the writer does well to publish one."""
+        return self._wanted
+
+    def view(self, make: Callable[[], V]) -> V:
+        """The view of the state, made by ``make`` where there is none; it must never be changed."""
+        view = self._present
+        if view is not None:
+            return view
+        lock = self.lock
+        if lock._is_owned():  # the writer itself, which sees its own work
+            return make()
+        try:
+            waits = lock.acquire(blocking=False) is False
+            while waits:
+                view = self._before
+                if view is not None:
+                    return view
+                self._wanted = True
+                waits = lock.acquire(timeout=POLL) is False
+            self._wanted = False
+            view = self._present
+            if view is None:
+                self._before = None
+                view = self._present = make()
+            return view
+        finally:
+            if lock._is_owned():  # whenever Ctrl-C came
+                lock.release()
+
+    def __reduce__(self) -> tuple[type[Guard[Any]], tuple[()]]:
+        return Guard, ()  # a copy is guarded on its own
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Guard[V]:
+        return Guard()
+
+
+class Guarded(Protocol):
+    """What has a guard."""
+
+    _guard: Guard[Any]
+
+
+S = TypeVar("S", bound=Guarded)
+
+
+@contextmanager
+def writing(thing: Guarded) -> Iterator[None]:
+    """Change an object: one thread at a time, and readers see it before or after."""
+    guard = thing._guard
+    if guard.lock._is_owned():  # a part of another write
+        yield
+        return
+    try:
+        with guard.lock:
+            guard.begin()
+            try:
+                yield
+            finally:
+                guard.end()
+    finally:
+        if guard.wanted:  # or a writer that goes on at once would never let a reader in
+            time.sleep(PAUSE)
+
+
+def writes(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Mark a method that changes its object, see `writing`."""
+
+    @wraps(method)
+    def alone(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+        # `writing` in full: a generator would cost a microsecond more for each example.
+        guard = self._guard
+        if guard.lock._is_owned():
+            return method(self, *args, **kwargs)
+        try:
+            with guard.lock:
+                guard.begin()
+                try:
+                    return method(self, *args, **kwargs)
+                finally:
+                    guard.end()
+        finally:
+            if guard.wanted:
+                time.sleep(PAUSE)
+
+    return alone
+
+
+def reads(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Mark a method that needs all of its object's state as it is between two writes."""
+
+    @wraps(method)
+    def between(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._guard.lock:
+            return method(self, *args, **kwargs)
+
+    return between
+
+
+@contextmanager
+def held(*things: Guarded) -> Iterator[None]:
+    """Hold the locks of several objects, always in the same order, so that no two threads wait in a ring."""
+    with ExitStack() as stack:
+        for guard in sorted({thing._guard for thing in things}, key=id):
+            stack.enter_context(guard.lock)
+        yield
+
+
+# Forking ---------------------------------------------------------------------------------------------------
+
+
+class _Torn:
+    """In the place of a lock whose object another thread was changing when the process forked."""
+
+    def _refuse(self, *args: object, **kwargs: object) -> Any:
+        raise OcboostError(
+            "this object was being changed by another thread when the process forked, so this process has "
+            "half of the change. Fork while nothing learns, or load the model anew in the child."
+        )
+
+    __enter__ = acquire = _refuse
+
+    def __exit__(self, *args: object) -> None: ...
+
+    def release(self) -> None: ...
+
+    def _is_owned(self) -> bool:
+        return False
+
+
+_taken: list[Guard[Any]] = []  # guards whose locks the forking thread has taken
+_torn: list[Guard[Any]] = []  # and those it could not get
+
+
+def _before_fork() -> None:
+    """Wait until no other thread is changing anything."""
+    _guards_lock.acquire()
+    deadline = time.monotonic() + FORK_PATIENCE
+    while True:
+        _torn[:] = []
+        for guard in list(_guards):
+            (_taken if guard.lock.acquire(blocking=False) else _torn).append(guard)
+        if not _torn or time.monotonic() > deadline:
+            return
+        for guard in _taken:  # a writer may need one of these to come to its end
+            guard.lock.release()
+        _taken[:] = []
+        time.sleep(POLL)
+
+
+def _after_fork_in_parent() -> None:
+    for guard in _taken:
+        guard.lock.release()
+    _taken[:], _torn[:] = [], []
+    _guards_lock.release()
+
+
+def _after_fork_in_child() -> None:
+    for guard in _torn:
+        guard.lock = _Torn()
+    _after_fork_in_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )
