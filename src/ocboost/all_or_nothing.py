@@ -8,22 +8,23 @@ from typing import Any
 
 
 @contextmanager
-def all_or_nothing(thing: Any) -> Iterator[None]:
-    """Give an object its attributes back if the work inside does not come to its end.
+def all_or_nothing(thing: Any) -> Iterator[Any]:
+    """Work on a draft of an object, whose attributes become the object's if the work comes to its end.
+
+    The draft has the same attributes, not copies of them: they are to be replaced, not changed. Whoever looks
+    at the object meanwhile sees it as it was.
 
     >>> class Counter: n = 0
     >>> counter = Counter()
     >>> try:
-    ...     with all_or_nothing(counter):
-    ...         counter.n = 5
+    ...     with all_or_nothing(counter) as draft:
+    ...         draft.n = 5
     ...         raise ValueError
     ... except ValueError:
     ...     counter.n
     0
     """
-    before = dict(thing.__dict__)
-    try:
-        yield
-    except BaseException:
-        thing.__dict__ = before
-        raise
+    draft = object.__new__(type(thing))
+    draft.__dict__.update(thing.__dict__)
+    yield draft
+    thing.__dict__ = draft.__dict__

@@ -22,6 +22,7 @@ from .classifier_file import KIND, classifier_from_parts, classifier_parts
 from .committee import SETTINGS, Committee, Settings
 from .errors import InputError
 from .growth import Grower, Growth, as_growth, learner_of
+from .guard import GuardedEstimator, reads, writes, writing
 from .hypotheses import Hypotheses
 from .interrupts import uninterrupted
 from .labels import codes_of, require_same, scale_of, sorted_classes
@@ -37,7 +38,7 @@ CAUTION = 10.0  # examples' worth of smoothing for each hypothesis, where there 
 PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is heard in between
 
 
-class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose weights keep learning after it has been fitted.
 
     ``fit`` finds weak hypotheses by AdaBoost and weighs them; ``partial_fit`` keeps the hypotheses and
@@ -168,14 +169,16 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Learning --------------------------------------------------------------------------------------------
 
+    @writes
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find hypotheses and weigh them, from the beginning."""
-        with all_or_nothing(self):
-            X, y, weights = self._examples(X, y, sample_weight, reset=True)
-            classes = sorted_classes(y)
-            self._begin(X, classes, codes_of(y, classes), weights)
+        with all_or_nothing(self) as draft:
+            rows, labels, weights = draft._examples(X, y, sample_weight, reset=True)
+            classes = sorted_classes(labels)
+            draft._begin(rows, classes, codes_of(labels, classes), weights)
         return self
 
+    @writes
     def partial_fit(
         self,
         X: Any,
@@ -197,24 +200,21 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             of which the first call has no example is told apart by the hypotheses of all others.
         sample_weight : array of shape (n,), optional
         """
-        first = not hasattr(self, "committee_")
-        X, y, weights = self._examples(X, y, sample_weight, reset=first)
-        if classes is not None:
-            given = sorted_classes(np.asarray(classes))
-            if not first:
-                require_same(given, self.classes_)
-        if not first:
-            self.learn_rows(X, codes_of(y, self.classes_), weights * self.weight_scale_)
+        if hasattr(self, "committee_"):
+            rows, labels, weights = self._examples(X, y, sample_weight, reset=False)
+            if classes is not None:
+                require_same(sorted_classes(np.asarray(classes)), self.classes_)
+            self.learn_rows(rows, codes_of(labels, self.classes_), weights * self.weight_scale_)
             return self
-        if classes is None:
-            given = sorted_classes(y)
-        codes = codes_of(y, given)
-        with all_or_nothing(self):
+        with all_or_nothing(self) as draft:
+            rows, labels, weights = draft._examples(X, y, sample_weight, reset=True)
+            given = sorted_classes(labels if classes is None else np.asarray(classes))
+            codes = codes_of(labels, given)
             if isinstance(self.estimator, Hypotheses):
-                self._set_up(X, given, codes, weights, start=False)
-                self.learn_rows(X, codes, weights * self.weight_scale_)
+                draft._set_up(rows, given, codes, weights, start=False)
+                draft.learn_rows(rows, codes, weights * draft.weight_scale_)
             else:
-                self._begin(X, given, codes, weights)
+                draft._begin(rows, given, codes, weights)
         return self
 
     @classmethod
@@ -331,7 +331,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _answering(self) -> Learner | Hypotheses:
         """The hypotheses, or what will find them."""
-        return self.hypotheses_ if hasattr(self, "committee_") else learner_for(self.estimator)
+        return self.committee_.hypotheses if hasattr(self, "committee_") else learner_for(self.estimator)
 
     def _asked(self, answering: Learner | Hypotheses) -> list[Learner | Hypotheses]:
         """All that must accept X: what answers, and what learns further hypotheses."""
@@ -458,6 +458,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _batch(self) -> int:
         return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
 
+    @writes
     def learn_rows(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         """Learn from rows that have been checked already, as `partial_fit` does.
 
@@ -475,10 +476,15 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         piece = max(1, PIECE // self._batch()) * self._batch()
         scores = self.committee_.scores_of(X)
         require_range(weights, scores)
-        for start in range(0, len(codes), piece):
-            part = slice(start, start + piece)
-            theirs = None if scores is None else scores[part]
-            self.learn_from(self.hypotheses_.answers(X[part]), codes[part], weights[part], theirs)
+        committee = self.committee_
+        with writing(committee):
+            for start in range(0, len(codes), piece):
+                part = slice(start, start + piece)
+                theirs = None if scores is None else scores[part]
+                if start:
+                    committee.refresh()
+                answers = committee.hypotheses.answers(X[part])
+                self.learn_from(answers, codes[part], weights[part], theirs)
 
     def _learn_and_grow(
         self, grower: Grower, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]
@@ -487,17 +493,24 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         committee.hypotheses.check(X)  # all rows, before the first is learnt from
         scores = committee.scores_of(X)
         require_range(weights, scores)
-        while start < len(codes):
-            part = slice(start, start + min(grower.due, PIECE))
-            rows, theirs = X[part], None if scores is None else scores[part]
-            answers = committee.hypotheses.answers(rows)
-            with uninterrupted():  # the rows of the head are those that it has learnt from
-                committee.learn(
-                    answers, codes[part], weights[part], theirs, batch_size=self._batch(), n_jobs=self.n_jobs
-                )
-                grower.take(committee, rows, codes[part], weights[part])
-            start += rows.shape[0]
+        with writing(committee):
+            while start < len(codes):
+                part = slice(start, start + min(grower.due, PIECE))
+                rows, theirs = X[part], None if scores is None else scores[part]
+                answers = committee.hypotheses.answers(rows)
+                with uninterrupted():  # the rows of the head are those that it has learnt from
+                    committee.learn(
+                        answers,
+                        codes[part],
+                        weights[part],
+                        theirs,
+                        batch_size=self._batch(),
+                        n_jobs=self.n_jobs,
+                    )
+                    grower.take(committee, rows, codes[part], weights[part])
+                start += rows.shape[0]
 
+    @writes
     def learn_from(
         self,
         answers: NDArray[np.int8],
@@ -521,6 +534,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("a classifier that grows learns from rows, not from answers. Use learn_rows.")
         self.committee_.learn(answers, codes, weights, scores, batch_size=self._batch(), n_jobs=self.n_jobs)
 
+    @writes
     def follow_settings(self) -> None:
         """Let ``set_params`` take effect on what has been fitted, where it can; learning does so too."""
         if self.offset is not self._offset_given:
@@ -542,7 +556,8 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def hypotheses_(self) -> Hypotheses:
         """The weak hypotheses."""
-        return self.committee_.hypotheses
+        committee: Committee = self.committee_
+        return committee.hypotheses if self.grower_ is None else committee.view().hypotheses
 
     @property
     def boosters_(self) -> list[BoostingSketch]:
@@ -570,13 +585,16 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         (n,) for two classes, positive for the second; (n, K) for more.
         """
-        X = self._rows(X)
-        return self.committee_.votes(X)
+        now = self._at_present()
+        rows = now._rows(X)
+        committee: Committee = now.committee_
+        return committee.votes(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest vote, of each row."""
-        X = self._rows(X)
-        result: NDArray[Any] = self.classes_[self.committee_.predict(X)]
+        now = self._at_present()
+        rows = now._rows(X)
+        result: NDArray[Any] = now.classes_[now.committee_.predict(rows)]
         return result
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -594,14 +612,19 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **_accepted(self._asked(self._answering())),
         )
 
+    @reads
     def __copy__(self) -> Self:
         """A classifier of its own with the same state; the hypotheses, which never change, are shared."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = self._at_present()
+        other.__dict__.pop("_guard_kept", None)
         if hasattr(self, "committee_"):
             other.committee_ = copy.copy(self.committee_)
             other.grower_ = copy.copy(self.grower_)
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super(OCBClassifier, self.__copy__()).__getstate__()
+        return state  # of its own, as it is written later
 
     # What it says of itself ------------------------------------------------------------------------------
 
@@ -623,7 +646,7 @@ class OCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `ocboost.offsets` made of numbers are.
         """
         check_is_fitted(self, "committee_")
-        save(path, KIND, *classifier_parts(self))
+        save(path, KIND, *classifier_parts(self.__copy__()))  # written while others may learn
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, offset: Any = None) -> Self:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from .errors import InputError, NotSavableError
+from .guard import Guard, reads, writes
 from .handover import Handover
 from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts, join_tightly
 from .interrupts import uninterrupted
@@ -24,6 +25,53 @@ MOST_ANSWERS = 1 << 28  # answers held at once when a committee begins
 WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 
 Settings = dict[str, Any]
+
+
+class CommitteeView(NamedTuple):
+    """How a committee votes at one moment; it never changes, so any number of threads may vote with it."""
+
+    hypotheses: Hypotheses
+    columns: list[slice]
+    alphas: list[NDArray[np.float64]]  # read-only
+    offset: Offset | None
+    deployed: tuple[NDArray[np.float64], float] | None  # α and its total, as long as nothing has been learnt
+
+    def ballots(self) -> list[Ballot]:
+        """The weights of the answers."""
+        return [Ballot.of(alpha, c.start) for alpha, c in zip(self.alphas, self.columns, strict=True)]
+
+    def votes(self, X: Any) -> NDArray[np.float64]:
+        """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one; see `Committee.votes`."""
+        votes = self.votes_each(X)
+        return votes[:, 0] if len(self.columns) == 1 else votes
+
+    def votes_each(self, X: Any) -> NDArray[np.float64]:
+        """The same with a column for each booster."""
+        votes = self.hypotheses.votes(X, self.ballots())
+        if self.offset is None:
+            return votes
+        return scores_of(self.offset, X, len(self.columns)) + votes
+
+    def votes_of(self, answers: NDArray[np.int8], scores: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """The same, from answers the hypotheses have given, and the offset's scores where there is one."""
+        block = np.empty(answers.shape[::-1], np.int8)
+        rows_to_block(answers, block)
+        votes = np.zeros((len(self.columns), len(answers)))
+        for total, ballot in zip(votes, self.ballots(), strict=True):
+            tally(block[ballot.first :], ballot.up, ballot.down, total)
+        if scores is not None:
+            votes = scores.T + votes
+        return votes[0] if len(self.columns) == 1 else votes.T
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The code of the class with the highest vote, of each row."""
+        if self.deployed is None or len(self.columns) == 1:
+            return winners(self.votes(X))
+        # By scikit-learn's own sum (SAMME's ±1 is 1, -1/(K-1)), so that near ties fall as they did.
+        weights = 2.0 * self.deployed[0]
+        less = -1 / (len(self.columns) - 1) * weights
+        votes = self.hypotheses.votes(X, [Ballot(c.start, weights, less) for c in self.columns])
+        return winners(votes / self.deployed[1])
 
 
 class Committee:
@@ -62,9 +110,11 @@ class Committee:
         self.offset = offset
         self.boosters = [booster_for(c.stop - c.start, settings) for c in columns]
         self.handover: Handover | None = None
+        self._guard: Guard[CommitteeView] = Guard()
 
     # Learning --------------------------------------------------------------------------------------------
 
+    @writes
     def learn(
         self,
         answers: NDArray[np.int8],
@@ -82,6 +132,8 @@ class Committee:
         self._require(scores)
         require_range(weights, scores)
         n = len(self.boosters)
+        if any(booster.folds_long(len(codes), batch_size) for booster in self.boosters):
+            self._guard.keep(self._look)
         with uninterrupted():
             work = [
                 (booster, answers[:, c], *_started(weights, signs(codes, k, n), scores, k), batch_size)
@@ -96,6 +148,7 @@ class Committee:
             if self.handover is not None:
                 self.handover.take(weights, self.settings["forgetting"])
 
+    @writes
     def start(
         self,
         X: Any,
@@ -119,6 +172,7 @@ class Committee:
             answers, labels = self.hypotheses[c].answers(X), signs(codes, k, len(self.boosters))
             self.boosters[k] = _fed(self.boosters[k], answers, *_started(weights, labels, scores, k), n)
 
+    @writes
     def follow(self, settings: Settings) -> None:
         """Go on with other settings, where that can be (`BoostingSketch.remade`)."""
         if settings == self.settings:
@@ -131,6 +185,7 @@ class Committee:
         elif self.handover is not None:
             self.handover.leave_window()
 
+    @writes
     def adopt(self, deployed: NDArray[np.float64], total: float, weight: float) -> None:
         """Vote with the weights a model was deployed with, until they have faded.
 
@@ -148,6 +203,7 @@ class Committee:
         if not self.settings["tail"]:
             self.handover.enter_window(self.boosters[0].head, self.boosters[0].n_head)
 
+    @writes
     def reshape(
         self, k: int, keep: NDArray[np.intp], newcomers: Hypotheses, X: Any, codes: NDArray[np.int64]
     ) -> None:
@@ -180,6 +236,7 @@ class Committee:
             if self.handover is not None:
                 self.handover.reshape(k, keep, len(newcomers))
 
+    @writes
     def shorten_head(self, k: int, n: int) -> None:
         """Let the head of a booster hold at most n examples for now; the older ones go to its tail."""
         booster = self.boosters[k]
@@ -188,30 +245,37 @@ class Committee:
 
     # Voting ----------------------------------------------------------------------------------------------
 
+    def view(self) -> CommitteeView:
+        """How it votes now."""
+        return self._guard.view(self._look)
+
+    def _look(self) -> CommitteeView:
+        own, handover = [booster.alpha for booster in self.boosters], self.handover
+        alphas = own if handover is None else [handover.alpha(alpha, k) for k, alpha in enumerate(own)]
+        untouched = handover is not None and handover.untouched
+        deployed = (handover.deployed[0], handover.total) if handover is not None and untouched else None
+        return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed)
+
+    def refresh(self) -> None:
+        """Within a long write: let readers see what has been learnt so far, if there are any."""
+        if self._guard.contended:
+            self._guard.publish(self._look())
+
     @property
     def alphas(self) -> list[NDArray[np.float64]]:
         """The weights each booster votes with, now."""
-        own = [booster.alpha for booster in self.boosters]
-        if self.handover is None:
-            return own
-        return [self.handover.alpha(alpha, k) for k, alpha in enumerate(own)]
-
-    def _ballots(self, alphas: list[NDArray[np.float64]]) -> list[Ballot]:
-        return [Ballot.of(alpha, c.start) for alpha, c in zip(alphas, self.columns, strict=True)]
+        return [alpha.copy() for alpha in self.view().alphas]
 
     def votes(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one.
 
         (n,) for two classes, positive for the second; (n, K) for more.
         """
-        votes = self.votes_with(X, self.alphas)
-        return votes[:, 0] if len(self.boosters) == 1 else votes
+        return self.view().votes(X)
 
     def votes_with(self, X: Any, alphas: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The same with these weights, and a column for each booster."""
-        votes = self.hypotheses.votes(X, self._ballots(alphas))
-        scores = self.scores_of(X)
-        return votes if scores is None else scores + votes
+        """The votes with these weights, a column for each booster; for whoever is changing it."""
+        return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, None).votes_each(X)
 
     def scores_of(self, X: Any) -> NDArray[np.float64] | None:
         """The offset's scores with a column for each booster; None if there is no offset."""
@@ -236,40 +300,32 @@ class Committee:
     ) -> NDArray[np.float64]:
         """The same, from answers the hypotheses have given, and the offset's scores where there is one."""
         self._require(scores)
-        block = np.empty(answers.shape[::-1], np.int8)
-        rows_to_block(answers, block)
-        votes = np.zeros((len(self.boosters), len(answers)))
-        for total, ballot in zip(votes, self._ballots(self.alphas), strict=True):
-            tally(block[ballot.first :], ballot.up, ballot.down, total)
-        if scores is not None:
-            votes = scores.T + votes
-        return votes[0] if len(self.boosters) == 1 else votes.T
+        return self.view().votes_of(answers, scores)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The code of the class with the highest vote, of each row."""
-        if self.handover is None or not self.handover.untouched or len(self.boosters) == 1:
-            return winners(self.votes(X))
-        # By scikit-learn's own sum (SAMME's ±1 is 1, -1/(K-1)), so that near ties fall as they did.
-        weights = 2.0 * self.handover.deployed[0]
-        less = -1 / (len(self.boosters) - 1) * weights
-        votes = self.hypotheses.votes(X, [Ballot(c.start, weights, less) for c in self.columns])
-        return winners(votes / self.handover.total)
+        return self.view().predict(X)
 
     # Copies and files ------------------------------------------------------------------------------------
 
+    @reads
     def __copy__(self) -> Self:
         """A committee of its own with the same state; the hypotheses, which never change, are shared."""
         other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other.__dict__.update(self.__dict__, _guard=Guard())
         other.boosters = [booster.copy() for booster in self.boosters]
         other.handover = copy.copy(self.handover)
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__copy__().__dict__  # of its own, as it is written later
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         # joblib.load(mmap_mode="r") gives what cannot be written to.
         self.boosters = [_writable(booster) for booster in self.boosters]
 
+    @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
         arrays: Arrays = {}
@@ -315,6 +371,7 @@ class Committee:
         kind, described = pair(parameters["hypotheses"], name, "hypotheses")
         require(isinstance(kind, str) and isinstance(described, dict), name, "its hypotheses are not known")
         committee = cls.__new__(cls)
+        committee._guard = Guard()
         committee.hypotheses = hypotheses_from_parts(kind, described, groups.pop("hypotheses", {}), name)
         n = 1 if n_classes == 2 else n_classes
         committee.columns = _columns_in(parameters["columns"], n, len(committee.hypotheses), name)

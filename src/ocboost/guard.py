@@ -6,26 +6,32 @@ saves what is half-done. What most readers want, α or the votes, is a *view*: a
 it is made. `Guard.view` hands it out:
 
 - A view of the present state is kept until the next write begins. Whoever asks for it takes no lock.
-- While a write goes on, the view of the state before it is handed out, if there was one. A long fold puts α in
-  its place, solved with the whole head, before it touches the sums (`Guard.publish`).
+- While a write goes on, the view of the state before it is handed out, if there was one. A long fold puts α
+  in its place, solved with the whole head, before it touches the sums (`Guard.publish`).
 - Where there is no view, the first reader makes it while it holds the lock. Others wait for it, and all of
   them for a write that had no view before it: until it ends, until a fold publishes one, or until the end of
-  the piece of about a quarter of a second that the writer is at (`Guard.wanted`).
+  the piece of about a quarter of a second that the writer is at (`Guard.wanted`). Where that has happened
+  once, a committee keeps a view before a fold that is long (`Guard.keep`).
 
-So a reader sees the state before a call or after it, or the α of a fold within it; a writer that is read by
-others does the same arithmetic as one that is not; and scratch memory needs no copies, as it belongs to
-whoever holds the lock. Locks are taken from the outside in: classifier, committee, booster.
+So a reader sees the state before a call or after it, or the α of a fold within it, and of a call that takes
+longer than a quarter of a second perhaps that between two pieces; a writer that is read by others does the
+same arithmetic as one that is not; and scratch memory needs no copies, as it belongs to whoever holds the
+lock. Locks are taken from the outside in: classifier, committee, booster.
+
+Estimators are fitted as drafts (`ocboost.all_or_nothing`) whose attributes take the place of the old ones all
+at once; who predicts takes hold of all of them once (`GuardedEstimator._at_present`).
 
 Nothing here relies on the interpreter's own lock. Names are bound to finished values, which threads may do at
 any time, and all else happens under the guard's lock. Kernels release the interpreter's lock, so readers
 compute side by side.
 
-A process may fork while other threads learn: the fork waits for them to come to the end of what they do. After
-`FORK_PATIENCE` seconds it goes on without, and whatever was being changed then is refused in the child.
+A process may fork while other threads learn: the fork waits for them to come to the end of what they do.
+After `FORK_PATIENCE` seconds it goes on without, and whatever was being changed then is refused in the child.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import time
@@ -33,12 +39,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from .errors import OcboostError
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
 
 POLL = 0.001  # seconds between two looks for a view that has been published
@@ -47,6 +52,7 @@ FORK_PATIENCE = 10.0
 
 _guards: weakref.WeakSet[Guard[Any]] = weakref.WeakSet()
 _guards_lock = threading.Lock()
+_first_use = threading.Lock()
 
 
 class Guard(Generic[V]):
@@ -60,13 +66,14 @@ class Guard(Generic[V]):
     ('made', 'made')
     """
 
-    __slots__ = ("__weakref__", "_before", "_present", "_wanted", "lock")
+    __slots__ = ("__weakref__", "_before", "_present", "_wanted", "contended", "lock")
 
     def __init__(self) -> None:
         self.lock: Any = threading.RLock()
         self._present: V | None = None  # a view of the state as it is; None while it is being changed
         self._before: V | None = None  # what readers get meanwhile
         self._wanted = False  # whether a reader waits for a view
+        self.contended = False  # whether one has ever had to
         with _guards_lock:
             _guards.add(self)
 
@@ -82,6 +89,11 @@ class Guard(Generic[V]):
         """Let readers have this until the state is whole again."""
         self._before = view
         self._wanted = False
+
+    def keep(self, make: Callable[[], V]) -> None:
+        """Before a change that takes long: see to it that readers need not wait, if there are any."""
+        if self.contended and self._before is None:
+            self._before = make()
 
     @property
     def wanted(self) -> bool:
@@ -102,7 +114,7 @@ class Guard(Generic[V]):
                 view = self._before
                 if view is not None:
                     return view
-                self._wanted = True
+                self._wanted = self.contended = True
                 waits = lock.acquire(timeout=POLL) is False
             self._wanted = False
             view = self._present
@@ -121,13 +133,39 @@ class Guard(Generic[V]):
         return Guard()
 
 
-class Guarded(Protocol):
-    """What has a guard."""
+class GuardedEstimator:
+    """Gives an estimator its guard when it first needs one: scikit-learn wants none among its attributes."""
+
+    @property
+    def _guard(self) -> Guard[Any]:
+        guard: Guard[Any] | None = self.__dict__.get("_guard_kept")
+        if guard is None:
+            with _first_use:
+                guard = self.__dict__.setdefault("_guard_kept", Guard())
+        return guard
+
+    def _at_present(self) -> Self:
+        """The estimator as it is now: an object of its own whose attributes stay bound as they are."""
+        other = type(self).__new__(type(self))
+        other.__dict__ = self.__dict__.copy()
+        return other
+
+
+class DeepState:
+    """Lets an object be copied and pickled, with all that it holds, while another thread changes it."""
 
     _guard: Guard[Any]
 
+    def __getstate__(self) -> dict[str, Any]:
+        with self._guard.lock:
+            return copy.deepcopy(self.__dict__)
 
-S = TypeVar("S", bound=Guarded)
+
+class Guarded(Protocol):
+    """What has a guard."""
+
+    @property
+    def _guard(self) -> Guard[Any]: ...
 
 
 @contextmanager
@@ -149,11 +187,11 @@ def writing(thing: Guarded) -> Iterator[None]:
             time.sleep(PAUSE)
 
 
-def writes(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def writes(method: F) -> F:
     """Mark a method that changes its object, see `writing`."""
 
     @wraps(method)
-    def alone(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    def alone(self: Guarded, *args: Any, **kwargs: Any) -> Any:
         # `writing` in full: a generator would cost a microsecond more for each example.
         guard = self._guard
         if guard.lock._is_owned():
@@ -169,18 +207,18 @@ def writes(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P]
             if guard.wanted:
                 time.sleep(PAUSE)
 
-    return alone
+    return cast(F, alone)
 
 
-def reads(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def reads(method: F) -> F:
     """Mark a method that needs all of its object's state as it is between two writes."""
 
     @wraps(method)
-    def between(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    def between(self: Guarded, *args: Any, **kwargs: Any) -> Any:
         with self._guard.lock:
             return method(self, *args, **kwargs)
 
-    return between
+    return cast(F, between)
 
 
 @contextmanager

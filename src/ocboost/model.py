@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any, Self
 
@@ -82,7 +83,7 @@ class Model:
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
-        parameters, arrays = classifier_parts(self.classifier)
+        parameters, arrays = classifier_parts(copy.copy(self.classifier))  # others may learn meanwhile
         parameters["schema"] = None if self.schema is None else self.schema.as_dict()
         parameters["history"] = self.history[-MOST_EVENTS:]
         return parameters, arrays

@@ -78,7 +78,8 @@ class OzaRussell(SummingBooster):
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses, (J,) float64."""
-        return self._guard.view(self._weights).copy()
+        alpha: NDArray[np.float64] = self._guard.view(self._weights)
+        return alpha.copy()
 
     def _weights(self) -> NDArray[np.float64]:
         alpha = np.zeros(self.n_hypotheses)

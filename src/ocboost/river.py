@@ -9,16 +9,19 @@ Accuracy: 8...%
 
 from __future__ import annotations
 
+import copy
 from collections import Counter, deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .classifier import OCBClassifier as SklearnOCB
+from .committee import CommitteeView
 from .errors import InputError, MissingExtraError
 from .growth import Growth
+from .guard import Guard, reads, writes
 from .link import probabilities
 from .margins import as_count
 
@@ -31,6 +34,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Features = dict[Any, Any]
+
+
+class _View(NamedTuple):
+    """What answers are made of, as it is at one moment."""
+
+    often: dict[Any, float]  # how often each label has come, as a share
+    names: dict[Any, int]
+    codes: dict[Any, int]
+    committee: CommitteeView | None
 
 
 class OCBClassifier(base.MiniBatchClassifier):
@@ -99,6 +111,12 @@ class OCBClassifier(base.MiniBatchClassifier):
         self._names: dict[Any, int] = {}
         self._codes: dict[Any, int] = {}  # the labels that the stumps know
         self._clf: SklearnOCB | None = None
+        self._guard: Guard[_View] = Guard()
+
+    @reads
+    def __getstate__(self) -> dict[str, Any]:
+        own = {"_recent": self._recent.copy(), "_latest": dict(self._latest), "_counts": self._counts.copy()}
+        return {**self.__dict__, **own, "_clf": copy.copy(self._clf)}  # written later
 
     @property
     def _multiclass(self) -> bool:
@@ -113,7 +131,11 @@ class OCBClassifier(base.MiniBatchClassifier):
     def learn_one(self, x: Features, y: Any) -> None:
         """Learn from one example."""
         _check_label(y)
-        row = _numbers(x)
+        self._learn_numbers(_numbers(x), y)
+
+    @writes
+    def _learn_numbers(self, row: Features, y: Any) -> None:
+        self._spare_readers(1)
         new = y not in self._counts
         self._keep([row], [y])
         if self._clf is not None and y in self._codes:
@@ -125,11 +147,13 @@ class OCBClassifier(base.MiniBatchClassifier):
         if self._wait == 0 and len(self._counts) > 1:
             self._begin()
 
+    @writes
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn from several examples, in order: what ``learn_one`` would make of them one by one."""
         rows, labels = [_numbers(row) for row in X.to_dict(orient="records")], y.tolist()
         for label in labels:
             _check_label(label)
+        self._spare_readers(len(rows))
         i = 0
         while i < len(rows):
             j = i
@@ -139,8 +163,13 @@ class OCBClassifier(base.MiniBatchClassifier):
                 self._keep(rows[i:j], labels[i:j])
                 self._learn(rows[i:j], labels[i:j])
             if j < len(rows):
-                self.learn_one(rows[j], labels[j])
+                self._learn_numbers(rows[j], labels[j])
             i = j + 1
+
+    def _spare_readers(self, n: int) -> None:
+        """Before something that takes long, let readers have what there is."""
+        if self._clf is not None and any(each.folds_long(n) for each in self._clf.boosters_):
+            self._guard.keep(self._look)
 
     def _keep(self, rows: list[Features], labels: list[Any]) -> None:
         self._counts.update(labels)
@@ -150,7 +179,7 @@ class OCBClassifier(base.MiniBatchClassifier):
     def _learn(self, rows: list[Features], labels: list[Any]) -> None:
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
-        self._clf.learn_rows(self._matrix(rows), codes, np.ones(len(codes)))
+        self._clf.learn_rows(_matrix(rows, self._names), codes, np.ones(len(codes)))
 
     def _begin(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""
@@ -177,18 +206,9 @@ class OCBClassifier(base.MiniBatchClassifier):
             grow=self.grow,
             random_state=self.seed,
         )
-        X = self._matrix([row for row, _ in examples])
+        X = _matrix([row for row, _ in examples], self._names)
         self._clf = clf.fit(X, np.array([self._codes[label] for _, label in examples]))
         self._wait = -1
-
-    def _matrix(self, rows: list[Features]) -> NDArray[np.float64]:
-        X = np.full((len(rows), len(self._names)), np.nan)
-        for i, row in enumerate(rows):
-            for name, value in row.items():
-                k = self._names.get(name)
-                if k is not None:
-                    X[i, k] = value
-        return X
 
     # Answering -------------------------------------------------------------------------------------------
 
@@ -212,18 +232,31 @@ class OCBClassifier(base.MiniBatchClassifier):
         return pd.Series(best, index=X.index, dtype=object)
 
     def _probabilities(self, rows: list[Features]) -> list[dict[Any, float]]:
-        total = sum(self._counts.values())
-        often = {label: count / total for label, count in self._counts.items()}
-        if self._clf is None:
+        often, names, codes, committee = self._guard.view(self._look)
+        if committee is None:
             return [dict(often) for _ in rows]
-        answers = self._clf.hypotheses_.answers(self._matrix(rows))
-        table = probabilities(self._clf.committee_.votes_of(answers))
-        new = {label: often[label] for label in often if label not in self._codes}
+        table = probabilities(committee.votes(_matrix(rows, names)))
+        new = {label: often[label] for label in often if label not in codes}
         rest = 1.0 - sum(new.values())  # labels the stumps do not know yet have their frequency
         return [
-            {**{label: rest * float(p) for label, p in zip(self._codes, row, strict=True)}, **new}
-            for row in table
+            {**{label: rest * float(p) for label, p in zip(codes, row, strict=True)}, **new} for row in table
         ]
+
+    def _look(self) -> _View:
+        total = sum(self._counts.values())
+        often = {label: count / total for label, count in self._counts.items()}
+        committee = None if self._clf is None else self._clf.committee_.view()
+        return _View(often, self._names, self._codes, committee)
+
+
+def _matrix(rows: list[Features], names: dict[Any, int]) -> NDArray[np.float64]:
+    X = np.full((len(rows), len(names)), np.nan)
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            k = names.get(name)
+            if k is not None:
+                X[i, k] = value
+    return X
 
 
 def _check_label(y: Any) -> None:

@@ -204,7 +204,7 @@ class BoostingSketch(SummingBooster):
 
         Solved on reading and cached until the next example; reading changes no state.
         """
-        return self._guard.view(self._solved)[0].copy()
+        return self._view()[0].copy()
 
     @property
     def diverged(self) -> bool:
@@ -215,7 +215,11 @@ class BoostingSketch(SummingBooster):
         """
         if CORRECTIONS[self._correction] == BALANCED:
             return False
-        return self._guard.view(self._solved)[1]
+        return self._view()[1]
+
+    def _view(self) -> tuple[NDArray[np.float64], bool]:
+        view: tuple[NDArray[np.float64], bool] = self._guard.view(self._solved)
+        return view
 
     def _solved(self) -> tuple[NDArray[np.float64], bool]:
         """α and whether it has diverged; whoever calls this holds the lock, and with it the workspace."""
@@ -310,9 +314,17 @@ class BoostingSketch(SummingBooster):
                 state = (self._tail, self._head, self._counters, self._now)
                 if is_long(self._J, self._order, n_fold):
                     code, publish = CORRECTIONS[self._correction], self._guard.publish
-                    fold_stepwise(*state, n_fold, self._order, code, self._smoothing, self._workspace(), publish)
+                    fold_stepwise(
+                        *state, n_fold, self._order, code, self._smoothing, self._workspace(), publish
+                    )
                 else:
                     kernels.fold(*state, n_fold, *self._folding())
+
+    def folds_long(self, n: int, batch_size: int = 1) -> bool:
+        """Whether taking in n examples more brings a fold that is long (`ocboost.folding.is_long`)."""
+        most = min(max(self._keep, batch_size), self.n_head + n)
+        due = self._has_tail and most >= self._keep
+        return due and is_long(self._J, self._order, most - self._keep + (self._keep + 7) // 8)
 
     def _folding(self) -> tuple[Any, ...]:
         """What the kernels that fold need besides the examples."""

@@ -8,11 +8,12 @@ threshold moves.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..guard import DeepState, Guard, reads, writes
 from ..hypotheses.cascade_stumps import CascadeStumps
 from ..margins import as_count, as_number
 from ..offsets.logistic import scale_and_shift
@@ -31,10 +32,19 @@ MOST_WAITING = 5000  # windows that a stage keeps while it waits for others
 HEAD = 64  # windows a stage keeps exactly: those that come one by one are then folded eight at a time
 
 
+class _How(NamedTuple):
+    """What all stages are adapted with."""
+
+    smoothing: float
+    forgetting: float
+    batch_size: int
+    least_others: int
+
+
 class _Stage:
     """One stage on its way: its stumps' corrections and its threshold."""
 
-    def __init__(self, cascade: Cascade, stage: int, adapter: StageAdapter) -> None:
+    def __init__(self, cascade: Cascade, stage: int, how: _How) -> None:
         own = cascade.trees_of(stage)
         self.stumps: CascadeStumps = cascade.stumps()[np.arange(own.start, own.stop)]
         pairs = cascade.leaf_pairs[own].astype(np.float64)
@@ -44,7 +54,7 @@ class _Stage:
         self.sketch: BoostingSketch | None = None
         self.others = 0
         self.given_up = False
-        self.adapter = adapter
+        self.how = how
         self.waiting: list[tuple[NDArray[np.int8], NDArray[np.int8], Floats]] = []
 
     def sums(self, answers: NDArray[np.int8]) -> Floats:
@@ -67,7 +77,7 @@ class _Stage:
         self.waiting.append((answers, labels, weights))
         while sum(len(y) for _, y, _ in self.waiting[1:]) > MOST_WAITING:  # faces go on without others
             del self.waiting[0]
-        if self.others < self.adapter.least_others:
+        if self.others < self.how.least_others:
             return
         answers, labels, weights = (np.concatenate(column) for column in zip(*self.waiting, strict=True))
         if min((labels > 0).sum(), (labels < 0).sum()) < LEAST_OF_EACH:
@@ -83,8 +93,8 @@ class _Stage:
         typical = float(reweighted(weights, labels, self.scale * sums + self.shift).mean())
         self.sketch = BoostingSketch(
             len(self.stumps),
-            smoothing=self.adapter.smoothing * typical,
-            forgetting=self.adapter.forgetting,
+            smoothing=self.how.smoothing * typical,
+            forgetting=self.how.forgetting,
             head=HEAD,
         )
         self._update(answers, labels, weights)
@@ -94,11 +104,11 @@ class _Stage:
         start = self.scale * (answers @ self.reach + self.middle.sum()) + self.shift
         enter = reweighted(weights, labels, start)
         self.sketch.update_many(
-            answers * labels[:, None], batch_size=self.adapter.batch_size, sample_weight=enter
+            answers * labels[:, None], batch_size=self.how.batch_size, sample_weight=enter
         )
 
 
-class StageAdapter:
+class StageAdapter(DeepState):
     """Adapts each stage of a cascade for itself to the windows of one camera.
 
     Parameters
@@ -143,24 +153,31 @@ class StageAdapter:
         self.batch_size = as_count(batch_size, "batch_size", 1, 1 << 20, "")
         self.least_others = as_count(least_others, "least_others", LEAST_OF_EACH, 1 << 40, "")
         self.n_seen = 0
-        self._stages = [_Stage(cascade, s, self) for s in range(cascade.n_stages)]
+        how = _How(self.smoothing, self.forgetting, self.batch_size, self.least_others)
+        self._stages = [_Stage(cascade, s, how) for s in range(cascade.n_stages)]
         self._held = Newest(newest_kept(self.forgetting), cascade.height, cascade.width)
         self._faces = 0
         self._bars_at = 0
+        self._guard: Guard[None] = Guard()
 
     @property
+    @reads
     def n_adapted(self) -> int:
         """Stages whose stumps are weighed anew, not only their thresholds set."""
         return sum(stage.sketch is not None for stage in self._stages)
 
     @property
+    @reads
     def n_held_out(self) -> int:
         """Faces that thresholds are set by."""
         return len(self._held)
 
     def update(self, windows: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Show labelled windows, or a single one; the parameters are those of `WholeAdapter.update`."""
-        found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)
+        self._take(*as_labelled(self.cascade, windows, y, sample_weight))
+
+    @writes
+    def _take(self, found: Pixels, labels: NDArray[np.int8], weights: Floats) -> None:
         self.n_seen += len(found)
         faces = np.flatnonzero(labels > 0)
         turn = (self._faces + np.arange(faces.size)) % 5 == 4
@@ -181,6 +198,7 @@ class StageAdapter:
         if self._faces >= 2 * self._bars_at or self._faces >= self._bars_at + 2000:
             self._set_bars()
 
+    @writes  # thresholds are set anew
     def adapted(self) -> Cascade:
         """The adapted cascade: the same stumps and stages, other leaves and thresholds."""
         self._set_bars()

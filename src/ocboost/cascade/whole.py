@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..guard import DeepState, Guard, reads, writes
 from ..margins import as_count, as_number
 from ..offsets.logistic import scale_and_shift
 from ..offsets.scores import reweighted
@@ -37,7 +38,15 @@ MOST_TIMED = 5000  # others by which the cheapest form is found
 AT_ONCE = 1024  # windows whose answers are held together
 
 
-class WholeAdapter:
+class _View(NamedTuple):
+    """What scores are made of, as it is at one moment."""
+
+    scale: float
+    shift: float
+    alpha: Floats
+
+
+class WholeAdapter(DeepState):
     """Adapts all stumps of all stages of a cascade to the windows of one camera.
 
     The first windows, at least ``calibrate_on`` of them with 20 of either kind, fit the scale and the shift
@@ -104,13 +113,19 @@ class WholeAdapter:
         self._faces = Newest(*size)
         self._held = {1: Newest(*size), -1: Newest(*size)}
         self._waiting: list[Batch] = []
+        self._guard: Guard[_View] = Guard()
 
     @property
     def alpha(self) -> Floats:
         """The stumps' corrections."""
-        return np.zeros(len(self.stumps)) if self._sketch is None else self._sketch.alpha
+        return self._guard.view(self._look).alpha.copy()
+
+    def _look(self) -> _View:
+        alpha = np.zeros(len(self.stumps)) if self._sketch is None else self._sketch.alpha
+        return _View(self.scale, self.shift, alpha)
 
     @property
+    @reads
     def n_held_out(self) -> tuple[int, int]:
         """Faces and others that thresholds are set by."""
         return len(self._held[1]), len(self._held[-1])
@@ -126,8 +141,13 @@ class WholeAdapter:
         sample_weight : shape (n,) or a number, optional
         """
         found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)
-        if not len(found):
-            return
+        if len(found):
+            self._take(found, labels, weights)
+
+    @writes
+    def _take(self, found: Pixels, labels: NDArray[np.int8], weights: Floats) -> None:
+        if self._sketch is not None and self._sketch.folds_long(len(found), self.batch_size):
+            self._guard.keep(self._look)
         held = np.zeros(len(found), np.bool_)
         for kind in (1, -1):
             own = np.flatnonzero(labels == kind)
@@ -152,11 +172,13 @@ class WholeAdapter:
     def score(self, windows: Any) -> Floats:
         """F₀ + Σ α_j h_j of each window, (n,): positive where it is more likely a face."""
         found = as_windows(self.cascade, windows)
-        sums = self.scale * self._reach + self.alpha
-        constant = self.scale * self._middle.sum() + self.shift
+        scale, shift, alpha = self._guard.view(self._look)
+        sums = scale * self._reach + alpha
+        constant = scale * self._middle.sum() + shift
         scores: Floats = self._votes(found, sums) + constant
         return scores
 
+    @reads
     def adapted(
         self,
         *,

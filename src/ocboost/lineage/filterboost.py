@@ -19,6 +19,7 @@ from ..all_or_nothing import all_or_nothing
 from ..committee import signs, winners
 from ..errors import InputError
 from ..filtering import CONFIDENCE_ADVICE, PRECISION_ADVICE
+from ..guard import GuardedEstimator, writes
 from ..hypotheses import Hypotheses
 from ..labels import codes_of, require_same, sorted_classes
 from ..learners import Learner, learner_for
@@ -34,7 +35,7 @@ PIECE = 1 << 14  # rows taken at once from a stream
 LEAST_DELTA = 1e-100
 
 
-class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FilterBoost(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Boosting by filtering, for more examples than can be kept: each is looked at and let go.
 
     Bradley and Schapire, "FilterBoost: Regression and Classification on Large Datasets" (NIPS 2007). Round t
@@ -154,11 +155,12 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Learning --------------------------------------------------------------------------------------------
 
+    @writes
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Boost from the beginning, drawing rows with replacement, in proportion to their weights."""
-        with all_or_nothing(self):
+        with all_or_nothing(self) as draft:
             settings, learner = self.settings(), self.learner()
-            X, labels = self._examples(X, y, reset=True)
+            X, labels = draft._examples(X, y, reset=True)
             with np.errstate(over="ignore"):
                 weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             counts = weights > 0.0
@@ -171,14 +173,15 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{classes.tolist()[0]!r:.80}, in all {len(labels)} examples. Give some of another."
                 )
             codes = codes_of(labels, classes)
-            self._begin(classes, shown=True)
-            for k, machine in enumerate(self.machines_):
-                training = TrainingSet(X, signs(codes, k, len(self.machines_)), weights)
+            draft._begin(classes, shown=True)
+            for k, machine in enumerate(draft.machines_):
+                training = TrainingSet(X, signs(codes, k, len(draft.machines_)), weights)
                 rng = np.random.default_rng([*machine.seed, 2])
                 while machine.stopped(settings.n_hypotheses) is None:
                     machine.take(training.draw(DRAWN, rng), settings, learner)
         return self
 
+    @writes
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Go on with the next examples of a stream, where the last call ended.
 
@@ -193,9 +196,9 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             All classes that will ever come; needed in the first call if that does not show them all.
         """
         first = not hasattr(self, "machines_")
-        with all_or_nothing(self):
+        with all_or_nothing(self) as draft:
             settings, learner = self.settings(), self.learner()
-            X, labels = self._examples(X, y, reset=first)
+            X, labels = draft._examples(X, y, reset=first)
             given = None if classes is None else sorted_classes(np.asarray(classes))
             if first:
                 given = sorted_classes(labels) if given is None else given
@@ -209,15 +212,16 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             codes = codes_of(labels, self.classes_ if given is None else given)
             if first:
                 assert given is not None
-                self._begin(given, shown=False)
-            machines = [copy.copy(machine) for machine in self.machines_]
+                draft._begin(given, shown=False)
+            machines = [copy.copy(machine) for machine in draft.machines_]
             for k, machine in enumerate(machines):
                 own = signs(codes, k, len(machines))
                 for at in range(0, len(own), PIECE):
                     machine.take(Arrived(X[at : at + PIECE], own[at : at + PIECE]), settings, learner)
-            self.machines_, self._ended = machines, None
+            draft.machines_, draft._ended = machines, None
         return self
 
+    @writes
     def fit_stream(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Self:
         """Boost from the beginning over a stream, each example of which is used at most once, in order.
 
@@ -234,11 +238,14 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             All classes that will ever come. By default those of the first batches, as many as it takes until
             there are two; they are held back until then.
         """
-        before = dict(self.__dict__)
         held: list[tuple[Any, NDArray[Any]]] = []
         shown: set[Any] = set()
         n = 0
-        self._forget()
+        anew = (
+            self._at_present()
+        )  # what was there stays until something has been learnt, and the end is known
+        for name in ("machines_", "classes_", "n_features_in_", "feature_names_in_", "_ended"):
+            anew.__dict__.pop(name, None)
         try:
             for X, y in labelled(batches):
                 held.append((X, y))
@@ -247,31 +254,25 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     shown.update(y.tolist())
                 if classes is None and len(shown) < 2:
                     continue
-                if not hasattr(self, "machines_"):
+                if not hasattr(anew, "machines_"):
                     known = np.concatenate([y for _, y in held]) if classes is None else classes
                 for rows, labels in held:
-                    self.partial_fit(rows, labels, None if hasattr(self, "machines_") else known)
+                    anew.partial_fit(rows, labels, None if hasattr(anew, "machines_") else known)
                 held = []
-                if self.stopped_ is not None:
+                if anew.stopped_ is not None:
                     return self
             if len(shown) < 2:
-                self._forget()
+                anew.__dict__.pop("machines_", None)
                 came = f"one class, {shown.pop()!r:.80}, in all {n:,} examples" if shown else "no example"
                 raise InputError(
                     f"batches must hold at least two classes to learn from; got {came}. Is the stream "
                     "sorted, or was it read already?"
                 )
-        except BaseException:
-            if not hasattr(self, "machines_"):  # nothing was learnt: what was there goes on as it was
-                self.__dict__ = before
-            raise
-        self._ended = f"the stream ended after {n:,} examples"
+            anew._ended = f"the stream ended after {n:,} examples"
+        finally:
+            if hasattr(anew, "machines_"):
+                self.__dict__ = anew.__dict__
         return self
-
-    def _forget(self) -> None:
-        for name in ("machines_", "classes_", "n_features_in_", "feature_names_in_", "_ended"):
-            with suppress(AttributeError):
-                delattr(self, name)
 
     def _examples(self, X: Any, y: ArrayLike, *, reset: bool) -> tuple[Any, NDArray[Any]]:
         """Check examples and their labels."""
@@ -385,6 +386,9 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the most frequent class is predicted.
         (n,) for two classes, positive for the second; (n, K) for more.
         """
+        return self._at_present()._scores(X)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "machines_")
         X = validate_data(self, X, reset=False, **_accepted(self.learner()))
         scores = [machine.scores(X) for machine in self.machines_]
@@ -392,8 +396,9 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest score, of each row; the most frequent one while nothing is found."""
-        scores = self.decision_function(X)
-        result: NDArray[Any] = self.classes_[winners(scores)]
+        now = self._at_present()
+        scores = now._scores(X)
+        result: NDArray[Any] = now.classes_[winners(scores)]
         return result
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -418,7 +423,7 @@ class FilterBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A learner or a classifier given as ``estimator`` is not in the file: it is given again to `load`.
         """
         check_is_fitted(self, "machines_")
-        save(path, KIND, *filterboost_parts(self))
+        save(path, KIND, *filterboost_parts(self._at_present()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, estimator: Any = None) -> Self:

@@ -180,7 +180,8 @@ class HuangBooster(Booster):
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses after the last descent, (J,) float64."""
-        return self._guard.view(self._weights).copy()
+        alpha: NDArray[np.float64] = self._guard.view(self._weights)
+        return alpha.copy()
 
     def _weights(self) -> NDArray[np.float64]:
         return self._point.alpha.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..all_or_nothing import all_or_nothing
 from ..errors import InputError
+from ..guard import GuardedEstimator, reads, writes
 from ..labels import codes_of, require_same, sorted_classes
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
@@ -26,7 +28,7 @@ HEAVIEST = 1e100  # sums of sample weights stay within a double's range
 PIECE = 1 << 12  # rows answered at once
 
 
-class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OzaRussellClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Online boosting after Oza and Russell: members that learn, each what the ones before it got wrong.
 
     An example comes with λ = 1 (or its sample weight) and passes the members in order. Each of them learns it
@@ -171,6 +173,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         return self._learn_all(X, y, None, sample_weight, first=True, streaming=False)
 
+    @writes
     def partial_fit(
         self,
         X: Any,
@@ -196,6 +199,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         first = not hasattr(self, "selectors_")
         return self._learn_all(X, y, classes, sample_weight, first=first, streaming=True)
 
+    @writes
     def _learn_all(
         self,
         X: Any,
@@ -206,23 +210,23 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         first: bool,
         streaming: bool,
     ) -> Self:
-        with all_or_nothing(self):
+        with all_or_nothing(self) as draft:
             settings = self._settings()
-            rows, labels, weights = self._examples(X, y, sample_weight, reset=first, streaming=streaming)
-            known = self._known(labels, classes, first=first)
+            rows, labels, weights = draft._examples(X, y, sample_weight, reset=first, streaming=streaming)
+            known = draft._known(labels, classes, first=first)
             codes = codes_of(labels, known)
             choices = self.updates, self.votes
             if first:
-                self._begin(prototypes_of(self.estimator, *choices), known)
+                draft._begin(prototypes_of(self.estimator, *choices), known)
             elif self.n_estimators != len(self.selectors_) or self.estimator is not self._estimator_given:
                 raise InputError(
                     "estimator and n_estimators cannot change once the classifier has been fitted. Fit anew."
                 )
             elif choices != self._choices:
                 prototypes_of(self.estimator, *choices)
-                self._choices = choices
+                draft._choices = choices
             if first:  # members of its own learn, so that nothing is lost if one of them fails
-                self._take_all(rows, codes, weights, settings)
+                draft._take_all(rows, codes, weights, settings)
         if not first:
             self._take_all(rows, codes, weights, settings)
         return self
@@ -332,27 +336,32 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     # What it has learnt ----------------------------------------------------------------------------------
 
     @property
+    @reads
     def members_(self) -> list[Any]:
         """The members that vote now."""
         return [selector.candidates[selector.chosen].model for selector in self._fitted()]
 
     @property
+    @reads
     def errors_(self) -> NDArray[np.float64]:
         """The members' errors ε_m, smoothed; ½ of those that have seen nothing."""
         selectors, smoothing = self._fitted(), self._smoothing()
         return np.array([each.error(smoothing, self._total) for each in selectors])
 
     @property
+    @reads
     def lambda_right_(self) -> NDArray[np.float64]:
         """λ_sc: the weight that each member answered rightly."""
         return np.array([each.right[each.chosen] for each in self._fitted()])
 
     @property
+    @reads
     def lambda_wrong_(self) -> NDArray[np.float64]:
         """λ_sw: the weight that each member answered wrongly."""
         return np.array([each.wrong[each.chosen] for each in self._fitted()])
 
     @property
+    @reads
     def alpha_(self) -> NDArray[np.float64]:
         """Half the members' votes."""
         selectors, smoothing = self._fitted(), self._smoothing()
@@ -370,6 +379,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     # Answering -------------------------------------------------------------------------------------------
 
+    @reads
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The votes.
 
@@ -401,6 +411,7 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                         votes[start + some, codes[some]] += weight
         return votes[:, 1] - votes[:, 0] if K == 2 else votes
 
+    @reads
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest vote, of each row."""
         votes = self.decision_function(X)
@@ -408,9 +419,24 @@ class OzaRussellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         result: NDArray[Any] = self.classes_[codes]
         return result
 
+    @reads
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K), by the logistic link."""
         return probabilities(self.decision_function(X))
+
+    # Copies ----------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Self:
+        """A classifier of its own, members included: they learn."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        other.__dict__.pop("_sklearn_version", None)
+        return other
+
+    @reads
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = copy.deepcopy(super().__getstate__())
+        return state  # of its own, as it is written later
 
     # What it says of itself ------------------------------------------------------------------------------
 

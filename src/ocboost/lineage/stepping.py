@@ -45,7 +45,8 @@ class SteppingBooster(Booster):
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses, (J,) float64; all 0 before the first example."""
-        return self._guard.view(self._weights).copy()
+        alpha: NDArray[np.float64] = self._guard.view(self._weights)
+        return alpha.copy()
 
     @abstractmethod
     def _weights(self) -> NDArray[np.float64]:
