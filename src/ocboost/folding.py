@@ -38,7 +38,7 @@ class Workspace:
 
 
 def is_long(n_hypotheses: int, order: int, n_fold: int) -> bool:
-    """Whether a fold is long enough to be shared among threads, and that nobody should have to wait for it."""
+    """Whether a fold is long enough to share it among threads, and to let nobody wait for it."""
     return n_fold > 1 and n_pairs(n_hypotheses, order) * min(n_fold, 1 << 20) > LONG
 
 
