@@ -175,6 +175,9 @@ class IncrementalAdaBoost:
         self._n = 0
         self._guard: Guard[NDArray[np.float64]] = Guard()
 
+    def __repr__(self) -> str:
+        return f"IncrementalAdaBoost({self.n_hypotheses}, smoothing={self.smoothing!r})"
+
     @property
     def n_seen(self) -> int:
         """Examples taken in."""

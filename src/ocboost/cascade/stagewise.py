@@ -198,27 +198,32 @@ class StageAdapter(DeepState):
         if self._faces >= 2 * self._bars_at or self._faces >= self._bars_at + 2000:
             self._set_bars()
 
-    @writes  # thresholds are set anew
+    @reads
     def adapted(self) -> Cascade:
         """The adapted cascade: the same stumps and stages, other leaves and thresholds."""
-        self._set_bars()
         leaves = [
             np.stack([stage.middle - stage.leaning(), stage.middle + stage.leaning()], axis=1)
             for stage in self._stages
         ]
         changed = self.cascade.with_leaves(np.concatenate(leaves))
-        return changed.with_thresholds([stage.bar for stage in self._stages])
+        return changed.with_thresholds(self._bars())
 
     def _set_bars(self) -> None:
-        """Each stage's threshold, by the faces held out that reach it."""
         self._bars_at = self._faces
+        for stage, bar in zip(self._stages, self._bars(), strict=True):
+            stage.bar = bar
+
+    def _bars(self) -> list[float]:
+        """Each stage's threshold, by the faces held out that reach it; where they are few, the one it has."""
+        bars = [stage.bar for stage in self._stages]
         faces = self._held.windows
-        for stage in self._stages:
+        for k, stage in enumerate(self._stages):
             if len(faces) < LEAST_OF_EACH:
                 break
             sums = stage.sums(stage.stumps.answers(faces.reshape(len(faces), -1)))
-            stage.bar = for_hits(sums, self.pass_rate) - 1e-6 * float(np.abs(sums).max())
-            faces = faces[sums >= stage.bar]
+            bars[k] = for_hits(sums, self.pass_rate) - 1e-6 * float(np.abs(sums).max())
+            faces = faces[sums >= bars[k]]
+        return bars
 
 
 def new_thresholds(cascade: Cascade, faces: Pixels, pass_rate: float) -> Cascade:

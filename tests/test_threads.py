@@ -1,0 +1,364 @@
+"""Any number of threads read while one learns; `thread_stress` says what they may see."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import ocboost
+import thread_stress
+from makers import random_margins
+from ocboost import folding
+from ocboost.guard import Guard, held, reads, writes, writing
+
+SUBJECTS = [*thread_stress.subjects(), thread_stress.freshly_loaded()]
+
+
+@pytest.fixture
+def threads():
+    before = ocboost.get_num_threads()
+    yield ocboost.set_num_threads
+    ocboost.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("long", "n_threads"), [(False, 1), (True, 2)], ids=["", "long folds"])
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_readers_see_whole_states_and_disturb_nobody(subject, long, n_threads, threads):
+    threads(n_threads)
+    with thread_stress.short_folds_are_long() if long else nullcontext():
+        alone = thread_stress.expected(subject)
+        faults = []
+        for seed in range(4):
+            with thread_stress.switching(1e-6 if seed % 2 else None):
+                faults += thread_stress.trial(subject, alone, seed=seed)
+    assert not faults
+
+
+def test_folds_publish_the_alpha_of_the_whole_head(monkeypatch):
+    monkeypatch.setattr(folding, "LONG", 0)
+    rows = random_margins(np.random.default_rng(1), 60, 12)
+    sketch = ocboost.BoostingSketch(12, head=40)
+    views = []
+    with thread_stress.published(views):
+        sketch.update_many(rows[:40])
+        assert sketch.n_head == 35
+        sketch.update_many(rows[40:45])
+    roomy = ocboost.BoostingSketch(12, head=100)
+    roomy.update_many(rows[:40])
+    before = ocboost.BoostingSketch(12, head=40)
+    before.update_many(rows[:40])
+    later = before.remade(head=100)
+    later.update_many(rows[40:45])
+    assert len(views) == 2
+    np.testing.assert_allclose(views[0][0], roomy.alpha, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(views[1][0], later.alpha, rtol=0, atol=1e-12)
+
+
+def test_readers_of_alpha_do_not_wait_for_a_long_fold(monkeypatch):
+    """A fold is stopped after it has solved: α is there, and a copy is not."""
+    monkeypatch.setattr(folding, "LONG", 0)
+    solved, go_on = threading.Event(), threading.Event()
+    original = folding.fold_pairs
+
+    def slow(*args):
+        solved.set()
+        assert go_on.wait(60)
+        original(*args)
+
+    monkeypatch.setattr(folding, "fold_pairs", slow)
+    rows = random_margins(np.random.default_rng(2), 40, 10)
+    sketch = ocboost.BoostingSketch(10, head=40)
+    sketch.update_many(rows[:39])  # and nobody has read it
+    writer = threading.Thread(target=sketch.update, args=(rows[39],))
+    writer.start()
+    assert solved.wait(60)
+    copies = []
+    copier = threading.Thread(target=lambda: copies.append(sketch.copy()))
+    copier.start()
+    np.testing.assert_allclose(sketch.alpha, ocboost.adaboost_weights(rows), rtol=0, atol=1e-12)
+    assert writer.is_alive()
+    assert sketch.n_seen == 39
+    assert copier.is_alive()
+    assert not copies
+    go_on.set()
+    writer.join()
+    copier.join()
+    assert sketch.n_seen == copies[0].n_seen == 40
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_predictions_do_not_wait_for_a_long_fold(K, monkeypatch):
+    """Not after one reader has had to: the view before the fold is kept then."""
+    monkeypatch.setattr(folding, "LONG", 0)
+    X, y = thread_stress.rows(180, K)
+    clf = ocboost.OCBClassifier(n_hypotheses=8, head=40).fit(X[:60], y[:60])
+    clf.committee_._guard.contended = True
+    solved, go_on = threading.Event(), threading.Event()
+    original = folding.fold_pairs
+
+    def slow(*args):
+        solved.set()
+        assert go_on.wait(60)
+        original(*args)
+
+    monkeypatch.setattr(folding, "fold_pairs", slow)
+    before = copy.copy(clf).decision_function(X)
+    writer = threading.Thread(target=clf.partial_fit, args=(X[60:120], y[60:120]))
+    writer.start()
+    assert solved.wait(60)
+    np.testing.assert_array_equal(clf.decision_function(X), before)
+    assert writer.is_alive()
+    go_on.set()
+    writer.join()
+    assert (clf.decision_function(X) != before).any()
+
+
+def test_a_reader_gets_in_where_a_writer_never_stops(monkeypatch):
+    sketch = ocboost.BoostingSketch(10)
+    row = random_margins(np.random.default_rng(3), 1, 10)[0]
+    stop = threading.Event()
+
+    def learn():
+        while not stop.is_set():
+            sketch.update(row)
+
+    writer = threading.Thread(target=learn)
+    writer.start()
+    try:
+        for _ in range(50):
+            assert np.isfinite(sketch.alpha).all()
+            assert sketch.copy().n_seen >= 0
+    finally:
+        stop.set()
+        writer.join()
+
+
+@pytest.mark.parametrize("interval", [None, 1e-6])
+def test_writers_take_turns(interval):
+    row = random_margins(np.random.default_rng(4), 1, 16)[0]
+    shared, alone = (ocboost.BoostingSketch(16, head=10) for _ in range(2))
+    with thread_stress.switching(interval):
+        writers = [
+            threading.Thread(target=lambda: [shared.update(row) for _ in range(100)]) for _ in range(4)
+        ]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+    alone.update_many(np.tile(row, (400, 1)))
+    assert thread_stress.saved(shared) == thread_stress.saved(alone)
+
+
+def test_merging_both_ways_at_once_does_not_deadlock():
+    rows = random_margins(np.random.default_rng(5), 200, 8)
+    a, b = (ocboost.BoostingSketch.from_margins(half, head=30) for half in (rows[:100], rows[100:]))
+    results = []
+    mergers = [
+        threading.Thread(
+            target=lambda x=x, y=y: results.extend(x.merge(y).alpha.tobytes() for _ in range(50))
+        )
+        for x, y in ((a, b), (b, a))
+    ]
+    for merger in mergers:
+        merger.start()
+    for merger in mergers:
+        merger.join(60)
+    assert len(results) == 100
+    assert len(set(results)) == 1
+
+
+# The guard itself ------------------------------------------------------------------------------------------
+
+
+class Account:
+    """Two numbers that must always be equal."""
+
+    def __init__(self):
+        self._guard, self.a, self.b = Guard(), 0, 0
+
+    def both(self):
+        return self._guard.view(lambda: (self.a, self.b))
+
+    @writes
+    def add(self, fails=False):
+        self.a += 1
+        if fails:
+            raise ValueError
+        self.b += 1
+
+    @reads
+    def sum(self):
+        return self.a + self.b
+
+    @writes
+    def twice(self):
+        self.add()
+        self.add()
+        return self.both()
+
+
+def test_a_view_is_made_once_and_again_after_a_write():
+    account = Account()
+    first = account.both()
+    assert account.both() is first
+    account.add()
+    assert account.both() == (1, 1)
+    assert account.sum() == 2
+
+
+def test_a_writer_sees_its_own_work():
+    account = Account()
+    account.both()
+    assert account.twice() == (2, 2)
+    assert account.both() == (2, 2)
+
+
+def test_a_write_that_fails_leaves_no_old_view():
+    account = Account()
+    assert account.both() == (0, 0)
+    with pytest.raises(ValueError):
+        account.add(fails=True)
+    assert account.both() == (1, 0)
+
+
+def test_others_see_the_state_before_while_a_write_goes_on():
+    account, seen = Account(), []
+    account.both()
+    with writing(account):
+        account.a = 7
+        reader = threading.Thread(target=lambda: seen.append(account.both()))
+        reader.start()
+        reader.join(60)
+        account._guard.publish(("published", 0))
+        reader = threading.Thread(target=lambda: seen.append(account.both()))
+        reader.start()
+        reader.join(60)
+    assert seen == [(0, 0), ("published", 0)]
+    assert account.both() == (7, 0)
+
+
+def test_who_waits_is_known_and_gets_what_is_published():
+    account, seen = Account(), []
+    with writing(account):
+        reader = threading.Thread(target=lambda: seen.append(account.both()))
+        reader.start()
+        while not account._guard.wanted:
+            time.sleep(0.0005)
+        assert account._guard.contended
+        account._guard.publish("published")
+        reader.join(60)
+    assert seen == ["published"]
+
+
+def test_a_view_is_kept_only_where_somebody_has_waited():
+    account, made = Account(), []
+    with writing(account):
+        account._guard.keep(lambda: made.append(1) or "kept")
+        account._guard.contended = True
+        account._guard.keep(lambda: made.append(2) or "kept")
+        account._guard.keep(lambda: made.append(3) or "kept")
+    assert made == [2]
+
+
+def test_held_takes_each_lock_once():
+    account = Account()
+    with held(account, account):
+        assert account.sum() == 0
+
+
+def test_an_example_on_the_way_is_published_between_pieces(monkeypatch):
+    """A reader that waits for a long call gets the state between two of its pieces."""
+    monkeypatch.setattr(ocboost.sketch, "PIECE", 1)
+    rows = random_margins(np.random.default_rng(6), 50, 6)
+    sketch, views = ocboost.BoostingSketch(6, head=4), []
+    sketch._guard._wanted = True  # as if somebody waited
+    with thread_stress.published(views):
+        sketch.update_many(rows)
+    part = ocboost.BoostingSketch(6, head=4)
+    part.update(rows[0])
+    np.testing.assert_array_equal(views[0][0], part.alpha)
+    assert len(views) == 1
+
+
+# Forking ---------------------------------------------------------------------------------------------------
+
+FORKING = """
+import os, sys, threading, time, warnings
+warnings.simplefilter("ignore")
+import numpy as np, ocboost
+from ocboost import folding, guard
+
+rows = np.where(np.random.default_rng(0).random((4000, 60)) < 0.6, 1, -1).astype(np.int8)
+sketch = ocboost.BoostingSketch(60, head=500)
+ocboost.set_num_threads(2)
+folding.LONG = 0
+sketch.update_many(rows)
+stop = threading.Event()
+def learn():
+    while not stop.is_set():
+        sketch.update_many(rows[:200])
+def read():
+    while not stop.is_set():
+        sketch.alpha
+{before}
+threads = [threading.Thread(target=target) for target in (learn, read)]
+for thread in threads:
+    thread.start()
+codes = []
+for _ in range({times}):
+    child = os.fork()
+    if child == 0:
+        try:
+            n = sketch.n_seen
+            assert n % 200 == 0, n
+            sketch.update_many(rows[:200])
+            assert sketch.copy().n_seen == n + 200
+            assert np.isfinite(sketch.alpha).all()
+            os._exit(0)
+        except guard.OcboostError as error:
+            os._exit(3 if "forked" in str(error) else 1)
+        except BaseException as error:
+            print(repr(error), flush=True)
+            os._exit(1)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop.set()
+for thread in threads:
+    thread.join()
+print(sorted(set(codes)))
+"""
+
+
+def forked(before, times):
+    script = FORKING.format(before=before, times=times)
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_while_threads_learn_and_read():
+    assert forked("", 15) == "[0]"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_what_was_half_changed_at_a_fork_is_refused():
+    before = (
+        "guard.FORK_PATIENCE = 0.05\n"
+        "original = folding.fold_pairs\n"
+        "def slow(*args):\n"
+        "    time.sleep(0.5)\n"
+        "    original(*args)\n"
+        "folding.fold_pairs = slow\n"
+    )
+    assert forked(before, 2) == "[3]"
