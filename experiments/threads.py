@@ -1,4 +1,4 @@
-"""Threads that read while one learns, for a long time: does anybody see, save or learn what is half-done?
+"""Threads that read while one learns, for a long time: nobody may see, save or learn what is half-done.
 
 Every public object that learns goes through its steps alone, then again and again with three threads that
 read it in every way there is. The subjects and the rules are those of the tests (`tests/thread_stress.py`).

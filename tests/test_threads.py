@@ -308,12 +308,15 @@ def learn():
 def read():
     while not stop.is_set():
         sketch.alpha
+def ready():
+    pass
 {before}
 threads = [threading.Thread(target=target) for target in (learn, read)]
 for thread in threads:
     thread.start()
 codes = []
 for _ in range({times}):
+    ready()
     child = os.fork()
     if child == 0:
         try:
@@ -330,14 +333,15 @@ for _ in range({times}):
             os._exit(1)
     codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 stop.set()
+{after}
 for thread in threads:
     thread.join()
 print(sorted(set(codes)))
 """
 
 
-def forked(before, times):
-    script = FORKING.format(before=before, times=times)
+def forked(times, before="", after=""):
+    script = FORKING.format(before=before, times=times, after=after)
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     found = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, env=environment
@@ -348,7 +352,7 @@ def forked(before, times):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_fork_while_threads_learn_and_read():
-    assert forked("", 15) == "[0]"
+    assert forked(15) == "[0]"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -356,9 +360,12 @@ def test_what_was_half_changed_at_a_fork_is_refused():
     before = (
         "guard.FORK_PATIENCE = 0.05\n"
         "original = folding.fold_pairs\n"
+        "folds, go_on = threading.Event(), threading.Event()\n"
         "def slow(*args):\n"
-        "    time.sleep(0.5)\n"
+        "    folds.set()\n"
+        "    go_on.wait(60)\n"
         "    original(*args)\n"
         "folding.fold_pairs = slow\n"
+        "ready = folds.wait\n"
     )
-    assert forked(before, 2) == "[3]"
+    assert forked(2, before, "go_on.set()") == "[3]"

@@ -23,7 +23,7 @@ at once; who predicts takes hold of all of them once (`GuardedEstimator._at_pres
 
 Nothing here relies on the interpreter's own lock. Names are bound to finished values, which threads may do at
 any time, and all else happens under the guard's lock. Kernels release the interpreter's lock, so readers
-compute side by side.
+compute side by side. Locks are taken by ``with``, which no Ctrl-C comes between.
 
 A process may fork while other threads learn: the fork waits for them to come to the end of what they do.
 After `FORK_PATIENCE` seconds it goes on without, and whatever was being changed then is refused in the child.
@@ -51,8 +51,6 @@ PAUSE = 0.00005  # seconds that a writer leaves to those who waited for it
 FORK_PATIENCE = 10.0
 
 _guards: weakref.WeakSet[Guard[Any]] = weakref.WeakSet()
-_guards_lock = threading.Lock()
-_first_use = threading.Lock()
 
 
 class Guard(Generic[V]):
@@ -74,8 +72,7 @@ class Guard(Generic[V]):
         self._before: V | None = None  # what readers get meanwhile
         self._wanted = False  # whether a reader waits for a view
         self.contended = False  # whether one has ever had to
-        with _guards_lock:
-            _guards.add(self)
+        _guards.add(self)
 
     def begin(self) -> None:
         """The holder of the lock is about to change the state."""
@@ -139,9 +136,8 @@ class GuardedEstimator:
     @property
     def _guard(self) -> Guard[Any]:
         guard: Guard[Any] | None = self.__dict__.get("_guard_kept")
-        if guard is None:
-            with _first_use:
-                guard = self.__dict__.setdefault("_guard_kept", Guard())
+        if guard is None:  # of two threads at once, one has its way
+            guard = self.__dict__.setdefault("_guard_kept", Guard())
         return guard
 
     def _at_present(self) -> Self:
@@ -192,19 +188,20 @@ def writes(method: F) -> F:
 
     @wraps(method)
     def alone(self: Guarded, *args: Any, **kwargs: Any) -> Any:
-        # `writing` in full: a generator would cost a microsecond more for each example.
+        # `writing` in full: a generator and two calls would cost a microsecond more for each example.
         guard = self._guard
-        if guard.lock._is_owned():
+        lock = guard.lock
+        if lock._is_owned():
             return method(self, *args, **kwargs)
         try:
-            with guard.lock:
-                guard.begin()
+            with lock:
+                guard._before, guard._present = guard._present, None
                 try:
                     return method(self, *args, **kwargs)
                 finally:
-                    guard.end()
+                    guard._before = None
         finally:
-            if guard.wanted:
+            if guard._wanted:
                 time.sleep(PAUSE)
 
     return cast(F, alone)
@@ -256,13 +253,20 @@ _taken: list[Guard[Any]] = []  # guards whose locks the forking thread has taken
 _torn: list[Guard[Any]] = []  # and those it could not get
 
 
+def _all_guards() -> list[Guard[Any]]:
+    while True:
+        try:
+            return list(_guards)
+        except RuntimeError:  # another thread has made one meanwhile
+            continue
+
+
 def _before_fork() -> None:
     """Wait until no other thread is changing anything."""
-    _guards_lock.acquire()
     deadline = time.monotonic() + FORK_PATIENCE
     while True:
         _torn[:] = []
-        for guard in list(_guards):
+        for guard in _all_guards():
             (_taken if guard.lock.acquire(blocking=False) else _torn).append(guard)
         if not _torn or time.monotonic() > deadline:
             return
@@ -276,7 +280,6 @@ def _after_fork_in_parent() -> None:
     for guard in _taken:
         guard.lock.release()
     _taken[:], _torn[:] = [], []
-    _guards_lock.release()
 
 
 def _after_fork_in_child() -> None:

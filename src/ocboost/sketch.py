@@ -190,6 +190,10 @@ class BoostingSketch(SummingBooster):
     @reads
     def n_head(self) -> int:
         """Examples in the head now."""
+        return self._n_head
+
+    @property
+    def _n_head(self) -> int:
         return int(self._counters[kernels.N])
 
     @property
@@ -224,7 +228,7 @@ class BoostingSketch(SummingBooster):
     def _solved(self) -> tuple[NDArray[np.float64], bool]:
         """α and whether it has diverged; whoever calls this holds the lock, and with it the workspace."""
         before = bool(self._counters[kernels.DIVERGED])
-        if self.n_head == 0 and not self._decayed:
+        if self._n_head == 0 and not self._decayed:
             return self._tail.alpha[0].copy(), before
         solution = self._workspace().solution
         diverged = solve(
@@ -274,7 +278,7 @@ class BoostingSketch(SummingBooster):
                 self._tail, self._head, self._counters, self._now, rows, weights, self._keep, self._forgetting
             )
             return
-        most = min(max(self._keep, batch_size), self.n_head + len(rows))
+        most = min(max(self._keep, batch_size), self._n_head + len(rows))
         if is_long(self._J, self._order, most - self._keep + (self._keep + 7) // 8):
             self._take_stepwise(rows, weights, batch_size)
         else:  # all in one kernel: no Python between the examples
@@ -291,9 +295,9 @@ class BoostingSketch(SummingBooster):
                 self._forgetting,
                 *self._folding(),
             )
-        self._decayed = self._decayed and self.n_head > 0
+        self._decayed = self._decayed and self._n_head > 0
         if self._head.words.shape[0] > 64 + 2 * blocks_for(self._keep):  # left by a large batch
-            self._relay(blocks_for(self.n_head))
+            self._relay(blocks_for(self._n_head))
             self._work = None
 
     def _take_stepwise(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
@@ -301,13 +305,13 @@ class BoostingSketch(SummingBooster):
         limit = max(self._keep, batch_size)
         start = 0
         while start < len(rows):
-            stop = min(start + limit - self.n_head, (start // batch_size + 1) * batch_size, len(rows))
-            self._make_room(self.n_head + stop - start)
+            stop = min(start + limit - self._n_head, (start // batch_size + 1) * batch_size, len(rows))
+            self._make_room(self._n_head + stop - start)
             kernels.append(
                 self._head, self._counters, self._now, rows[start:stop], weights[start:stop], self._forgetting
             )
             start = stop
-            kept = self.n_head
+            kept = self._n_head
             end_of_batch = start % batch_size == 0 or start == len(rows)
             if kept == limit or (end_of_batch and kept >= self._keep):
                 n_fold = kept - self._keep + (self._keep + 7) // 8
@@ -346,7 +350,7 @@ class BoostingSketch(SummingBooster):
 
     def _relay(self, n_blocks: int) -> None:
         counters = self._counters.copy()
-        head = relaid(self._head, int(counters[kernels.FIRST]), self.n_head, n_blocks)
+        head = relaid(self._head, int(counters[kernels.FIRST]), self._n_head, n_blocks)
         counters[kernels.FIRST] &= 63
         self._head, self._counters = head, counters
 

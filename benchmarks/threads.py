@@ -1,0 +1,66 @@
+"""What it costs that other threads may read: updates with the guard and without it, in one run.
+
+Without it means the same class with ``_take`` as it was written, before `ocboost.guard.writes` wrapped it. No
+other thread reads: this is what everybody pays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+import ocboost
+
+
+class Unguarded(ocboost.BoostingSketch):
+    """A sketch that only one thread may use."""
+
+    _take = ocboost.BoostingSketch._take.__wrapped__  # type: ignore[attr-defined]
+
+
+def one_by_one(sketch: Any, rows: Any) -> None:
+    for row in rows:
+        sketch.update(row)
+
+
+def in_batches(sketch: Any, rows: Any) -> None:
+    for at in range(0, len(rows), 64):
+        sketch.update_many(rows[at : at + 64], batch_size=64)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=51)
+    parser.add_argument("--hypotheses", type=int, default=100)
+    given = parser.parse_args()
+    J = given.hypotheses
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((6_400, J)) < rng.uniform(0.5, 0.65, J), 1, -1).astype(np.int8)
+    print(
+        f"J = {J}, {given.rounds} rounds, CPU time of the median round, and the median of the rounds' ratios"
+    )
+    for name, feed, n in (("one by one", one_by_one, 1_000), ("batches of 64", in_batches, 6_400)):
+        for head in (1, 500):
+            seconds: dict[type, list[float]] = {ocboost.BoostingSketch: [], Unguarded: []}
+            for k in range(given.rounds + 1):
+                for kind in sorted(seconds, key=lambda kind: (kind is Unguarded) == (k % 2 == 0)):
+                    sketch = kind(J, head=head)
+                    sketch.update_many(rows[:600])
+                    begun = time.process_time()
+                    feed(sketch, rows[:n])
+                    if k:  # the first round compiles
+                        seconds[kind].append(time.process_time() - begun)
+            with_it, without = seconds[ocboost.BoostingSketch], seconds[Unguarded]
+            ratio = statistics.median(a / b for a, b in zip(with_it, without, strict=True))
+            print(
+                f"{name:14s} head {head:3d}: {statistics.median(with_it) / n * 1e6:7.3f} µs an example with, "
+                f"{statistics.median(without) / n * 1e6:7.3f} without: {ratio - 1:+.2%}"
+            )
+
+
+if __name__ == "__main__":
+    main()
