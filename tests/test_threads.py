@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -18,6 +19,7 @@ import thread_stress
 from makers import random_margins
 from ocboost import folding
 from ocboost.guard import Guard, held, reads, writes, writing
+from ocboost.quiet import without_warning
 
 SUBJECTS = [*thread_stress.subjects(), thread_stress.freshly_loaded()]
 
@@ -369,3 +371,24 @@ def test_what_was_half_changed_at_a_fork_is_refused():
         "ready = folds.wait\n"
     )
     assert forked(2, before, "go_on.set()") == "[3]"
+
+
+def test_a_warning_is_kept_quiet_by_several_threads_at_once():
+    before = list(warnings.filters)
+    entered, leave = threading.Event(), threading.Event()
+
+    def other():
+        with without_warning("quiet, please"):
+            entered.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=other)
+    with without_warning("quiet, please"):
+        thread.start()
+        assert entered.wait(60)
+    warnings.warn("quiet, please", stacklevel=1)  # the other one still wants it; a warning is an error here
+    leave.set()
+    thread.join()
+    assert list(warnings.filters) == before
+    with pytest.warns(UserWarning, match="quiet, please"):
+        warnings.warn("quiet, please", stacklevel=1)

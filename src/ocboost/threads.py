@@ -48,17 +48,16 @@ def set_num_threads(n: int) -> None:
     """
     global _n_threads, _pool
     _n_threads = as_count(n, "n", 1, 1024, "")
-    if _pool is not None:
-        _pool.shutdown(wait=False)
-    _pool = None
+    _pool = None  # a fold that is under way ends in the old one
 
 
 def run(task: Callable[[A], None], items: Iterable[A]) -> None:
     """Run a task on each item, in the pool; the first error is raised here."""
     global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(get_num_threads(), thread_name_prefix="ocboost")
-    for _ in _pool.map(task, items):
+    pool = _pool  # another thread may set another number meanwhile
+    if pool is None:
+        pool = _pool = ThreadPoolExecutor(get_num_threads(), thread_name_prefix="ocboost")
+    for _ in pool.map(task, items):
         pass
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, Self
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotSavableError
 from ..margins import as_count
+from ..quiet import without_warning
 from ..storage import Arrays
 from .base import Hypotheses
 
@@ -120,8 +120,7 @@ class Callables(Hypotheses):
     def _predicted(
         self, member: Any, t: int, X: Any, block: NDArray[np.int8], columns: NDArray[np.intp]
     ) -> None:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=_PREDICTED_WITHOUT_NAMES)
+        with without_warning(_PREDICTED_WITHOUT_NAMES):
             labels = np.asarray(member.predict(X))
         if labels.shape != (X.shape[0],):
             raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NoReturn
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotSavableError
+from ..quiet import without_warning
 from ..storage import Arrays, require
 from .scores import LARGEST
 
@@ -49,8 +49,7 @@ class GivenOffset(Offset):
 
     def __call__(self, X: Any) -> Any:
         """The scores of rows X."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=_NO_NAMES)
+        with without_warning(_NO_NAMES):
             return self.function(X)
 
     def parts(self) -> NoReturn:
