@@ -1,7 +1,8 @@
 """Keeping a warning quiet while threads work side by side.
 
-`warnings.catch_warnings` puts the filters back that it found: of two threads in it at once, the one that leaves
-last puts back those of the other. Here the first to come adds a filter, and the last to go takes it out.
+`warnings.catch_warnings` puts the filters back that it found: of two threads in it at once, the one that
+leaves last puts back those of the other. Here the first to come adds a filter, and the last to go takes it
+out.
 """
 
 from __future__ import annotations
