@@ -47,7 +47,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
 
 POLL = 0.001  # seconds between two looks for a view that has been published
-PAUSE = 0.00005  # seconds that a writer leaves to those who waited for it
+PAUSE = 0.00005  # seconds that a writer leaves to those who wait
 FORK_PATIENCE = 10.0
 
 _guards: weakref.WeakSet[Guard[Any]] = weakref.WeakSet()
@@ -171,16 +171,14 @@ def writing(thing: Guarded) -> Iterator[None]:
     if guard.lock._is_owned():  # a part of another write
         yield
         return
-    try:
-        with guard.lock:
-            guard.begin()
-            try:
-                yield
-            finally:
-                guard.end()
-    finally:
-        if guard.wanted:  # or a writer that goes on at once would never let a reader in
-            time.sleep(PAUSE)
+    if guard.wanted:  # or a writer that goes on and on would never let a reader in
+        time.sleep(PAUSE)
+    with guard.lock:
+        guard.begin()
+        try:
+            yield
+        finally:
+            guard.end()
 
 
 def writes(method: F) -> F:
@@ -193,16 +191,14 @@ def writes(method: F) -> F:
         lock = guard.lock
         if lock._is_owned():
             return method(self, *args, **kwargs)
-        try:
-            with lock:
-                guard._before, guard._present = guard._present, None
-                try:
-                    return method(self, *args, **kwargs)
-                finally:
-                    guard._before = None
-        finally:
-            if guard._wanted:
-                time.sleep(PAUSE)
+        if guard._wanted:
+            time.sleep(PAUSE)
+        with lock:
+            guard._before, guard._present = guard._present, None
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                guard._before = None
 
     return cast(F, alone)
 
