@@ -16,6 +16,7 @@ from .committee import winners
 from .errors import InputError
 from .interrupts import uninterrupted
 from .model import Model
+from .offsets import require_range
 from .storage import load, require, save
 from .streams import Batch
 
@@ -79,7 +80,8 @@ class Adaptation:
         growing = clf.grower_ is not None  # then answers would not last
         answers = np.empty((len(batch), 0), np.int8) if growing else clf.hypotheses_.answers(batch.X)
         scores = None if growing else clf.committee_.scores_of(batch.X)
-        ones, labelled = np.ones(step), codes >= 0
+        # As partial_fit does: every row weighs the same, on the scale of the weights that came first.
+        alike, labelled = np.full(step, clf.weight_scale_), codes >= 0
         for start in range(0, len(batch), step):
             rows = np.arange(start, min(start + step, len(batch)))
             end = batch.first + start + len(rows)
@@ -87,12 +89,13 @@ class Adaptation:
             if not len(rows):
                 self.rows = end
                 continue
-            truth, weights = codes[rows], ones[: len(rows)]
+            truth, weights = codes[rows], alike[: len(rows)]
             if growing:
                 X = batch.X[rows]
                 guesses = winners(clf.committee_.votes(X))
             else:
                 theirs = None if scores is None else scores[rows]
+                require_range(weights, theirs)
                 guesses = winners(clf.committee_.votes_of(answers[rows], theirs))
             with uninterrupted():  # what is learnt is counted
                 if growing:
