@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .been_through import remember
 from .committee import winners
 from .errors import InputError
 from .interrupts import uninterrupted
@@ -140,10 +141,19 @@ class Adaptation:
         """The same over the last 1,000 (after a resumption: those since then)."""
         return sum(self._recent) / len(self._recent) if self._recent else None
 
-    def finish(self, stream: str) -> None:
-        """Note in the model's history what it has been through; the stream has ended."""
+    def finish(self, stream: str, covered: dict[str, Any] | None = None) -> None:
+        """Note in the model's history what it has been through; the stream has ended.
+
+        Parameters
+        ----------
+        stream : str
+            Its name.
+        covered : dict, optional
+            What it is known by when it has grown, see `ocboost.been_through`.
+        """
         if not self.finished:
-            self.model.history.append(
+            remember(
+                self.model.history,
                 {
                     "event": "adapt",
                     "stream": stream,
@@ -152,7 +162,8 @@ class Adaptation:
                     "accuracy": self.accuracy,
                     "model": self.origin.get("model"),
                     "run": run_id(self.origin),
-                }
+                },
+                covered,
             )
         self.finished = True
 
@@ -199,7 +210,7 @@ class Adaptation:
 
 def run_id(origin: dict[str, Any]) -> str:
     """A name for a run: the same stream and settings give the same one, whatever the model it began with."""
-    named = {key: value for key, value in origin.items() if key != "model"}
+    named = {key: value for key, value in origin.items() if key not in ("model", "before")}
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from ocboost.cli.cascade_windows import read_windows
-from ocboost.cli.options import Flag, Seed, UsageError, check_out
+from ocboost.cli.options import Flag, Seed, UsageError
+from ocboost.cli.places import check_out
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 

@@ -72,12 +72,12 @@ class _Beginning:
 
 
 def fits_of_text(read: Callable[[], bytes], coverages: Sequence[object]) -> list[Fit]:
-    """How a text fits each of several coverages, in one pass and no farther than needed.
+    r"""How a text fits each of several coverages, in one pass and no farther than needed.
 
     >>> digest = TextDigest()
-    >>> digest.update(b"a\\n1\\n")
+    >>> digest.update(b"a\n1\n")
     >>> [fits_of_text(iter([text, b""]).__next__, [digest.coverage()])[0]
-    ...  for text in (b"a\\n1\\n", b"a\\n1\\n2\\n", b"a\\n2\\n")]
+    ...  for text in (b"a\n1\n", b"a\n1\n2\n", b"a\n2\n")]
     ['same', 'longer', 'other']
     """
     fits: list[Fit] = ["other"] * len(coverages)
