@@ -70,7 +70,7 @@ def run(pairs: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
         running = []
         for stream, way in zip(streams, ([], WAYS[pair % len(WAYS)]), strict=True):
             running.append(ocboost("adapt", model, stream, "--out", model, *way))
-            time.sleep(delays.choice([0.0, 0.05, 0.3]))
+            time.sleep(delays.choice([0.0, 0.05, 0.3, 1.0, 3.0]))
         ends = [(each.communicate()[1], each.returncode) for each in running]
         history = Model.load(model).history
         for stream, (told, code) in zip(streams, ends, strict=True):

@@ -88,7 +88,7 @@ def look_up(history: History, stream: Stream, path: str | os.PathLike[str]) -> B
     best = max(found, key=lambda i: (records[i]["end"], i))
     name = _name(records[best])
     later = [r["end"] for r, fit in zip(records, fits, strict=True) if fit == "other" and r["before"] == name]
-    if later:  # it went on otherwise, or was longer
+    if later and fits[best] == "longer":  # it went on otherwise, or was longer
         return Changed(max(later))
     return Before(records[best]["end"], fits[best] == "same", str(events[best].get("stream")), name)
 

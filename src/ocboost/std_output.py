@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -12,6 +13,6 @@ def forget_output() -> None:
     try:
         os.dup2(nowhere, sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):  # not an output of the system
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  open until the end
+        sys.stdout = io.StringIO()
     finally:
         os.close(nowhere)
