@@ -69,11 +69,12 @@ def adapt(
     The log has grown: what was learnt before is passed over, the rest is learnt:
         ocboost adapt model.ocb log.csv --out model.ocb
 
-    On the way the state is kept beside the model, in OUT.checkpoint. The model itself is written at the end.
-    Exit status 0 means that it was. A second run to the same OUT at the same time is refused.
+    On the way the state is kept beside the model, in OUT.checkpoint. The model
+    itself is written at the end; exit status 0 means that it was. A second run
+    to the same OUT at the same time is refused.
 
-    A stream is known by its beginning, whatever it is called, and each row of it is learnt once. Standard
-    input is not known again: all of it is learnt.
+    A stream is known by its beginning, whatever it is called, and each row of
+    it is learnt once. Standard input is not known again: it is learnt whole.
 
     Parameters
     ----------
