@@ -169,7 +169,7 @@ def parse(data: bytes, name: str) -> Element:
         raise ModelFileError(
             f"{name} must be text in UTF-8, as OpenCV writes it; it is UTF-16. Save it as UTF-8."
         )
-    if b"\x00" in data:
+    if b"\x00" in data[:4]:
         raise ModelFileError(
             f"{name} must be an XML file of a cascade, which is text; it is not text. Was another file meant?"
         )
