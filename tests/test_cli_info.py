@@ -81,7 +81,7 @@ class TestModel:
     def test_what_it_has_been_through(self, tmp_path, capsys):
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(40))
         for _ in range(6):
-            assert ran(capsys, "adapt", model, stream, "--out", model)[0] == 0
+            assert ran(capsys, "adapt", model, stream, "--out", model, "--again")[0] == 0
         lines = flat(told_by(capsys, model))
         accuracy = Model.load(model).history[-1]["accuracy"]
         assert f"adapt 40 rows of s.csv, right on {accuracy:.1%} before it learnt them" in lines

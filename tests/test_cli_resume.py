@@ -107,9 +107,12 @@ class TestKilled:
         assert "nothing to resume" in err
         with monkeypatch.context() as patch:  # a second time, and killed at once
             kill_after(patch, Adaptation, "save", 1)
-            killed(capsys, *words)
-        assert ran(capsys, *words, "--resume")[0] == 0
+            killed(capsys, *words, "--again")
+        for _ in range(2):  # once more than needed: --resume never begins a third time
+            assert ran(capsys, *words, "--again", "--resume")[0] == 0
         assert [event["event"] for event in Model.load(model).history] == ["fit", "adapt", "adapt"]
+        assert ran(capsys, *words, "--again")[0] == 0
+        assert Model.load(model).classifier.boosters_[0].n_seen == 300 + 3 * 120
 
     def test_another_model_has_not_been_through_it(self, tmp_path, capsys):
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(80))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 
 from ocboost.errors import MissingExtraError, OcboostError
+from ocboost.shown import one_line, shown
+from ocboost.std_output import forget_output
+
+TRACEBACK = "OCBOOST_TRACEBACK"  # an environment variable: show where in the code an error came from
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -21,7 +27,7 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 an error told in one line, 2 wrong usage, 130 interrupted.
+        0 done, 1 an error told in one line, 2 wrong usage, 70 an error nobody has foreseen, 130 interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         # A folder's name may hold letters that the terminal's encoding lacks: show them escaped.
@@ -32,14 +38,22 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader went away (as with `| head`); writing the rest would only fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
         return 1
     except (OcboostError, OSError) as error:
-        print(f"ocboost: {_one_line(error)}", file=sys.stderr)
-        return 1
+        return _told(_in_words(error), error, 1)
+    except MemoryError as error:
+        return _told("there is not enough memory for this. Take fewer rows, or a smaller model.", error, 1)
     except KeyboardInterrupt:
-        print("ocboost: interrupted.", file=sys.stderr)
-        return 130
+        return _told("interrupted.", None, 130)
+    except Exception as error:
+        return _told(
+            f"this should not have happened ({type(error).__name__}: {error!s:.300}). Please report it to "
+            f"the project's issue tracker, with the command; {TRACEBACK}=1 in the environment shows where it "
+            "came from.",
+            error,
+            70,
+        )
     return code
 
 
@@ -55,11 +69,24 @@ def _app() -> Callable[[Sequence[str]], int]:
     return run
 
 
-def _one_line(error: Exception) -> str:
-    text = str(error)
-    if isinstance(error, OSError) and isinstance(error.filename, str) and error.strerror:
-        text = f"'{error.filename}': {error.strerror}"
-    return " ".join(text.split())
+def _told(text: str, error: BaseException | None, code: int) -> int:
+    """The exit code, after saying why on one line of stderr."""
+    with contextlib.suppress(OSError):  # a stderr that takes nothing
+        if error is not None and os.environ.get(TRACEBACK, "") not in ("", "0"):
+            for line in "".join(traceback.format_exception(error)).splitlines():
+                print(shown(line), file=sys.stderr)
+        print(f"ocboost: {one_line(text)}", file=sys.stderr, flush=True)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):  # standard output is what failed, and would do so again at exit
+        forget_output()
+    return code
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and isinstance(error.filename, str | bytes) and error.strerror:
+        return f"'{os.fsdecode(error.filename)}': {error.strerror}"
+    return str(error)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .been_through import remember
 from .committee import winners
 from .errors import InputError
 from .interrupts import uninterrupted
 from .model import Model
+from .offsets import require_range
 from .storage import load, require, save
 from .streams import Batch
 
@@ -79,7 +81,8 @@ class Adaptation:
         growing = clf.grower_ is not None  # then answers would not last
         answers = np.empty((len(batch), 0), np.int8) if growing else clf.hypotheses_.answers(batch.X)
         scores = None if growing else clf.committee_.scores_of(batch.X)
-        ones, labelled = np.ones(step), codes >= 0
+        # As partial_fit does: every row weighs the same, on the scale of the weights that came first.
+        alike, labelled = np.full(step, clf.weight_scale_), codes >= 0
         for start in range(0, len(batch), step):
             rows = np.arange(start, min(start + step, len(batch)))
             end = batch.first + start + len(rows)
@@ -87,12 +90,13 @@ class Adaptation:
             if not len(rows):
                 self.rows = end
                 continue
-            truth, weights = codes[rows], ones[: len(rows)]
+            truth, weights = codes[rows], alike[: len(rows)]
             if growing:
                 X = batch.X[rows]
                 guesses = winners(clf.committee_.votes(X))
             else:
                 theirs = None if scores is None else scores[rows]
+                require_range(weights, theirs)
                 guesses = winners(clf.committee_.votes_of(answers[rows], theirs))
             with uninterrupted():  # what is learnt is counted
                 if growing:
@@ -137,10 +141,19 @@ class Adaptation:
         """The same over the last 1,000 (after a resumption: those since then)."""
         return sum(self._recent) / len(self._recent) if self._recent else None
 
-    def finish(self, stream: str) -> None:
-        """Note in the model's history what it has been through; the stream has ended."""
+    def finish(self, stream: str, covered: dict[str, Any] | None = None) -> None:
+        """Note in the model's history what it has been through; the stream has ended.
+
+        Parameters
+        ----------
+        stream : str
+            Its name.
+        covered : dict, optional
+            What it is known by when it has grown, see `ocboost.been_through`.
+        """
         if not self.finished:
-            self.model.history.append(
+            remember(
+                self.model.history,
                 {
                     "event": "adapt",
                     "stream": stream,
@@ -149,7 +162,8 @@ class Adaptation:
                     "accuracy": self.accuracy,
                     "model": self.origin.get("model"),
                     "run": run_id(self.origin),
-                }
+                },
+                covered,
             )
         self.finished = True
 
@@ -196,7 +210,7 @@ class Adaptation:
 
 def run_id(origin: dict[str, Any]) -> str:
     """A name for a run: the same stream and settings give the same one, whatever the model it began with."""
-    named = {key: value for key, value in origin.items() if key != "model"}
+    named = {key: value for key, value in origin.items() if key not in ("model", "before")}
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
 

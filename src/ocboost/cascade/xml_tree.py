@@ -165,8 +165,12 @@ class _Builder:
 
 def parse(data: bytes, name: str) -> Element:
     """The root element of a document; whatever is wrong with it is a `ModelFileError`."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in data[:4]:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[:4] in (b"<\x00?\x00", b"\x00<\x00?"):
         raise ModelFileError(
             f"{name} must be text in UTF-8, as OpenCV writes it; it is UTF-16. Save it as UTF-8."
+        )
+    if b"\x00" in data[:4]:
+        raise ModelFileError(
+            f"{name} must be an XML file of a cascade, which is text; it is not text. Was another file meant?"
         )
     return _Builder(data, name).parse()

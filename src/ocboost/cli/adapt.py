@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.options import Count, Data, Flag, Following, Format, Names, UsageError, check_out
-from ocboost.cli.terminal import results, say, shown, stream_progress
-from ocboost.errors import InputError, ModelFileError, OcboostError
+from ocboost.cli.adapt_start import begun_run, check_same, start_of, sweep
+from ocboost.cli.after_writing import after_writing
+from ocboost.cli.options import Count, Data, Flag, Following, Format, Names, UsageError
+from ocboost.cli.places import check_apart, check_out, checkpoint_of, place_of
+from ocboost.cli.terminal import results, say, stream_progress
+from ocboost.errors import InputError, OcboostError
+from ocboost.shown import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ocboost.adaptation import Adaptation
     from ocboost.streams import Batch, Stream
 
@@ -33,6 +37,8 @@ def adapt(
     out: Path,
     resume: Flag = False,
     restart: Flag = False,
+    again: Flag = False,
+    new: Flag = False,
     label: str | None = None,
     drop: Names = None,
     following: Following = Following(),  # noqa: B008
@@ -60,7 +66,15 @@ def adapt(
     After an interruption of whatever kind, the same command and --resume:
         ocboost adapt model.ocb stream.csv --out model.ocb --resume
 
-    On the way the state is kept beside the model, in OUT.checkpoint. The model itself is written at the end.
+    The log has grown: what was learnt before is passed over, the rest is learnt:
+        ocboost adapt model.ocb log.csv --out model.ocb
+
+    On the way the state is kept beside the model, in OUT.checkpoint. The model
+    itself is written at the end; exit status 0 means that it was. A second run
+    to the same OUT at the same time is refused.
+
+    A stream is known by its beginning, whatever it is called, and each row of
+    it is learnt once. Standard input is not known again: it is learnt whole.
 
     Parameters
     ----------
@@ -74,12 +88,17 @@ def adapt(
         Go on where a run was interrupted, with the same stream from its beginning, and end in the same model.
     restart
         Throw away the checkpoint of such a run, and begin anew.
+    again
+        Learn the whole stream once more, though the model has been through it.
+    new
+        Learn the whole stream as a new one, though another has been learnt under its name.
     label
         The column that holds the class, if it is another than the model was fitted with.
     drop
         Columns to leave out; only for a model that does not know its columns.
     skip
-        Pass over so many rows at the beginning, such as those the model was fitted on.
+        Pass over so many rows at the beginning, such as those the model was fitted on; where more were learnt
+        before, it goes on after those.
     leave_unseen
         Leave out rows of a class that the model does not know, instead of stopping there.
     batch
@@ -91,126 +110,109 @@ def adapt(
     format
         What the file is, where its name does not say.
     """
-    from ocboost.adaptation import Adaptation, model_digest
-    from ocboost.cli.columns import open_for
-    from ocboost.model import Model
+    from ocboost.file_lock import locked
 
     if resume and restart:
         raise UsageError("--resume and --restart exclude each other: go on, or begin anew.")
+    if again and new:
+        raise UsageError("--again and --new exclude each other: the same stream once more, or another one.")
     settings = following.settings()
     check_out(out, stream)
-    checkpoint = out.with_name(out.name + ".checkpoint")
-    if resume or restart:
-        _sweep(out, checkpoint)
-    begun = None if restart else _begun(checkpoint, resume=resume)
-    deployed = Model.load(model) if begun is None else begun.model
-    rows = -(-READ // batch) * batch  # whole steps, so that they are the same ones after an interruption
-    at = skip if begun is None else begun.rows
-    with open_for(
-        deployed, stream, batch_size=rows, label=label, drop=drop, format=format, skip=at
-    ) as opened:
-        origin = {
-            "settings": settings,
-            "label": label,
-            "drop": sorted(drop or ()),
-            "batch": batch,
-            "skip": skip,
-            "leave_unseen": leave_unseen,
-            "model": model_digest(model),
-            "stream": opened.fingerprint(),
-        }
-        if begun is not None:
-            _check_same(begun, origin, opened, checkpoint)
-        elif resume and _is_done(out, origin, in_place=model.resolve() == out.resolve()):
-            if origin["stream"] is None:
-                raise InputError(
-                    f"'{out}' has been through standard input before, and nobody can tell whether through "
-                    "the same rows. Leave out --resume to learn these; else there is nothing to resume."
-                )
-            say(f"nothing to resume: '{out}' has been through it. Without --resume it goes once more.")
-            return 0
-        elif resume:
-            say("no checkpoint was found; beginning at the first row.")
-        adaptation = begun
-        if adaptation is None:
-            adaptation = Adaptation(deployed, origin, first=skip, leave_unseen=leave_unseen)
-            deployed.classifier.set_params(**settings)
-            deployed.classifier.follow_settings()
-        for note in opened.notes:
-            say(note)
-        if not adaptation.finished and not _run(
-            adaptation, opened, batch, checkpoint, checkpoint_rows, checkpoint_seconds
-        ):
-            return 130
-    _finish(adaptation, stream, checkpoint, out)
-    _report(adaptation, out)
+    check_apart(out, stream=stream, model=model)
+    options = {
+        "settings": settings,
+        "label": label,
+        "drop": sorted(drop or ()),
+        "batch": batch,
+        "skip": skip,
+        "leave_unseen": leave_unseen,
+        "whole": "again" if again else "new" if new else None,
+    }
+    with after_writing("the model", out) as written:
+        with locked(out):
+            adaptation = _adapted(
+                model,
+                stream,
+                out,
+                options,
+                written,
+                resume=resume,
+                restart=restart,
+                every=checkpoint_rows,
+                seconds=checkpoint_seconds,
+                format=format,
+            )
+        if isinstance(adaptation, int):
+            return adaptation
+        _report(adaptation, out)
     return 0
 
 
-def _begun(checkpoint: Path, *, resume: bool) -> Adaptation | None:
-    """The run that a checkpoint holds, if there is one; it must be wanted, so that nothing is lost."""
-    from ocboost.adaptation import Adaptation
+def _adapted(
+    model: Path,
+    stream: Path,
+    out: Path,
+    options: dict[str, Any],
+    written: Callable[[], None],
+    *,
+    resume: bool,
+    restart: bool,
+    every: int,
+    seconds: float,
+    format: Format | None,
+) -> Adaptation | int:
+    """The finished run, whose model has been written; or an exit code, if there was nothing to do or report.
 
-    if not checkpoint.exists():
-        return None
-    try:
-        begun = Adaptation.load(checkpoint)
-    except ModelFileError as error:
-        raise InputError(f"{error} Or give --restart to begin anew.") from None
-    if resume:
-        return begun
-    if begun.rows > begun.first:
-        raise InputError(
-            f"'{checkpoint}' holds a run that was interrupted after {begun.rows:,} rows. "
-            "Give --resume to go on from there, or --restart to begin anew."
-        )
-    return None
-
-
-def _sweep(*places: Path) -> None:
-    """Remove what a run that was killed while it wrote a file has left beside its place."""
-    for place in map(Path, map(os.path.realpath, places)):
-        for left in place.parent.glob(f".{glob.escape(place.name)}.????????.tmp"):
-            left.unlink(missing_ok=True)
-
-
-def _check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, checkpoint: Path) -> None:
-    """Refuse to go on with another stream, another model or other settings."""
-    before = begun.origin
-    for key, what in (
-        ("settings", "with other settings"),
-        ("label", "with another --label"),
-        ("drop", "with another --drop"),
-        ("batch", "with another --batch"),
-        ("skip", "with another --skip"),
-        ("leave_unseen", "with or without --leave-unseen"),
-        ("model", "with another model"),
-    ):
-        changed = before.get(key) != origin[key]
-        if changed and not (key == "model" and begun.finished):  # the finished model may be in its place
-            raise InputError(
-                f"'{checkpoint}' belongs to a run {what}. Give the same ones, or --restart to begin anew."
-            )
-    if before.get("stream") is not None and not stream.matches(before["stream"]):
-        raise InputError(
-            f"'{checkpoint}' belongs to another stream, or to one whose beginning has changed. "
-            "Give the same one, or --restart to begin anew."
-        )
-
-
-def _is_done(out: Path, origin: dict[str, Any], *, in_place: bool) -> bool:
-    """Whether the model has come to its end before, and only its checkpoint was removed.
-
-    A model that was adapted in place is no longer there to be compared.
+    Nobody else writes the model, its checkpoint or what lies beside them meanwhile.
     """
-    from ocboost.adaptation import run_id
+    from ocboost.adaptation import Adaptation, model_digest
+    from ocboost.been_through import covered
+    from ocboost.cli.columns import open_for
     from ocboost.model import Model
 
-    if not out.exists():
-        return False
-    history = Model.load(out).history
-    last = history[-1] if history else {}
-    return last.get("run") == run_id(origin) and (in_place or last.get("model") == origin["model"])
+    checkpoint = checkpoint_of(out)
+    if resume or restart:
+        sweep(out, checkpoint)
+    adaptation = None if restart else begun_run(checkpoint, resume=resume)
+    deployed = Model.load(model) if adaptation is None else adaptation.model
+    batch, skip = options["batch"], options["skip"]
+    rows = -(-READ // batch) * batch  # whole steps, so that they are the same ones after an interruption
+    at = skip if adaptation is None else adaptation.rows
+    with open_for(
+        deployed,
+        stream,
+        batch_size=rows,
+        label=options["label"],
+        drop=options["drop"],
+        format=format,
+        skip=at,
+        tracked=True,
+    ) as opened:
+        origin = {**options, "model": model_digest(model), "stream": opened.fingerprint()}
+        if adaptation is not None:
+            check_same(adaptation, origin, opened, checkpoint)
+        else:
+            start = start_of(deployed, opened, stream, origin, out=out, at=model, resume=resume)
+            if start.nothing_new is not None:
+                if place_of(model) != place_of(out) and not (resume and out.exists()):
+                    deployed.save(out)
+                checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted
+                say(start.nothing_new)
+                return 0
+            if start.row != skip:
+                opened.start_at(start.row)
+            origin["before"] = start.before
+            leave = options["leave_unseen"]
+            adaptation = Adaptation(deployed, origin, first=start.row, leave_unseen=leave)
+            deployed.classifier.set_params(**options["settings"])
+            deployed.classifier.follow_settings()
+        for note in opened.notes:
+            say(note)
+        if not adaptation.finished and not _run(adaptation, opened, batch, checkpoint, every, seconds):
+            return 130
+        record = covered(opened.coverage(), stream, adaptation.rows, adaptation.origin.get("before"))
+    _finish(adaptation, stream, record, checkpoint, out, written)
+    return adaptation
 
 
 def _run(
@@ -259,15 +261,33 @@ def _check(batch: Batch, stream: Stream, hypotheses: Any) -> None:
         require_complete(batch.X, stream.schema.feature_names, batch.first, hypotheses.kind.lower())
 
 
-def _finish(adaptation: Adaptation, stream: Path, checkpoint: Path, out: Path) -> None:
-    """Write the model; whatever happens on the way, --resume takes it up without learning a row twice."""
+def _finish(
+    adaptation: Adaptation,
+    stream: Path,
+    record: dict[str, Any] | None,
+    checkpoint: Path,
+    out: Path,
+    written: Callable[[], None],
+) -> None:
+    """Write the model; whatever happens on the way, --resume takes it up without learning a row twice.
+
+    The checkpoint goes last, when the model is safe in its place.
+    """
     from ocboost.interrupts import uninterrupted
 
     with uninterrupted():
-        adaptation.finish(stream.name if str(stream) != "-" else "standard input")
+        name = shown(stream.name) if str(stream) != "-" else "standard input"
+        adaptation.finish(name, record)
         adaptation.save(checkpoint)
         adaptation.model.save(out)
-        checkpoint.unlink()
+        written()
+        try:
+            checkpoint.unlink()
+        except OSError as error:
+            say(
+                f"the model was written to '{out}', but '{checkpoint}' could not be removed "
+                f"({error.strerror}). Remove it."
+            )
 
 
 def _in_short(adaptation: Adaptation) -> str:

@@ -6,6 +6,7 @@ code  meaning
 0     done
 1     an error of ocboost's or of the system, in one line on stderr
 2     wrong usage
+70    an error that nobody has foreseen, in one line on stderr
 130   interrupted (Ctrl-C)
 ====  =========================================================
 """
@@ -44,6 +45,9 @@ def build_app() -> App:
 def run(words: Sequence[str]) -> int:
     """Run one command line, and return its exit code; errors of ocboost's and the system pass through."""
     open_closed()
+    if any("\0" in word for word in words):
+        say("an argument must not hold the character NUL; no file has such a name.")
+        return 2
     try:
         command, bound, _ = build_app().parse_args(list(words), exit_on_error=False, print_error=False)
     except MissingArgumentError as error:
@@ -51,18 +55,14 @@ def run(words: Sequence[str]) -> int:
         say(f"{name} is missing. See: ocboost {_command_of(words)}--help")
         return 2
     except CycloptsError as error:
-        say(f"{_one_line(error)} See: ocboost {_command_of(words)}--help")
+        say(f"{error} See: ocboost {_command_of(words)}--help")
         return 2
     try:
         code = command(*bound.args, **bound.kwargs)
     except UsageError as error:
-        say(f"{_one_line(error)} See: ocboost {_command_of(words)}--help")
+        say(f"{error} See: ocboost {_command_of(words)}--help")
         return 2
     return code if isinstance(code, int) else 0
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _command_of(words: Sequence[str]) -> str:

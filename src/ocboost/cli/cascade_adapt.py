@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.after_writing import after_writing
 from ocboost.cli.cascade_windows import read_windows
-from ocboost.cli.options import Flag, Seed, UsageError, check_out
+from ocboost.cli.options import Flag, Seed, UsageError
+from ocboost.cli.places import check_out
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
@@ -141,7 +143,9 @@ def adapt(
     except KeyboardInterrupt:
         say(f"interrupted; nothing was written to '{out}'.")
         return 130
-    _report(detector, out, windows, adapter, before, after, false_positives)
+    with after_writing("the detector", out) as written:
+        written()
+        _report(detector, out, windows, adapter, before, after, false_positives)
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter, validators
 
 from ocboost.cli.options import Count, Flag, MaybeCount, UsageError
+from ocboost.cli.places import place_of
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
@@ -133,7 +134,7 @@ def _drawings(names: Sequence[str]) -> list[str]:
 def _check_folder(out: Path, images: Images, overwrite: bool) -> None:
     """Refuse to write among the pictures themselves, or into a folder that holds something else."""
     inputs = images.place if images.place.is_dir() else images.place.parent
-    if out.resolve() == inputs.resolve():
+    if place_of(out) == place_of(inputs):
         raise InputError(
             f"--out must be another folder than that of the pictures; '{out}' is it. Give another name."
         )

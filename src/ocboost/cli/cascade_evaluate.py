@@ -11,6 +11,7 @@ from ocboost.cli.cascade_windows import read_windows
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
+from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from ocboost.cascade import Cascade
@@ -120,7 +121,7 @@ def _names(detectors: tuple[Path, ...]) -> list[str]:
     >>> _names((Path("a/face.xml"), Path("b/face.xml")))
     ['a/face.xml', 'b/face.xml']
     """
-    short = [path.name.removesuffix(".gz").removesuffix(".xml") for path in detectors]
+    short = [shown(path.name.removesuffix(".gz").removesuffix(".xml")) for path in detectors]
     return short if len(set(short)) == len(short) else [path.as_posix() for path in detectors]
 
 
@@ -178,7 +179,7 @@ def _record(
 ) -> dict[str, Any]:
     curve = standings[0].curve
     return {
-        "detectors": [path.name for path in detectors],
+        "detectors": [shown(path.name) for path in detectors],
         "faces": faces.name,
         "others": others.name,
         "n_faces": curve.n_faces,

@@ -53,6 +53,7 @@ def open_for(
     format: Any = None,
     need_label: bool = True,
     skip: int = 0,
+    tracked: bool = False,
 ) -> Stream:
     """A file, read as the model's columns; or as numbers, if it does not know its columns.
 
@@ -72,6 +73,7 @@ def open_for(
         format=format,
         need_label=need_label,
         skip=skip,
+        tracked=tracked,
     )
     try:
         if schema is None:

@@ -12,6 +12,7 @@ from cyclopts import Parameter, validators
 from ocboost.cli.options import Count, Flag, Format, Jobs, MaybeCount, Names, UsageError, no_option, source
 from ocboost.cli.terminal import results, say, stream_progress
 from ocboost.errors import InputError
+from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from ocboost.evaluation.methods import Method
@@ -140,7 +141,9 @@ def compare(
             if given:
                 say(f"{option} is for named streams; a file is gone through once, in one process.")
         reading = {"label": label, "drop": tuple(drop or ()), "format": format}
-        command = _command(name if name == "-" else Path(name).name, methods, settings, None, out, reading)
+        command = _command(
+            name if name == "-" else shown(Path(name).name), methods, settings, None, out, reading
+        )
         return _compare_file(Path(name), reading, chosen, settings, out, command)
     if reads:
         what = "all means all named streams" if name == "all" else f"{name} is the name of a stream"
@@ -179,7 +182,7 @@ def _compare_file(
     from ocboost.streams import open_stream
 
     require_matplotlib()
-    name = "standard input" if str(path) == "-" else path.name
+    name = "standard input" if str(path) == "-" else shown(path.name)
     try:
         with OutputFolder(out, FILES) as folder:
             with open_stream(source(path), **reading) as opened:
@@ -278,4 +281,6 @@ def _command(
         if value != usual[key]:
             words += [f"--{'curve' if key == 'window' else key}", str(value)]
     words += ["--data", "DIR"] if data is not None else []
-    return " ".join([*words, "--out", shlex.quote(out.as_posix() if not out.is_absolute() else out.name)])
+    return " ".join(
+        [*words, "--out", shlex.quote(shown(out.as_posix() if not out.is_absolute() else out.name))]
+    )

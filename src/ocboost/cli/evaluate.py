@@ -12,6 +12,7 @@ from cyclopts import Parameter, validators
 from ocboost.cli.options import Count, Data, Flag, Format, MaybeCount, Names, Seed, UsageError, source
 from ocboost.cli.terminal import results, say, stream_progress
 from ocboost.errors import InputError
+from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from ocboost.classifier import OCBClassifier
@@ -154,12 +155,12 @@ def evaluate(
             raise InputError(left)
         if first is None:
             result.notes.insert(0, COLD)
-        name = stream.name if str(stream) != "-" else "standard input"
+        name = shown(stream.name) if str(stream) != "-" else "standard input"
         about = {
             "stream": name,
             "label": opened.schema.label,
             "hypotheses": repr(clf.hypotheses_).strip("<>"),
-            "learnt from": f"the first {start:,} rows" if model is None else str(model),
+            "learnt from": f"the first {start:,} rows" if model is None else shown(model),
             "seed": seed,
         }
         made_with = versions("scikit-learn", "river", "pyarrow")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ocboost.cli.after_writing import after_writing
 from ocboost.cli.options import (
     Count,
     Data,
@@ -14,11 +15,12 @@ from ocboost.cli.options import (
     MaybeCount,
     Names,
     Seed,
-    check_out,
     source,
 )
-from ocboost.cli.terminal import results, say, shown, stream_progress
+from ocboost.cli.places import check_apart, check_out
+from ocboost.cli.terminal import results, say, stream_progress
 from ocboost.errors import InputError
+from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,54 +79,60 @@ def fit(
 
     from ocboost.classifier import OCBClassifier
     from ocboost.cli.columns import require_complete
+    from ocboost.file_lock import locked
     from ocboost.model import Model
     from ocboost.streams import open_stream
 
     settings = following.settings()
     check_out(out, data)
-    Xs: list[Any] = []
-    ys: list[Any] = []
-    seen = unlabelled = 0
-    with (
-        open_stream(source(data), label=label, drop=tuple(drop or ()), format=format) as stream,
-        stream_progress("reading") as show,
-    ):
-        for note in stream.notes:
-            say(note)
-        for batch in stream:
-            part = slice(None) if rows is None else slice(rows - seen)
-            known = batch.known[part]
-            assert batch.y is not None
-            if learner == "ball":
-                require_complete(batch.X[part], stream.schema.feature_names, batch.first, "balls")
-            Xs.append(batch.X[part][known])
-            ys.append(batch.y[part][known])
-            seen += len(known)
-            unlabelled += int((~known).sum())
-            show(stream, seen, "")
-            if seen == rows:
-                break
-        schema = stream.schema
-    X, y = np.concatenate(Xs), np.concatenate(ys)
-    _check_classes(y, label)
-    clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **settings)
-    with stream_progress("learning") as show:
-        show(None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features")
-        clf.partial_fit(X, y, classes=_with_later(y, classes, label))
-    event = {"event": "fit", "stream": data.name, "rows": seen, "learnt": len(y)}
-    Model(clf, schema, [event]).save(out)
-
-    console = results()
-    found = len(clf.hypotheses_)
-    right = float(np.mean(clf.predict(X) == y))
-    console.print(
-        f"Learnt {found:,} {'hypothesis' if found == 1 else 'hypotheses'} for {len(clf.classes_):,} classes "
-        f"from {len(y):,} rows of {X.shape[1]:,} features; right on {right:.1%} of them.",
-        soft_wrap=True,
-    )
-    if unlabelled:
-        console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
-    console.print(f"Wrote {out}", soft_wrap=True)
+    check_apart(out, data=data)
+    with after_writing("the model", out) as written:
+        with locked(out):
+            Xs: list[Any] = []
+            ys: list[Any] = []
+            seen = unlabelled = 0
+            with (
+                open_stream(source(data), label=label, drop=tuple(drop or ()), format=format) as stream,
+                stream_progress("reading") as show,
+            ):
+                for note in stream.notes:
+                    say(note)
+                for batch in stream:
+                    part = slice(None) if rows is None else slice(rows - seen)
+                    known = batch.known[part]
+                    assert batch.y is not None
+                    if learner == "ball":
+                        require_complete(batch.X[part], stream.schema.feature_names, batch.first, "balls")
+                    Xs.append(batch.X[part][known])
+                    ys.append(batch.y[part][known])
+                    seen += len(known)
+                    unlabelled += int((~known).sum())
+                    show(stream, seen, "")
+                    if seen == rows:
+                        break
+                schema = stream.schema
+            X, y = np.concatenate(Xs), np.concatenate(ys)
+            _check_classes(y, label)
+            clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **settings)
+            with stream_progress("learning") as show:
+                show(
+                    None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features"
+                )
+                clf.partial_fit(X, y, classes=_with_later(y, classes, label))
+            event = {"event": "fit", "stream": shown(data.name), "rows": seen, "learnt": len(y)}
+            Model(clf, schema, [event]).save(out)
+            written()
+        console = results()
+        found = len(clf.hypotheses_)
+        right = float(np.mean(clf.predict(X) == y))
+        console.print(
+            f"Learnt {found:,} {'hypothesis' if found == 1 else 'hypotheses'} for {len(clf.classes_):,} "
+            f"classes from {len(y):,} rows of {X.shape[1]:,} features; right on {right:.1%} of them.",
+            soft_wrap=True,
+        )
+        if unlabelled:
+            console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
+        console.print(f"Wrote {out}", soft_wrap=True)
     return 0
 
 

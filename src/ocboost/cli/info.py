@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.terminal import results, shown
+from ocboost.cli.terminal import results
+from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

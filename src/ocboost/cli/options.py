@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token, validators
 
-from ocboost.errors import InputError, OcboostError
+from ocboost.errors import OcboostError
 
 
 def _not_zero(type_: Any, value: int | None) -> None:
@@ -105,23 +104,3 @@ def _head(text: str) -> int | str:
 def source(path: Path) -> Path | str:
     """A file, or "-" for standard input."""
     return "-" if str(path) == "-" else path
-
-
-def check_out(path: Path, *inputs: Path) -> None:
-    """Find out before the work that a file could not be written after it, or would replace what is read."""
-    place = path.resolve()
-    if place.is_dir():
-        raise InputError(f"--out must be a file; got the folder '{path}'. Add the name of a file.")
-    if not place.parent.is_dir():
-        raise InputError(
-            f"--out must lie in a folder that exists; there is no '{place.parent}'. Make it first."
-        )
-    if place.exists() and not place.is_file():
-        raise InputError(
-            f"--out must be an ordinary file; '{path}' is a device or a pipe. Give another name."
-        )
-    if not os.access(place.parent, os.W_OK):
-        raise InputError(f"--out must lie in a folder that can be written; '{place.parent}' cannot.")
-    for read in inputs:
-        if str(read) != "-" and read.resolve() == place:
-            raise InputError(f"--out must not be the data; got '{path}' for both. Give another name.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ocboost.cli.options import Count, Data, Flag, Format, Names
 from ocboost.cli.terminal import say, stream_progress
+from ocboost.shown import shown
 
 
 def predict(
@@ -55,7 +56,9 @@ def predict(
 
     deployed = Model.load(model)
     clf = deployed.classifier
-    classes = clf.classes_
+    labels = clf.classes_
+    if sys.stdout.isatty():  # a file gets them as they are
+        labels = np.array([shown(label) for label in labels.tolist()], object)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     with (
         open_for(deployed, data, batch_size=batch, drop=drop, format=format, need_label=False) as stream,
@@ -63,7 +66,7 @@ def predict(
     ):
         for note in stream.notes:
             say(note)
-        writer.writerow(["prediction", *([f"p({c})" for c in classes] if all else ["probability"])])
+        writer.writerow(["prediction", *([f"p({c})" for c in labels] if all else ["probability"])])
         names = stream.schema.feature_names
         for rows in stream:
             if not clf.hypotheses_.accepts_missing:
@@ -71,7 +74,7 @@ def predict(
             votes = clf.committee_.votes(rows.X)
             codes, table = winners(votes), probabilities(votes)
             shares = table if all else table[np.arange(len(codes)), codes][:, None]
-            for label, row in zip(classes[codes].tolist(), shares.tolist(), strict=True):
+            for label, row in zip(labels[codes].tolist(), shares.tolist(), strict=True):
                 writer.writerow([label, *(f"{p:.6g}" for p in row)])
             sys.stdout.flush()  # whoever reads has the whole batch
             show(stream, rows.first + len(rows), "")

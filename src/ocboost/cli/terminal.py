@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,6 +17,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
+
+from ocboost.shown import one_line, shown
 
 
 def open_closed() -> None:
@@ -27,19 +30,40 @@ def open_closed() -> None:
 
 
 def say(message: str) -> None:
-    """One line on stderr, marked as ours."""
-    print(f"ocboost: {message}", file=sys.stderr)
+    """One line on stderr, marked as ours; a stderr that takes nothing (a full disk) is no reason to stop."""
+    with suppress(OSError):
+        print(f"ocboost: {one_line(message)}", file=sys.stderr, flush=True)
+
+
+class _Escaped:
+    """Something to print, whose letters are safe to show when it has been laid out."""
+
+    def __init__(self, what: RenderableType) -> None:
+        self._what = what
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self._what, options):
+            yield segment if segment.control else segment._replace(text=_escaped(segment.text))
+
+
+def _escaped(text: str) -> str:
+    return text if text.isprintable() else "\n".join(map(shown, text.split("\n")))
+
+
+class _Escaping(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Escaped(each) for each in renderables]
 
 
 def results(piped: int = 100) -> Console:
-    """The console for results; no colours and so many columns when piped. Names are shown as they are."""
+    """The console for results; no colours and so many columns when piped.
+
+    Nothing printed on it is taken for markup, and what a terminal would obey is spelt out, see `shown`.
+    """
     width = None if sys.stdout.isatty() else piped
-    return Console(highlight=False, markup=False, emoji=False, width=width)
-
-
-def shown(name: object) -> str:
-    """A name out of a file, safe to show: what would move the cursor or change colours is spelt out."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(name))
+    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    console.push_render_hook(_Escaping())
+    return console
 
 
 @contextmanager
@@ -51,12 +75,13 @@ def steps_progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    title_column = TextColumn("{task.description}", markup=False)
+    columns = (title_column, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None)
 
         def told(what: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{title}: {what}", completed=done, total=total)
+            bar.update(task, description=f"{title}: {shown(what)}", completed=done, total=total)
 
         yield told
 
@@ -72,9 +97,9 @@ def stream_progress(title: str) -> Iterator[Callable[[Any, int, str], None]]:
         yield lambda stream, rows, text: None
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[rows]}"),
+        TextColumn("{task.fields[rows]}", markup=False),
         TextColumn("{task.fields[text]}", markup=False),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
@@ -86,6 +111,6 @@ def stream_progress(title: str) -> Iterator[Callable[[Any, int, str], None]]:
             total = None if stream is None else stream.bytes_total
             done = 0 if stream is None else stream.bytes_read
             counted = f"{rows:,} rows" if rows else ""
-            bar.update(task, completed=done, total=total, rows=counted, text=text)
+            bar.update(task, completed=done, total=total, rows=counted, text=shown(text))
 
         yield show

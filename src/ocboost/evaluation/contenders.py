@@ -13,6 +13,7 @@ from ..committee import signs
 from ..errors import InputError
 from ..hypotheses.base import Hypotheses
 from ..link import probabilities
+from ..offsets import require_range
 from .learner import Contender, Role, bytes_of, even
 from .view import View
 
@@ -59,12 +60,15 @@ class OCB(Contender):
 
     def learn(self, view: View) -> None:
         """Let the classifier's weights follow, and its hypotheses if it grows."""
+        # As partial_fit does: every row weighs the same, on the scale of the weights that came first.
+        weights = np.full(len(view), self.classifier.weight_scale_)
         if self.classifier.grower_ is not None:
-            self.classifier.learn_rows(view.X, view.codes, np.ones(len(view)))
+            self.classifier.learn_rows(view.X, view.codes, weights)
             return
         answers = view.answers(self.classifier.hypotheses_)
         scores = self.classifier.committee_.scores_of(view.X)
-        self.classifier.learn_from(answers, view.codes, np.ones(len(view)), scores)
+        require_range(weights, scores)
+        self.classifier.learn_from(answers, view.codes, weights, scores)
 
     @property
     def nbytes(self) -> int:

@@ -105,5 +105,10 @@ class OutputFolder:
 
 
 def to_json(content: Mapping[str, Any]) -> bytes:
-    """UTF-8 JSON with a newline at its end; NaN and infinities are refused, since JSON has none."""
-    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """UTF-8 JSON with a newline at its end; NaN and infinities are refused, since JSON has none.
+
+    Halves of characters, as in a file name that is not UTF-8, become JSON's own escapes.
+    """
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode(
+        errors="backslashreplace"
+    )

@@ -162,6 +162,14 @@ def label_kind(sample: Mapping[str, Any], label: str, *, typed: bool) -> str:
     whole = (found == np.rint(found)) & (np.abs(found) <= EXACT)
     if whole.all() or (text and _fits_int64(known)):
         return "integer"
+    if text and _all_match(known, r"[ \t]*[+-]?\d+[ \t]*"):
+        return "text"  # more digits than numbers have here: they are names
+    large = found[np.abs(found) > EXACT]
+    if len(large):
+        raise InputError(
+            f"the label column {label!r:.80} must hold classes; {large[0]:g} is too large a number to be "
+            "told from its neighbours. Write it as text."
+        )
     return "number"
 
 

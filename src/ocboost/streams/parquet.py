@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..errors import InputError
 from .arrow import arrow
+from .coverage import Coverage, Fit, TableDigest, fits_of_table
 from .encoding import is_text
 from .names import usable_names
 from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, Rows, no_rows, too_short
@@ -25,12 +26,16 @@ class ParquetRows(Rows):
     ----------
     path : str or path
         The file; it must be an ordinary one, as its end is read first.
+    tracked : bool, default False
+        Whether to digest all rows before the first is given, for `coverage`.
     """
 
     typed = True
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, tracked: bool = False) -> None:
         self.name = name_of(path)
+        self._tracked = tracked
+        self._coverage: Coverage | None = None
         self.notes = []
         size = size_of(path)
         if size is None:
@@ -89,6 +94,8 @@ class ParquetRows(Rows):
         """Record batches of the columns in `roles`, after the first `skip` rows."""
         if skip > self._n_rows:
             raise too_short(self.name, skip, self._n_rows)
+        if self._tracked and self._coverage is None:
+            self.fits([])
         metadata = self._file.metadata
         group, row = 0, 0
         while group < metadata.num_row_groups and row + metadata.row_group(group).num_rows <= skip:
@@ -117,6 +124,22 @@ class ParquetRows(Rows):
                 f"{self.name} is damaged: it should hold {self._n_rows} rows, and {row} can be read. "
                 "Get a fresh copy."
             )
+
+    def coverage(self) -> Coverage | None:
+        """All rows; None if they were not tracked."""
+        return self._coverage
+
+    def fits(self, coverages: Sequence[object]) -> list[Fit]:
+        """How the rows fit each of several coverages; every column that has one value in a row counts."""
+        if not self._tracked:
+            return ["other"] * len(coverages)
+        names = [name for name, field in self._fields.items() if _is_flat(field.type)]
+        digest = TableDigest((name, str(self._fields[name].type)) for name in names)
+        with self._readable():
+            batches = self._file.iter_batches(_ROWS, columns=names, use_threads=False)
+            fits = fits_of_table((batch.select(names) for batch in batches), digest, self._n_rows, coverages)
+        self._coverage = digest.coverage()
+        return fits
 
     @property
     def bytes_read(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..margins import MANY, as_count
 from ..storage import is_model
 from .arrow import arrow
+from .coverage import Coverage, Fit
 from .cutting import Piece, cut
 from .delimited import DelimitedRows
 from .encoding import BadRowError
@@ -48,6 +49,7 @@ def open_stream(
     format: str | None = None,
     need_label: bool = True,
     skip: int = 0,
+    tracked: bool = False,
 ) -> Stream:
     """Open a file as a stream of batches.
 
@@ -66,11 +68,13 @@ def open_stream(
     batch_size : int
         Rows of each batch; the last one may be shorter.
     format : {"csv", "tsv", "jsonl", "parquet"}, optional
-        The format, where the name does not tell; standard input is CSV.
+        The format, where the name does not tell; standard input is CSV, or JSON lines if it begins with {.
     need_label : bool
         Whether a file without the label column is refused. If not, its batches have no labels.
     skip : int
         Rows to pass over. The first batch then begins at row `skip`.
+    tracked : bool
+        Whether to note what is read, so that `Stream.coverage` can tell and `Stream.fits` compare.
 
     Notes
     -----
@@ -86,7 +90,7 @@ def open_stream(
     batch_size = as_count(batch_size, "batch_size", 1, MANY, "")
     skip = as_count(skip, "skip", 0, None, "")
     told = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
-    rows = _open(path, format, brief=told)
+    rows = _open(path, format, brief=told, tracked=tracked)
     try:
         found, notes = _resolve(rows, label, dropped, schema, need_label=need_label)
         return FileStream(rows, Identity(path), found, notes, batch_size, skip)
@@ -95,12 +99,14 @@ def open_stream(
         raise
 
 
-def _open(path: str | os.PathLike[str], format: str | None, *, brief: bool) -> Rows:
-    format = _format_of(path, format)
+def _open(path: str | os.PathLike[str], format: str | None, *, brief: bool, tracked: bool) -> Rows:
+    told, format = format is not None, _format_of(path, format)
     if format == "parquet":
-        return ParquetRows(path)
-    source = Source(path)
+        return ParquetRows(path, tracked=tracked)
+    source = Source(path, tracked=tracked)
     try:
+        if os.fspath(path) == STDIN and not told and source.begins_with(b"{"):
+            format = "jsonl"
         if format == "jsonl":
             return JsonRows(source, brief=brief)
         return DelimitedRows(source, "\t" if format == "tsv" else ",", brief=brief)
@@ -172,7 +178,21 @@ class FileStream(Stream):
         roles: dict[str, Role] = {c.name: "number" if c.kind == "number" else "text" for c in schema.columns}
         if self._label is not None:
             roles[self._label] = "label"
+        self._roles = roles
         self._batches = cut(self._pieces(roles), batch_size, skip)
+
+    def start_at(self, row: int) -> None:
+        """Begin at another row than it was opened for, before the first batch is taken."""
+        self._skip = row
+        self._batches = cut(self._pieces(self._roles), self.batch_size, row)
+
+    def coverage(self) -> Coverage | None:
+        """All that has been read, once the stream has come to its end; None if it was not tracked."""
+        return self._rows.coverage()
+
+    def fits(self, coverages: Sequence[object]) -> list[Fit]:
+        """How the file fits each of several coverages."""
+        return self._rows.fits(coverages)
 
     def _pieces(self, roles: Mapping[str, Role]) -> Iterator[Piece]:
         at_once = max(1, _CELLS // self.schema.n_features)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ..errors import InputError
+from .coverage import Coverage, Fit
 from .source import Source
 
 SAMPLE_ROWS = 10_000
@@ -57,6 +58,14 @@ class Rows(ABC):
         """Bytes there are, if known."""
 
     @abstractmethod
+    def coverage(self) -> Coverage | None:
+        """All that has been read, once the rows have come to their end; None if it was not tracked."""
+
+    @abstractmethod
+    def fits(self, coverages: Sequence[object]) -> list[Fit]:
+        """How the file fits each of several coverages."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close the file."""
 
@@ -75,6 +84,14 @@ class TextRows(Rows):
     def bytes_total(self) -> int | None:
         """Bytes there are, if known."""
         return self._source.bytes_total
+
+    def coverage(self) -> Coverage | None:
+        """All that has been read."""
+        return self._source.coverage()
+
+    def fits(self, coverages: Sequence[object]) -> list[Fit]:
+        """How the text fits each of several coverages."""
+        return self._source.fits(coverages)
 
     def close(self) -> None:
         """Close the file."""

@@ -6,11 +6,12 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .coverage import Coverage, Fit, TextDigest, fits_of_text
 from .fingerprints import fingerprint_of, fits
 
 CHUNK = 1 << 19
@@ -65,12 +66,21 @@ class Identity:
 
 
 class Source:
-    """Chunks of text in bytes, without a byte order mark; an error comes after the bytes before it."""
+    """Chunks of text in bytes, without a byte order mark; an error comes after the bytes before it.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    Parameters
+    ----------
+    path : str or path
+    tracked : bool, default False
+        Whether to note what is read, for `coverage`; only of an ordinary file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, tracked: bool = False) -> None:
         self.name = name_of(path)
+        self._path = path
         self.bytes_total = size_of(path)
         self.bytes_read = 0
+        self._digest = TextDigest() if tracked and self.bytes_total is not None else None
         self._own = os.fspath(path) != STDIN
         if self._own:
             self._file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  closed by close()
@@ -89,8 +99,39 @@ class Source:
         """The next bytes, as soon as there are some; none at the end."""
         if self._first is not None:
             chunk, self._first = self._first, None
-            return chunk
-        return next(self._chunks, b"")
+        else:
+            chunk = next(self._chunks, b"")
+        if self._digest is not None:
+            self._digest.update(chunk)
+        return chunk
+
+    def begins_with(self, sign: bytes) -> bool:
+        """Whether the first thing besides blanks and line ends is this; nothing is taken."""
+        while not (self._first or b"").strip() and (more := next(self._chunks, b"")):
+            self._first = (self._first or b"") + more
+        return (self._first or b"").lstrip().startswith(sign)
+
+    def coverage(self) -> Coverage | None:
+        """All that has been read; None if it was not tracked."""
+        return None if self._digest is None else self._digest.coverage()
+
+    def fits(self, coverages: Sequence[object]) -> list[Fit]:
+        """How the file fits each of several coverages; it is read once more for that."""
+        if self._digest is None or not coverages:
+            return ["other"] * len(coverages)
+        again = Source(self._path)
+        try:
+            if not os.path.samestat(os.fstat(again._file.fileno()), os.fstat(self._file.fileno())):
+                raise InputError(f"{self.name} was replaced just now, while it was being opened. Try again.")
+            return fits_of_text(again._until_damaged, coverages)
+        finally:
+            again.close()
+
+    def _until_damaged(self) -> bytes:
+        try:
+            return self.read()
+        except InputError:  # whoever reads the rows will say so
+            return b""
 
     def close(self) -> None:
         """Close the file; standard input stays open."""

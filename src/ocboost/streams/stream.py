@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from .batch import Batch
+from .coverage import Coverage, Fit
 from .schema import Schema
 
 
@@ -65,3 +66,15 @@ class Stream(ABC):
     @abstractmethod
     def matches(self, fingerprint: object) -> bool:
         """Whether the data begin as the `fingerprint` says; they may have grown since."""
+
+    def coverage(self) -> Coverage | None:
+        """All that has been read, once the stream has come to its end; None where that is not kept."""
+        return None
+
+    def fits(self, coverages: Sequence[object]) -> list[Fit]:
+        """How the data fit each of several coverages: "other", just the "same", or "longer" than it."""
+        return ["other"] * len(coverages)
+
+    def start_at(self, row: int) -> None:
+        """Begin at another row than it was opened for, before the first batch is taken."""
+        raise NotImplementedError
