@@ -11,14 +11,16 @@ from .head_ring import blocks_for, empty_head, relaid
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
 from .kernels.head import ROOM
+from .kernels.scaled import LOG_UNIT
 from .kernels.types import Head, Tail
-from .storage import Arrays, fill, require, require_normal
+from .storage import MOST_UNITS, Arrays, fill, require, require_normal
 from .tails import empty_tail
 
 PARAMETERS = {"n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction"}
 
 
-LARGEST_ALPHA = 1e6  # far beyond what any sum of doubles leads to
+LARGEST_ALPHA = MOST_UNITS * LOG_UNIT  # half the logarithm of the ratio of the largest sum to the smallest
+ROUNDING = 1e-6  # by which sums over a few examples may be apart; many add half a digit each
 
 
 class SketchState(NamedTuple):
@@ -117,11 +119,20 @@ def _check(name: str, state: SketchState) -> None:
     if tail.p_plus.size == 0 and tail.alpha.size > 1:
         empty = not (tail.W.any() or tail.total.any() or tail.alpha.any())
         require(empty, name, "a window has no tail")
-    # All weight of the tail enters its first coordinate.
-    total = tail.total[0]
+    _check_first_row(name, tail, seen)
+
+
+def _check_first_row(name: str, tail: Tail, n_seen: int) -> None:
+    """All weight of the tail enters its first coordinate, or as much of it as the row says that it holds."""
+    total, (plus, minus) = tail.total[0], tail.W[0, :, 0]
     if total == 0.0:
         require(not tail.W.any(), name, "W does not fit total")
         return
-    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all bounds is refused
-        share = np.exp2(256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0])) * tail.W[0, :, 0] / total
-    require(bool(abs(share.sum() - tail.share[0, 0]) < 1e-6), name, "W does not fit total")
+    above = 256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0]).astype(np.float64)
+    with np.errstate(over="ignore"):  # what is beyond all bounds is refused
+        # A zero has no unit: it must not meet the power, which may be infinite.
+        parts = [np.exp2(e) * W / total if W > 0.0 else 0.0 for W, e in zip((plus, minus), above, strict=True)]
+    held = min(float(sum(parts)), kernels.MOST_SHARE)
+    share = float(tail.share[0, 0])
+    allowed = (ROUNDING + n_seen * np.finfo(np.float64).eps) * max(1.0, share)
+    require(abs(held - share) < allowed, name, "W does not fit total")

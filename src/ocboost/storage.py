@@ -36,6 +36,7 @@ from .errors import InputError, ModelFileError
 MAGIC = b"ocboost\n"
 VERSION = 1
 MAX_HEADER = 1 << 24
+MOST_UNITS = 1 << 30  # of 2²⁵⁶ that a scaled number may count, up or down
 _TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
@@ -180,5 +181,5 @@ def fill(like: NDArray[Any], found: NDArray[Any] | None, name: str, key: str) ->
 def require_normal(name: str, **numbers: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
     """Refuse values that are not normal scaled numbers (`ocboost.kernels.scaled`): NaN and infinity too."""
     for key, (value, unit) in numbers.items():
-        inside = (value >= 2.0**-128) & (value < 2.0**128) & (np.abs(unit) < 1 << 30)
+        inside = (value >= 2.0**-128) & (value < 2.0**128) & (np.abs(unit) < MOST_UNITS)
         require(bool((inside | (value == 0.0)).all()), name, f"{key} must be a normal scaled number")
