@@ -1,8 +1,8 @@
 """Models and what can be done to them, drawn at random: whatever is written must be read, and go on.
 
-`follow` takes a model through a sequence of operations twice: as it is, and written to a file and read again
-before every one of them. Both must have the same bytes all the way. Who draws is left open: hypothesis for the
-tests, numpy for ``experiments/write_read.py``.
+`follow` takes a model through a sequence of operations twice: as it is, and written to a file and read
+again before every one of them. Both must have the same bytes all the way. Who draws is left open: hypothesis
+for the tests, numpy for ``experiments/write_read.py``.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def read(model):
     assert np.isfinite(model.alpha).all()
 
 
-# The sketch ------------------------------------------------------------------------------------------------
+# The sketch -------------------------------------------------------------------------------------------
 
 
 class OfSketches:
@@ -152,7 +152,7 @@ class OfSketches:
         return learn(draw, J)
 
 
-# The other boosters ------------------------------------------------------------------------------------------
+# The other boosters -----------------------------------------------------------------------------------
 
 
 class OfBoosters:
@@ -182,7 +182,7 @@ class OfBoosters:
         return learn(draw, model.n_hypotheses, self.heaviest)
 
 
-# Classifiers -------------------------------------------------------------------------------------------------
+# Classifiers ------------------------------------------------------------------------------------------
 
 
 def some_examples(draw, n, K):
@@ -356,16 +356,16 @@ def follow(draw, kind, n_steps, path):
     model = other = of.start(draw)
     done = [repr(model)]
 
-    def reread(each):
+    def written(each):
         each.save(path)
-        return of.load(path), path.read_bytes()
+        return path.read_bytes()
 
     try:
         for number in range(n_steps + 1):
-            other, bytes_of_other = reread(other)
-            model.save(path)
-            assert path.read_bytes() == bytes_of_other, "the one that was read went another way"
-            assert reread(other)[1] == bytes_of_other, "what was read is not what was written"
+            as_it_was = written(other)
+            other = of.load(path)
+            assert written(other) == as_it_was, "what was read is not what was written"
+            assert written(model) == as_it_was, "the one that was read went another way"
             if number < n_steps:
                 step = of.step(draw, model)
                 done.append(step.name)

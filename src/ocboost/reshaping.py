@@ -105,7 +105,8 @@ def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gon
                 if correction == BALANCED:
                     logs = within - both + T
                 else:  # the row may hold more or less now than came to it
-                    part = float(np.exp(min(most + both - left, LOG_MOST_SHARE)))
+                    more = most + both - left
+                    part = float(np.exp(more)) if more < LOG_MOST_SHARE else kernels.MOST_SHARE
             for sign in range(2):
                 tail.W[0, sign, place], tail.W_unit[0, sign, place] = _scaled(logs[sign], unit)
         tail.share[0, place], part = min(part, kernels.MOST_SHARE), 1.0

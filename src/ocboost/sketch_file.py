@@ -20,7 +20,8 @@ PARAMETERS = {"n_hypotheses", "order", "head", "tail", "smoothing", "forgetting"
 
 
 LARGEST_ALPHA = MOST_UNITS * LOG_UNIT  # half the logarithm of the ratio of the largest sum to the smallest
-ROUNDING = 1e-6  # by which sums over a few examples may be apart; many add half a digit each
+# By how much two sums of the same weights may be apart, as a share of them: a digit for each example.
+ROUNDING, MOST_ROUNDING = 1e-6, 1e-3
 
 
 class SketchState(NamedTuple):
@@ -124,15 +125,14 @@ def _check(name: str, state: SketchState) -> None:
 
 def _check_first_row(name: str, tail: Tail, n_seen: int) -> None:
     """All weight of the tail enters its first coordinate, or as much of it as the row says that it holds."""
-    total, (plus, minus) = tail.total[0], tail.W[0, :, 0]
+    total = tail.total[0]
     if total == 0.0:
         require(not tail.W.any(), name, "W does not fit total")
         return
     above = 256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0]).astype(np.float64)
     with np.errstate(over="ignore"):  # what is beyond all bounds is refused
         # A zero has no unit: it must not meet the power, which may be infinite.
-        parts = [np.exp2(e) * W / total if W > 0.0 else 0.0 for W, e in zip((plus, minus), above, strict=True)]
-    held = min(float(sum(parts)), kernels.MOST_SHARE)
-    share = float(tail.share[0, 0])
-    allowed = (ROUNDING + n_seen * np.finfo(np.float64).eps) * max(1.0, share)
-    require(abs(held - share) < allowed, name, "W does not fit total")
+        parts = [np.exp2(e) * W / total for W, e in zip(tail.W[0, :, 0], above, strict=True) if W > 0.0]
+    held, share = min(float(sum(parts)), kernels.MOST_SHARE), float(tail.share[0, 0])
+    apart = min(ROUNDING + n_seen * float(np.finfo(np.float64).eps), MOST_ROUNDING)
+    require(abs(held - share) < apart * max(1.0, share), name, "W does not fit total")

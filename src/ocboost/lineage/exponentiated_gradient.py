@@ -98,7 +98,7 @@ class EGPlusMinus(SteppingBooster):
                 raise InputError(f'rate must be a number or "auto"; got {rate!r:.80}. {advice}')
             if self._norm < SMALLEST_NORM:
                 raise InputError(
-                    f'rate must be a number where norm is below {SMALLEST_NORM:g}, as 1 / (3 norm²) is none '
+                    f"rate must be a number where norm is below {SMALLEST_NORM:g}, as 1 / (3 norm²) is none "
                     f'then; got "auto" and a norm of {self._norm:g}. Take a larger norm.'
                 )
             self._eta = 1.0 / (3.0 * self._norm * self._norm)
