@@ -26,7 +26,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, OCBClassifier, adaboost_weights, committee
 from ocboost.hypotheses import Stumps
-from ocboost.labels import codes_of, require_same
 from ocboost.learners import Learner, StumpLearner
 
 
@@ -508,16 +507,3 @@ def test_answers_held_for_one_booster_at_a_time(monkeypatch, fitted_alone):
     X, y = examples(3, 300)
     monkeypatch.setattr(committee, "MOST_ANSWERS", 10)
     assert_same(OCBClassifier(n_hypotheses=30, head=20).fit(X, y).partial_fit(X, y), fitted_alone)
-
-
-def test_labels_that_a_double_would_confuse():
-    # NumPy may compare signed and unsigned numbers as doubles, which have 53 bits.
-    large = np.array([1 << 60, (1 << 60) + 2], np.uint64)
-    assert codes_of(np.array([(1 << 60) + 2, 1 << 60]), large).tolist() == [1, 0]
-    with pytest.raises(InputError, match=f"got {(1 << 60) + 1} in row 1"):
-        codes_of(np.array([1 << 60, (1 << 60) + 1]), large)
-    with pytest.raises(InputError, match="got -1 in row 0"):
-        codes_of(np.array([-1]), np.array([3, (1 << 64) - 1], np.uint64))
-    require_same(large.astype(np.int64), large)
-    with pytest.raises(InputError, match="classes must be those of the first call"):
-        require_same(large.astype(np.int64) + 1, large)

@@ -45,7 +45,7 @@ def require_class_labels(y: NDArray[Any], name: str) -> None:
 
 def require_same(given: NDArray[Any], classes: NDArray[Any]) -> None:
     """Refuse classes that are not those a classifier has begun with."""
-    if given.tolist() != classes.tolist():  # by Python's numbers: NumPy may round large ones to compare them
+    if not np.array_equal(given, classes):
         raise InputError(
             f"classes must be those of the first call, {classes.tolist()!s:.80}; got "
             f"{given.tolist()!s:.80}. Leave it out, or fit anew."
@@ -58,12 +58,9 @@ def codes_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     >>> codes_of(np.array([3.0, 1.0]), np.array([1, 2, 3]))
     array([2, 0])
     """
-    if classes.dtype.kind == y.dtype.kind:
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        strange = classes[codes] != y
-    else:
-        codes = _looked_up(y, classes)
-        strange = codes < 0
+    codes = np.searchsorted(classes, y) if classes.dtype.kind == y.dtype.kind else _looked_up(y, classes)
+    codes = np.minimum(codes, len(classes) - 1)
+    strange = classes[codes] != y
     if np.any(strange):
         row = int(np.argmax(strange))
         raise InputError(
@@ -84,6 +81,6 @@ def scale_of(weights: NDArray[np.float64]) -> float:
 
 
 def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Codes of labels whose type is another than the classes' (1.0 for 1); strange ones get -1."""
+    """Codes of labels whose type is another than the classes' (1.0 for 1); strange ones get 0."""
     place = {label: code for code, label in enumerate(classes.tolist())}
-    return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
+    return np.array([place.get(label, 0) for label in y.tolist()], dtype=np.int64)
