@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import InputError, Model, ModelFileError, OCBClassifier, storage
+from ocboost import InputError, Model, ModelFileError, NotSavableError, OCBClassifier, storage
 from ocboost.classifier_file import classifier_from_parts, classifier_parts
 from ocboost.hypotheses import Balls, Stumps, join
 
@@ -164,6 +164,59 @@ def test_labels_that_no_file_holds(tmp_path):
     clf = OCBClassifier(n_hypotheses=3).fit(X, y)
     clf.classes_ = np.array([b"no", b"yes"])
     with pytest.raises(InputError, match="classes must be numbers or text to be saved; got"):
+        clf.save(tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"smoothing": -1.0}, "smoothing must be a finite number"),
+        ({"smoothing": float("nan")}, "smoothing must be a finite number"),
+        ({"smoothing": "much"}, "smoothing must be a number"),
+        ({"forgetting": 0.0}, "forgetting must be a finite number"),
+        ({"head": 0}, "head must be a whole number"),
+        ({"head": object()}, "head must be a whole number"),
+        ({"order": -1}, "order must be a whole number"),
+        ({"tail": 1}, "tail must be True or False"),
+        ({"correction": "best"}, "correction must be one of"),
+        ({"batch_size": 0}, "batch_size must be a whole number"),
+        ({"n_hypotheses": 0}, "n_hypotheses must be a whole number"),
+        ({"estimator": "oak"}, "estimator must be"),
+    ],
+)
+def test_settings_that_no_file_is_read_with(change, match, tmp_path):
+    # set_params checks nothing; what would be refused when it is read is not written.
+    clf = MODELS["stumps"](2).set_params(**change)
+    with pytest.raises(InputError, match=match):
+        clf.save(tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+def test_classes_that_no_file_is_read_with(tmp_path):
+    clf = MODELS["stumps"](2)
+    clf.classes_ = np.arange(10_001)
+    with pytest.raises(InputError, match="classes must be at most 10,000 to be saved; got 10,001"):
+        clf.save(tmp_path / "model")
+    clf.classes_ = np.array(["a", "b" * (1 << 26)], dtype=object)
+    with pytest.raises(InputError, match="the longest has 67,108,864 letters"):
+        clf.save(tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+class Turned(Stumps):
+    """Somebody's own hypotheses: a file would have them loaded as others."""
+
+    def _fill(self, X, block):
+        super()._fill(X, block)
+        np.negative(block, out=block)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_hypotheses_that_load_does_not_know_are_not_saved(joined, tmp_path):
+    own = Turned([0, 1], [0.0, 0.1], [-1, -1], n_features=4)
+    clf = OCBClassifier(join([own, Balls(np.eye(4)[:2], [1.0, 0.8])]) if joined else own).fit(*examples())
+    with pytest.raises(NotSavableError, match=r"ocboost's own kinds, Stumps.* got Turned.*booster\.save"):
         clf.save(tmp_path / "model")
     assert os.listdir(tmp_path) == []
 
@@ -314,7 +367,13 @@ HOSTILE = {
     "unsorted classes": (lambda h: h["parameters"].update(classes=["i8", [1, 0]]), "sorted"),
     "the same class twice": (lambda h: h["parameters"].update(classes=["U", ["a", "a\0"]]), "sorted"),
     "huge classes": (lambda h: h["parameters"].update(classes=["i8", [0, 10**30]]), "too large"),
-    "negative": (lambda h: h["parameters"].update(classes=["u8", [-1, 1]]), "too large"),
+    "negative": (lambda h: h["parameters"].update(classes=["u8", [-1, 1]]), "too small for their type"),
+    "negative and last": (lambda h: h["parameters"].update(classes=["u8", [0, -1]]), "too small for their"),
+    "negative of a byte": (
+        lambda h: h["parameters"].update(classes=["u1", [-255, 2]]),
+        "too small for their",
+    ),
+    "too large for a byte": (lambda h: h["parameters"].update(classes=["i1", [0, 128]]), "too large or too"),
     "not finite": (lambda h: h["parameters"].update(classes=["f8", [0.0, float("inf")]]), "finite"),
     "beyond float16": (lambda h: h["parameters"].update(classes=["f2", [0.0, 1e300]]), "finite"),
     "no class": (lambda h: h["parameters"].update(classes=["i8", []]), "at least two"),

@@ -246,6 +246,25 @@ class TestBadInput:
         assert model.read_bytes() == before
         assert left_in(tmp_path) == []
 
+    @pytest.mark.parametrize("command", ["adapt", "predict", "info", "evaluate"])
+    def test_a_model_without_its_offset(self, command, tmp_path, capsys):
+        # Python code is in no file: it is found before a row is read, not when the run has come to its end.
+        rows = np.array(table(200))
+        clf = OCBClassifier(n_hypotheses=4, offset=lambda X: X[:, 0]).fit(rows[:, :4], rows[:, 4].astype(int))
+        clf.save(tmp_path / "model.ocb", without_offset=True)
+        model, stream = tmp_path / "model.ocb", write(tmp_path / "s.csv", table(50))
+        words = {
+            "adapt": [model, stream, "--label", "y", "--out", tmp_path / "out.ocb"],
+            "predict": [model, stream],
+            "info": [model],
+            "evaluate": [stream, "--label", "y", "--model", model, "--out", tmp_path / "report"],
+        }
+        before = sorted(tmp_path.iterdir())
+        err = refused(capsys, command, *words[command])
+        assert "holds a classifier without its offset" in err
+        assert "OCBClassifier.load(path, offset=scorer)" in err
+        assert sorted(tmp_path.iterdir()) == before
+
     def test_a_full_disk(self, tmp_path, capsys, monkeypatch):
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(200))
         words = ["adapt", model, stream, "--out", tmp_path / "out.ocb", "--checkpoint-rows", "40"]

@@ -179,3 +179,11 @@ def test_a_wrong_norm_is_refused(norm):
 def test_a_wrong_loss_is_refused(loss):
     with pytest.raises(InputError, match=r'loss must be "logistic" or "square"; got .*"square" is the paper'):
         EGPlusMinus(3, loss=loss)
+
+
+def test_a_norm_whose_square_is_no_number():
+    with pytest.raises(InputError, match=r'rate must be a number where norm is below 1e-150.*got "auto"'):
+        EGPlusMinus(2, norm=1e-160)
+    booster = EGPlusMinus(2, norm=1e-160, rate=0.1)
+    booster.update([1, -1])
+    assert np.isfinite(booster.alpha).all()

@@ -137,6 +137,21 @@ class TestRoundTrip:
             clf.save(tmp_path / "model")
         assert not (tmp_path / "model").exists()
 
+    @pytest.mark.parametrize(
+        ("change", "match"),
+        [
+            ({"epsilon": 0.0}, "epsilon must be a finite number"),
+            ({"sample": 1}, "sample must be a whole number"),
+            ({"tau": float("nan")}, "tau must be a finite number"),
+            ({"estimator": "oak"}, "estimator must be"),
+        ],
+    )
+    def test_settings_that_no_file_is_read_with(self, change, match, tmp_path):
+        clf = at("collecting").set_params(**change)
+        with pytest.raises(InputError, match=match):
+            clf.save(tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
     def test_files_of_others(self, tmp_path):
         X, y = examples(100)
         OCBClassifier(n_hypotheses=2).fit(X, y).save(tmp_path / "model")

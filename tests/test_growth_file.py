@@ -67,12 +67,12 @@ MODELS = {
 
 
 def loaded(clf, folder, offset=None):
-    clf.save(folder / "model")
+    clf.save(folder / "model", without_offset=offset is not None)
     return OCBClassifier.load(folder / "model", offset=offset)
 
 
 def bytes_of(clf, folder):
-    clf.save(folder / "bytes")
+    clf.save(folder / "bytes", without_offset=True)
     return (folder / "bytes").read_bytes()
 
 

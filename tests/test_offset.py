@@ -17,7 +17,16 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import InputError, Model, ModelFileError, OCBClassifier, adaboost_weights, committee, storage
+from ocboost import (
+    InputError,
+    Model,
+    ModelFileError,
+    NotSavableError,
+    OCBClassifier,
+    adaboost_weights,
+    committee,
+    storage,
+)
 from ocboost.adaptation import Adaptation
 from ocboost.evaluation.contenders import OCB
 from ocboost.evaluation.view import View
@@ -657,9 +666,17 @@ def test_a_function_is_given_again(n_classes, tmp_path):
         VotedOffset(rules, np.ones(shape)),
     ):
         clf = OCBClassifier(n_hypotheses=5, offset=offset).fit(X[:100], y[:100])
-        clf.save(tmp_path / "model")
+        for each in (clf, Model(clf), Adaptation(Model(clf), {})):
+            with pytest.raises(
+                NotSavableError,
+                match=r"made of numbers .* ocboost\.offsets, .* clf\.save\(path, without_offset=True\), and "
+                r"give it again, OCBClassifier\.load\(path, offset=scorer\)",
+            ):
+                each.save(tmp_path / "no model")
+        assert not (tmp_path / "no model").exists()
+        clf.save(tmp_path / "model", without_offset=True)
         for load in (OCBClassifier.load, Model.load):
-            with pytest.raises(ModelFileError, match=r"Python function.*Give it again: .*offset=scorer"):
+            with pytest.raises(ModelFileError, match=r"without its offset.*Give it again: .*offset=scorer"):
                 load(tmp_path / "model")
         loaded = OCBClassifier.load(tmp_path / "model", offset=offset)
         assert_same(loaded.partial_fit(X, y), clf.partial_fit(X, y), X)
@@ -672,12 +689,55 @@ def test_a_function_is_given_again(n_classes, tmp_path):
         OCBClassifier.load(tmp_path / "without", offset=fitted)
 
 
+def test_an_offset_of_numbers_may_be_left_out(tmp_path):
+    X, y = examples(n=200)
+    clf = OCBClassifier(n_hypotheses=5, offset=linear(2)).fit(X[:100], y[:100])
+    clf.save(tmp_path / "model", without_offset=True)
+    with pytest.raises(ModelFileError, match="Give it again"):
+        OCBClassifier.load(tmp_path / "model")
+    assert_same(OCBClassifier.load(tmp_path / "model", offset=linear(2)), clf, X)
+    # One without an offset has none to leave out.
+    OCBClassifier(n_hypotheses=5).fit(X, y).save(tmp_path / "other", without_offset=True)
+    OCBClassifier.load(tmp_path / "other")
+
+
+class Doubled(LinearOffset):
+    """Somebody's own: a file would have it loaded as another one."""
+
+    def __call__(self, X):
+        return 2.0 * super().__call__(X)
+
+
+class Named(Doubled):
+    kind = "Named"
+
+
+@pytest.mark.parametrize("make", [Doubled, Named, lambda *a: ScaledOffset(Doubled(*a))])
+def test_an_offset_that_load_does_not_know_is_not_saved(make, tmp_path):
+    X, y = examples()
+    offset = make(np.ones(4), 0.5)
+    clf = OCBClassifier(n_hypotheses=5, offset=offset).fit(X, y)
+    with pytest.raises(NotSavableError, match="made of numbers"):
+        clf.save(tmp_path / "model")
+    clf.save(tmp_path / "model", without_offset=True)
+    assert_same(OCBClassifier.load(tmp_path / "model", offset=offset), clf, X)
+
+
+def test_a_pickle_keeps_what_a_file_does_not():
+    X, y = examples()
+    clf = OCBClassifier(n_hypotheses=5, offset=LogisticRegression().fit(X, y)).fit(X, y)
+    assert_same(pickle.loads(pickle.dumps(clf)), clf, X)
+
+
 FILES = {
     "another kind": (lambda p, a: p.__setitem__("offset", ["Callables", {}]), "offset is not known"),
     "no list": (lambda p, a: p.__setitem__("offset", 7), "offset is not known"),
     "no word": (lambda p, a: p.__setitem__("offset", [{}, {}]), "offset is not known"),
     "none, with arrays": (lambda p, a: p.pop("offset"), "arrays of an offset that it has not"),
-    "a function, with arrays": (lambda p, a: p.__setitem__("offset", ["GivenOffset", {}]), "Python function"),
+    "a function, with arrays": (
+        lambda p, a: p.__setitem__("offset", ["GivenOffset", {}]),
+        "without its offset",
+    ),
     "scaled twice": (
         lambda p, a: p["offset"][1].__setitem__("scorer", ["ScaledOffset", {}]),
         "offset is not known",

@@ -67,16 +67,29 @@ def test_memory_is_that_of_the_rows_held():
 def test_a_capacity_that_changes():
     recent = RecentRows(50)
     recent.take(*numbered(0, 50))
-    recent.capacity = 2000
+    recent.resize(2000)
     recent.take(*numbered(50, 1500))
     assert_last(recent, 1500, 1500)
-    recent.capacity = 10
+    recent.resize(10)
     recent.take(*numbered(1500, 1510))
     recent.take(*numbered(1510, 1510 + BLOCK - 1)[:3])
     for i in range(1509 + BLOCK, 1600 + BLOCK):
         recent.take(*numbered(i, i + 1))
     assert_last(recent, 10, 1600 + BLOCK)
     assert len(recent) < 10 + 2 * BLOCK
+
+
+def test_a_larger_capacity_brings_nothing_back_that_a_file_does_not_hold():
+    recent = RecentRows(5)
+    recent.take(*numbered(0, 4))
+    recent.take(*numbered(4, 8))
+    assert len(recent) == 8
+    again = RecentRows.from_parts(*recent.parts(), 3, 3, "a file")
+    for each in (recent, again):
+        each.resize(7)
+        each.take(*numbered(8, 9))
+        assert each.parts()[0] == {"capacity": 7, "n": 6}
+        assert_last(each, 6, 9)
 
 
 def test_rows_are_copied_and_copies_are_their_own():

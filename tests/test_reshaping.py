@@ -125,6 +125,34 @@ def test_taking_out_what_has_no_weight_changes_little():
     assert error < 0.01
 
 
+@pytest.mark.parametrize("correction", CORRECTIONS)
+@pytest.mark.parametrize("scale", [2.0**-700, 2.0**-300, 2.0**300, 2.0**700])
+def test_the_scale_of_the_weights_does_not_matter(correction, scale):
+    margins = random_margins(np.random.default_rng(312), 300, 6)
+    sides = []
+    for weight in (1.0, scale):
+        sketch = BoostingSketch(6, smoothing=0.0, correction=correction, head=4)
+        sketch.update_many(margins[:200], sample_weight=np.full(200, weight))
+        sketch = sketch.without([0, 3])
+        sketch.update_many(margins[200:, [1, 2, 4, 5]], sample_weight=np.full(100, weight))
+        sides.append(sketch.alpha)
+    np.testing.assert_allclose(sides[1], sides[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
+def test_digits_are_kept_at_scales_that_are_far_away(correction):
+    sketch = BoostingSketch(6, correction=correction, head=4)
+    sketch.update_many(random_margins(np.random.default_rng(313), 200, 6))
+    parameters, arrays = sketch.parts()
+    for key in ("W_unit", "total_unit"):
+        arrays[key] = arrays[key] - (1 << 36)
+    far = BoostingSketch.from_parts(parameters, arrays, "a file").without([0, 3])
+    near = sketch.without([0, 3])
+    for key in ("W", "share", "alpha"):
+        np.testing.assert_allclose(far.parts()[1][key], near.parts()[1][key], rtol=1e-12)
+    BoostingSketch.from_parts(*far.parts(), "a file")
+
+
 def test_saved_merged_and_copied_it_goes_on_the_same(tmp_path):
     margins = random_margins(np.random.default_rng(7), 600, 6, low=0.4, high=0.75)
     sketch = BoostingSketch(5, head=8)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import stat
 import struct
 
 import numpy as np
@@ -14,6 +16,7 @@ import ocboost
 from makers import independent_columns, random_margins
 from ocboost import storage
 from ocboost.errors import ModelFileError, OcboostError
+from ocboost.reporting.output import OutputFolder
 
 KINDS = {
     "paper": {},
@@ -499,6 +502,62 @@ def test_the_file_is_whole_before_it_takes_its_name(tmp_path, monkeypatch):
     assert synced
 
 
+def test_the_rename_is_on_the_disk_when_save_returns(tmp_path, monkeypatch):
+    path, calls, replace, fsync = tmp_path / "model", [], os.replace, os.fsync
+
+    def watched_fsync(descriptor):
+        folder = os.path.samestat(os.fstat(descriptor), os.stat(tmp_path))
+        calls.append("fsync of the folder" if folder else "fsync of the file")
+        fsync(descriptor)
+
+    def watched_replace(source, target):
+        calls.append("replace")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    make("head").save(path)
+    assert calls == ["fsync of the file", "replace", "fsync of the folder"]
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == before
+    calls.clear()
+    with OutputFolder(tmp_path, ["a", "b"]) as folder:
+        folder.write({"a": b"1", "b": b"2"})
+    assert calls == ["fsync of the file"] * 2 + ["replace"] * 2 + ["fsync of the folder"]
+
+
+@pytest.mark.parametrize("step", ["open", "fsync"])
+@pytest.mark.parametrize(
+    ("code", "tolerated"),
+    [(errno.EINVAL, True), (errno.ENOTSUP, True), (errno.EACCES, True), (errno.EIO, False)],
+)
+def test_folders_that_cannot_be_synced(step, code, tolerated, tmp_path, monkeypatch):
+    path, real = tmp_path / "model", getattr(os, step)
+
+    def fails_for_folders(what, *more):
+        if os.path.isdir(what) if step == "open" else stat.S_ISDIR(os.fstat(what).st_mode):
+            raise OSError(code, os.strerror(code))
+        return real(what, *more)
+
+    sketch = make("head")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, fails_for_folders)
+        if tolerated:
+            sketch.save(path)
+        else:  # the disk has failed, and nobody is to believe that all is well
+            with pytest.raises(OSError, match="Input/output error"):
+                sketch.save(path)
+    assert os.listdir(tmp_path) == ["model"]
+    np.testing.assert_array_equal(ocboost.BoostingSketch.load(path).alpha, sketch.alpha)
+
+
+def test_systems_without_handles_of_folders(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_DIRECTORY")
+    make("head").save(tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]
+
+
 def test_a_saved_file_has_ordinary_permissions(tmp_path):
     (tmp_path / "ordinary").write_bytes(b"")
     make("paper").save(tmp_path / "model")
@@ -528,7 +587,21 @@ def test_a_window_with_a_tail(tmp_path):
 
 @pytest.mark.parametrize(
     ("key", "place", "value"),
-    [("weight_unit", 3, 1 << 20), ("total_unit", 0, 1 << 20), ("W", 0, 0.0), ("counters", 4, 1 << 62)],
+    [
+        ("weight_unit", 3, 1 << 20),
+        ("weight_unit", slice(None), -(1 << 31)),  # whose absolute value is negative
+        ("total_unit", 0, 1 << 20),
+        ("total_unit", 0, -(1 << 63)),
+        ("W_unit", 4, -(1 << 63)),
+        ("W_unit", 4, 1 << 41),
+        ("W_unit", 0, 1),
+        ("W_unit", 0, -1),
+        ("W", 0, 0.0),
+        ("share", 0, 0.99),
+        ("total", 0, 1e-3),
+        ("counters", 2, -(1 << 63)),
+        ("counters", 4, 1 << 62),
+    ],
 )
 def test_scales_that_cannot_be(key, place, value, tmp_path):
     path = tmp_path / "model"
@@ -538,6 +611,35 @@ def test_scales_that_cannot_be(key, place, value, tmp_path):
     ocboost.BoostingSketch.load(path)
     resealed(path, key, lambda array: array.reshape(-1).__setitem__(place, value))
     assert_refused(path, "is not a valid model")
+
+
+@pytest.mark.parametrize("correction", ["balanced", "own", "theorem", "listing"])
+def test_the_first_row_must_fit_after_others_are_gone(correction, tmp_path):
+    path = tmp_path / "model"
+    sketch = ocboost.BoostingSketch.from_margins(
+        random_margins(np.random.default_rng(242), 80, 6), correction=correction, head=7
+    )
+    sketch.update_many(random_margins(np.random.default_rng(243), 90, 6))
+    sketch.without([0, 1]).save(path)
+    ocboost.BoostingSketch.load(path)
+    for key, factor in (("W", 1.01), ("total", 0.99), ("share", 1.01)):
+        sketch.without([0, 1]).save(path)
+        resealed(path, key, lambda array, factor=factor: array.__imul__(factor))
+        assert_refused(path, "W does not fit total")
+
+
+def test_many_examples_may_add_up_a_little_apart_but_not_far(tmp_path):
+    path = tmp_path / "model"
+    sketch = ocboost.BoostingSketch(5, head=16)
+    sketch.update_many(random_margins(np.random.default_rng(241), 100, 5))
+    for seen, factor, fits in ((10**11, 1 + 1e-5, True), (10**5, 1 + 1e-5, False), (1 << 59, 1.01, False)):
+        sketch.save(path)
+        resealed(path, "counters", lambda array, seen=seen: array.__setitem__(4, seen))
+        resealed(path, "total", lambda array, factor=factor: array.__imul__(factor))
+        if fits:
+            ocboost.BoostingSketch.load(path)
+        else:
+            assert_refused(path, "W does not fit total")
 
 
 # The file and its place ----------------------------------------------------------------------------------

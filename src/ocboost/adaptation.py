@@ -168,7 +168,11 @@ class Adaptation:
         self.finished = True
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a checkpoint; an older one stays until this one is whole."""
+        """Save as a checkpoint; an older one stays until this one is whole.
+
+        A model that no file can hold (`Model.save`) is a `NotSavableError`; save before the first batch, and
+        it is known then.
+        """
         parameters, arrays = self.model.parts()
         about = {
             "origin": self.origin,

@@ -639,14 +639,26 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             tags.input_tags.sparse = all(each.accepts_sparse for each in asked)
         return tags
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, without_offset: bool = False) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole.
 
-        An offset that is a Python function is not in the file: it is given again to `load`. The offsets of
-        `ocboost.offsets` made of numbers are.
+        Parameters
+        ----------
+        path : path
+        without_offset : bool, default False
+            Leave the offset out of the file; it is given again to `load`. One that is a Python function, or
+            a model of another library, can be saved in no other way; those of `ocboost.offsets` made of
+            numbers are saved with the classifier.
+
+        Raises
+        ------
+        NotSavableError
+            If the hypotheses, the offset or what it grows by are Python code, which no file holds. Nothing
+            is written then.
         """
         check_is_fitted(self, "committee_")
-        save(path, KIND, *classifier_parts(self.__copy__()))  # written while others may learn
+        # Of a copy, as others may learn while it is written.
+        save(path, KIND, *classifier_parts(self.__copy__(), without_offset=without_offset))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, offset: Any = None) -> Self:
@@ -658,7 +670,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         ----------
         path : path
         offset : function or fitted classifier, optional
-            The offset it was made with, if that is a Python function, which no file holds.
+            The offset it was made with, if it was saved without that.
 
         Raises
         ------

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import committee
-from .committee import Committee, can_be_made, is_plain, pair, plain
+from .committee import Committee, booster_for, can_be_made, is_plain, pair, plain
 from .errors import InputError
 from .growth import as_growth, learner_of
 from .growth_file import grower_from_parts, grower_parts, growth_from_settings, growth_settings
-from .learners.choose import NAMED
+from .learners.choose import NAMED, learner_for
+from .margins import as_count
 from .offsets import as_offset, require_classes
 from .storage import Arrays, require
 
@@ -30,15 +31,16 @@ MOST_CLASSES = 10_000
 MOST_TEXT = 1 << 26  # characters that the names of all classes may take, each as long as the longest
 
 
-def classifier_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
-    """What a file holds of a fitted classifier."""
+def classifier_parts(clf: Any, *, without_offset: bool = False) -> tuple[dict[str, Any], Arrays]:
+    """What a file holds of a fitted classifier; an offset that is left out is given again to load it."""
     settings = {name: plain(getattr(clf, name)) for name in SETTINGS}
+    _require_settings(clf, settings)
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
     growth = as_growth(clf.grow)
     settings["grow"] = growth_settings(growth, clf.estimator)
     names = getattr(clf, "feature_names_in_", None)
-    described, arrays = clf.committee_.parts()
+    described, arrays = clf.committee_.parts(without_offset=without_offset)
     grower = None
     if clf.grower_ is not None and growth is not None:
         following = clf.grower_
@@ -56,6 +58,20 @@ def classifier_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
         "grower": grower,
     }
     return parameters, arrays
+
+
+def _require_settings(clf: Any, settings: dict[str, Any]) -> None:
+    """Refuse to write what would not be read: settings that `set_params` has set and nothing has checked."""
+    if isinstance(clf.estimator, str):
+        learner_for(clf.estimator)
+    as_count(settings["n_hypotheses"], "n_hypotheses", 1, None, "It is how many to learn.")
+    as_count(settings["batch_size"], "batch_size", 1, None, "1 adds example by example.")
+    smoothing = settings["smoothing"]
+    # As a window, which takes no memory.
+    asked = {name: settings[name] for name in committee.SETTINGS} | {"tail": False}
+    booster_for(1, {**asked, "smoothing": 1.0 if smoothing == "auto" else smoothing})
+    if type(settings["tail"]) is not bool:
+        raise InputError(f"tail must be True or False; got {clf.tail!r:.80}. False makes a window.")
 
 
 def classifier_from_parts(
@@ -121,7 +137,16 @@ def classifier_from_parts(
 def classes_out(classes: NDArray[Any]) -> list[Any]:
     """The classes as JSON has them."""
     kind, values = classes.dtype.kind, classes.tolist()
+    if len(values) > MOST_CLASSES:
+        raise InputError(
+            f"classes must be at most {MOST_CLASSES:,} to be saved; got {len(values):,}. Group the rare ones."
+        )
     if kind == "U" or (kind == "O" and all(isinstance(value, str) for value in values)):
+        if not _fit_in_memory(values):
+            raise InputError(
+                f"classes must have names that are short enough to be saved; the longest has "
+                f"{max(map(len, values)):,} letters. Shorten it."
+            )
         return [kind, values]
     if f"{classes.dtype.itemsize}" not in _CLASS_SIZES.get(kind, ""):
         raise InputError(
@@ -140,13 +165,18 @@ def classes_in(value: Any, name: str) -> NDArray[Any]:
     type_ = _CLASS_TYPES[code[0]]
     require(all(type(v) is type_ for v in values), name, "its classes must be of one type")
     if type_ is str:
-        require(max(map(len, values)) * len(values) <= MOST_TEXT, name, "its classes are too large")
-    classes: NDArray[Any] = np.empty(0)
-    try:
-        with np.errstate(over="ignore"):
-            classes = np.array(values, dtype=code)
-    except OverflowError:
-        require(False, name, "its classes are too large")
+        require(_fit_in_memory(values), name, "its classes are too large")
+    if type_ is int:  # before NumPy sees them: 1.26 makes 2⁶⁴ - 1 of a -1
+        limits = np.iinfo(code)
+        inside = all(limits.min <= value <= limits.max for value in values)
+        require(inside, name, "its classes are too large or too small for their type")
+    with np.errstate(over="ignore"):
+        classes: NDArray[Any] = np.array(values, dtype=code)
     require(code[0] != "f" or bool(np.isfinite(classes).all()), name, "its classes must be finite")
     require(bool((classes[1:] > classes[:-1]).all()), name, "its classes must be sorted")
     return classes
+
+
+def _fit_in_memory(names: list[str]) -> bool:
+    """Whether an array of text holds these names; each takes as much as the longest."""
+    return max(map(len, names)) * len(names) <= MOST_TEXT

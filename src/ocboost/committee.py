@@ -9,14 +9,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from .errors import InputError, NotSavableError
+from .errors import InputError
 from .guard import Guard, reads, writes
 from .handover import Handover
-from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts, join_tightly
+from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts, hypotheses_parts, join_tightly
 from .interrupts import uninterrupted
 from .kernels.answers import margins_of, rows_to_block, tally
 from .margins import as_count
-from .offsets import GivenOffset, Offset, offset_in, require_range, reweighted, scores_of
+from .offsets import Offset, offset_in, offset_parts, require_range, reweighted, scores_of
 from .sketch import BoostingSketch
 from .storage import Arrays, require
 
@@ -326,26 +326,23 @@ class Committee:
         self.boosters = [_writable(booster) for booster in self.boosters]
 
     @reads
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds."""
+    def parts(self, *, without_offset: bool = False) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds; an offset that is left out is given again when it is loaded."""
         arrays: Arrays = {}
 
-        def put(prefix: str, parts: tuple[dict[str, Any], Arrays]) -> dict[str, Any]:
+        def put(prefix: str, parts: tuple[Any, Arrays]) -> Any:
             arrays.update({f"{prefix}/{key}": array for key, array in parts[1].items()})
             return parts[0]
 
         parameters = {
             "settings": {name: plain(value) for name, value in self.settings.items()},
-            "hypotheses": [self.hypotheses.kind, put("hypotheses", self.hypotheses.parts())],
+            "hypotheses": put("hypotheses", hypotheses_parts(self.hypotheses)),
             "columns": [[c.start, c.stop] for c in self.columns],
             "boosters": [put(f"booster/{k}", booster.parts()) for k, booster in enumerate(self.boosters)],
             "handover": None if self.handover is None else put("handover", self.handover.parts()),
         }
         if self.offset is not None:
-            try:
-                parameters["offset"] = [self.offset.kind, put("offset", self.offset.parts())]
-            except NotSavableError:  # it is given again when the classifier is loaded
-                parameters["offset"] = [GivenOffset.kind, {}]
+            parameters["offset"] = put("offset", offset_parts(self.offset, without=without_offset))
         return parameters, arrays
 
     @classmethod

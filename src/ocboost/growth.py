@@ -246,7 +246,7 @@ class Grower:
         self, committee: Committee, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> None:
         """Rows that the committee has just learnt from, not more than are `due`."""
-        self.recent.capacity = _capacity(committee, self.growth)
+        self.recent.resize(_capacity(committee, self.growth))
         self.recent.take(X, codes, weights)
         self._since += len(codes)
         if self._since < self.growth.every:

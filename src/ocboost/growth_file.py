@@ -11,7 +11,7 @@ from .committee import Committee, pair
 from .errors import InputError, NotSavableError
 from .growth import Grower, Growth, Scout, learner_of
 from .handover import LARGEST
-from .hypotheses import Hypotheses, hypotheses_from_parts
+from .hypotheses import Hypotheses, hypotheses_from_parts, hypotheses_parts
 from .learners.choose import NAMED
 from .recent_rows import RecentRows, matrix_from_parts, matrix_parts, stacked
 from .storage import Arrays, require
@@ -75,8 +75,7 @@ def grower_parts(grower: Grower) -> tuple[dict[str, Any], Arrays]:
         put(f"scout/{k}", own)
         described = None
         if scout.candidates is not None:
-            parameters, members = scout.candidates.parts()
-            described = [scout.candidates.kind, parameters]
+            described, members = hypotheses_parts(scout.candidates)
             put(f"candidates/{k}", members)
         scouts.append([scout.n_tested, described])
     parameters = {

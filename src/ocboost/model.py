@@ -103,7 +103,11 @@ class Model:
         return cls(clf, schema, history)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
+        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole.
+
+        A classifier whose hypotheses or offset are Python code is a `NotSavableError`. One with such an
+        offset can be saved by itself, ``classifier.save(path, without_offset=True)``.
+        """
         save(path, KIND, *self.parts())
 
     @classmethod

@@ -57,6 +57,17 @@ class RecentRows:
                 while len(self) - len(self._blocks[0][1]) >= self.capacity:
                     del self._blocks[0]
 
+    def resize(self, capacity: int) -> None:
+        """Keep another number of rows from now on.
+
+        More do not bring back what might have been gone already: one that was read from a file has it not.
+        """
+        if capacity > self.capacity and len(self) > self.capacity:
+            kept = self.last(self.capacity)
+            self._blocks, self._few, self._n_few = [], [], 0
+            self.take(*kept)
+        self.capacity = capacity
+
     def last(self, n: int) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
         """The last n rows, oldest first, with their codes and weights."""
         parts: list[tuple[Any, NDArray[np.int64], NDArray[np.float64]]] = []

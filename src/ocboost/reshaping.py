@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from .head_ring import blocks_for, relaid
 from .kernels import fold as kernels
 from .kernels.band import first_column, n_pairs, row_start
-from .kernels.scaled import LOG_UNIT
+from .kernels.scaled import LOG_UNIT, normal_number
 from .kernels.tail import BALANCED, LISTING
 from .kernels.types import Head, Tail
 from .sketch_file import SketchState
 from .tails import empty_tail
 
 Numbers = NDArray[np.float64]
+LOG_MOST_SHARE = float(np.log(kernels.MOST_SHARE))
 
 
 def append(state: SketchState, order: int, margins: NDArray[np.int8], *, has_tail: bool) -> SketchState:
@@ -76,10 +77,13 @@ def drop(state: SketchState, correction: int, keep: NDArray[np.int64], *, has_ta
 
 
 def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gone: NDArray[np.int64]) -> None:
-    """Bring the diagonal of the rows behind those that are gone to an α of zero for these."""
-    J = old.alpha.size
+    """Bring the diagonal of the rows behind those that are gone to an α of zero for these.
+
+    Logarithms are counted from the unit of the total, so that the first row keeps its digits.
+    """
+    J, unit = old.alpha.size, int(old.total_unit[0])
     alpha, share = old.alpha[0], old.share[0]
-    T = _log(old.total[0], old.total_unit[0])  # what enters the coordinate, as a logarithm
+    left = T = _log(old.total[0], 0)  # what leaves the coordinate kept last, and enters the present one
     part, place = 1.0, 0
     for j in range(J):
         part *= share[j]
@@ -87,20 +91,26 @@ def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gon
             T += np.log(share[j])
         if j not in keep:
             continue  # α is zero: all that enters leaves again
-        tail.share[0, place], part = part, 1.0
         before = gone[gone < j]
-        logs = np.array([_log(old.W[0, sign, j], old.W_unit[0, sign, j]) for sign in range(2)])
+        logs = np.array([_log(old.W[0, sign, j], old.W_unit[0, sign, j] - unit) for sign in range(2)])
         if before.size:
             start = row_start(j, J) - first_column(j, J)
             for sign, p in enumerate((old.p_plus, old.p_minus)):
                 σ = 1.0 if sign == 0 or correction == LISTING else -1.0
                 logs[sign] += _log_pi(p[0, start + before], -σ * alpha[before])
-            both = np.logaddexp(*logs)
-            if correction == BALANCED and both > -np.inf:
-                logs += T - both
+            most = logs.max()
+            if most > -np.inf:
+                within = logs - most
+                both = np.logaddexp(*within)
+                if correction == BALANCED:
+                    logs = within - both + T
+                else:  # the row may hold more or less now than came to it
+                    more = most + both - left
+                    part = float(np.exp(more)) if more < LOG_MOST_SHARE else kernels.MOST_SHARE
             for sign in range(2):
-                tail.W[0, sign, place], tail.W_unit[0, sign, place] = _scaled(logs[sign])
-        T = np.logaddexp(logs[0] - alpha[j], logs[1] + alpha[j])
+                tail.W[0, sign, place], tail.W_unit[0, sign, place] = _scaled(logs[sign], unit)
+        tail.share[0, place], part = min(part, kernels.MOST_SHARE), 1.0
+        left = T = np.logaddexp(logs[0] - alpha[j], logs[1] + alpha[j])
         place += 1
 
 
@@ -119,12 +129,12 @@ def _log(value: float, unit: int) -> float:
         return float(np.log(value) + unit * LOG_UNIT)
 
 
-def _scaled(log: float) -> tuple[float, int]:
-    """What a logarithm is of, as a scaled number."""
+def _scaled(log: float, unit: int) -> tuple[float, int]:
+    """What a logarithm, counted from a unit, is of, as a scaled number."""
     if log == -np.inf:
         return 0.0, 0
-    unit = round(log / LOG_UNIT)
-    return float(np.exp(log - unit * LOG_UNIT)), unit
+    more = round(log / LOG_UNIT)
+    return normal_number(float(np.exp(log - more * LOG_UNIT)), unit + more)
 
 
 def _laid_out(state: SketchState) -> tuple[Head, NDArray[np.int64]]:

@@ -11,14 +11,17 @@ from .head_ring import blocks_for, empty_head, relaid
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
 from .kernels.head import ROOM
+from .kernels.scaled import LOG_UNIT
 from .kernels.types import Head, Tail
-from .storage import Arrays, fill, require, require_normal
+from .storage import MOST_UNITS, Arrays, fill, require, require_normal
 from .tails import empty_tail
 
 PARAMETERS = {"n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction"}
 
 
-LARGEST_ALPHA = 1e6  # far beyond what any sum of doubles leads to
+LARGEST_ALPHA = MOST_UNITS * LOG_UNIT  # half the logarithm of the ratio of the largest sum to the smallest
+# By how much two sums of the same weights may be apart, as a share of them: a digit for each example.
+ROUNDING, MOST_ROUNDING = 1e-6, 1e-3
 
 
 class SketchState(NamedTuple):
@@ -117,11 +120,19 @@ def _check(name: str, state: SketchState) -> None:
     if tail.p_plus.size == 0 and tail.alpha.size > 1:
         empty = not (tail.W.any() or tail.total.any() or tail.alpha.any())
         require(empty, name, "a window has no tail")
-    # All weight of the tail enters its first coordinate.
+    _check_first_row(name, tail, seen)
+
+
+def _check_first_row(name: str, tail: Tail, n_seen: int) -> None:
+    """All weight of the tail enters its first coordinate, or as much of it as the row says that it holds."""
     total = tail.total[0]
     if total == 0.0:
         require(not tail.W.any(), name, "W does not fit total")
         return
-    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all bounds is refused
-        share = np.exp2(256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0])) * tail.W[0, :, 0] / total
-    require(bool(abs(share.sum() - tail.share[0, 0]) < 1e-6), name, "W does not fit total")
+    above = 256.0 * (tail.W_unit[0, :, 0] - tail.total_unit[0]).astype(np.float64)
+    with np.errstate(over="ignore"):  # what is beyond all bounds is refused
+        # A zero has no unit: it must not meet the power, which may be infinite.
+        parts = [np.exp2(e) * W / total for W, e in zip(tail.W[0, :, 0], above, strict=True) if W > 0.0]
+    held, share = min(float(sum(parts)), kernels.MOST_SHARE), float(tail.share[0, 0])
+    apart = min(ROUNDING + n_seen * float(np.finfo(np.float64).eps), MOST_ROUNDING)
+    require(abs(held - share) < apart * max(1.0, share), name, "W does not fit total")

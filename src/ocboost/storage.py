@@ -9,9 +9,10 @@ r"""The file a model is saved in: plain arrays behind a plain header, and a chec
     ...       the arrays, one after the other, C order, little-endian
     32 bytes  SHA-256 of everything before
 
-A file is written beside its place and renamed, so a reader sees the old one or the new one. Reading
-trusts nothing: sizes are checked against the length of the file before memory is asked for. The checksum
-finds damage, not malice; what the arrays say is checked by the model that takes them.
+A file is written beside its place and renamed, so a reader sees the old one or the new one, and so does
+whoever comes after a loss of power. Reading trusts nothing: sizes are checked against the length of the file
+before memory is asked for. The checksum finds damage, not malice; what the arrays say is checked by the model
+that takes them.
 """
 
 from __future__ import annotations
@@ -36,15 +37,21 @@ from .errors import InputError, ModelFileError
 MAGIC = b"ocboost\n"
 VERSION = 1
 MAX_HEADER = 1 << 24
+# Units of 2²⁵⁶ that a scaled number may count, up or down: λ = 1e-300 takes 10¹¹ examples to get there.
+MOST_UNITS = 1 << 40
 _TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
+_NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)  # what fsync says of folders it cannot sync
 
 Arrays = dict[str, NDArray[Any]]
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file beside its place and rename it: whoever reads sees the old one or the new one."""
+    """Write a file beside its place and rename it: whoever reads sees the old one or the new one.
+
+    When this returns the file is on the disk under its name, and outlasts a loss of power.
+    """
     place = Path(os.path.realpath(path))  # a link stays a link
     if place.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; give the name of a file", os.fspath(path))
@@ -66,6 +73,28 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+    sync_folder(place.parent)
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Let the names in a folder outlast a loss of power, as fsync does what is in a file.
+
+    Where the system knows no such thing (Windows, some file systems, a folder that may be written and not
+    read) nothing is done: a rename is whole there too, but may be forgotten.
+    """
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except PermissionError:
+        pass
+    except OSError as error:
+        if error.errno not in _NO_SUCH_THING:
+            raise
 
 
 def save(path: str | os.PathLike[str], kind: str, parameters: dict[str, Any], arrays: Arrays) -> None:
@@ -180,5 +209,6 @@ def fill(like: NDArray[Any], found: NDArray[Any] | None, name: str, key: str) ->
 def require_normal(name: str, **numbers: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
     """Refuse values that are not normal scaled numbers (`ocboost.kernels.scaled`): NaN and infinity too."""
     for key, (value, unit) in numbers.items():
-        inside = (value >= 2.0**-128) & (value < 2.0**128) & (np.abs(unit) < 1 << 30)
+        most = min(MOST_UNITS, np.iinfo(unit.dtype).max // 2)
+        inside = (value >= 2.0**-128) & (value < 2.0**128) & (unit > -most) & (unit < most)
         require(bool((inside | (value == 0.0)).all()), name, f"{key} must be a normal scaled number")

@@ -67,10 +67,12 @@ class Joined(Hypotheses):
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
+        from .known import hypotheses_parts
+
         described, arrays = [], {}
         for k, each in enumerate(self.sets):
-            parameters, own = each.parts()
-            described.append([each.kind, parameters])
+            kind_and_parameters, own = hypotheses_parts(each)
+            described.append(kind_and_parameters)
             arrays.update({f"{k}/{key}": array for key, array in own.items()})
         return {"sets": described}, arrays
 

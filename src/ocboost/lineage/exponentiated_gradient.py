@@ -13,6 +13,7 @@ from ..margins import as_number
 from .stepping import SteppingBooster
 
 LOSSES = ("logistic", "square")
+SMALLEST_NORM = 1e-150  # whose square is a double
 
 
 class EGPlusMinus(SteppingBooster):
@@ -95,6 +96,11 @@ class EGPlusMinus(SteppingBooster):
         if isinstance(rate, str):
             if rate != "auto":
                 raise InputError(f'rate must be a number or "auto"; got {rate!r:.80}. {advice}')
+            if self._norm < SMALLEST_NORM:
+                raise InputError(
+                    f"rate must be a number where norm is below {SMALLEST_NORM:g}, as 1 / (3 norm²) is none "
+                    f'then; got "auto" and a norm of {self._norm:g}. Take a larger norm.'
+                )
             self._eta = 1.0 / (3.0 * self._norm * self._norm)
         else:
             self._rate = self._eta = as_number(rate, "rate", 0.0, 1e6, advice, low_open=True)

@@ -10,7 +10,7 @@ from ..classifier_file import classes_in, classes_out
 from ..committee import is_plain, pair, plain
 from ..errors import InputError
 from ..filtering import EdgeTest
-from ..hypotheses import Hypotheses, hypotheses_from_parts
+from ..hypotheses import Hypotheses, hypotheses_from_parts, hypotheses_parts
 from ..learners.choose import NAMED
 from ..recent_rows import stacked
 from ..storage import Arrays, require
@@ -27,6 +27,7 @@ _SPARSE = ("data", "indices", "indptr")
 
 def filterboost_parts(clf: Any) -> tuple[dict[str, Any], Arrays]:
     """What a file holds of a fitted FilterBoost."""
+    clf.learner(), clf.settings()  # what `set_params` may have set must be something that can be loaded
     settings = {name: plain(getattr(clf, name)) for name in SETTINGS}
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
@@ -96,9 +97,9 @@ def _machine_out(machine: FilterRounds, prefix: str, arrays: Arrays) -> dict[str
     def put(what: str, own: Hypotheses | None) -> list[Any] | None:
         if own is None:
             return None
-        described, held = own.parts()
+        described, held = hypotheses_parts(own)
         arrays.update({f"{prefix}/{what}/{key}": array for key, array in held.items()})
-        return [own.kind, described]
+        return described
 
     state = machine.rng.bit_generator.state
     test, form = machine.test, None

@@ -21,12 +21,17 @@ examples have nearly all of the weight then, and it grows worse with time.
 
 **Range.** To answer, F₀ must be finite and below 1e100. To learn, w·exp(-y F₀) must lie between 1e-299 and
 1e299: nothing is clipped, and anything else is an error.
+
+**Files.** `LinearOffset`, `VotedOffset` and a `ScaledOffset` of either are numbers, and saved with the
+classifier. A function or any other model is Python code, which no file holds: ``save`` says so. Such a
+classifier is saved with ``clf.save(path, without_offset=True)``, and loaded with
+``OCBClassifier.load(path, offset=scorer)``.
 """
 
 from .base import GivenOffset, Offset
 from .choose import as_offset
 from .fitting import fit_offset
-from .known import offset_in
+from .known import offset_in, offset_parts
 from .linear import LinearOffset
 from .scaled import ScaledOffset
 from .scores import require_classes, require_range, reweighted, scores_of
@@ -41,6 +46,7 @@ __all__ = [
     "as_offset",
     "fit_offset",
     "offset_in",
+    "offset_parts",
     "require_classes",
     "require_range",
     "reweighted",

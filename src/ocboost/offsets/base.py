@@ -39,7 +39,10 @@ class Offset(ABC):
 
 
 class GivenOffset(Offset):
-    """A score that is a Python function. It cannot be saved, but given again when a classifier is loaded."""
+    """A score that is a Python function.
+
+    No file holds it: a classifier is saved without it, and it is given again when that is loaded.
+    """
 
     kind = "GivenOffset"
 
@@ -54,7 +57,17 @@ class GivenOffset(Offset):
 
     def parts(self) -> NoReturn:
         """A function has no parts a file could hold: this raises `NotSavableError`."""
-        raise NotSavableError("offset must be arrays to be saved; this one is a Python function.")
+        raise not_savable()
+
+
+def not_savable() -> NotSavableError:
+    """The error for an offset that has no form in a file."""
+    return NotSavableError(
+        "offset must be made of numbers to be saved; this one holds Python code, a function or a model, "
+        "which no file does, and nothing was written. Use one of ocboost.offsets, such as "
+        "LinearOffset.from_sklearn(fitted) or VotedOffset; or save the classifier without it, "
+        "clf.save(path, without_offset=True), and give it again, OCBClassifier.load(path, offset=scorer)."
+    )
 
 
 def kind_in(value: Any, name: str) -> tuple[str, dict[str, Any]]:

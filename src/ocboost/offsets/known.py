@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import InputError, ModelFileError
+from ..errors import InputError, ModelFileError, NotSavableError
 from ..storage import Arrays, require
-from .base import GivenOffset, Offset, kind_in
+from .base import GivenOffset, Offset, kind_in, not_savable
 from .linear import LinearOffset
 from .scaled import ScaledOffset
 from .voted import VotedOffset
 
 KNOWN: dict[str, Any] = {each.kind: each for each in (LinearOffset, VotedOffset, ScaledOffset)}
+
+
+def offset_parts(offset: Offset, *, without: bool = False) -> tuple[list[Any], Arrays]:
+    """The kind and the parameters of an offset, as a file holds them, and arrays.
+
+    ``without`` leaves it out: it is given again when the file is loaded.
+    """
+    if without:
+        return [GivenOffset.kind, {}], {}
+    if type(offset) is not KNOWN.get(getattr(offset, "kind", "")):
+        raise not_savable()
+    try:
+        parameters, arrays = offset.parts()
+    except NotSavableError as error:  # something within it has no form in a file
+        raise not_savable() from error
+    return [offset.kind, parameters], arrays
 
 
 def offset_in(described: Any, held: Arrays, name: str, given: Offset | None) -> Offset | None:
@@ -22,8 +38,8 @@ def offset_in(described: Any, held: Arrays, name: str, given: Offset | None) -> 
         return given
     if kind == GivenOffset.kind:
         raise ModelFileError(
-            f"{name} holds a classifier whose offset is a Python function, and no file holds that. Give it "
-            "again: OCBClassifier.load(path, offset=scorer)."
+            f"{name} holds a classifier without its offset, which is a Python function or was left out when "
+            "it was saved. Give it again: OCBClassifier.load(path, offset=scorer)."
         )
     if given is not None:
         what = "has none" if kind is None else "is in the file"

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..storage import Arrays, require
-from .base import Offset, kind_in, numbers
+from .base import Offset, kind_in, not_savable, numbers
 from .choose import as_offset
 from .linear import LinearOffset
 from .scores import checked_scores
@@ -63,6 +63,8 @@ class ScaledOffset(Offset):
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
+        if type(self.scorer) is not INNER.get(self.scorer.kind):
+            raise not_savable()
         described, held = self.scorer.parts()
         arrays = {f"scorer/{key}": array for key, array in held.items()}
         return {"scorer": [self.scorer.kind, described]}, {

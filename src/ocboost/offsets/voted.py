@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..adoption import adopted
 from ..errors import InputError
-from ..hypotheses import Ballot, Hypotheses, hypotheses_from_parts
+from ..hypotheses import Ballot, Hypotheses, hypotheses_from_parts, hypotheses_parts
 from ..storage import Arrays, require
 from .base import Offset, kind_in, numbers
 
@@ -75,9 +75,9 @@ class VotedOffset(Offset):
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
-        described, held = self.hypotheses.parts()
+        described, held = hypotheses_parts(self.hypotheses)
         arrays = {f"hypotheses/{key}": array for key, array in held.items()}
-        return {"hypotheses": [self.hypotheses.kind, described]}, {
+        return {"hypotheses": described}, {
             "alpha": self.alpha,
             "shift": self.shift,
             **arrays,

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from ocboost.errors import InputError
 from ocboost.interrupts import deaf
+from ocboost.storage import sync_folder
 
 
 class OutputFolder:
@@ -82,6 +83,7 @@ class OutputFolder:
             with deaf():  # for the few renames, so that "nothing was written" stays true when it is said
                 for beside, final in pairs:
                     os.replace(beside, final)
+                sync_folder(self.path)
         finally:
             for beside, _ in pairs:
                 with suppress(OSError):

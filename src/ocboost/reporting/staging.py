@@ -18,7 +18,8 @@ from ocboost.reporting.output import OutputFolder
 class StagedFolder(OutputFolder):
     """An `OutputFolder` whose files are added one after the other, and appear when `finish` is called.
 
-    Leaving without that removes them again: the folder is then as it was.
+    Leaving without that removes them again: the folder is then as it was. Nothing waits for the disk, as
+    there may be thousands: after a loss of power the command that made them is given again.
 
     Examples
     --------
