@@ -1,14 +1,27 @@
 #!/usr/bin/env bash
 # Sets up a virtual environment of its own and runs every check: format, lint, types, import layers, tests.
+# With --lowest first: on the lowest version of everything that pyproject.toml allows, and without types.
 set -euo pipefail
 cd "$(dirname "$0")"
-environment="${OCBOOST_VENV:-.venv-test}"
-[ -x "$environment/bin/python" ] || python3 -m venv "$environment"
-bin="$PWD/$environment/bin"
-case "$environment" in /*) bin="$environment/bin" ;; esac
-"$bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+versions=test
+if [ "${1:-}" = --lowest ]; then
+    versions=lowest
+    shift
+fi
+environment="${OCBOOST_VENV:-.venv-$versions}"
+[ -x "$environment/bin/python" ] || "${PYTHON:-python3}" -m venv "$environment"
+environment="$(cd "$environment" && pwd)"
+bin="$environment/bin"
+pip=("$bin/python" -m pip install --disable-pip-version-check --editable)
+if [ "$versions" = lowest ]; then
+    export PIP_CONSTRAINT="$environment/lowest.txt" PIP_BUILD_CONSTRAINT="$environment/lowest.txt"
+    grep -oE '"[A-Za-z0-9-]+>=[0-9.]+' pyproject.toml | tr -d '"' | sed 's/>=/==/' >"$PIP_CONSTRAINT"
+    "${pip[@]}" '.[dev,bench]' --only-binary :all: --progress-bar off
+else
+    "${pip[@]}" '.[dev]' --quiet
+    "$bin/mypy"
+fi
 "$bin/ruff" format --check .
 "$bin/ruff" check .
-"$bin/mypy"
 "$bin/lint-imports"
 "$bin/python" -m pytest -q -n auto "$@"

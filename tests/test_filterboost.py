@@ -383,6 +383,8 @@ class TestWhatItLearns:
         a = FilterBoost(n_hypotheses=3, random_state=0).fit(X, y, weights)
         b = FilterBoost(n_hypotheses=3, random_state=0).fit(X[:200], y[:200])
         assert state_of(a) == state_of(b)
+        with pytest.raises(ValueError, match=r"(?i)sample weights must contain at least one non-zero"):
+            FilterBoost().fit(X, y, np.zeros(300))
 
 
 class TestTheEnd:

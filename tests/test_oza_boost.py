@@ -404,6 +404,8 @@ def test_bad_examples_change_nothing():
             clf.partial_fit(X_bad, y_bad, **more)
     with pytest.raises(InputError, match=r"at least two; got one class, 0\. Give examples of another"):
         clf.fit(X[:, :2], np.zeros(40, int))
+    with pytest.raises(ValueError, match=r"(?i)sample weights must contain at least one non-zero"):
+        clf.fit(X, y, np.zeros(40))
     for change in ({"n_estimators": 5}, {"estimator": GaussianNB()}):
         other = pickle.loads(before).set_params(**change)
         with pytest.raises(InputError, match="cannot change once the classifier has been fitted"):

@@ -9,12 +9,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocboost.errors import InputError
-from ocboost.streams import Column, Schema, lines, open_stream, source
+from ocboost.streams import Column, Schema, encoding, lines, open_stream, source
 from stream_files import (
     all_rows,
     naive_csv,
@@ -129,6 +130,32 @@ def test_skip_is_slicing(tmp_path):
         assert list(open_stream(path, schema=SCHEMA, skip=100)) == []
         with pytest.raises(InputError, match=r"must hold the 101 rows that skip passes over; it holds 100"):
             list(open_stream(path, schema=SCHEMA, skip=101))
+
+
+@pytest.mark.parametrize(
+    ("write", "name"), [(write_csv, "a.csv"), (write_jsonl, "a.jsonl"), (write_parquet, "a.parquet")]
+)
+def test_text_labels_stay_with_their_rows(tmp_path, write, name):
+    """They are slices of what was read: an Arrow function that is wrong for slices would mix them up."""
+    rng = random.Random(0)
+    words = ["no", "yes", "perhaps, perhaps", "é", "NA", None]
+    rows = [(float(i), rng.choice(words)) for i in range(60)]
+    path = write(tmp_path / name, ["x", "y"], rows)
+    schema = Schema((Column("x"),), "y", "text")
+    for skip in range(60):
+        X, y, known = all_rows(open_stream(path, schema=schema, skip=skip, batch_size=7))
+        assert X.ravel().tolist() == [x for x, _ in rows[skip:]]
+        expected = [label if label != "NA" else None for _, label in rows[skip:]]
+        assert [label if there else None for label, there in zip(y, known, strict=True)] == expected
+
+
+def test_missing_texts_of_slices():
+    words = ["a", "NA", None, "long enough", "", "é", "nan", "b"] * 9
+    whole = pa.array(words, "string")
+    for start in range(len(words)):
+        for stop in range(start, len(words) + 1, 5):
+            part = encoding.without_missing(whole.slice(start, stop - start))
+            assert part.to_pylist() == [None if w in ("NA", "", "nan") else w for w in words[start:stop]]
 
 
 def test_skip_counts_rows_as_reading_does(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .all_or_nothing import all_or_nothing
 from .classifier_file import KIND, classifier_from_parts, classifier_parts
@@ -25,7 +25,7 @@ from .growth import Grower, Growth, as_growth, learner_of
 from .guard import GuardedEstimator, reads, writes, writing
 from .hypotheses import Hypotheses
 from .interrupts import uninterrupted
-from .labels import codes_of, require_same, scale_of, sorted_classes
+from .labels import codes_of, require_same, scale_of, sorted_classes, weights_to_fit
 from .learners import Learner, learner_for
 from .link import probabilities
 from .margins import MANY, as_count
@@ -324,10 +324,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             **_accepted(self._asked(learner_for(self.estimator) if reset else self._answering())),
         )
         check_classification_targets(labels)
-        # Weights that do not count at all leave nothing to learn from; scikit-learn's check says so.
-        with np.errstate(over="ignore"):
-            weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        return rows, labels, weights
+        return rows, labels, weights_to_fit(sample_weight, rows)
 
     def _answering(self) -> Learner | Hypotheses:
         """The hypotheses, or what will find them."""

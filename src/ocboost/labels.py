@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
 
@@ -68,6 +68,24 @@ def codes_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
             "Leave such examples out, or fit anew with that class."
         )
     return codes.astype(np.int64)
+
+
+def weights_to_fit(sample_weight: ArrayLike | None, X: Any) -> NDArray[np.float64]:
+    """Weights of examples to fit, as scikit-learn checks them.
+
+    Weights that do not count at all leave nothing to learn from. scikit-learn says so itself since 1.9.
+    """
+    from sklearn.utils.validation import _check_sample_weight
+
+    with np.errstate(over="ignore"):
+        weights: NDArray[np.float64] = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+    if not weights.any():
+        raise InputError(
+            "Sample weights must contain at least one non-zero number. Give 1.0 to examples that count."
+        )
+    return weights
 
 
 def scale_of(weights: NDArray[np.float64]) -> float:

@@ -16,6 +16,7 @@ from ..errors import InputError, MissingExtraError
 
 Pixels = NDArray[np.uint8]
 
+SILENT = 0  # a level of what OpenCV logs
 VIDEO_ENDINGS = (".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
 
 
@@ -69,9 +70,9 @@ class Video:
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         cv2 = _cv2()
-        log = cv2.utils.logging
+        log = getattr(cv2.utils, "logging", cv2)  # where it is since 4.13, and where it was
         before = log.getLogLevel()
-        log.setLogLevel(log.LOG_LEVEL_SILENT)  # what is wrong is said by us
+        log.setLogLevel(SILENT)  # what is wrong is said by us
         capture = None
         try:
             for backend in (cv2.CAP_FFMPEG, cv2.CAP_OPENCV_MJPEG):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
+from importlib.metadata import version
 from typing import Any, Self
 
 import numpy as np
@@ -210,7 +211,9 @@ class RiverLearner(BaseLearner):
     def __init__(self, model: Any) -> None:
         self._model = model
         self._last = getattr(model, "_last_step", model)  # a pipeline is what its last step is
-        self.takes_weights = "w" in inspect.signature(self._last.learn_one).parameters
+        self.takes_weights = "w" in inspect.signature(self._last.learn_one).parameters and (
+            self._last is model or _hands_weights_on(model)
+        )
         self._n_classes = 0
 
     def begin(self, n_features: int, n_classes: int, rng: np.random.Generator) -> Self:
@@ -260,6 +263,14 @@ class RiverLearner(BaseLearner):
     def model(self) -> Any:
         """The River model."""
         return self._model
+
+
+def _hands_weights_on(pipeline: Any) -> bool:
+    """Whether a pipeline gives its last step the weight of an example; River's dropped it before 0.24."""
+    if not type(pipeline).__module__.startswith("river."):
+        return True
+    major, minor = version("river").split(".")[:2]
+    return (int(major), int(minor)) >= (0, 24)
 
 
 def as_base_learner(prototype: Any) -> BaseLearner:

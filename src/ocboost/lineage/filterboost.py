@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..all_or_nothing import all_or_nothing
 from ..committee import signs, winners
@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..filtering import CONFIDENCE_ADVICE, PRECISION_ADVICE
 from ..guard import GuardedEstimator, writes
 from ..hypotheses import Hypotheses
-from ..labels import codes_of, require_same, sorted_classes
+from ..labels import codes_of, require_same, sorted_classes, weights_to_fit
 from ..learners import Learner, learner_for
 from ..link import probabilities
 from ..margins import as_count, as_number
@@ -161,8 +161,7 @@ class FilterBoost(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ig
         with all_or_nothing(self) as draft:
             settings, learner = self.settings(), self.learner()
             X, labels = draft._examples(X, y, reset=True)
-            with np.errstate(over="ignore"):
-                weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weights = weights_to_fit(sample_weight, X)
             counts = weights > 0.0
             if not counts.all():
                 X, labels, weights = X[counts], labels[counts], weights[counts]

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..all_or_nothing import all_or_nothing
 from ..errors import InputError
 from ..guard import GuardedEstimator, reads, writes
-from ..labels import codes_of, require_same, sorted_classes
+from ..labels import codes_of, require_same, sorted_classes, weights_to_fit
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
 from .base_learner_checks import prototypes_of, require_votes
@@ -276,13 +276,8 @@ class OzaRussellClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  #
         else:
             rows, labels = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
             check_classification_targets(labels)
-        if streaming:  # a stream may well bring an example that does not count; data to fit are not all such
-            weights = as_weights(sample_weight, len(rows))
-        else:
-            with np.errstate(over="ignore"):
-                weights = _check_sample_weight(
-                    sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-                )
+        # A stream may well bring an example that does not count; data to fit are not all such.
+        weights = as_weights(sample_weight, len(rows)) if streaming else weights_to_fit(sample_weight, rows)
         if weights.max() > HEAVIEST:
             raise InputError(
                 f"sample_weight must be at most {HEAVIEST:g}; got {weights.max()}. 1 is one example's weight."

@@ -212,4 +212,5 @@ def without_missing(column: Any) -> Any:
     """Texts, with null for those that stand for a missing value."""
     pa, compute = arrow(), arrow("compute")
     absent = compute.is_in(column, value_set=pa.array(MISSING, "string"))
-    return compute.if_else(absent, pa.scalar(None, pa.string()), column)
+    # Not if_else, which is wrong for slices of text before pyarrow 24.
+    return compute.replace_with_mask(column, absent, pa.scalar(None, pa.string()))
