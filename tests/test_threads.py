@@ -64,9 +64,9 @@ def test_folds_publish_the_alpha_of_the_whole_head(monkeypatch):
     np.testing.assert_allclose(views[1][0], later.alpha, rtol=0, atol=1e-12)
 
 
-def test_readers_of_alpha_do_not_wait_for_a_long_fold(monkeypatch):
-    """A fold is stopped after it has solved: α is there, and a copy is not."""
-    monkeypatch.setattr(folding, "LONG", 0)
+@pytest.fixture
+def fold_in_two(monkeypatch):
+    """Every fold is long, and stops once it has solved: it says so by one event, and goes on by another."""
     solved, go_on = threading.Event(), threading.Event()
     original = folding.fold_pairs
 
@@ -75,7 +75,14 @@ def test_readers_of_alpha_do_not_wait_for_a_long_fold(monkeypatch):
         assert go_on.wait(60)
         original(*args)
 
+    monkeypatch.setattr(folding, "LONG", 0)
     monkeypatch.setattr(folding, "fold_pairs", slow)
+    return solved, go_on
+
+
+def test_readers_of_alpha_do_not_wait_for_a_long_fold(fold_in_two):
+    """While a fold goes on α is there, and a copy is not."""
+    solved, go_on = fold_in_two
     rows = random_margins(np.random.default_rng(2), 40, 10)
     sketch = ocboost.BoostingSketch(10, head=40)
     sketch.update_many(rows[:39])  # and nobody has read it
@@ -97,26 +104,27 @@ def test_readers_of_alpha_do_not_wait_for_a_long_fold(monkeypatch):
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_predictions_do_not_wait_for_a_long_fold(K, monkeypatch):
-    """Not after one reader has had to: the view before the fold is kept then."""
-    monkeypatch.setattr(folding, "LONG", 0)
+def test_predictions_do_not_wait_for_a_long_fold(K, fold_in_two):
+    """Two classes: the fold's own α is voted with. More: what was there before, where it is kept."""
+    solved, go_on = fold_in_two
     X, y = thread_stress.rows(180, K)
+    go_on.set()
     clf = ocboost.OCBClassifier(n_hypotheses=8, head=40).fit(X[:60], y[:60])
-    clf.committee_._guard.contended = True
-    solved, go_on = threading.Event(), threading.Event()
-    original = folding.fold_pairs
-
-    def slow(*args):
-        solved.set()
-        assert go_on.wait(60)
-        original(*args)
-
-    monkeypatch.setattr(folding, "fold_pairs", slow)
-    before = copy.copy(clf).decision_function(X)
+    clf.committee_._guard.contended = K > 2  # as if a reader had had to wait before
+    solved.clear()
+    go_on.clear()
+    twin = copy.copy(clf)
+    before = twin.decision_function(X)
+    n = 40 - twin.boosters_[0].n_head
     writer = threading.Thread(target=clf.partial_fit, args=(X[60:120], y[60:120]))
     writer.start()
     assert solved.wait(60)
-    np.testing.assert_array_equal(clf.decision_function(X), before)
+    meanwhile = clf.decision_function(X)
+    if K > 2:
+        np.testing.assert_array_equal(meanwhile, before)
+    else:
+        roomy = twin.set_params(head=100).partial_fit(X[60 : 60 + n], y[60 : 60 + n])
+        np.testing.assert_allclose(meanwhile, roomy.decision_function(X), rtol=0, atol=1e-12)
     assert writer.is_alive()
     go_on.set()
     writer.join()

@@ -40,7 +40,7 @@ class Subject:
     steps: list[Callable[[Any], Any]]
     reads: dict[str, Callable[[Any], Any]]
     state: Callable[[Any], bytes]  # all of it
-    folds: Callable[[Any], Any] | None = None  # what a read gives of a view that was published
+    folds: Callable[[Any], dict[str, Any]] = lambda view: {}  # what reads give of a view that was published
 
 
 @dataclass
@@ -90,8 +90,9 @@ def expected(subject: Subject) -> Expected:
             step(thing)
         for name, read in subject.reads.items():
             values[name].add(digest(read(thing)))
-    if subject.folds is not None:
-        values["alpha"] |= {digest(subject.folds(view)) for view in views}
+    for view in views:
+        for name, value in subject.folds(view).items():
+            values[name].add(digest(value))
     result.values, result.end = values, subject.state(thing)
     # Reading changes nothing: without it the end is the same.
     unread = subject.make()
@@ -223,8 +224,30 @@ def booster_subject(
     steps = [(lambda b, part=rows[at : at + size]: b.update_many(part, **given)) for at in range(0, n, size)]
     made = make()
     state = saved if hasattr(made, "save") else lambda b: pickle.dumps(b.alpha)
-    folds = (lambda view: view[0]) if isinstance(made, ocboost.BoostingSketch) else None
-    return Subject(name, make, steps, of_booster(made), state, folds)
+    return Subject(name, make, steps, of_booster(made), state, alpha_of)
+
+
+def alpha_of(view: Any) -> dict[str, Any]:
+    """What a sketch shows while it folds."""
+    return {"alpha": view[0]}
+
+
+def votes_of(X: Any, classes: Any) -> Callable[[Any], dict[str, Any]]:
+    """What a classifier shows while its only sketch folds."""
+    from ocboost.link import probabilities
+
+    def shown(view: Any) -> dict[str, Any]:
+        if not hasattr(view, "votes"):
+            return {}
+        votes = view.votes(X)
+        return {
+            "decision_function": votes,
+            "predict_proba": probabilities(votes),
+            "predict": classes[view.predict(X)],
+            "alpha_": view.alphas,
+        }
+
+    return shown
 
 
 @cache
@@ -245,7 +268,8 @@ def classifier_subject(name: str, make: Callable[[], Any], K: int = 2, **options
         steps.insert(10, lambda c: c.fit(X[40:100], y[40:100]))
     saves = options.pop("saves", True)
     state = saved if saves else lambda c: pickle.dumps([c.decision_function(X), c.alpha_])
-    return Subject(name, make, steps, of_classifier(X[:9], saves=saves), state)
+    folds = votes_of(X[:9], np.arange(K))
+    return Subject(name, make, steps, of_classifier(X[:9], saves=saves), state, folds)
 
 
 def sketches() -> Iterator[Subject]:
@@ -309,6 +333,7 @@ def classifiers() -> Iterator[Subject]:
         [(lambda m, i=i: m.classifier.partial_fit(X[i : i + 6], y[i : i + 6])) for i in range(60, 180, 6)],
         {"repr": repr, "save": saved, "predict": lambda m: m.classifier.predict(X[:9])},
         saved,
+        lambda view: {"predict": view.predict(X[:9])} if hasattr(view, "votes") else {},
     )
     oza = OzaRussellClassifier(n_estimators=3, random_state=0)
     yield classifier_subject(
@@ -362,6 +387,11 @@ def cascades() -> Iterator[Subject]:
         adapted = adapter.adapted()
         return [adapted.leaf_pairs, adapted.stage_threshold]
 
+    def scores(view: Any) -> Any:
+        stand_in = WholeAdapter(cascade)
+        stand_in._guard._present = view
+        return stand_in.score(windows[:5])
+
     yield Subject(
         "WholeAdapter",
         lambda: WholeAdapter(cascade, smoothing=100.0, batch_size=10, calibrate_on=60, head=20),
@@ -374,6 +404,7 @@ def cascades() -> Iterator[Subject]:
             "pickle": lambda a: pickle.loads(pickle.dumps(a)).score(windows[:5]),
         },
         lambda a: digest([a.score(windows), *leaves(a)]),
+        lambda view: {"alpha": view.alpha, "score": scores(view)} if hasattr(view, "scale") else {},
     )
     yield Subject(
         "StageAdapter",
@@ -405,7 +436,7 @@ def freshly_loaded() -> Subject:
             (Path(folder) / "state").write_bytes(data)
             return ocboost.BoostingSketch.load(Path(folder) / "state")
 
-    return Subject("sketch, freshly loaded", load, [], of_booster(sketch), saved, lambda view: view[0])
+    return Subject("sketch, freshly loaded", load, [], of_booster(sketch), saved)
 
 
 def really_long_folds() -> Iterator[Subject]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -132,9 +133,13 @@ class Committee:
         self._require(scores)
         require_range(weights, scores)
         n = len(self.boosters)
+        passing_on: AbstractContextManager[None] = nullcontext()
         if any(booster.folds_long(len(codes), batch_size) for booster in self.boosters):
-            self._guard.keep(self._look)
-        with uninterrupted():
+            if n == 1 and self.handover is None:
+                passing_on = self.boosters[0]._guard.passing_on(self._pass_on)
+            else:
+                self._guard.keep(self._look)
+        with uninterrupted(), passing_on:
             work = [
                 (booster, answers[:, c], *_started(weights, signs(codes, k, n), scores, k), batch_size)
                 for k, (booster, c) in enumerate(zip(self.boosters, self.columns, strict=True))
@@ -255,6 +260,10 @@ class Committee:
         untouched = handover is not None and handover.untouched
         deployed = (handover.deployed[0], handover.total) if handover is not None and untouched else None
         return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed)
+
+    def _pass_on(self, solved: tuple[NDArray[np.float64], bool]) -> None:
+        """Vote with what the only booster has published."""
+        self._guard.publish(CommitteeView(self.hypotheses, self.columns, [solved[0]], self.offset, None))
 
     def refresh(self) -> None:
         """Within a long write: let readers see what has been learnt so far, if there are any."""

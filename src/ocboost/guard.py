@@ -7,11 +7,13 @@ it is made. `Guard.view` hands it out:
 
 - A view of the present state is kept until the next write begins. Whoever asks for it takes no lock.
 - While a write goes on, the view of the state before it is handed out, if there was one. A long fold puts α
-  in its place, solved with the whole head, before it touches the sums (`Guard.publish`).
+  in its place, solved with the whole head, before it touches the sums (`Guard.publish`), and whatever votes
+  with that α passes it on (`Guard.passing_on`).
 - Where there is no view, the first reader makes it while it holds the lock. Others wait for it, and all of
   them for a write that had no view before it: until it ends, until a fold publishes one, or until the end of
-  the piece of about a quarter of a second that the writer is at (`Guard.wanted`). Where that has happened
-  once, a committee keeps a view before a fold that is long (`Guard.keep`).
+  the piece of about a quarter of a second that the writer is at (`Guard.wanted`). A committee of several
+  boosters, or one that still remembers deployed weights, has no such α of one moment: where a reader has had
+  to wait once, it keeps a view before a fold that is long (`Guard.keep`).
 
 So a reader sees the state before a call or after it, or the α of a fold within it, and of a call that takes
 longer than a quarter of a second perhaps that between two pieces; a writer that is read by others does the
@@ -64,7 +66,7 @@ class Guard(Generic[V]):
     ('made', 'made')
     """
 
-    __slots__ = ("__weakref__", "_before", "_present", "_wanted", "contended", "lock")
+    __slots__ = ("__weakref__", "_before", "_listener", "_present", "_wanted", "contended", "lock")
 
     def __init__(self) -> None:
         self.lock: Any = threading.RLock()
@@ -72,6 +74,7 @@ class Guard(Generic[V]):
         self._before: V | None = None  # what readers get meanwhile
         self._wanted = False  # whether a reader waits for a view
         self.contended = False  # whether one has ever had to
+        self._listener: Callable[[V], None] | None = None
         _guards.add(self)
 
     def begin(self) -> None:
@@ -86,6 +89,17 @@ class Guard(Generic[V]):
         """Let readers have this until the state is whole again."""
         self._before = view
         self._wanted = False
+        if self._listener is not None:
+            self._listener(view)
+
+    @contextmanager
+    def passing_on(self, listener: Callable[[V], None]) -> Iterator[None]:
+        """Within a write of what this is a part of: let its readers, too, have what is published."""
+        self._listener = listener
+        try:
+            yield
+        finally:
+            self._listener = None
 
     def keep(self, make: Callable[[], V]) -> None:
         """Before a change that takes long: see to it that readers need not wait, if there are any."""

@@ -146,8 +146,6 @@ class WholeAdapter(DeepState):
 
     @writes
     def _take(self, found: Pixels, labels: NDArray[np.int8], weights: Floats) -> None:
-        if self._sketch is not None and self._sketch.folds_long(len(found), self.batch_size):
-            self._guard.keep(self._look)
         held = np.zeros(len(found), np.bool_)
         for kind in (1, -1):
             own = np.flatnonzero(labels == kind)
@@ -326,7 +324,12 @@ class WholeAdapter(DeepState):
             start = self.scale * (margins @ self._reach + self._middle.sum()) + self.shift
             margins *= y[:, None]
             enter = reweighted(w, y, start)
-            self._sketch.update_many(margins, batch_size=self.batch_size, sample_weight=enter)
+            with self._sketch._guard.passing_on(self._pass_on):
+                self._sketch.update_many(margins, batch_size=self.batch_size, sample_weight=enter)
+
+    def _pass_on(self, solved: tuple[Floats, bool]) -> None:
+        """Score with what the sketch has published."""
+        self._guard.publish(_View(self.scale, self.shift, solved[0]))
 
     def _votes(self, windows: Pixels, weights: Floats) -> Floats:
         votes = np.empty(len(windows))
