@@ -179,7 +179,12 @@ class OCBClassifier(base.MiniBatchClassifier):
     def _learn(self, rows: list[Features], labels: list[Any]) -> None:
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
-        self._clf.learn_rows(_matrix(rows, self._names), codes, np.ones(len(codes)))
+        with self._clf.committee_._guard.passing_on(self._pass_on):
+            self._clf.learn_rows(_matrix(rows, self._names), codes, np.ones(len(codes)))
+
+    def _pass_on(self, committee: CommitteeView) -> None:
+        """Answer with what the committee has published."""
+        self._guard.publish(_View(self._often(), self._names, self._codes, committee))
 
     def _begin(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""
@@ -243,10 +248,12 @@ class OCBClassifier(base.MiniBatchClassifier):
         ]
 
     def _look(self) -> _View:
-        total = sum(self._counts.values())
-        often = {label: count / total for label, count in self._counts.items()}
         committee = None if self._clf is None else self._clf.committee_.view()
-        return _View(often, self._names, self._codes, committee)
+        return _View(self._often(), self._names, self._codes, committee)
+
+    def _often(self) -> dict[Any, float]:
+        total = sum(self._counts.values())
+        return {label: count / total for label, count in self._counts.items()}
 
 
 def _matrix(rows: list[Features], names: dict[Any, int]) -> NDArray[np.float64]:
