@@ -397,3 +397,28 @@ def test_a_process_refused_says_so(tmp_path):
         ended = process("adapt", model, stream, "--out", model)
     assert ended.returncode == 1
     assert f"process {os.getpid()}" in ended.stderr
+
+
+class TestALineThatWasCut:
+    """A log that is read while its last line is being written."""
+
+    def test_the_whole_line_is_passed_over_and_the_rest_learnt(self, tmp_path, capsys):
+        stream, model = tmp_path / "log.csv", tmp_path / "model.ocb"
+        whole = "y,a\n" + "".join(f"{'no' if i % 2 else 'yes'},{i % 7}.25\n" for i in range(300))
+        (tmp_path / "first.csv").write_text(whole)
+        ran(capsys, "fit", tmp_path / "first.csv", "--label", "y", "--out", model)
+        seen = n_seen(model)
+        stream.write_text(whole[:-2])  # 2.2 instead of 2.25
+        ran(capsys, "adapt", model, stream, "--out", model)
+        stream.write_text(whole + "yes,3.0\n")
+        told = ran(capsys, "adapt", model, stream, "--out", model)[2]
+        assert "row 299, the last of them, was learnt while it was still being written" in told
+        assert n_seen(model) == seen + 301
+        assert "nothing new" in ran(capsys, "adapt", model, stream, "--out", model)[2]
+
+
+def test_a_row_too_long_that_is_not_utf8(tmp_path, capsys):
+    stream = tmp_path / "log.csv"
+    stream.write_bytes(b"a,y\n1,yes\n2,\xff,no\n3,no\n")
+    told = refused(capsys, "fit", stream, "--label", "y", "--out", tmp_path / "model.ocb")
+    assert "line 3: a row must have 2 fields, as the first line has names; got 3" in told

@@ -665,3 +665,13 @@ def test_errors_name_the_place_that_was_given(tmp_path):
         sketch.save(tmp_path)
     with pytest.raises(FileNotFoundError, match="make it first"):
         sketch.save(tmp_path / "nowhere" / "model")
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*model\.ocb'"):
+        ocboost.BoostingSketch(2).save(tmp_path / "model.ocb")
+    assert not list(tmp_path.iterdir())

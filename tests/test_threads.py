@@ -18,7 +18,7 @@ import ocboost
 import thread_stress
 from makers import random_margins
 from ocboost import folding
-from ocboost.guard import Guard, held, reads, writes, writing
+from ocboost.guard import Guard, locks_of, reads, writes, written
 from ocboost.quiet import without_warning
 
 SUBJECTS = [*thread_stress.subjects(), thread_stress.freshly_loaded()]
@@ -242,22 +242,28 @@ def test_a_write_that_fails_leaves_no_old_view():
 def test_others_see_the_state_before_while_a_write_goes_on():
     account, seen = Account(), []
     account.both()
-    with writing(account):
+
+    def ask():
+        reader = threading.Thread(target=lambda: seen.append(account.both()))
+        reader.start()
+        reader.join(60)
+
+    def change():
         account.a = 7
-        reader = threading.Thread(target=lambda: seen.append(account.both()))
-        reader.start()
-        reader.join(60)
+        ask()
         account._guard.publish(("published", 0))
-        reader = threading.Thread(target=lambda: seen.append(account.both()))
-        reader.start()
-        reader.join(60)
+        ask()
+        return "done"
+
+    assert written(account, change) == "done"
     assert seen == [(0, 0), ("published", 0)]
     assert account.both() == (7, 0)
 
 
 def test_who_waits_is_known_and_gets_what_is_published():
     account, seen = Account(), []
-    with writing(account):
+
+    def change():
         reader = threading.Thread(target=lambda: seen.append(account.both()))
         reader.start()
         while not account._guard.wanted:
@@ -265,23 +271,86 @@ def test_who_waits_is_known_and_gets_what_is_published():
         assert account._guard.contended
         account._guard.publish("published")
         reader.join(60)
+
+    written(account, change)
     assert seen == ["published"]
+
+
+def test_a_part_publishes_for_the_whole_that_it_belongs_to():
+    whole, part, seen = Account(), Account(), []
+
+    def change():
+        reader = threading.Thread(target=lambda: seen.append(whole.both()))
+        reader.start()
+        with part._guard.passing_on(whole._guard, lambda view: (view, "passed on")):
+            while not part._guard.wanted:
+                time.sleep(0.0005)
+            part._guard.publish("published")
+        part._guard.publish("not passed on")
+        reader.join(60)
+
+    written(whole, change)
+    assert seen == [("published", "passed on")]
 
 
 def test_a_view_is_kept_only_where_somebody_has_waited():
     account, made = Account(), []
-    with writing(account):
+
+    def change():
         account._guard.keep(lambda: made.append(1) or "kept")
         account._guard.contended = True
         account._guard.keep(lambda: made.append(2) or "kept")
         account._guard.keep(lambda: made.append(3) or "kept")
+
+    written(account, change)
     assert made == [2]
 
 
-def test_held_takes_each_lock_once():
-    account = Account()
-    with held(account, account):
-        assert account.sum() == 0
+def test_two_locks_come_in_one_order():
+    a, b = Account(), Account()
+    assert locks_of(a, b) == locks_of(b, a)
+    first, second = locks_of(a, a)
+    with first, second:
+        assert a.sum() == 0
+
+
+def test_settings_that_others_set_while_it_is_fitted_stay():
+    X, y = thread_stress.rows(180, 2)
+    fitting, go_on = threading.Event(), threading.Event()
+
+    class Slow(ocboost.OCBClassifier):
+        def _begin(self, *args):
+            fitting.set()
+            assert go_on.wait(60)
+            super()._begin(*args)
+
+    clf = Slow(n_hypotheses=5)
+    writer = threading.Thread(target=clf.fit, args=(X, y))
+    writer.start()
+    assert fitting.wait(60)
+    clf.set_params(forgetting=0.5)
+    go_on.set()
+    writer.join()
+    assert clf.forgetting == 0.5
+    assert len(clf.predict(X)) == len(X)
+
+
+def test_settings_take_effect_together_with_the_rows_that_come_with_them(monkeypatch):
+    """Nobody sees the new settings without the new rows."""
+    X, y = thread_stress.rows(180, 3)
+    clf = ocboost.OCBClassifier(n_hypotheses=6, head=60).fit(X[:60], y[:60])
+    before, seen = clf.decision_function(X), []
+    original = type(clf.committee_).learn
+
+    def asked(*args, **kwargs):
+        reader = threading.Thread(target=lambda: seen.append(clf.decision_function(X)))
+        reader.start()
+        reader.join(60)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(type(clf.committee_), "learn", asked)
+    clf.set_params(head=5).partial_fit(X[60:120], y[60:120])
+    np.testing.assert_array_equal(seen[0], before)
 
 
 def test_an_example_on_the_way_is_published_between_pieces(monkeypatch):
@@ -400,3 +469,61 @@ def test_a_warning_is_kept_quiet_by_several_threads_at_once():
     assert list(warnings.filters) == before
     with pytest.warns(UserWarning, match="quiet, please"):
         warnings.warn("quiet, please", stacklevel=1)
+
+
+@pytest.mark.parametrize("call", ["sketch.alpha", "sketch.merge(other)", "clf.predict(X[:2])"])
+def test_ctrl_c_leaves_no_lock_behind(call):
+    """Signals from outside, at any moment, to a thread that reads; another one learns, and must go on."""
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(call=call)], capture_output=True, text=True, timeout=120
+    )
+    assert found.stdout.strip().endswith("still learning"), found.stdout + found.stderr
+
+
+INTERRUPTED = """
+import os, random, signal, threading, time
+import numpy as np, ocboost
+rng = np.random.default_rng(0)
+rows = np.where(rng.random((200, 20)) < 0.6, 1, -1).astype(np.int8)
+sketch, other = (ocboost.BoostingSketch.from_margins(rows, head=20) for _ in range(2))
+X = rng.normal(size=(200, 3))
+y = (X[:, 0] > 0).astype(int)
+clf = ocboost.OCBClassifier(n_hypotheses=5).fit(X, y)
+{call}
+learnt = 0
+def learn():
+    global learnt
+    while True:
+        sketch.update(rows[learnt % 200])
+        clf.partial_fit(X[:1], y[:1])
+        learnt += 1
+child = os.fork()
+if child == 0:
+    while True:
+        time.sleep(random.random() * 0.002)
+        try:
+            os.kill(os.getppid(), signal.SIGINT)
+        except ProcessLookupError:
+            os._exit(0)
+heard, armed = 0, False
+def press(number, frame):
+    if armed:
+        raise KeyboardInterrupt
+signal.signal(signal.SIGINT, press)
+threading.Thread(target=learn, daemon=True).start()
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    try:
+        armed = True
+        {call}
+        armed = False
+    except KeyboardInterrupt:
+        armed = False
+        heard += 1
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+os.kill(child, signal.SIGKILL)
+before = learnt
+time.sleep(1)
+print(heard, "heard;", "still learning" if learnt > before else "stuck", flush=True)
+os._exit(0)
+"""

@@ -55,7 +55,7 @@ def digest(value: Any) -> bytes:
     """What was read, as few bytes that tell it from anything else."""
     if isinstance(value, bytes):
         return hashlib.blake2b(value, digest_size=16).digest()
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list | tuple):
         return hashlib.blake2b(b"".join(digest(each) for each in value), digest_size=16).digest()
     if isinstance(value, np.ndarray):
         return digest(str((value.shape, value.dtype)).encode() + value.tobytes())

@@ -24,7 +24,12 @@ def all_or_nothing(thing: Any) -> Iterator[Any]:
     ...     counter.n
     0
     """
+    before = dict(thing.__dict__)
     draft = object.__new__(type(thing))
-    draft.__dict__.update(thing.__dict__)
+    draft.__dict__.update(before)
     yield draft
-    thing.__dict__ = draft.__dict__
+    # What somebody else has set meanwhile (set_params) stays.
+    after = {**thing.__dict__, **{k: v for k, v in draft.__dict__.items() if before.get(k, before) is not v}}
+    for name in before.keys() - draft.__dict__.keys():
+        after.pop(name, None)
+    thing.__dict__ = after

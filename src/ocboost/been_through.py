@@ -31,6 +31,8 @@ class Before:
         The row after it.
     whole : bool
         Whether there is nothing after it.
+    cut : bool
+        Whether its last row has been completed since.
     known_as : str
         The name of the stream then.
     sha256 : str
@@ -39,6 +41,7 @@ class Before:
 
     rows: int
     whole: bool
+    cut: bool
     known_as: str
     sha256: str
 
@@ -88,9 +91,12 @@ def look_up(history: History, stream: Stream, path: str | os.PathLike[str]) -> B
     best = max(found, key=lambda i: (records[i]["end"], i))
     name = _name(records[best])
     later = [r["end"] for r, fit in zip(records, fits, strict=True) if fit == "other" and r["before"] == name]
-    if later and fits[best] == "longer":  # it went on otherwise, or was longer
+    if later and fits[best] != "same":  # it went on otherwise, or was longer
         return Changed(max(later))
-    return Before(records[best]["end"], fits[best] == "same", str(events[best].get("stream")), name)
+    fit = fits[best]
+    return Before(
+        records[best]["end"], fit == "same", fit == "completed", str(events[best].get("stream")), name
+    )
 
 
 def remember(history: History, event: dict[str, Any], record: dict[str, Any] | None) -> None:

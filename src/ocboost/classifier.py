@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import os
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from .classifier_file import KIND, classifier_from_parts, classifier_parts
 from .committee import SETTINGS, Committee, Settings
 from .errors import InputError
 from .growth import Grower, Growth, as_growth, learner_of
-from .guard import GuardedEstimator, reads, writes, writing
+from .guard import GuardedEstimator, reads, writes, written
 from .hypotheses import Hypotheses
 from .interrupts import uninterrupted
 from .labels import codes_of, require_same, scale_of, sorted_classes, weights_to_fit
@@ -466,22 +467,23 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             The place of each label in ``classes_``.
         weights : float64 array of shape (n,)
         """
+        written(self.committee_, partial(self._learn_pieces, X, codes, weights))
+
+    def _learn_pieces(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+        committee: Committee = self.committee_
         self.follow_settings()
         if self.grower_ is not None:
             self._learn_and_grow(self.grower_, X, codes, weights)
             return
         piece = max(1, PIECE // self._batch()) * self._batch()
-        scores = self.committee_.scores_of(X)
+        scores = committee.scores_of(X)
         require_range(weights, scores)
-        committee = self.committee_
-        with writing(committee):
-            for start in range(0, len(codes), piece):
-                part = slice(start, start + piece)
-                theirs = None if scores is None else scores[part]
-                if start:
-                    committee.refresh()
-                answers = committee.hypotheses.answers(X[part])
-                self.learn_from(answers, codes[part], weights[part], theirs)
+        for start in range(0, len(codes), piece):
+            part = slice(start, start + piece)
+            theirs = None if scores is None else scores[part]
+            if start:
+                committee.refresh()
+            self.learn_from(committee.hypotheses.answers(X[part]), codes[part], weights[part], theirs)
 
     def _learn_and_grow(
         self, grower: Grower, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]
@@ -490,22 +492,16 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         committee.hypotheses.check(X)  # all rows, before the first is learnt from
         scores = committee.scores_of(X)
         require_range(weights, scores)
-        with writing(committee):
-            while start < len(codes):
-                part = slice(start, start + min(grower.due, PIECE))
-                rows, theirs = X[part], None if scores is None else scores[part]
-                answers = committee.hypotheses.answers(rows)
-                with uninterrupted():  # the rows of the head are those that it has learnt from
-                    committee.learn(
-                        answers,
-                        codes[part],
-                        weights[part],
-                        theirs,
-                        batch_size=self._batch(),
-                        n_jobs=self.n_jobs,
-                    )
-                    grower.take(committee, rows, codes[part], weights[part])
-                start += rows.shape[0]
+        while start < len(codes):
+            part = slice(start, start + min(grower.due, PIECE))
+            rows, theirs = X[part], None if scores is None else scores[part]
+            answers = committee.hypotheses.answers(rows)
+            with uninterrupted():  # the rows of the head are those that it has learnt from
+                committee.learn(
+                    answers, codes[part], weights[part], theirs, batch_size=self._batch(), n_jobs=self.n_jobs
+                )
+                grower.take(committee, rows, codes[part], weights[part])
+            start += rows.shape[0]
 
     @writes
     def learn_from(
@@ -526,6 +522,15 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         scores : float64 array of shape (n, boosters), optional
             Those of the offset, where there is one: ``committee_.scores_of(X)``.
         """
+        written(self.committee_, partial(self._learn_answers, answers, codes, weights, scores))
+
+    def _learn_answers(
+        self,
+        answers: NDArray[np.int8],
+        codes: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        scores: NDArray[np.float64] | None,
+    ) -> None:
         self.follow_settings()
         if self.grower_ is not None:
             raise InputError("a classifier that grows learns from rows, not from answers. Use learn_rows.")

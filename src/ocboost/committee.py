@@ -134,11 +134,10 @@ class Committee:
         require_range(weights, scores)
         n = len(self.boosters)
         passing_on: AbstractContextManager[None] = nullcontext()
-        if any(booster.folds_long(len(codes), batch_size) for booster in self.boosters):
-            if n == 1 and self.handover is None:
-                passing_on = self.boosters[0]._guard.passing_on(self._pass_on)
-            else:
-                self._guard.keep(self._look)
+        if n == 1 and self.handover is None:
+            passing_on = self.boosters[0]._guard.passing_on(self._guard, self._with)
+        elif any(booster.folds_long(len(codes), batch_size) for booster in self.boosters):
+            self._guard.keep(self._look)
         with uninterrupted(), passing_on:
             work = [
                 (booster, answers[:, c], *_started(weights, signs(codes, k, n), scores, k), batch_size)
@@ -261,9 +260,9 @@ class Committee:
         deployed = (handover.deployed[0], handover.total) if handover is not None and untouched else None
         return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed)
 
-    def _pass_on(self, solved: tuple[NDArray[np.float64], bool]) -> None:
-        """Vote with what the only booster has published."""
-        self._guard.publish(CommitteeView(self.hypotheses, self.columns, [solved[0]], self.offset, None))
+    def _with(self, solved: tuple[NDArray[np.float64], bool]) -> CommitteeView:
+        """How it votes with what its only booster has published."""
+        return CommitteeView(self.hypotheses, self.columns, [solved[0]], self.offset, None)
 
     def refresh(self) -> None:
         """Within a long write: let readers see what has been learnt so far, if there are any."""

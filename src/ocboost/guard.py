@@ -11,12 +11,12 @@ it is made. `Guard.view` hands it out:
   with that α passes it on (`Guard.passing_on`).
 - Where there is no view, the first reader makes it while it holds the lock. Others wait for it, and all of
   them for a write that had no view before it: until it ends, until a fold publishes one, or until the end of
-  the piece of about a quarter of a second that the writer is at (`Guard.wanted`). A committee of several
+  the piece of about a tenth of a second that the writer is at (`Guard.wanted`). A committee of several
   boosters, or one that still remembers deployed weights, has no such α of one moment: where a reader has had
   to wait once, it keeps a view before a fold that is long (`Guard.keep`).
 
 So a reader sees the state before a call or after it, or the α of a fold within it, and of a call that takes
-longer than a quarter of a second perhaps that between two pieces; a writer that is read by others does the
+longer than a tenth of a second perhaps that between two pieces; a writer that is read by others does the
 same arithmetic as one that is not; and scratch memory needs no copies, as it belongs to whoever holds the
 lock. Locks are taken from the outside in: classifier, committee, booster.
 
@@ -39,34 +39,34 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from .errors import OcboostError
+from .interrupts import uninterrupted
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 V = TypeVar("V")
 
 POLL = 0.001  # seconds between two looks for a view that has been published
 PAUSE = 0.00005  # seconds that a writer leaves to those who wait
-FORK_PATIENCE = 10.0
+FORK_PATIENCE = 5.0
 
-_guards: weakref.WeakSet[Guard[Any]] = weakref.WeakSet()
+# All there are. A WeakSet runs Python when one of them goes, and would swallow a Ctrl-C that comes just then.
+_guards: set[weakref.ref[Guard[Any]]] = set()
 
 
 class Guard(Generic[V]):
     """Lets one thread change an object at a time, and hands out a view of it.
 
     >>> guard = Guard()
-    >>> with guard.lock:
-    ...     guard.begin()
-    ...     guard.end()
     >>> guard.view(lambda: "made"), guard.view(lambda: "not made again")
     ('made', 'made')
     """
 
-    __slots__ = ("__weakref__", "_before", "_listener", "_present", "_wanted", "contended", "lock")
+    __slots__ = ("__weakref__", "_before", "_outer", "_present", "_wanted", "contended", "lock")
 
     def __init__(self) -> None:
         self.lock: Any = threading.RLock()
@@ -74,32 +74,25 @@ class Guard(Generic[V]):
         self._before: V | None = None  # what readers get meanwhile
         self._wanted = False  # whether a reader waits for a view
         self.contended = False  # whether one has ever had to
-        self._listener: Callable[[V], None] | None = None
-        _guards.add(self)
-
-    def begin(self) -> None:
-        """The holder of the lock is about to change the state."""
-        self._before, self._present = self._present, None
-
-    def end(self) -> None:
-        """The state is whole again."""
-        self._before = None
+        self._outer: tuple[Guard[Any], Callable[[V], Any]] | None = None
+        _guards.add(weakref.ref(self, _guards.discard))
 
     def publish(self, view: V) -> None:
         """Let readers have this until the state is whole again."""
         self._before = view
         self._wanted = False
-        if self._listener is not None:
-            self._listener(view)
+        if self._outer is not None:
+            outer, seen_there = self._outer
+            outer.publish(seen_there(view))
 
     @contextmanager
-    def passing_on(self, listener: Callable[[V], None]) -> Iterator[None]:
-        """Within a write of what this is a part of: let its readers, too, have what is published."""
-        self._listener = listener
+    def passing_on(self, outer: Guard[Any], seen_there: Callable[[V], Any]) -> Iterator[None]:
+        """Within a write of what this is a part of: let its readers, too, have what is published here."""
+        self._outer = outer, seen_there
         try:
             yield
         finally:
-            self._listener = None
+            self._outer = None
 
     def keep(self, make: Callable[[], V]) -> None:
         """Before a change that takes long: see to it that readers need not wait, if there are any."""
@@ -109,33 +102,37 @@ class Guard(Generic[V]):
     @property
     def wanted(self) -> bool:
         """Whether a reader waits for a view, and the writer does well to publish one."""
-        return self._wanted
+        return self._wanted or (self._outer is not None and self._outer[0].wanted)
 
     def view(self, make: Callable[[], V]) -> V:
         """The view of the state, made by ``make`` where there is none; it must never be changed."""
         view = self._present
         if view is not None:
             return view
-        lock = self.lock
-        if lock._is_owned():  # the writer itself, which sees its own work
+        if self.lock._is_owned():  # the writer itself, which sees its own work
             return make()
-        try:
-            waits = lock.acquire(blocking=False) is False
-            while waits:
+        wait = 0.0
+        while True:
+            found, view = self._tried(make, wait)
+            if found:
+                return cast(V, view)
+            self._wanted = self.contended = True
+            wait = POLL
+
+    def _tried(self, make: Callable[[], V], wait: float) -> tuple[bool, V | None]:
+        """A view, if there is one or it can be made within ``wait`` seconds."""
+        with uninterrupted():  # no Ctrl-C between taking the lock and letting it go
+            if not self.lock.acquire(timeout=wait):
                 view = self._before
-                if view is not None:
-                    return view
-                self._wanted = self.contended = True
-                waits = lock.acquire(timeout=POLL) is False
-            self._wanted = False
-            view = self._present
-            if view is None:
-                self._before = None
-                view = self._present = make()
-            return view
-        finally:
-            if lock._is_owned():  # whenever Ctrl-C came
-                lock.release()
+                return view is not None, view
+            try:
+                self._wanted = False
+                if self._present is None:
+                    self._before = None
+                    self._present = make()
+                return True, self._present
+            finally:
+                self.lock.release()
 
     def __reduce__(self) -> tuple[type[Guard[Any]], tuple[()]]:
         return Guard, ()  # a copy is guarded on its own
@@ -178,29 +175,28 @@ class Guarded(Protocol):
     def _guard(self) -> Guard[Any]: ...
 
 
-@contextmanager
-def writing(thing: Guarded) -> Iterator[None]:
-    """Change an object: one thread at a time, and readers see it before or after."""
+def written(thing: Guarded, work: Callable[[], R]) -> R:
+    """Change an object by ``work``: one thread at a time, and readers see it before or after."""
     guard = thing._guard
-    if guard.lock._is_owned():  # a part of another write
-        yield
-        return
-    if guard.wanted:  # or a writer that goes on and on would never let a reader in
+    lock = guard.lock
+    if lock._is_owned():  # a part of another write
+        return work()
+    if guard._wanted:  # or a writer that goes on and on would never let a reader in
         time.sleep(PAUSE)
-    with guard.lock:
-        guard.begin()
+    with lock:
+        guard._before, guard._present = guard._present, None
         try:
-            yield
+            return work()
         finally:
-            guard.end()
+            guard._before = None
 
 
 def writes(method: F) -> F:
-    """Mark a method that changes its object, see `writing`."""
+    """Mark a method that changes its object, see `written`."""
 
     @wraps(method)
     def alone(self: Guarded, *args: Any, **kwargs: Any) -> Any:
-        # `writing` in full: a generator and two calls would cost a microsecond more for each example.
+        # `written` once more: a call and a closure would cost half a microsecond for each example.
         guard = self._guard
         lock = guard.lock
         if lock._is_owned():
@@ -228,13 +224,10 @@ def reads(method: F) -> F:
     return cast(F, between)
 
 
-@contextmanager
-def held(*things: Guarded) -> Iterator[None]:
-    """Hold the locks of several objects, always in the same order, so that no two threads wait in a ring."""
-    with ExitStack() as stack:
-        for guard in sorted({thing._guard for thing in things}, key=id):
-            stack.enter_context(guard.lock)
-        yield
+def locks_of(a: Guarded, b: Guarded) -> tuple[Any, Any]:
+    """The locks of two objects, always in the same order, so that no two threads wait for each other."""
+    first, second = sorted((a._guard, b._guard), key=id)
+    return first.lock, second.lock
 
 
 # Forking ---------------------------------------------------------------------------------------------------
@@ -259,6 +252,7 @@ class _Torn:
         return False
 
 
+_forking = threading.RLock()  # one thread at a time
 _taken: list[Guard[Any]] = []  # guards whose locks the forking thread has taken
 _torn: list[Guard[Any]] = []  # and those it could not get
 
@@ -266,30 +260,43 @@ _torn: list[Guard[Any]] = []  # and those it could not get
 def _all_guards() -> list[Guard[Any]]:
     while True:
         try:
-            return list(_guards)
+            found = [reference() for reference in tuple(_guards)]
+            return [guard for guard in found if guard is not None]
         except RuntimeError:  # another thread has made one meanwhile
             continue
 
 
 def _before_fork() -> None:
     """Wait until no other thread is changing anything."""
+    _forking.acquire()
     deadline = time.monotonic() + FORK_PATIENCE
-    while True:
-        _torn[:] = []
-        for guard in _all_guards():
-            (_taken if guard.lock.acquire(blocking=False) else _torn).append(guard)
-        if not _torn or time.monotonic() > deadline:
-            return
-        for guard in _taken:  # a writer may need one of these to come to its end
-            guard.lock.release()
-        _taken[:] = []
-        time.sleep(POLL)
+    with uninterrupted():
+        while not _all_taken():
+            if time.monotonic() > deadline:
+                break
+            _let_go()  # a writer may need one of these to come to its end
+            time.sleep(POLL)
 
 
-def _after_fork_in_parent() -> None:
+def _all_taken() -> bool:
+    for guard in _all_guards():
+        taken = guard.lock.acquire(blocking=False)
+        if not taken:
+            guard._wanted = True  # a writer that goes on and on makes a pause then
+            taken = guard.lock.acquire(timeout=POLL)
+        (_taken if taken else _torn).append(guard)
+    return not _torn
+
+
+def _let_go() -> None:
     for guard in _taken:
         guard.lock.release()
     _taken[:], _torn[:] = [], []
+
+
+def _after_fork_in_parent() -> None:
+    _let_go()
+    _forking.release()
 
 
 def _after_fork_in_child() -> None:

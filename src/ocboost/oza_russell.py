@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .booster import SummingBooster
 from .errors import InputError, ModelFileError
-from .guard import held, reads, writes
+from .guard import locks_of, reads, writes
 from .interrupts import uninterrupted
 from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
 from .kernels.scaled import normal_number, rescale
@@ -124,7 +124,8 @@ class OzaRussell(SummingBooster):
                     f"{getattr(other, name)!r} there."
                 )
         result = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
-        with held(self, other):
+        first, second = locks_of(self, other)
+        with first, second:
             for side in (self, other):
                 mine, theirs = result._sums, side._sums
                 for value, unit, more, more_unit in (

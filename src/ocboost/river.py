@@ -179,12 +179,12 @@ class OCBClassifier(base.MiniBatchClassifier):
     def _learn(self, rows: list[Features], labels: list[Any]) -> None:
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
-        with self._clf.committee_._guard.passing_on(self._pass_on):
+        with self._clf.committee_._guard.passing_on(self._guard, self._with):
             self._clf.learn_rows(_matrix(rows, self._names), codes, np.ones(len(codes)))
 
-    def _pass_on(self, committee: CommitteeView) -> None:
-        """Answer with what the committee has published."""
-        self._guard.publish(_View(self._often(), self._names, self._codes, committee))
+    def _with(self, committee: CommitteeView) -> _View:
+        """How it answers with what the committee has published."""
+        return _View(self._often(), self._names, self._codes, committee)
 
     def _begin(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""

@@ -11,7 +11,7 @@ from . import merging, reshaping
 from .booster import SummingBooster
 from .errors import InputError, ModelFileError
 from .folding import Workspace, fold_stepwise, is_long
-from .guard import held, reads, writes
+from .guard import locks_of, reads, writes
 from .head_ring import blocks_for, empty_head, relaid
 from .interrupts import uninterrupted
 from .kernels import fold as kernels
@@ -24,8 +24,9 @@ from .sketch_file import SketchState, sketch_from_parts, sketch_parts
 from .storage import Arrays, require
 from .tails import automatic_head, copy_tail, empty_tail
 
-# So many pairs may be visited in one call of the kernel, about a quarter of a second: then Ctrl-C is heard.
-PIECE = 400_000_000
+# So many pairs may be visited in one call of the kernel, about a tenth of a second: then Ctrl-C is heard, and
+# readers who wait are.
+PIECE = 100_000_000
 
 HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
 
@@ -504,7 +505,8 @@ class BoostingSketch(SummingBooster):
                     f"other must have the same {name} to be merged: {value!r} here, {others[name]!r} there. "
                     "Sketches that are to be merged are made with the same parameters, head aside."
                 )
-        with held(self, other):
+        first, second = locks_of(self, other)
+        with first, second:
             if self.n_seen == 0 or other.n_seen == 0:
                 result = (other if self.n_seen == 0 else self).copy()
                 result._keep = keep

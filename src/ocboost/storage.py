@@ -69,9 +69,11 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):  # a file that was private stays so
             os.chmod(name, stat.S_IMODE(place.stat().st_mode))
         os.replace(name, place)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(name)
+        if isinstance(error, OSError) and error.filename is None:  # as where the disk is full
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     sync_folder(place.parent)
 

@@ -324,12 +324,12 @@ class WholeAdapter(DeepState):
             start = self.scale * (margins @ self._reach + self._middle.sum()) + self.shift
             margins *= y[:, None]
             enter = reweighted(w, y, start)
-            with self._sketch._guard.passing_on(self._pass_on):
+            with self._sketch._guard.passing_on(self._guard, self._with):
                 self._sketch.update_many(margins, batch_size=self.batch_size, sample_weight=enter)
 
-    def _pass_on(self, solved: tuple[Floats, bool]) -> None:
-        """Score with what the sketch has published."""
-        self._guard.publish(_View(self.scale, self.shift, solved[0]))
+    def _with(self, solved: tuple[Floats, bool]) -> _View:
+        """How it scores with what the sketch has published."""
+        return _View(self.scale, self.shift, solved[0])
 
     def _votes(self, windows: Pixels, weights: Floats) -> Floats:
         votes = np.empty(len(windows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,8 +74,9 @@ def adapt(
     itself is written at the end; exit status 0 means that it was. A second run
     to the same OUT at the same time is refused.
 
-    A stream is known by its beginning, whatever it is called, and each row of
-    it is learnt once. Standard input is not known again: it is learnt whole.
+    A stream that begins with all that was learnt before is known, whatever it
+    is called, and each row of it is learnt once. Standard input is not known
+    again: it is learnt whole.
 
     Parameters
     ----------
@@ -248,7 +250,10 @@ def _run(
                 checkpoint.unlink(missing_ok=True)
                 kept = "Nothing was learnt."
         if not isinstance(error, KeyboardInterrupt):
-            raise InputError(f"{error} {kept}") from error
+            text = str(error)
+            if isinstance(error, OSError) and error.filename is not None:
+                text = f"'{os.fspath(error.filename)}': {error.strerror}."
+            raise InputError(f"{text} {kept}") from error
         say(f"interrupted. {kept}")
         return False
     return True

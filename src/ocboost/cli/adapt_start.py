@@ -166,6 +166,11 @@ def _after(known: Any, skip: int) -> Start:
     """After the rows learnt before, and after those to pass over."""
     row = max(skip, known.rows)
     say(f"the first {known.rows:,} rows were learnt before; going on at row {row:,}.")
+    if known.cut:
+        say(
+            f"row {known.rows - 1:,}, the last of them, was learnt while it was still being written, and is "
+            "longer now; what it has become is passed over, as each row is learnt once."
+        )
     return Start(row, known.sha256)
 
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 Coverage = dict[str, Any]
-Fit = Literal["other", "same", "longer"]  # the data begin otherwise, are just these, or go on after them
+# The data begin otherwise, are just these, go on after them, or go on within their last line.
+Fit = Literal["other", "same", "longer", "completed"]
 
 _ENDS = b"\r\n"
 
@@ -67,7 +68,7 @@ class _Beginning:
     @property
     def fit(self) -> Fit:
         if not self.closed and self.first is not None and self.first not in _ENDS:
-            return "other"  # the last line has become another one
+            return "completed"
         return "longer" if self.more else "same"
 
 

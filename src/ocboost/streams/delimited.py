@@ -186,11 +186,17 @@ class DelimitedRows(TextRows):
             bad.append(row)
             return "skip"
 
-        batch = self._read(block.data, names, {name: pa.binary() for name in names}, remember)
-        failure = None
+        types = {name: pa.binary() for name in names}
+        # Arrow hands over a bad row as text, and fails where it is none: so rows are looked at as ASCII first.
+        batch = self._read(_as_ascii(block.data), names, types, remember)
+        good, failure = block.data, None
         if bad:
             row = bad[0].number - 1
             batch = batch.slice(0, row)
+            good = good[: row_ends(good, self._delimiter)[row - 1]] if row else b""
+        if batch.num_rows:
+            batch = self._read(good, names, types, remember)
+        if bad:
             failure = self._wrong_count(block, row, bad[0].expected_columns, bad[0].actual_columns)
         columns = []
         for place in range(len(names)):
@@ -216,7 +222,7 @@ class DelimitedRows(TextRows):
                 return "skip"
 
             types = {self.names[0]: arrow().binary()}
-            n = self._read(block.data, self.names[:1], types, remember).num_rows + len(bad)
+            n = self._read(_as_ascii(block.data), self.names[:1], types, remember).num_rows + len(bad)
         return n
 
     def _line(self, block: Block, row: int) -> int:
@@ -251,6 +257,14 @@ def _one_batch(table: Any) -> Any:
     return pa.RecordBatch.from_arrays(
         [pa.array([], field.type) for field in table.schema], table.schema.names
     )
+
+
+_ASCII = bytes(range(128)) + b"?" * 128
+
+
+def _as_ascii(data: bytes) -> bytes:
+    """The same rows and fields, whatever the encoding."""
+    return data.translate(_ASCII)
 
 
 def _is_utf8(value: bytes | None) -> bool:

@@ -72,7 +72,7 @@ class Stream(ABC):
         return None
 
     def fits(self, coverages: Sequence[object]) -> list[Fit]:
-        """How the data fit each of several coverages: "other", just the "same", or "longer" than it."""
+        """How the data fit each of several coverages: "other", the "same", "longer" or "completed"."""
         return ["other"] * len(coverages)
 
     def start_at(self, row: int) -> None:
