@@ -81,7 +81,8 @@ def _backlight(x: Floats, rng: np.random.Generator) -> Floats:
     shadow = 0.25 + 0.25 * np.maximum(np.abs(across)[None, :], np.abs(down)[:, None]) ** 2
     flood = 150.0 / (1.0 + np.exp(-8.0 * (across - 0.45)))
     strength = rng.uniform(0.6, 1.0, (n, 1, 1)).astype(np.float32)
-    return _noise(shadow * x + strength * flood[None, None, :], rng, 3.0)
+    seen = np.asarray(shadow * x + strength * flood[None, None, :], np.float32)
+    return _noise(seen, rng, 3.0)
 
 
 def _grainy(x: Floats, rng: np.random.Generator) -> Floats:
