@@ -97,8 +97,11 @@ class TestLookUp:
         path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,4,1")
         history = gone_through(path)
         path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,4,1\n5,5,5,5,0\n")
-        assert found(history, path) == Before(2, False, "s.csv", history[0][KEY]["coverage"]["sha256"])
+        sha256 = history[0][KEY]["coverage"]["sha256"]
+        assert found(history, path) == Before(2, False, False, "s.csv", sha256)
         path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,4,11\n")
+        assert found(history, path) == Before(2, False, True, "s.csv", sha256)
+        path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,5,1\n")
         assert found(history, path) == Changed(2)
 
     def test_blank_lines_are_nothing_new(self, tmp_path):

@@ -187,13 +187,13 @@ class DelimitedRows(TextRows):
             return "skip"
 
         types = {name: pa.binary() for name in names}
-        # Arrow hands over a bad row as text, and fails where it is none: so rows are looked at as ASCII first.
+        # Arrow hands over a bad row as text, and fails where it is none: so rows are counted as ASCII first.
         batch = self._read(_as_ascii(block.data), names, types, remember)
         good, failure = block.data, None
         if bad:
             row = bad[0].number - 1
             batch = batch.slice(0, row)
-            good = good[: row_ends(good, self._delimiter)[row - 1]] if row else b""
+            good = b"\n".join([*good.split(b"\n")[: self._line(block, row) - block.line], b""])
         if batch.num_rows:
             batch = self._read(good, names, types, remember)
         if bad:
