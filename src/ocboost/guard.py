@@ -25,7 +25,8 @@ at once; who predicts takes hold of all of them once (`GuardedEstimator._at_pres
 
 Nothing here relies on the interpreter's own lock. Names are bound to finished values, which threads may do at
 any time, and all else happens under the guard's lock. Kernels release the interpreter's lock, so readers
-compute side by side. Locks are taken by ``with``, which no Ctrl-C comes between.
+compute side by side. Locks are taken by ``with`` alone, which no Ctrl-C comes between, or while Ctrl-C is
+held back.
 
 A process may fork while other threads learn: the fork waits for them to come to the end of what they do.
 After `FORK_PATIENCE` seconds it goes on without, and whatever was being changed then is refused in the child.
@@ -284,6 +285,7 @@ def _all_taken() -> bool:
         if not taken:
             guard._wanted = True  # a writer that goes on and on makes a pause then
             taken = guard.lock.acquire(timeout=POLL)
+            guard._wanted = not taken
         (_taken if taken else _torn).append(guard)
     return not _torn
 
