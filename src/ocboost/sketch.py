@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from . import merging, reshaping
 from .booster import SummingBooster
 from .errors import InputError, ModelFileError
 from .folding import Workspace, fold_stepwise, is_long
-from .guard import locks_of, reads, writes
+from .guard import locks_of, reads, writes, written
 from .head_ring import blocks_for, empty_head, relaid
 from .interrupts import uninterrupted
 from .kernels import fold as kernels
@@ -260,8 +261,22 @@ class BoostingSketch(SummingBooster):
             self._decayed = True
             self._now[0], self._counters[kernels.NOW_UNIT] = now, shift
 
-    @writes
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        # What `guard.writes` does, by hand: here it is paid for every example.
+        guard = self._guard
+        lock = guard.lock
+        if lock._is_owned() or guard._wanted:
+            written(self, partial(self._take_all, rows, weights, batch_size))
+            return
+        with lock:
+            guard._before = guard._present
+            guard._present = None
+            try:
+                self._take_all(rows, weights, batch_size)
+            finally:
+                guard._before = None
+
+    def _take_all(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         """Take in examples in pieces of whole batches; between the pieces Ctrl-C is heard."""
         cost = n_pairs(self._J, self._order) + 40 * self._J
         piece = max(1, PIECE // cost // batch_size) * batch_size
@@ -269,7 +284,7 @@ class BoostingSketch(SummingBooster):
             with uninterrupted():
                 self._take_piece(rows[start : start + piece], weights[start : start + piece], batch_size)
                 self._n_seen += min(piece, len(rows) - start)
-            if self._guard.wanted and start + piece < len(rows):
+            if start + piece < len(rows) and self._guard.wanted:
                 self._guard.publish(self._solved())
 
     def _take_piece(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
