@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from naive import SIGNS, smoothed_alpha, unit_weights
 
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0

@@ -24,6 +24,9 @@ KINDS = {
     "forgetting": {"forgetting": 0.99, "head": 30, "smoothing": 0.2},
     "theorem": {"correction": "theorem", "smoothing": 5.0},
     "listing": {"correction": "listing", "order": 1, "smoothing": 5.0},
+    "heavy": {"head": 60, "keep": "heavy", "forgetting": 0.999},
+    "heavy, no pairs": {"memory": 2500, "keep": "heavy"},
+    "heavy, not full": {"head": 5000, "keep": "heavy"},
 }
 
 

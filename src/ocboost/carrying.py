@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .head_ring import empty_head
 from .kernels import carried as kernels
 from .kernels.carried import Estimate, Shift, make_estimate
-from .kernels.fold import FIRST, N, N_COUNTERS, NOW_UNIT, SEEN
+from .kernels.fold import FIRST, N_COUNTERS, NOW_UNIT, SEEN, N
 from .kernels.scaled import LOG_UNIT
 from .kernels.types import Head, Light
 from .light import Room, copy_light, empty_light, empty_pairs
@@ -120,7 +120,9 @@ def fold(
     places = np.concatenate([sample, np.flatnonzero(heavy)])
     fresh = _taken(head, places, factor[places], max(places.size, min(room.head, n)))
 
-    joining = head._replace(weight=np.where(np.append(heavy, np.zeros(head.weight.size - n, bool)), 0.0, head.weight))
+    joining = head._replace(
+        weight=np.where(np.append(heavy, np.zeros(head.weight.size - n, bool)), 0.0, head.weight)
+    )
     come, come_unit = np.zeros((2, J)), np.zeros((2, J), np.int64)
     kernels.sum_run(joining, n_light, n - n_light, estimate, come, come_unit)
     A, A_unit = np.zeros((2, J)), np.zeros((2, J), np.int64)
@@ -137,7 +139,9 @@ def fold(
         kernels.shift_pairs(joining, bounds, shift, before, delta)
     elif delta.size:
         delta = empty_light(J).delta
-    off = int(state.counters[NOW_UNIT])  # units of weight that are taken off everything, so that they stay few
+    off = int(
+        state.counters[NOW_UNIT]
+    )  # units of weight that are taken off everything, so that they stay few
     for value, unit in ((L, L_unit), (A, A_unit), (fresh.weight, fresh.weight_unit)):
         unit[value > 0.0] -= off
     counters = state.counters.copy()
@@ -184,19 +188,21 @@ def _shift(
     come: tuple[Numbers, NDArray[np.int64]],
     A: tuple[Numbers, NDArray[np.int64]],
 ) -> Shift:
-    """How the pairs of a fold move: P' = (Σ light · P + pairs of those that join) / L', less the new sample's.
+    """How pairs move in a fold: P' = (Σ light · P + pairs of those that join) / L', less the new sample's.
 
     Where a part's sample has none of a sign, nothing is known of the pairs there, and it does not count.
     """
     n, W = int(bounds[-1]), _logs(estimate.W, estimate.W_unit)
     light, S = _logs(estimate.light, estimate.light_unit), _logs(estimate.S, estimate.S_unit)
-    light = np.where(S > -np.inf, light, -np.inf)
+    light = np.where(-np.inf < S, light, -np.inf)
     joins, sample = _logs(*come), _logs(*A)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         known = np.logaddexp.reduce(np.concatenate([light, joins[None]]), axis=0)
         use = (known > -np.inf) & (sample > -np.inf)
         keep = np.where(use, _exponentials(light - known), 0.0)
-        old = np.where(use, _exponentials(np.concatenate([light - S, np.zeros_like(joins)[None]]) + W - known), 0.0)
+        old = np.where(
+            use, _exponentials(np.concatenate([light - S, np.zeros_like(joins)[None]]) + W - known), 0.0
+        )
         old = np.where(np.isfinite(old), old, 0.0)
         new = np.where(use, _exponentials(W - sample), 0.0)
         fall = np.append(W[:-1] - W[1:], 0.0)
@@ -213,11 +219,11 @@ def _shift(
 __all__ = [
     "FIRST",
     "FOLDS",
-    "N",
     "NOW_UNIT",
     "N_LIGHT",
     "SEEN",
     "HeavyState",
+    "N",
     "blocks_of",
     "empty_state",
     "fold",

@@ -53,13 +53,13 @@ def least_memory(n_hypotheses: int) -> int:
 
 
 def room_in(n_hypotheses: int, memory: int) -> Room:
-    """Split bytes into examples and pairs; these if they take at most half of it.
+    """Split bytes into examples and pairs; these if they take at most half of what L and A leave.
 
     >>> room_in(100, 100_000), room_in(100, 30_000)
-    (Room(first=3853, head=3044, pairs=True), Room(first=995, head=995, pairs=False))
+    (Room(first=3853, head=3043, pairs=True), Room(first=995, head=995, pairs=False))
     """
-    pairs = 2 * pair_bytes(n_hypotheses) <= memory
     left = memory - row_bytes(n_hypotheses)
+    pairs = 2 * pair_bytes(n_hypotheses) <= left
     bits = example_bits(n_hypotheses)
     first = max(2, 8 * left // bits)
     head = max(2, 8 * (left - pair_bytes(n_hypotheses)) // bits) if pairs else first
@@ -70,7 +70,7 @@ def automatic_memory(n_hypotheses: int) -> int:
     """What a sketch that keeps the newest takes with ``head="auto"``: sums and examples.
 
     >>> automatic_memory(100)
-    168992
+    163267
     """
     J = n_hypotheses
     return sum_bytes(J, J) + automatic_head(J, J) * example_bits(J) // 8

@@ -36,7 +36,7 @@ from .errors import InputError, ModelFileError
 MAGIC = b"ocboost\n"
 VERSION = 1
 MAX_HEADER = 1 << 24
-_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8"}
+_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
 

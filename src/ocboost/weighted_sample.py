@@ -18,19 +18,17 @@ def ranked(q: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.argsort((q.view(np.int64) + (1 << 19)) >> 20, kind="stable")
 
 
-def choose(
-    q: NDArray[np.float64], most: int, turn: int
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def choose(q: NDArray[np.float64], most: int, turn: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Choose about ``most`` of some examples by their scores: which are heavy, and what the others count for.
 
     The chance of an example is min(1, q/τ), with τ such that the chances sum to ``most``. Those with a chance
-    of one are *heavy* and stay. The others are gone through in the order of q, and one is taken whenever their
-    chances sum to another whole number, beginning with an offset that differs from turn to turn. One that is
-    taken counts for 1/chance of its kind, one that is not for 0. A score of zero is never chosen.
+    of one are *heavy* and stay. The others are gone through in the order of q, and one is taken whenever
+    their chances sum to another whole number, beginning with an offset that differs from turn to turn. One
+    that is taken counts for 1/chance of its kind, one that is not for 0. A score of zero is never chosen.
 
     >>> heavy, factor = choose(np.array([1.0, 8.0, 1.0, 1.0, 1.0, 0.0]), 3, 1)
     >>> heavy.tolist(), factor.tolist()
-    ([False, True, False, False, False, False], [2.0, 1.0, 0.0, 2.0, 0.0, 0.0])
+    ([False, True, False, False, False, False], [0.0, 1.0, 2.0, 0.0, 2.0, 0.0])
     """
     some = q > 0.0
     if np.count_nonzero(some) <= most:

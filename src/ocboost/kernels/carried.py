@@ -22,14 +22,24 @@ from typing import NamedTuple
 import numpy as np
 
 from .band import row_start
-from .bits import mask_between, transpose
+from .bits import transpose
 from .branch import unlikely
 from .compile import exact, helper, kernel
-from .head import COUNT, N_BLOCKS, ROOM, SHIFT, STATE_SIZE, UNIFORM, UNIT, Segment, open_segment, step, weight_of
+from .head import (
+    N_BLOCKS,
+    ROOM,
+    STATE_SIZE,
+    UNIFORM,
+    UNIT,
+    Segment,
+    open_segment,
+    step,
+    weight_of,
+)
 from .lanes import add_counts_by_bits, dot_halves
-from .scaled import add, divide, exponential, log, multiply, normal, ratio
+from .scaled import add, divide, exponential, multiply, normal, ratio
 from .solve import SMALLEST, half_log_ratio, smoothed
-from .types import Counts, Floats, Halves, Head, Ints, Light, Units, Whole, Words
+from .types import Floats, Halves, Head, Ints, Light, Units, Whole, Words
 from .views import floats_at
 
 PAD = 8  # places behind the last pair, so that a row can be read in whole groups
@@ -308,7 +318,7 @@ def _half_of(x: float) -> np.uint16:
 @helper
 def _number_of(half: np.uint16) -> float:
     """What the bits of a finite float16 say."""
-    exponent, fraction = (np.int64(half) >> 10) & 31, float(np.int64(half) & 1023)
+    exponent, fraction = int((np.int64(half) >> 10) & 31), float(np.int64(half) & 1023)
     size = math.ldexp(fraction + 1024.0, exponent - 25) if exponent > 0 else fraction * 2.0**-24
     return -size if np.int64(half) & 0x8000 else size
 
@@ -349,7 +359,7 @@ def _count(d: float, x: float, y: float, factor: float) -> np.int32:
 def shift_pairs(head: Head, bounds: Ints, shift: Shift, before: Halves, after: Halves) -> None:
     """The differences of pairs between the light examples and the new sample.
 
-    ``δ' = Σ_t keep_t · δ_t + Σ_i d_ij (old - factor_i · new) [m_ij = σ][m_ik = σ]``, the sum in whole numbers.
+    ``δ' = Σ_t keep_t · δ_t + Σ_i d_ij (old - factor_i · new) [m_ij = σ][m_ik = σ]``, in whole numbers.
     ``after`` may be ``before``, where there is one light part: row after row is read, then written.
     """
     words, d, factor = head.words, shift.d, shift.factor
@@ -411,7 +421,6 @@ def shift_pairs(head: Head, bounds: Ints, shift: Shift, before: Halves, after: H
                     if new[sign, j] == 0.0:  # the sample has none to be corrected
                         value = 0.0
                     after[0, sign, place + k] = _half_of(min(max(value, -1.0), 1.0))
-
 
 
 @kernel

@@ -238,9 +238,7 @@ def add_counts_by_bits(
         def place(address: Any, of: Any) -> Any:
             return builder.inttoptr(address, ir.PointerType(of))
 
-        start = [
-            builder.load(place(builder.add(out, _int(64 * g)), _COUNTS), align=4) for g in range(groups)
-        ]
+        start = [builder.load(place(builder.add(out, _int(64 * g)), _COUNTS), align=4) for g in range(groups)]
         loop = builder.append_basic_block("members")
         done = builder.append_basic_block("members.done")
         builder.branch(loop)
