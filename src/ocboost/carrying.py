@@ -8,20 +8,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .folding import LONG, row_ranges
 from .head_ring import empty_head
 from .kernels import carried as kernels
-from .kernels.carried import Estimate, Shift, make_estimate
-from .kernels.fold import FIRST, N_COUNTERS, NOW_UNIT, SEEN, N
+from .kernels.band import n_pairs
+from .kernels.carried import Estimate, Shift
+from .kernels.fold import N_COUNTERS, NOW_UNIT, N
 from .kernels.scaled import LOG_UNIT
 from .kernels.types import Head, Light
 from .light import Room, copy_light, empty_light, empty_pairs
+from .threads import get_num_threads, run
 from .weighted_sample import choose
 
 # The counters behind those of a sketch that keeps the newest.
 N_LIGHT, FOLDS = N_COUNTERS, N_COUNTERS + 1
 N_HEAVY_COUNTERS = N_COUNTERS + 2
 
-FURTHEST = 690.0  # e^±690 is a double
+FURTHEST = 340.0  # e^340 and its square are doubles
 
 Numbers = NDArray[np.float64]
 Publish = Callable[[tuple[Numbers, bool]], None]
@@ -136,7 +139,7 @@ def fold(
         before = light.delta if light.delta.size else empty_pairs(J, light.anchor.shape[0])
         shift = _shift(estimate, joining, bounds, factor, (come, come_unit), (A, A_unit))
         delta = before[:1]
-        kernels.shift_pairs(joining, bounds, shift, before, delta)
+        _shift_pairs(joining, bounds, shift, before, delta)
     elif delta.size:
         delta = empty_light(J).delta
     off = int(
@@ -156,6 +159,26 @@ def fold(
         delta=np.ascontiguousarray(delta),
     )
     return HeavyState(after, fresh, counters, state.now.copy())
+
+
+def _shift_pairs(
+    joining: Head,
+    bounds: NDArray[np.int64],
+    shift: Shift,
+    before: NDArray[np.uint16],
+    after: NDArray[np.uint16],
+) -> None:
+    """The pairs' share of a fold, a range of rows to a thread: whole numbers, so the same bit for bit."""
+    J, n_threads = shift.right.size, get_num_threads()
+    if n_threads == 1 or shift.d.size * n_pairs(J, J) < LONG:
+        kernels.shift_pairs(joining, bounds, shift, before, after, 0, J)
+        return
+
+    def task(rows: tuple[int, int]) -> None:
+        own = shift._replace(d=shift.d.copy())
+        kernels.shift_pairs(joining, bounds, own, before, after, *rows)
+
+    run(task, row_ranges(J, J, n_threads))
 
 
 def _taken(head: Head, places: NDArray[np.int64], factor: Numbers, n_room: int) -> Head:
@@ -212,22 +235,5 @@ def _shift(
             units = 256 * (joining.weight_unit[:n].astype(np.int64) - estimate.W_unit[0])
             d[:n] = np.ldexp(joining.weight[:n] / first, np.clip(units, -4000, 4000).astype(np.int32))
     whole = np.zeros(d.size)
-    whole[:n] = factor
+    whole[:n] = np.minimum(factor, np.exp(FURTHEST))
     return Shift(d, whole, right, wrong, old, new, keep)
-
-
-__all__ = [
-    "FIRST",
-    "FOLDS",
-    "NOW_UNIT",
-    "N_LIGHT",
-    "SEEN",
-    "HeavyState",
-    "N",
-    "blocks_of",
-    "empty_state",
-    "fold",
-    "make_estimate",
-    "relaid",
-    "solve",
-]

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .carrying import NOW_UNIT, HeavyState, N, blocks_of, empty_state, make_estimate
+from .carrying import HeavyState, blocks_of, empty_state
 from .head_ring import empty_head
-from .kernels.carried import PAD, sum_run
+from .kernels.carried import PAD, make_estimate, sum_run
+from .kernels.fold import NOW_UNIT, N
 from .kernels.scaled import LOG_UNIT
 from .light import empty_light, empty_pairs
 from .sketch_file import LARGEST_ALPHA

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .carrying import FOLDS, N_LIGHT, NOW_UNIT, SEEN, HeavyState, N, blocks_of, fold, make_estimate
+from .carrying import FOLDS, N_LIGHT, HeavyState, blocks_of, fold
 from .head_ring import empty_head
-from .kernels.carried import take_bits
+from .kernels.carried import make_estimate, take_bits
+from .kernels.fold import NOW_UNIT, SEEN, N
 from .kernels.scaled import rescale
 from .kernels.types import Light
 from .light import Room, empty_light, empty_pairs

@@ -7,22 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .carrying import (
-    NOW_UNIT,
-    HeavyState,
-    N,
-    Publish,
-    blocks_of,
-    empty_state,
-    fold,
-    make_estimate,
-    relaid,
-    solve,
-)
+from .carrying import HeavyState, Publish, blocks_of, empty_state, fold, relaid, solve
 from .folding import LONG
 from .kernels.band import n_pairs
-from .kernels.carried import Estimate
-from .kernels.fold import append
+from .kernels.carried import Estimate, make_estimate
+from .kernels.fold import NOW_UNIT, append
 from .kernels.scaled import normal_number
 from .light import Room
 
@@ -98,7 +87,7 @@ class HeavyStore:
 
     def folds_long(self, n: int, batch_size: int) -> bool:
         """Whether taking in n examples more brings a fold that takes long."""
-        most = min(max(self.limit, batch_size), int(self.state.counters[N]) + n)
+        most = min(max(self.limit, batch_size), self.state.n_head + n)
         work = n_pairs(self._J, self._J) if self.room.pairs else self._J
         return most >= self.limit and most * work > LONG
 

@@ -40,7 +40,7 @@ from .lanes import add_counts_by_bits, dot_halves
 from .scaled import add, divide, exponential, multiply, normal, ratio
 from .solve import SMALLEST, half_log_ratio, smoothed
 from .types import Floats, Halves, Head, Ints, Light, Units, Whole, Words
-from .views import floats_at
+from .views import floats_at, units_at
 
 PAD = 8  # places behind the last pair, so that a row can be read in whole groups
 MOST_CHANGE = 3.0  # what the pairs may correct the sample by, as a logarithm
@@ -48,6 +48,7 @@ ROWS = 16  # so many rows of pairs are summed in one pass over the examples
 
 # Pairs are summed in whole numbers of 1 / UNITY: then neither the order of adding nor the processor matters.
 UNITY = 2.0**28
+ROUNDING = 1.5 * 2.0**52
 
 
 class Estimate(NamedTuple):
@@ -349,18 +350,44 @@ class Shift(NamedTuple):
     keep: Floats  # (t, 2, J): by how much the old differences count
 
 
-@helper
-def _count(d: float, x: float, y: float, factor: float) -> np.int32:
-    share = d * (x - factor * y)
-    return np.int32(np.rint(min(max(share, -1.0), 1.0) * UNITY))
+@exact
+def _counts(
+    d: Floats,
+    factor: Floats,
+    counts: Units,
+    word: np.uint64,
+    x_right: float,
+    x_wrong: float,
+    y_right: float,
+    y_wrong: float,
+) -> None:
+    """What 64 examples add to a row, ``d (x - factor · y)``, as whole numbers of 1 / `UNITY`."""
+    for i in range(64):
+        right = ((word >> np.uint64(i)) & np.uint64(1)) != 0
+        x = x_right if right else x_wrong
+        y = y_right if right else y_wrong
+        share = d[i] * (x - factor[i] * y)
+        share = share if share < 1.0 else 1.0
+        share = share if share > -1.0 else -1.0
+        # Adding and taking off 1.5 · 2⁵² rounds to the nearest whole number, of two the even one.
+        counts[i] = np.int32((share * UNITY + ROUNDING) - ROUNDING)
+
+
+@exact
+def _reweigh(d: Floats, word: np.uint64, if_right: float, if_wrong: float) -> None:
+    for i in range(64):
+        d[i] *= if_right if ((word >> np.uint64(i)) & np.uint64(1)) != 0 else if_wrong
 
 
 @kernel
-def shift_pairs(head: Head, bounds: Ints, shift: Shift, before: Halves, after: Halves) -> None:
-    """The differences of pairs between the light examples and the new sample.
+def shift_pairs(
+    head: Head, bounds: Ints, shift: Shift, before: Halves, after: Halves, begin: int, end: int
+) -> None:
+    """The differences of pairs between the light examples and the new sample, in the rows begin … end - 1.
 
     ``δ' = Σ_t keep_t · δ_t + Σ_i d_ij (old - factor_i · new) [m_ij = σ][m_ik = σ]``, in whole numbers.
-    ``after`` may be ``before``, where there is one light part: row after row is read, then written.
+    ``after`` may be a part of ``before``: what is written has been read. The weights in ``shift.d`` are
+    led through the coordinates; whoever needs them again, or another thread, has a copy.
     """
     words, d, factor = head.words, shift.d, shift.factor
     right, wrong, old, new, keep = shift.right, shift.wrong, shift.old, shift.new, shift.keep
@@ -369,9 +396,14 @@ def shift_pairs(head: Head, bounds: Ints, shift: Shift, before: Halves, after: H
     counts = np.empty((ROWS, 64), np.int32)
     sums = np.empty((ROWS, 2, 64 * n_tiles), np.int32)
     columns = np.empty((2, n_tiles, 64), np.uint64)
+    room = np.empty(64, np.int32)
     sums_at, counts_at, columns_at = sums.ctypes.data, counts.ctypes.data, columns.ctypes.data
-    for top in range(0, J, ROWS):
-        rows = min(ROWS, J - top)
+    d_at, factor_at, room_at = d.ctypes.data, factor.ctypes.data, room.ctypes.data
+    for block in range(n_blocks):
+        for j in range(begin):
+            _reweigh(floats_at(d_at + 512 * block, 64), words[block, j], right[j], wrong[j])
+    for top in range(begin, end, ROWS):
+        rows = min(ROWS, end - top)
         sums[...] = 0
         for block in range(n_blocks):
             start = 64 * block
@@ -387,17 +419,17 @@ def shift_pairs(head: Head, bounds: Ints, shift: Shift, before: Halves, after: H
             for r in range(rows):
                 j = top + r
                 word = words[block, j]
+                here, factors = floats_at(d_at + 8 * start, 64), floats_at(factor_at + 8 * start, 64)
+                row = units_at(counts_at + 256 * r, 64)
                 for t in range(n_lights + 1):
                     low, high = max(bounds[t] - start, 0), min(bounds[t + 1] - start, 64)
-                    x_right, x_wrong, y_right, y_wrong = old[t, 0, j], old[t, 1, j], new[0, j], new[1, j]
-                    for i in range(low, high):
-                        is_right = ((word >> np.uint64(i)) & np.uint64(1)) != 0
-                        x, y = (x_right, y_right) if is_right else (x_wrong, y_wrong)
-                        counts[r, i] = _count(d[start + i], x, y, factor[start + i])
-                if_right, if_wrong = right[j], wrong[j]
-                for i in range(64):
-                    is_right = ((word >> np.uint64(i)) & np.uint64(1)) != 0
-                    d[start + i] *= if_right if is_right else if_wrong
+                    if high - low > 0:
+                        out = row if low == 0 else units_at(room_at, 64)
+                        _counts(here, factors, out, word, old[t, 0, j], old[t, 1, j], new[0, j], new[1, j])
+                        if low > 0:  # two kinds of examples in one block
+                            for i in range(low, high):
+                                row[i] = room[i]
+                _reweigh(here, word, right[j], wrong[j])
                 for sign in range(2):
                     members = (word if sign == 0 else ~word) & valid
                     if members == 0:
