@@ -381,6 +381,17 @@ def test_the_default_is_the_newest():
         BoostingSketch(10, memory=800)
 
 
+@pytest.mark.parametrize("J", [1, 2, 3])
+def test_few_hypotheses_have_room_for_two_examples_at_least(J, saved_bytes, tmp_path):
+    margins = random_margins(np.random.default_rng(J), 200, J)
+    sketch = BoostingSketch(J, head="auto", keep="heavy")
+    sketch.update_many(margins)
+    saved_bytes(sketch.copy())
+    assert BoostingSketch.load(tmp_path / "state").n_seen == 200
+    exact = adaboost_weights(margins)
+    assert sketch.alpha[0] == pytest.approx(exact[0], rel=1e-9)
+
+
 def test_a_room_is_split_as_the_rule_says():
     J = 128
     per_example = J / 8 + 12

@@ -15,7 +15,7 @@ from .light import empty_light, empty_pairs
 from .sketch_file import LARGEST_ALPHA
 from .storage import Arrays, fill, require, require_normal
 
-PARAMETERS = {"n_hypotheses", "head", "memory", "smoothing", "forgetting", "keep"}
+PARAMETERS = {"n_hypotheses", "smoothing", "forgetting", "keep"}  # and head or memory
 ONE = 0x3C00  # the bits of 1 as float16
 
 
@@ -31,10 +31,11 @@ def heavy_from_parts(
 ) -> tuple[dict[str, Any], HeavyState]:
     """Parameters and state from what a file holds; the parameters are the caller's to check."""
     arrays = dict(arrays)
-    require(set(parameters) == PARAMETERS, name, f"its parameters must be {', '.join(sorted(PARAMETERS))}")
+    known = set(parameters) in (PARAMETERS | {"head"}, PARAMETERS | {"memory"})
+    require(known, name, f"its parameters must be {', '.join(sorted(PARAMETERS))}, and head or memory")
     J = parameters["n_hypotheses"]
-    known = arrays["anchor"].size if "anchor" in arrays else 0
-    require(type(J) is int and 1 <= J == known, name, "n_hypotheses does not fit its arrays")
+    fits = type(J) is int and "anchor" in arrays and 1 <= J == arrays["anchor"].size
+    require(fits, name, "n_hypotheses does not fit its arrays")
     pairs = arrays["delta"].size if "delta" in arrays else -1
     require(pairs in (0, J * (J - 1) + 2 * PAD), name, "the number of pairs is wrong")
     light = empty_light(J)

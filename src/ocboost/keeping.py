@@ -36,42 +36,40 @@ def what_is_kept(
     tail: bool,
     correction: str,
 ) -> Kept:
-    """Resolve ``keep``, ``memory`` and ``head``; they may be None, and are checked here."""
+    """Resolve ``keep``, ``memory`` and ``head``, and check them; ``head`` is 1 where it is left out."""
     J = n_hypotheses
-    if memory is not None and head is not None:
-        raise InputError(
-            f"head and memory exclude each other; got head={head!r:.40} and memory={memory!r:.40}. Give the "
-            "number of examples, or the bytes they and the sums may take."
-        )
     if isinstance(head, str) and head != "auto":
         raise InputError(f"head must be a whole number of at least 1, or 'auto'; got {head!r}. {HEAD_ADVICE}")
-    if head is not None and head != "auto":
-        head = as_count(head, "head", 1, MANY, HEAD_ADVICE)
-    if memory is not None:
-        memory = as_count(memory, "memory", 1, MANY, MEMORY_ADVICE)
-    rule = resolved(keep, memory=memory, head=head, order=order, tail=tail, correction=correction)
+    count = 0 if isinstance(head, str) else as_count(head, "head", 1, MANY, HEAD_ADVICE)
+    size = None if memory is None else as_count(memory, "memory", 1, MANY, MEMORY_ADVICE)
+    if size is not None and count != 1:
+        raise InputError(
+            f"head and memory exclude each other; got head={head!r:.40} and memory={size}. Give the "
+            "number of examples, or the bytes they and the sums may take."
+        )
+    rule = resolved(keep, memory=size, head=count, order=order, tail=tail, correction=correction)
     if rule == NEWEST:
         K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
-        return Kept(NEWEST, _newest_head(J, K, head, memory, tail=tail), None, None)
-    if head == "auto":
-        memory = automatic_memory(J)
-        return Kept(HEAVY, None, memory, room_in(J, memory))
-    if isinstance(memory, int):
-        if memory < least_memory(J):
-            raise InputError(
-                f"memory must be at least {least_memory(J)} bytes for {J} hypotheses; got {memory}. Two "
-                "examples and the light sums take that."
-            )
-        return Kept(HEAVY, None, memory, room_in(J, memory))
-    assert isinstance(head, int)
-    return Kept(HEAVY, head, None, Room(head, head, True))
+        return Kept(NEWEST, _newest_head(J, K, count, size, tail=tail), None, None)
+    if size is not None and size < least_memory(J):
+        raise InputError(
+            f"memory must be at least {least_memory(J)} bytes for {J} hypotheses; got {size}. Two examples "
+            "and the light sums take that."
+        )
+    if count == 0:
+        size = automatic_memory(J)
+    return Kept(HEAVY, count, None, Room(count, count, True)) if size is None else _in_bytes(J, size)
+
+
+def _in_bytes(J: int, memory: int) -> Kept:
+    return Kept(HEAVY, None, memory, room_in(J, memory))
 
 
 def resolved(
-    keep: object, *, memory: object, head: object, order: object, tail: bool, correction: str
+    keep: object, *, memory: int | None, head: int, order: object, tail: bool, correction: str
 ) -> str:
-    """Which rule is meant: the default where it fits, and never one that contradicts the others."""
-    if keep is not None and keep not in (HEAVY, NEWEST):
+    """Which rule is meant: where it is left out, the default if the others allow it. A head of 0 is "auto"."""
+    if keep is not None and (not isinstance(keep, str) or keep not in (HEAVY, NEWEST)):
         raise InputError(
             f"keep must be 'heavy' or 'newest'; got {keep!r:.80}. 'heavy' keeps the examples that weigh, "
             "'newest' the last ones."
@@ -84,7 +82,7 @@ def resolved(
     return str(keep)
 
 
-def _against_heavy(*, memory: object, head: object, order: object, tail: bool, correction: str) -> str:
+def _against_heavy(*, memory: int | None, head: int, order: object, tail: bool, correction: str) -> str:
     """What would have to be different for heavy examples to be kept; nothing if they can be."""
     if not tail:
         return "a tail; got tail=False, a window of the last examples"
@@ -92,15 +90,15 @@ def _against_heavy(*, memory: object, head: object, order: object, tail: bool, c
         return f"every earlier coordinate; got order={order!r:.40}"
     if correction != "balanced":
         return f"correction='balanced'; got {correction!r}"
-    if memory is None and (head is None or head == 1):
+    if memory is None and head == 1:
         return "a head of more than one example; got head=1, the paper's algorithm"
     return ""
 
 
-def _newest_head(J: int, K: int, head: object, memory: object, *, tail: bool) -> int:
-    if head == "auto":
+def _newest_head(J: int, K: int, head: int, memory: int | None, *, tail: bool) -> int:
+    if head == 0:  # "auto"
         return automatic_head(J, K)
-    if isinstance(memory, int):
+    if memory is not None:
         bytes_left = memory - (sum_bytes(J, K) if tail else 0)
         if 8 * bytes_left < example_bits(J):
             least = memory - bytes_left + (example_bits(J) + 7) // 8
@@ -109,7 +107,7 @@ def _newest_head(J: int, K: int, head: object, memory: object, *, tail: bool) ->
                 "more, or a smaller order."
             )
         return 8 * bytes_left // example_bits(J)
-    return head if isinstance(head, int) else 1
+    return head
 
 
 def check_correction(correction: object) -> str:

@@ -67,13 +67,13 @@ def room_in(n_hypotheses: int, memory: int) -> Room:
 
 
 def automatic_memory(n_hypotheses: int) -> int:
-    """What a sketch that keeps the newest takes with ``head="auto"``: sums and examples.
+    """What a sketch that keeps the newest takes with ``head="auto"``: sums and examples, or the least.
 
     >>> automatic_memory(100)
     163267
     """
     J = n_hypotheses
-    return sum_bytes(J, J) + automatic_head(J, J) * example_bits(J) // 8
+    return max(least_memory(J), sum_bytes(J, J) + automatic_head(J, J) * example_bits(J) // 8)
 
 
 def empty_light(n_hypotheses: int, n_lights: int = 1) -> Light:

@@ -114,7 +114,7 @@ class BoostingSketch(SummingBooster):
         n_hypotheses: int,
         *,
         order: int | None = None,
-        head: int | str | None = None,
+        head: int | str = 1,
         tail: bool = True,
         smoothing: float = 1.0,
         forgetting: float = 1.0,
@@ -200,8 +200,7 @@ class BoostingSketch(SummingBooster):
         if self._heavy is not None:
             return {
                 "n_hypotheses": self._J,
-                "head": self._kept.head,
-                "memory": self._kept.memory,
+                **({"head": self._kept.head} if self._kept.memory is None else {"memory": self._kept.memory}),
                 "smoothing": self._smoothing,
                 "forgetting": self._forgetting,
                 "keep": HEAVY,
@@ -472,7 +471,7 @@ class BoostingSketch(SummingBooster):
         known = self._parameters
         rule = changes.get("keep") or (self.keep if changes.get("tail", True) else "newest")
         if rule != self.keep:
-            for name in ("order", "keep", "memory") if self._heavy is None else ("memory", "keep"):
+            for name in ("keep", "memory", "order" if self._order == self._J else ""):
                 known.pop(name, None)
             known["head"] = self.head
         if "memory" in changes:
@@ -647,8 +646,10 @@ class BoostingSketch(SummingBooster):
                 "Sketches that are to be merged are made with the same parameters, head aside."
             )
         mine, others = self._parameters, other._parameters
-        head, others_head = mine.pop("head"), others.pop("head")
-        memory, others_memory = mine.pop("memory", None), others.pop("memory", None)
+        sizes: list[dict[str, int]] = [
+            {str(name): each.pop(name) for name in ("head", "memory") if name in each}
+            for each in (mine, others)
+        ]
         for name, value in mine.items():
             if others[name] != value:
                 raise InputError(
@@ -657,13 +658,11 @@ class BoostingSketch(SummingBooster):
                 )
         with held(self, other):
             if self._heavy is not None and other._heavy is not None:
-                larger = max(
-                    (self._heavy.room, head, memory),
-                    (other._heavy.room, others_head, others_memory),
-                    key=_size,
+                _, larger = max(
+                    (_rank(self._heavy.room, sizes[0]), 0), (_rank(other._heavy.room, sizes[1]), 1)
                 )
-                return self._merged_heavy(other, {**mine, "head": larger[1], "memory": larger[2]})
-            keep = max(head, others_head)
+                return self._merged_heavy(other, {**mine, **sizes[larger]})
+            keep = max(sizes[0]["head"], sizes[1]["head"])
             if self.n_seen == 0 or other.n_seen == 0:
                 result = (other if self.n_seen == 0 else self).copy()
                 result._keep = keep
@@ -726,7 +725,6 @@ class BoostingSketch(SummingBooster):
         return sketch
 
 
-def _size(side: tuple[Room, int | None, int | None]) -> tuple[int, ...]:
+def _rank(room: Room, size: dict[str, int]) -> tuple[int, ...]:
     """What of two rooms is the larger one: that which keeps more examples in the long run."""
-    room, head, memory = side
-    return (room.head, room.first, room.pairs, head or 0, memory or 0)
+    return (room.head, room.first, int(room.pairs), size.get("head", 0), size.get("memory", 0))
