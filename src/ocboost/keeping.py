@@ -68,7 +68,7 @@ def _in_bytes(J: int, memory: int) -> Kept:
 def resolved(
     keep: object, *, memory: int | None, head: int, order: object, tail: bool, correction: str
 ) -> str:
-    """Which rule is meant: where it is left out, the default if the others allow it. A head of 0 is "auto"."""
+    """Which rule is meant: left out, the default if the others allow it. A head of 0 is "auto"."""
     if keep is not None and (not isinstance(keep, str) or keep not in (HEAVY, NEWEST)):
         raise InputError(
             f"keep must be 'heavy' or 'newest'; got {keep!r:.80}. 'heavy' keeps the examples that weigh, "
