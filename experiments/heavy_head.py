@@ -14,6 +14,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ STREAMS: dict[str, tuple[str, str, tuple[str, ...]]] = {  # file, label, columns
     "flights": ("streams/nycflights13.csv.gz", "late15", ("arr_delay",)),
 }
 ORDERS = (None, 64, 16, 1)
+FORGETTING = (1.0, 0.9995)
 
 
 def run(
@@ -53,7 +55,8 @@ def run(
         spent += time.perf_counter() - start
         done = n
         if n not in exact:
-            w = None if weight is None else weight[:n]
+            w = np.ones(n) if weight is None else weight[:n]
+            w = w * sketch.forgetting ** np.arange(n - 1, -1, -1.0)
             exact[n] = adaboost_weights(margins[:n], sample_weight=w)
         errors.append(approximation_error(exact[n], sketch.alpha))
     return errors, 1e6 * spent / done, sketch.nbytes
@@ -125,19 +128,19 @@ def streams(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
             continue
         margins = margins_of(data / file, label, drop, most, 8_000 if quick else 60_000)
         n, J = margins.shape
-        exact: dict[int, np.ndarray] = {}
-        for memory in sizes:
-            print(f"{name}: {J} stumps, {n:,} rows, {memory // 1000} kB")
+        exact: dict[float, dict[int, np.ndarray]] = {forgetting: {} for forgetting in FORGETTING}
+        for memory, forgetting in product(sizes, FORGETTING):
+            print(f"{name}: {J} stumps, {n:,} rows, {memory // 1000} kB, forgetting {forgetting}")
             for keep, order in [*(("newest", order) for order in ORDERS), ("heavy", None)]:
                 if order is not None and order >= J:
                     continue
                 try:
-                    sketch = BoostingSketch(J, memory=memory, keep=keep, order=order)
+                    sketch = BoostingSketch(J, memory=memory, keep=keep, order=order, forgetting=forgetting)
                 except InputError:
                     continue  # the sums do not fit
                 title = f"{keep}, order {order or J}" if keep == "newest" else keep
-                found = run(sketch, margins, [n // 4, n // 2, n], exact=exact)
-                yield show(title, *found) | {"stream": name, "memory": memory}
+                found = run(sketch, margins, [n // 4, n // 2, n], exact=exact[forgetting])
+                yield show(title, *found) | {"stream": name, "memory": memory, "forgetting": forgetting}
 
 
 def shards(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:

@@ -142,7 +142,7 @@ class NaiveCarried:
     def _fold(self):
         self.folds += 1
         alpha, est, S, W, d, m = self._solve()
-        slack = 4 if self.pairs else 8
+        slack = 4 if self.pairs else 16
         heavy, factor = self.choose(self.scores(d, W), self.H - math.ceil(self.H / slack))
         n, n_light = len(d), len(self.light)
         examples = self.light + self.exact

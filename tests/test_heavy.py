@@ -400,6 +400,8 @@ def test_a_room_is_split_as_the_rule_says():
     assert room.first == int((200_000 - 56 * J) / per_example)
     assert room.head == int((200_000 - 56 * J - 2 * J * (J - 1) - 32) / per_example)
     assert not room_in(J, 4 * J * J - 1000).pairs
+    assert BoostingSketch(J, head=J, keep="heavy")._heavy.room == (J, J, True)
+    assert BoostingSketch(J, head=J - 1, keep="heavy")._heavy.room == (J - 1, J - 1, False)
 
 
 # The parts -----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .errors import InputError
 from .kernels.tail import CORRECTIONS
-from .light import Room, automatic_memory, example_bits, least_memory, room_in
+from .light import Room, automatic_memory, example_bits, least_memory, room_for, room_in
 from .margins import MANY, as_count
 from .tails import automatic_head, sum_bytes
 
@@ -58,7 +58,7 @@ def what_is_kept(
         )
     if count == 0:
         size = automatic_memory(J)
-    return Kept(HEAVY, count, None, Room(count, count, True)) if size is None else _in_bytes(J, size)
+    return Kept(HEAVY, count, None, room_for(J, count)) if size is None else _in_bytes(J, size)
 
 
 def _in_bytes(J: int, memory: int) -> Kept:

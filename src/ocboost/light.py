@@ -11,7 +11,7 @@ from .kernels.carried import PAD
 from .kernels.types import Light
 from .tails import automatic_head, sum_bytes
 
-SLACK_WITH_PAIRS, SLACK = 4, 8  # a fold lets go of one example in so many
+SLACK_WITH_PAIRS, SLACK = 4, 16  # a fold lets go of one example in so many; with pairs it costs more
 
 
 class Room(NamedTuple):
@@ -26,7 +26,7 @@ class Room(NamedTuple):
         """How many examples a fold leaves.
 
         >>> Room(100, 80, True).after_fold, Room(100, 80, False).after_fold
-        (60, 70)
+        (60, 75)
         """
         slack = SLACK_WITH_PAIRS if self.pairs else SLACK
         return self.head - (self.head + slack - 1) // slack
@@ -64,6 +64,14 @@ def room_in(n_hypotheses: int, memory: int) -> Room:
     first = max(2, 8 * left // bits)
     head = max(2, 8 * (left - pair_bytes(n_hypotheses)) // bits) if pairs else first
     return Room(first, head, pairs)
+
+
+def room_for(n_hypotheses: int, head: int) -> Room:
+    """A head of so many examples, with pairs unless there are fewer examples than hypotheses.
+
+    The pairs that so few leave behind correct the sample by more than they know of it.
+    """
+    return Room(head, head, head >= n_hypotheses)
 
 
 def automatic_memory(n_hypotheses: int) -> int:

@@ -75,7 +75,8 @@ class BoostingSketch(SummingBooster):
     memory : int, optional
         Bytes for sums and examples, instead of ``head``. Of heavy examples a share goes to differences of
         pairs, ``2 J²`` bytes, if these take at most half of it; until the first fold all of it holds
-        examples. A fold takes about 40 bytes an example, and the examples once more, while it lasts.
+        examples. A fold takes about 40 bytes an example, and the examples once more, while it lasts. With a
+        ``head`` in examples there are pairs if it holds at least J.
 
     Notes
     -----
