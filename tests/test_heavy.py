@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+import ocboost
+import thread_stress
 from makers import correlated_columns, decayed_weights, drifting, independent_columns, random_margins
 from naive_carried import NaiveCarried
-from ocboost import BoostingSketch, InputError, adaboost_weights
+from ocboost import BoostingSketch, InputError, adaboost_weights, folding
 from ocboost.kernels import carried
 from ocboost.light import room_in
 from ocboost.weighted_sample import choose
@@ -256,6 +258,31 @@ def test_a_saved_sketch_goes_on(tmp_path):
                 each.update_many(margins[first:])
             np.testing.assert_array_equal(other.alpha, sketch.alpha)
             assert repr(other) == repr(sketch)
+
+
+def test_threads_change_no_bit(monkeypatch):
+    monkeypatch.setattr(folding, "LONG", 0)
+    margins = random_margins(np.random.default_rng(323), 500, 70)
+    before, found = ocboost.get_num_threads(), []
+    for n_threads in (1, 2, 3):
+        ocboost.set_num_threads(n_threads)
+        sketch = BoostingSketch(70, head=90, keep="heavy")
+        sketch.update_many(margins)
+        found.append(sketch.alpha)
+    ocboost.set_num_threads(before)
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
+def test_folds_publish_alpha_before_anything_changes():
+    margins = random_margins(np.random.default_rng(324), 60, 12)
+    sketch, roomy = (BoostingSketch(12, head=head, keep="heavy") for head in (40, 100))
+    views = []
+    with thread_stress.published(views):
+        sketch.update_many(margins)
+    roomy.update_many(margins[:40])
+    assert len(views) == sketch._heavy.state.folds > 1
+    np.testing.assert_array_equal(views[0][0], roomy.alpha)
 
 
 # Bounded -------------------------------------------------------------------------------------------------

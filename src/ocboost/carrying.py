@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .folding import LONG, row_ranges
+from .folding import is_long, row_ranges
 from .head_ring import empty_head
 from .kernels import carried as kernels
-from .kernels.band import n_pairs
 from .kernels.carried import Estimate, Shift
 from .kernels.fold import N_COUNTERS, NOW_UNIT, N
 from .kernels.scaled import LOG_UNIT
@@ -170,7 +169,7 @@ def _shift_pairs(
 ) -> None:
     """The pairs' share of a fold, a range of rows to a thread: whole numbers, so the same bit for bit."""
     J, n_threads = shift.right.size, get_num_threads()
-    if n_threads == 1 or shift.d.size * n_pairs(J, J) < LONG:
+    if n_threads == 1 or not is_long(J, J, shift.d.size):
         kernels.shift_pairs(joining, bounds, shift, before, after, 0, J)
         return
 

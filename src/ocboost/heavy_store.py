@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .carrying import HeavyState, Publish, blocks_of, empty_state, fold, relaid, solve
-from .folding import LONG
-from .kernels.band import n_pairs
+from .folding import is_long
 from .kernels.carried import Estimate, make_estimate
 from .kernels.fold import NOW_UNIT, append
 from .kernels.scaled import normal_number
@@ -88,8 +87,7 @@ class HeavyStore:
     def folds_long(self, n: int, batch_size: int) -> bool:
         """Whether taking in n examples more brings a fold that takes long."""
         most = min(max(self.limit, batch_size), self.state.n_head + n)
-        work = n_pairs(self._J, self._J) if self.room.pairs else self._J
-        return most >= self.limit and most * work > LONG
+        return most >= self.limit and is_long(self._J, self._J if self.room.pairs else 1, most)
 
     def _make_room(self, n: int) -> None:
         """Let the head hold n examples, growing by doubling but not beyond what it will ever need."""
