@@ -1,11 +1,12 @@
 """What keeping heavy examples brings: error to AdaBoost in equal bytes, beside keeping the newest.
 
-    python experiments/heavy_head.py [--quick] [--data DIR] [--only columns,hard,streams,shards] [--out FILE]
+    python experiments/heavy_head.py [--quick] [--data DIR] [--only PARTS] [--out FILE]
 
 Columns: 400 independent weak columns, right with a chance of 0.5 to 0.65, 200,000 examples, `head="auto"`.
 Hard: the same with one example of weight 10⁶, one repeated example, and a stream sorted by class.
 Streams: stumps learnt on the first 2,000 rows of real streams, then all rows, in so many bytes; the newest
-at several orders, as far as they fit. Shards: eight sketches of 20,000 examples that differ, merged.
+at several orders, as far as they fit. Shards: eight sketches of 20,000 examples that differ, merged. Faces: 1,520 box filters, found as in
+`ocboost reproduce faces`, over windows in several permutations.
 Tables go to stdout, everything measured to a JSON file. `--quick` is smaller throughout, to see that it runs.
 """
 
@@ -21,10 +22,12 @@ from typing import Any
 import numpy as np
 from parts.common import independent_columns, progress
 
-from ocboost import BoostingSketch, adaboost_weights, approximation_error
+from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
+from ocboost.datasets import load_faces
 from ocboost.datasets.stream_files import read_table
 from ocboost.errors import InputError
-from ocboost.learners import StumpLearner
+from ocboost.learners import BoxLearner, StumpLearner
+from ocboost.reproduce.faces import FacesSettings
 
 OUT = Path(__file__).parent / "results" / "heavy_head.json"
 BATCH = 64
@@ -35,6 +38,7 @@ STREAMS: dict[str, tuple[str, str, tuple[str, ...]]] = {  # file, label, columns
 }
 ORDERS = (None, 64, 16, 1)
 FORGETTING = (1.0, 0.9995)
+ROOMS = {60: (25_000, 50_000, 250_000), 200: (250_000, 500_000, 1_000_000)}  # stumps, and bytes
 
 
 def run(
@@ -62,10 +66,13 @@ def run(
     return errors, 1e6 * spent / done, sketch.nbytes
 
 
-def show(name: str, errors: list[float], cost: float, size: int) -> dict[str, Any]:
+def show(
+    name: str, errors: list[float], cost: float | None = None, size: int | None = None
+) -> dict[str, Any]:
     """Print a line of a table, and give what it says as a record."""
     cells = "  ".join(f"{error:9.6f}" for error in errors)
-    print(f"  {name:34s} {cells}   {cost:7.1f} µs  {size / 1e3:9.1f} kB", flush=True)
+    rest = "" if cost is None or size is None else f"   {cost:7.1f} µs  {size / 1e3:9.1f} kB"
+    print(f"  {name:34s} {cells}{rest}", flush=True)
     return {"name": name, "errors": errors, "microseconds": cost, "bytes": size}
 
 
@@ -85,7 +92,7 @@ def columns(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
             errors.append(found[0])
             yield show(f"{keep}, seed {seed}", *found)
     for keep, errors in means.items():
-        yield show(f"{keep}, mean", np.mean(errors, axis=0).tolist(), float("nan"), 0)
+        yield show(f"{keep}, mean", np.mean(errors, axis=0).tolist())
 
 
 def hard(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
@@ -121,8 +128,8 @@ def margins_of(path: Path, label: str, drop: tuple[str, ...], J: int, rows: int 
 
 def streams(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
     """Real streams that drift, in equal bytes."""
-    most, sizes = (60, (50_000,)) if quick else (200, (250_000, 500_000, 1_000_000))
-    for name, (file, label, drop) in STREAMS.items():
+    rooms = {60: (50_000,)} if quick else ROOMS
+    for (name, (file, label, drop)), (most, sizes) in product(STREAMS.items(), rooms.items()):
         if data is None or not (data / file).is_file():
             print(f"{name} is skipped: {file} is not there. Say where it is with --data or OCBOOST_DATA")
             continue
@@ -140,7 +147,8 @@ def streams(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
                     continue  # the sums do not fit
                 title = f"{keep}, order {order or J}" if keep == "newest" else keep
                 found = run(sketch, margins, [n // 4, n // 2, n], exact=exact[forgetting])
-                yield show(title, *found) | {"stream": name, "memory": memory, "forgetting": forgetting}
+                setting = {"stream": name, "stumps": J, "memory": memory, "forgetting": forgetting}
+                yield show(title, *found) | setting
 
 
 def shards(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
@@ -165,7 +173,37 @@ def shards(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
             f"{keep}, merged (µs a merge)", [approximation_error(exact, whole.alpha)], spent, whole.nbytes
         )
         average = np.mean([sketch.alpha for sketch in sketches], axis=0)
-        yield show(f"{keep}, averaged", [approximation_error(exact, average)], float("nan"), 0)
+        yield show(f"{keep}, averaged", [approximation_error(exact, average)])
+
+
+def faces(quick: bool, data: Path | None) -> Iterator[dict[str, Any]]:
+    """Windows that boosting separates: small heads early, large ones to the end."""
+    if quick or data is None or not (data / "faces").is_dir():
+        print("faces is skipped: it takes minutes, and needs --data with faces/")
+        return
+    images, settings = load_faces(data), FacesSettings()
+    learner = BoxLearner(n_sample=settings.n_sample, n_filters=settings.n_filters)
+    X = images.train_X.reshape(len(images.train_X), -1)
+    boxes = learner.learn(
+        X, images.train_y, n_hypotheses=settings.n_hypotheses, rng=np.random.default_rng([settings.seed, 0])
+    )
+    rows = boxes.answers(X) * images.train_y[:, None]
+    J, n = rows.shape[1], len(rows)
+    for seed in range(1, 6):
+        margins = np.ascontiguousarray(rows[np.random.default_rng(seed).permutation(n)], dtype=np.int8)
+        exact: dict[int, np.ndarray] = {}
+        print(f"faces, permutation {seed}: {J} filters; error after 10,000 windows, then 100,000")
+        for name, options in (("head of 500", {"head": 500}), ("4 MB", {"memory": 4_000_000})):
+            ends = [10_000] if "head" in options or seed > 1 else [10_000, n]
+            sketch = BoostingSketch(J, keep="heavy", **options)
+            yield show(f"heavy, {name}", *run(sketch, margins, ends, exact=exact)) | {"permutation": seed}
+        if seed == 1:
+            sketch = BoostingSketch(J, head=20_000, keep="heavy")
+            found = run(sketch, margins, [10_000, n], exact=exact)
+            yield show("heavy, head of 20,000", *found) | {"permutation": seed}
+        oza = OzaRussell(J)
+        oza.update_many(margins[:10_000])
+        yield show("Oza and Russell", [approximation_error(exact[10_000], oza.alpha)]) | {"permutation": seed}
 
 
 PARTS: dict[str, Callable[[bool, Path | None], Iterator[dict[str, Any]]]] = {
@@ -173,6 +211,7 @@ PARTS: dict[str, Callable[[bool, Path | None], Iterator[dict[str, Any]]]] = {
     "hard": hard,
     "streams": streams,
     "shards": shards,
+    "faces": faces,
 }
 
 
@@ -193,7 +232,7 @@ def main() -> None:
             parser.error(f"--only must name some of {', '.join(PARTS)}; got {name!r}")
         record[name] = list(PARTS[name](options.quick, data))
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(record, indent=1) + "\n")
+    options.out.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":
