@@ -5,8 +5,8 @@
 Columns: 400 independent weak columns, right with a chance of 0.5 to 0.65, 200,000 examples, `head="auto"`.
 Hard: the same with one example of weight 10⁶, one repeated example, and a stream sorted by class.
 Streams: stumps learnt on the first 2,000 rows of real streams, then all rows, in so many bytes; the newest
-at several orders, as far as they fit. Shards: eight sketches of 20,000 examples that differ, merged. Faces: 1,520 box filters, found as in
-`ocboost reproduce faces`, over windows in several permutations.
+at several orders, as far as they fit. Shards: eight sketches of 20,000 examples that differ, merged.
+Faces: 1,520 box filters, found as in `ocboost reproduce faces`, over windows in several permutations.
 Tables go to stdout, everything measured to a JSON file. `--quick` is smaller throughout, to see that it runs.
 """
 
