@@ -140,15 +140,17 @@ def at_every_line(make, margins, batch_size, check, n_threads=1):
 @pytest.mark.parametrize(
     ("head", "batch_size", "n"), [(1, 32, 70), (20, 32, 40), (20, 8, 12), (60, 1, 12), (40, 40, 20)]
 )
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_ctrl_c_at_every_line_of_an_update(n_threads, head, batch_size, n, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("n_threads", "keep"), [(1, "newest"), (2, "newest"), (2, "heavy")])
+def test_ctrl_c_at_every_line_of_an_update(n_threads, keep, head, batch_size, n, monkeypatch, tmp_path):
+    if keep == "heavy" and head == 1:
+        return  # the paper's algorithm keeps none
     monkeypatch.setattr(folding, "LONG", 0)  # so that small folds are shared too
     J = 9
     margins = random_margins(np.random.default_rng(231), 96 + n, J)
     first, rest = margins[:96], margins[96:]
 
     def make(n=0):
-        sketch = ocboost.BoostingSketch(J, head=head)
+        sketch = ocboost.BoostingSketch(J, head=head, keep=keep)
         sketch.update_many(first, batch_size=batch_size)
         assert sketch.alpha.shape == (J,)  # read, so that a stale answer would be noticed
         if n:
@@ -188,13 +190,13 @@ def test_other_batches_after_ctrl_c(smaller, monkeypatch):
     at_every_line(lambda: ocboost.BoostingSketch(9), margins, 64, check, n_threads=2)
 
 
-@pytest.mark.parametrize("tail", [True, False])
-def test_ctrl_c_at_every_line_of_growing(tail):
+@pytest.mark.parametrize("options", [{}, {"tail": False}, {"keep": "heavy"}])
+def test_ctrl_c_at_every_line_of_growing(options):
     # A head that outgrows its store while it is being filled, and a window that turns.
     margins = random_margins(np.random.default_rng(233), 150, 9)
 
     def make(n=0):
-        sketch = ocboost.BoostingSketch(9, head=140, tail=tail)
+        sketch = ocboost.BoostingSketch(9, head=140, **options)
         sketch.update_many(margins[:50])
         if n:
             sketch.update_many(margins[:n])
@@ -232,11 +234,11 @@ def test_ctrl_c_at_every_line_of_the_other_boosters(made):
 
 def test_ctrl_c_at_every_line_of_decay():
     margins = random_margins(np.random.default_rng(235), 60, 9)
-    for head in (1, 20):
+    for options in ({"head": 1}, {"head": 20}, {"head": 20, "keep": "heavy"}):
         found, line, came = set(), 0, True
         while came:
             line += 1
-            sketch = ocboost.BoostingSketch.from_margins(margins, head=head)
+            sketch = ocboost.BoostingSketch.from_margins(margins, **options)
             came = interrupted_at(line, lambda s=sketch: s.decay(0.3))
             found.add(tuple(sketch.alpha.round(12)))  # solved anew, it may differ in the last digit
         assert len(found) == 2  # before and after, and nothing between

@@ -128,7 +128,8 @@ def test_what_had_diverged_is_forgotten_with_the_tail():
 @pytest.mark.parametrize("change", [{"order": 2}, {"correction": "own"}, {"n_hypotheses": 3}, {"heads": 3}])
 def test_what_cannot_change(change):
     with pytest.raises(
-        InputError, match="only head, tail, smoothing and forgetting can change; got " + next(iter(change))
+        InputError,
+        match="only head, tail, smoothing, forgetting, keep and memory can change; got " + next(iter(change)),
     ):
         fed(rows(5)).remade(**change)
 

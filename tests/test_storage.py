@@ -27,6 +27,9 @@ KINDS = {
     "forgetting": {"forgetting": 0.99, "head": 30, "smoothing": 0.2},
     "theorem": {"correction": "theorem", "smoothing": 5.0},
     "listing": {"correction": "listing", "order": 1, "smoothing": 5.0},
+    "heavy": {"head": 60, "keep": "heavy", "forgetting": 0.999},
+    "heavy, no pairs": {"memory": 2500, "keep": "heavy"},
+    "heavy, not full": {"head": 5000, "keep": "heavy"},
 }
 
 
@@ -264,7 +267,7 @@ def test_the_model_of_another_class(tmp_path):
 # Malice: the checksum fits, the contents do not ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper"])
+@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper", "heavy"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1.0])
 def test_arrays_of_impossible_numbers(value, name, tmp_path):
     path = tmp_path / "model"
@@ -282,7 +285,7 @@ def test_arrays_of_impossible_numbers(value, name, tmp_path):
     assert filled >= 2
 
 
-@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper"])
+@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper", "heavy"])
 def test_one_nan_anywhere(name, tmp_path):
     path = tmp_path / "model"
     make(name, J=5).save(path)
@@ -298,7 +301,7 @@ def test_one_nan_anywhere(name, tmp_path):
 
 
 @pytest.mark.parametrize("value", [-1, 1, 2**31 - 1, -(2**31), 2**62, -(2**62)])
-@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper"])
+@pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper", "heavy"])
 def test_arrays_of_other_whole_numbers(name, value, tmp_path):
     # Many of these are models that could have been; those that could not must be refused, and those that are
     # let in must go on like any other.
@@ -350,7 +353,7 @@ def test_a_head_that_should_have_been_folded(head, tmp_path):
     assert_refused(path)
 
 
-@pytest.mark.parametrize("name", ["head", "window", "paper"])
+@pytest.mark.parametrize("name", ["head", "window", "paper", "heavy", "heavy, not full"])
 def test_arrays_of_another_shape_or_missing(name, tmp_path):
     path = tmp_path / "model"
     make(name, J=5).save(path)

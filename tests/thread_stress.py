@@ -281,6 +281,8 @@ def sketches() -> Iterator[Subject]:
         ("order 3, own", 16, {"head": 30, "order": 3, "correction": "own"}),
         ("window", 20, {"head": 50, "tail": False}),
         ("automatic head", 30, {"head": "auto"}),
+        ("heavy", 20, {"head": 50, "keep": "heavy"}),
+        ("heavy, no pairs", 30, {"memory": 4000, "keep": "heavy", "forgetting": 0.99}),
     ):
         yield booster_subject(f"sketch, {name}", lambda J=J, o=options: ocboost.BoostingSketch(J, **o), J)
 

@@ -470,9 +470,7 @@ def _fed(
 
 def _writable(booster: BoostingSketch) -> BoostingSketch:
     """The booster, or a copy where it came from where others read too: Ray's store, or a mapped file."""
-    state = booster._state
-    arrays = (*state.tail, *state.head, state.counters, state.now)
-    return booster if all(array.flags.writeable for array in arrays) else booster.copy()
+    return booster if all(array.flags.writeable for array in booster._arrays) else booster.copy()
 
 
 def can_be_made(settings: dict[str, Any], n_hypotheses: int = 1) -> bool:

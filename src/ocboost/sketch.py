@@ -8,28 +8,32 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import merging, reshaping
+from . import heavy_merging, merging, reshaping
 from .booster import SummingBooster
+from .carrying import HeavyState, blocks_of, empty_state
 from .errors import InputError, ModelFileError
 from .folding import Workspace, fold_stepwise, is_long
 from .guard import locks_of, reads, writes, written
-from .head_ring import blocks_for, empty_head, relaid
+from .head_ring import blocks_for, empty_head, relaid, rows_of
+from .heavy_file import heavy_from_parts, heavy_parts
+from .heavy_store import HeavyStore
 from .interrupts import uninterrupted
+from .keeping import HEAVY, check_correction, what_is_kept
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
+from .kernels.bits import pack_rows
 from .kernels.scaled import normal_number
 from .kernels.solve import solve
 from .kernels.tail import BALANCED, CORRECTIONS
-from .margins import MANY, as_array, as_count, as_margins, as_number
+from .light import Room
+from .margins import as_array, as_count, as_margins, as_number
 from .sketch_file import SketchState, sketch_from_parts, sketch_parts
 from .storage import Arrays, require
-from .tails import automatic_head, copy_tail, empty_tail
+from .tails import copy_tail, empty_tail
 
 # So many pairs may be visited in one call of the kernel, about a tenth of a second: then Ctrl-C is heard, and
 # readers who wait are.
 PIECE = 100_000_000
-
-HEAD_ADVICE = "It is the number of recent examples kept exactly; 'auto' takes as many as the sums take bytes."
 
 
 class BoostingSketch(SummingBooster):
@@ -39,6 +43,10 @@ class BoostingSketch(SummingBooster):
     earlier ones, with the α they were taken at (the paper's algorithm 1, its sign error mended and the
     total weight kept). While the stream fits in the head, the weights are AdaBoost's own.
 
+    With ``keep="heavy"`` the head keeps the examples that weigh instead, and a weighted sample carries the
+    rest (`ocboost.kernels.carried`): AdaBoost's weight lies on few examples, so the same bytes come far
+    closer to it.
+
     Parameters
     ----------
     n_hypotheses : int
@@ -47,8 +55,9 @@ class BoostingSketch(SummingBooster):
         K: how many earlier coordinates each correction looks back to, all of them if left out. Memory is
         ``2 (J K - K²/2) 8`` bytes.
     head : int or "auto", default 1
-        How many recent examples are kept exactly. 1 is the paper's algorithm. "auto" keeps as many as the
+        How many examples are kept. 1 is the paper's algorithm. "auto" keeps as many as the
         sums take bytes: twice the memory for a tenth of the error, or none while the stream fits in.
+        ``keep="heavy"`` then has the same number of bytes.
     tail : bool, default True
         False makes a window: AdaBoost on the last ``head`` examples and nothing else.
     smoothing : float, default 1.0
@@ -61,6 +70,15 @@ class BoostingSketch(SummingBooster):
         How the tail follows a change of α. "listing" is the paper's listing as printed, for study;
         "theorem" mends its sign; "own" gives each pair sum its own factor exactly; "balanced" does so too
         and keeps the total weight, which bounds every α by ``½ log(1 + Σw/ε)`` from a cold start on.
+    keep : {"heavy", "newest"}, optional
+        Which examples the head keeps. "newest", the default, keeps the last ones. "heavy" keeps those that
+        weigh most over all coordinates, exactly, and a weighted sample of the others; it needs a tail, every
+        earlier coordinate, the balanced correction and a head of more than one example.
+    memory : int, optional
+        Bytes for sums and examples, instead of ``head``. Of heavy examples a share goes to differences of
+        pairs, ``2 J²`` bytes, if these take at most half of it; until the first fold all of it holds
+        examples. A fold takes about 40 bytes an example, and the examples once more, while it lasts. With a
+        ``head`` in examples there are pairs if it holds at least J.
 
     Notes
     -----
@@ -104,28 +122,26 @@ class BoostingSketch(SummingBooster):
         smoothing: float = 1.0,
         forgetting: float = 1.0,
         correction: str = "balanced",
+        keep: str | None = None,
+        memory: int | None = None,
     ) -> None:
         super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
         J = self._J
         K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
-        if isinstance(head, str) and head == "auto":
-            head = automatic_head(J, K)
-        elif isinstance(head, str):
-            raise InputError(
-                f"head must be a whole number of at least 1, or 'auto'; got {head!r}. {HEAD_ADVICE}"
-            )
         if not isinstance(tail, bool | np.bool_):
             raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
-        if not isinstance(correction, str) or correction not in CORRECTIONS:
-            names = ", ".join(f"'{name}'" for name in reversed(CORRECTIONS))
-            raise InputError(
-                f"correction must be one of {names}; got {correction!r:.80}. 'balanced' is the usual choice."
-            )
         self._order = K
-        self._keep = as_count(head, "head", 1, MANY, HEAD_ADVICE)
         self._has_tail = bool(tail)
-        self._correction = correction
-        self._tail = empty_tail(J, K, pairs=self._has_tail)
+        self._correction = check_correction(correction)
+        kept = what_is_kept(
+            J, keep=keep, memory=memory, head=head, order=order, tail=self._has_tail, correction=correction
+        )
+        self._kept = kept
+        self._keep = kept.head or 0  # of the newest
+        self._heavy: HeavyStore | None = None  # in the place of head and tail
+        if kept.room is not None:
+            self._heavy = HeavyStore(J, kept.room, smoothing=self._smoothing, forgetting=self._forgetting)
+        self._tail = empty_tail(J, K, pairs=self._has_tail and self._heavy is None)
         self._head = empty_head(J, blocks_for(1))
         self._counters = np.zeros(kernels.N_COUNTERS, np.int64)
         self._now = np.ones(1)
@@ -142,8 +158,18 @@ class BoostingSketch(SummingBooster):
 
     @property
     def head(self) -> int:
-        """How many recent examples may be kept exactly."""
-        return self._keep
+        """How many examples may be kept; of heavy ones in a given memory fewer once the first have left."""
+        return self._keep if self._heavy is None else self._heavy.limit
+
+    @property
+    def keep(self) -> str:
+        """Which examples the head keeps, "heavy" or "newest"."""
+        return self._kept.keep
+
+    @property
+    def memory(self) -> int | None:
+        """The bytes that heavy examples and their sums may take, if they were given so."""
+        return self._kept.memory
 
     @property
     def tail(self) -> bool:
@@ -166,7 +192,22 @@ class BoostingSketch(SummingBooster):
         self._n_seen = int(self._counters[kernels.SEEN])
 
     @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that it writes to."""
+        if self._heavy is not None:
+            return self._heavy.arrays
+        return (*self._tail, *self._head, self._counters, self._now)
+
+    @property
     def _parameters(self) -> dict[str, Any]:
+        if self._heavy is not None:
+            return {
+                "n_hypotheses": self._J,
+                **({"head": self._kept.head} if self._kept.memory is None else {"memory": self._kept.memory}),
+                "smoothing": self._smoothing,
+                "forgetting": self._forgetting,
+                "keep": HEAVY,
+            }
         return {
             "n_hypotheses": self._J,
             "order": self._order,
@@ -196,12 +237,14 @@ class BoostingSketch(SummingBooster):
 
     @property
     def _n_head(self) -> int:
-        return int(self._counters[kernels.N])
+        return int(self._counters[kernels.N]) if self._heavy is None else self._heavy.state.n_head
 
     @property
     @reads
     def nbytes(self) -> int:
         """Bytes of the sums and of the head."""
+        if self._heavy is not None:
+            return self._heavy.nbytes
         return sum(array.nbytes for array in (*self._tail, *self._head))
 
     @property
@@ -229,6 +272,8 @@ class BoostingSketch(SummingBooster):
 
     def _solved(self) -> tuple[NDArray[np.float64], bool]:
         """α and whether it has diverged; whoever calls this holds the lock, and with it the workspace."""
+        if self._heavy is not None:
+            return self._heavy.solved(), False
         before = bool(self._counters[kernels.DIVERGED])
         if self._n_head == 0 and not self._decayed:
             return self._tail.alpha[0].copy(), before
@@ -255,6 +300,10 @@ class BoostingSketch(SummingBooster):
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
+        if self._heavy is not None:
+            with uninterrupted():
+                self._heavy.decay(factor)
+            return
         value, unit = normal_number(factor, 0)
         now, shift = normal_number(self._now[0] / value, self._counters[kernels.NOW_UNIT] - unit)
         with uninterrupted():
@@ -288,6 +337,9 @@ class BoostingSketch(SummingBooster):
                 self._guard.publish(self._solved())
 
     def _take_piece(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        if self._heavy is not None:
+            self._heavy.take(rows, weights, batch_size, self._guard.publish)
+            return
         if not self._has_tail:
             self._make_room(self._keep)
             kernels.slide(
@@ -342,6 +394,8 @@ class BoostingSketch(SummingBooster):
 
     def folds_long(self, n: int, batch_size: int = 1) -> bool:
         """Whether taking in n examples more brings a fold that is long (`ocboost.folding.is_long`)."""
+        if self._heavy is not None:
+            return self._heavy.folds_long(n, batch_size)
         most = min(max(self._keep, batch_size), self.n_head + n)
         due = self._has_tail and most >= self._keep
         return due and is_long(self._J, self._order, most - self._keep + (self._keep + 7) // 8)
@@ -376,6 +430,9 @@ class BoostingSketch(SummingBooster):
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
         other = type(self)(**self._parameters)
+        if self._heavy is not None:
+            other._set_heavy(self._heavy.state.copy())
+            return other
         state = self._state
         counters = state.counters.copy()
         counters[kernels.FIRST] &= 63
@@ -388,7 +445,8 @@ class BoostingSketch(SummingBooster):
         """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
 
         A window keeps what it needs of the head; whatever was in the tail is gone then. A smaller head folds
-        its oldest examples into the tail.
+        its oldest examples into the tail. ``memory`` in the place of ``head``, or another ``keep``, can be
+        given too; the latter only as long as nothing has been folded.
 
         Examples
         --------
@@ -396,20 +454,25 @@ class BoostingSketch(SummingBooster):
         >>> sketch.remade(head=2, tail=False).n_head
         2
         """
-        fixed = sorted(set(changes) - {"head", "tail", "smoothing", "forgetting"})
+        fixed = sorted(set(changes) - {"head", "tail", "smoothing", "forgetting", "keep", "memory"})
         if fixed:
             raise InputError(
-                f"only head, tail, smoothing and forgetting can change; got {', '.join(fixed)}. "
-                "Begin anew for others."
+                "only head, tail, smoothing, forgetting, keep and memory can change; got "
+                f"{', '.join(fixed)}. Begin anew for others."
             )
-        other = type(self)(**{**self._parameters, **changes})
-        state = self._state
+        other = type(self)(**self._changed(changes))
+        if other._heavy is not None:
+            other._set_heavy(self._as_heavy())
+            if other._heavy.state.n_head >= other._heavy.limit:
+                other._heavy.fold()
+            return other
+        state = self._state if self._heavy is None else self._as_newest()
         keep = state.n_head if other._has_tail else min(state.n_head, other._keep)
         first = (state.first + state.n_head - keep) % state.head.weight.size
         counters = state.counters.copy()
         counters[kernels.FIRST], counters[kernels.N] = first & 63, keep
         head = relaid(state.head, first, keep, blocks_for(max(keep, 1)))
-        both = self._has_tail and other._has_tail
+        both = self._has_tail and other._has_tail and self._heavy is None
         tail = copy_tail(state.tail) if both else other._tail
         if not both:  # what had diverged is gone
             counters[kernels.DIVERGED] = 0
@@ -419,6 +482,62 @@ class BoostingSketch(SummingBooster):
             kernels.fold(other._tail, other._head, counters, other._now, n_fold, *other._folding())
             other._decayed = other._decayed and other.n_head > 0
         return other
+
+    def _changed(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Its parameters with changes: head and memory take each other's place, and a rule brings its own."""
+        known = self._parameters
+        rule = changes.get("keep") or (self.keep if changes.get("tail", True) else "newest")
+        if rule != self.keep:
+            for name in ("keep", "memory", "order" if self._order == self._J else ""):
+                known.pop(name, None)
+            known["head"] = self.head
+        if "memory" in changes:
+            known.pop("head", None)
+        elif "head" in changes:
+            known.pop("memory", None)
+        return {**known, **changes, **({"keep": rule} if rule == HEAVY or "keep" in changes else {})}
+
+    def _set_heavy(self, state: HeavyState) -> None:
+        """Only while it is made: nobody has seen it yet."""
+        assert self._heavy is not None
+        self._heavy.state = state
+        self._n_seen = int(state.counters[kernels.SEEN])
+
+    def _as_heavy(self) -> HeavyState:
+        """Its examples, for one that keeps heavy ones."""
+        if self._heavy is not None:
+            return self._heavy.state.copy()
+        if self._tail.total[0] > 0.0:
+            raise InputError(
+                "keep can change only while nothing has been folded; got a sketch with examples in its tail, "
+                "which has sums and no sample of them. Begin anew with keep='heavy'."
+            )
+        n, old = self._n_head, self._state
+        state = empty_state(self._J).copy(max(1, blocks_of(n)))
+        if n:
+            pack_rows(rows_of(old.head, old.first, n), state.head.words, 0)
+            places = (old.first + np.arange(n)) % old.head.weight.size
+            state.head.weight[:n] = old.head.weight[places]
+            state.head.weight_unit[:n] = old.head.weight_unit[places]
+        state.counters[: kernels.N_COUNTERS] = old.counters
+        state.counters[kernels.FIRST] = state.counters[kernels.DIVERGED] = 0
+        state.now[...] = old.now
+        return state
+
+    def _as_newest(self) -> SketchState:
+        """Its examples, for one that keeps the newest."""
+        self._need_all_examples("keep or tail can change")
+        assert self._heavy is not None
+        old = self._heavy.state
+        head = relaid(old.head, 0, old.n_head, blocks_for(old.n_head))
+        return SketchState(self._tail, head, old.counters[: kernels.N_COUNTERS].copy(), old.now.copy(), True)
+
+    def _need_all_examples(self, what: str) -> None:
+        if self._heavy is not None and self._heavy.state.folds:
+            raise InputError(
+                f"with keep='heavy' {what} only while all examples are kept; here some have left, and a "
+                "sample stands for them. Take keep='newest', or a larger head."
+            )
 
     # More and fewer hypotheses ----------------------------------------------------------------------------
 
@@ -442,6 +561,7 @@ class BoostingSketch(SummingBooster):
         >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins, head=100).alpha))
         True
         """
+        self._need_all_examples("hypotheses can be appended")
         given = as_array(margins)
         if given.ndim != 2 or given.shape[0] != self.n_head or given.shape[1] == 0:
             raise InputError(
@@ -451,6 +571,8 @@ class BoostingSketch(SummingBooster):
             )
         rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
         J = self._J + rows.shape[1]
+        if self._heavy is not None:
+            return self._reshaped(J, np.concatenate([self._rows(), rows], axis=1))
         order = J if self._order == self._J else self._order
         other = type(self)(**{**self._parameters, "n_hypotheses": J, "order": order})
         other._state = reshaping.append(self._state, order, rows, has_tail=self._has_tail)
@@ -475,6 +597,7 @@ class BoostingSketch(SummingBooster):
         >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins[:, [0, 2]], head=100).alpha))
         True
         """
+        self._need_all_examples("hypotheses can be left out")
         gone = np.atleast_1d(as_array(members))
         if gone.size and (gone.dtype.kind not in "iu" or gone.min() < 0 or gone.max() >= self._J):
             raise InputError(
@@ -487,6 +610,8 @@ class BoostingSketch(SummingBooster):
                 f"members must leave at least one hypothesis; got all {self._J}. Take one out of the list, "
                 "or make a new sketch."
             )
+        if self._heavy is not None:
+            return self._reshaped(keep.size, self._rows()[:, keep])
         if self._order != self._J and self._has_tail:
             raise InputError(
                 f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "
@@ -496,6 +621,26 @@ class BoostingSketch(SummingBooster):
         other = type(self)(**{**self._parameters, "n_hypotheses": keep.size, "order": order})
         code = CORRECTIONS[self._correction]
         other._state = reshaping.drop(self._state, code, keep, has_tail=self._has_tail)
+        return other
+
+    def _rows(self) -> NDArray[np.int8]:
+        """The margins of all heavy examples, while none has left."""
+        assert self._heavy is not None
+        return rows_of(self._heavy.state.head, 0, self._heavy.state.n_head)
+
+    def _reshaped(self, n_hypotheses: int, rows: NDArray[np.int8]) -> Self:
+        """The same heavy examples with other margins, while none has left."""
+        assert self._heavy is not None
+        other = type(self)(**{**self._parameters, "n_hypotheses": n_hypotheses})
+        old, n = self._heavy.state, len(rows)
+        head = empty_head(n_hypotheses, max(1, blocks_of(n)))
+        if n:
+            pack_rows(np.ascontiguousarray(rows), head.words, 0)
+        head.weight[:n], head.weight_unit[:n] = old.head.weight[:n], old.head.weight_unit[:n]
+        light = empty_state(n_hypotheses).light
+        other._set_heavy(HeavyState(light, head, old.counters.copy(), old.now.copy()))
+        if other._heavy is not None and n >= other._heavy.limit:  # an example takes more bytes now
+            other._heavy.fold()
         return other
 
     # Merging ---------------------------------------------------------------------------------------------
@@ -512,8 +657,16 @@ class BoostingSketch(SummingBooster):
             raise InputError(
                 f"other must be a BoostingSketch; got {type(other).__name__}. Make one with BoostingSketch."
             )
+        if self.keep != other.keep:
+            raise InputError(
+                f"other must have the same keep to be merged: {self.keep!r} here, {other.keep!r} there. "
+                "Sketches that are to be merged are made with the same parameters, head aside."
+            )
         mine, others = self._parameters, other._parameters
-        keep = max(mine.pop("head"), others.pop("head"))
+        sizes: list[dict[str, int]] = [
+            {str(name): each.pop(name) for name in ("head", "memory") if name in each}
+            for each in (mine, others)
+        ]
         for name, value in mine.items():
             if others[name] != value:
                 raise InputError(
@@ -522,6 +675,12 @@ class BoostingSketch(SummingBooster):
                 )
         first, second = locks_of(self, other)
         with first, second:
+            if self._heavy is not None and other._heavy is not None:
+                _, larger = max(
+                    (_rank(self._heavy.room, sizes[0]), 0), (_rank(other._heavy.room, sizes[1]), 1)
+                )
+                return self._merged_heavy(other, {**mine, **sizes[larger]})
+            keep = max(sizes[0]["head"], sizes[1]["head"])
             if self.n_seen == 0 or other.n_seen == 0:
                 result = (other if self.n_seen == 0 else self).copy()
                 result._keep = keep
@@ -538,22 +697,52 @@ class BoostingSketch(SummingBooster):
             )
         return result
 
+    def _merged_heavy(self, other: BoostingSketch, parameters: dict[str, Any]) -> Self:
+        assert self._heavy is not None
+        assert other._heavy is not None
+        result = type(self)(**parameters)
+        assert result._heavy is not None
+        if self.n_seen == 0 or other.n_seen == 0:
+            side = other._heavy if self.n_seen == 0 else self._heavy
+            result._set_heavy(side.state.copy())
+            return result
+        room = result._heavy.room
+        result._set_heavy(heavy_merging.merge(self._heavy.state, other._heavy.state, room, self._smoothing))
+        return result
+
     # Saving ----------------------------------------------------------------------------------------------
 
     @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
+        if self._heavy is not None:
+            return heavy_parts(self._parameters, self._heavy.state)
         return sketch_parts(self._parameters, self._state)
 
     @classmethod
     def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
         """A sketch of what `parts` gave; it goes on exactly as the one that gave it would have."""
-        parameters, state = sketch_from_parts(parameters, arrays, name)
+        heavy: HeavyState | None = None
+        state: SketchState | None = None
+        if parameters.get("keep") == HEAVY:
+            parameters, heavy = heavy_from_parts(parameters, arrays, name)
+        else:
+            parameters, state = sketch_from_parts(parameters, arrays, name)
         try:
             sketch = cls(**parameters)
         except InputError as error:
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        if heavy is not None:
+            sketch._set_heavy(heavy)
+            require(heavy.n_head < sketch.head, name, "its head holds more than it may")
+            return sketch
+        assert state is not None
         full = sketch.head - 1 if sketch.tail else sketch.head  # a full head has been folded
         require(state.n_head <= full, name, "its head holds more than it may")
         sketch._state = state
         return sketch
+
+
+def _rank(room: Room, size: dict[str, int]) -> tuple[int, ...]:
+    """What of two rooms is the larger one: that which keeps more examples in the long run."""
+    return (room.head, room.first, int(room.pairs), size.get("head", 0), size.get("memory", 0))

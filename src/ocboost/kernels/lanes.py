@@ -215,6 +215,114 @@ def reweight_and_sum(
     return signature, codegen
 
 
+_COUNTS = ir.VectorType(_I32, 2 * LANES)
+_COUNT_MASK = ir.VectorType(ir.IntType(1), 2 * LANES)
+
+
+@instruction
+def add_counts_by_bits(
+    typing_context: Any, out: Any, counts: Any, columns: Any, members: Any
+) -> tuple[Any, Any]:
+    """``out[k] += counts[i]`` for each member i whose bit k of ``columns[i]`` is set.
+
+    ``out`` has 64 whole numbers of 32 bits, ``counts`` as many, ``columns`` 64 words, one for each example;
+    ``members`` is the word of examples that take part, not empty. Whole numbers: the order of adding is no
+    matter.
+    """
+    groups = COLUMNS // (2 * LANES)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out, counts, columns, members = args
+        before = builder.block
+
+        def place(address: Any, of: Any) -> Any:
+            return builder.inttoptr(address, ir.PointerType(of))
+
+        start = [builder.load(place(builder.add(out, _int(64 * g)), _COUNTS), align=4) for g in range(groups)]
+        loop = builder.append_basic_block("members")
+        done = builder.append_basic_block("members.done")
+        builder.branch(loop)
+
+        builder.position_at_end(loop)
+        left = builder.phi(_I64)
+        left.add_incoming(members, before)
+        sums = [builder.phi(_COUNTS) for _ in range(groups)]
+        for phi, value in zip(sums, start, strict=True):
+            phi.add_incoming(value, before)
+        i = builder.cttz(left, ir.Constant(ir.IntType(1), 1))
+        count = builder.load(place(builder.add(counts, builder.shl(i, _int(2))), _I32), align=4)
+        empty = ir.Constant(_COUNTS, ir.Undefined)
+        first = builder.insert_element(empty, count, ir.Constant(_I32, 0))
+        spread = builder.shuffle_vector(first, empty, ir.Constant(_COUNTS, [0] * (2 * LANES)))
+        word = builder.add(columns, builder.shl(i, _int(3)))
+        after = []
+        for g in range(groups):
+            bits = builder.load(place(builder.add(word, _int(2 * g)), ir.IntType(16)), align=2)
+            mask = builder.bitcast(bits, _COUNT_MASK)
+            after.append(builder.select(mask, builder.add(sums[g], spread), sums[g]))
+        rest = builder.and_(left, builder.sub(left, _int(1)))
+        left.add_incoming(rest, loop)
+        for phi, value in zip(sums, after, strict=True):
+            phi.add_incoming(value, loop)
+        builder.cbranch(builder.icmp_unsigned("!=", rest, _int(0)), loop, done)
+
+        builder.position_at_end(done)
+        for g, value in enumerate(after):
+            builder.store(value, place(builder.add(out, _int(64 * g)), _COUNTS), align=4)
+        return context.get_dummy_value()
+
+    address = types.intp
+    return types.void(address, address, address, types.uint64), codegen
+
+
+@instruction
+def dot_halves(typing_context: Any, halves: Any, numbers: Any, n_groups: Any) -> tuple[Any, Any]:
+    """``Σ halves[k] · numbers[k]`` over ``8 · n_groups`` places; halves are the bits of float16, finite.
+
+    The bits are moved to their places in a float32, whose exponent then is 112 too small: no instruction
+    for halves is needed, which not every processor has.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        halves, numbers, n_groups = args
+        small, wide = ir.VectorType(ir.IntType(16), LANES), ir.VectorType(_I32, LANES)
+        floats = ir.VectorType(ir.FloatType(), LANES)
+        before = builder.block
+        zero = ir.Constant(_VECTOR, [0.0] * LANES)
+        loop = builder.append_basic_block("halves")
+        done = builder.append_basic_block("halves.done")
+        builder.cbranch(builder.icmp_signed(">", n_groups, _int(0)), loop, done)
+
+        builder.position_at_end(loop)
+        g, total = builder.phi(_I64), builder.phi(_VECTOR)
+        g.add_incoming(_int(0), before)
+        total.add_incoming(zero, before)
+        at = builder.inttoptr(builder.add(halves, builder.shl(g, _int(4))), ir.PointerType(small))
+        bits = builder.zext(builder.load(at, align=2), wide)
+
+        def all_lanes(value: int) -> Any:
+            return ir.Constant(wide, [value] * LANES)
+
+        size = builder.shl(builder.and_(bits, all_lanes(0x7FFF)), all_lanes(13))
+        sign = builder.shl(builder.and_(bits, all_lanes(0x8000)), all_lanes(16))
+        value = builder.fpext(builder.bitcast(builder.or_(size, sign), floats), _VECTOR)
+        x = _load(builder, builder.add(numbers, builder.shl(g, _int(6))), _VECTOR)
+        after = builder.fadd(total, builder.fmul(value, x))
+        following = builder.add(g, _int(1))
+        g.add_incoming(following, loop)
+        total.add_incoming(after, loop)
+        builder.cbranch(builder.icmp_signed("<", following, n_groups), loop, done)
+
+        builder.position_at_end(done)
+        final = builder.phi(_VECTOR)
+        final.add_incoming(zero, before)
+        final.add_incoming(after, loop)
+        return builder.fmul(_sum_of_lanes(builder, final), ir.Constant(_DOUBLE, 2.0**112))
+
+    address = types.intp
+    return types.float64(address, address, address), codegen
+
+
 _BYTES = ir.VectorType(_I8, COLUMNS)
 
 

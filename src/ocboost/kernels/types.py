@@ -14,6 +14,7 @@ Units: TypeAlias = NDArray[np.int32]
 Words: TypeAlias = NDArray[np.uint64]
 WordVector: TypeAlias = NDArray[np.uint64]
 Int8Matrix: TypeAlias = NDArray[np.int8]
+Halves: TypeAlias = NDArray[np.uint16]  # the bits of float16
 
 
 class Tail(NamedTuple):
@@ -46,3 +47,18 @@ class Head(NamedTuple):
     words: Words  # (blocks, J)
     weight: Floats  # (64 · blocks,)
     weight_unit: Units  # (64 · blocks,)
+
+
+class Light(NamedTuple):
+    """The sums over the light examples, carried by a weighted sample of them (`ocboost.kernels.carried`).
+
+    A sketch has one (t = 1); while two sketches are merged there are two. The sample itself lies in the
+    head, before the examples that are kept exactly.
+    """
+
+    L: Floats  # (t, 2, J): L⁺_j, L⁻_j, all light examples' weight at the anchor
+    L_unit: Units
+    A: Floats  # (t, 2, J): A⁺_j, A⁻_j, their sample's
+    A_unit: Units
+    anchor: Floats  # (t, J): the α at which these sums were taken
+    delta: Halves  # (t, 2, pairs + PAD): δ^σ_jk, row after row; without pairs (t, 2, 0)
