@@ -471,6 +471,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
 
     def _learn_pieces(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         committee: Committee = self.committee_
+        committee.spare_readers(len(codes), self._batch())
         self.follow_settings()
         if self.grower_ is not None:
             self._learn_and_grow(self.grower_, X, codes, weights)
@@ -531,6 +532,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         weights: NDArray[np.float64],
         scores: NDArray[np.float64] | None,
     ) -> None:
+        self.committee_.spare_readers(len(codes), self._batch())
         self.follow_settings()
         if self.grower_ is not None:
             raise InputError("a classifier that grows learns from rows, not from answers. Use learn_rows.")

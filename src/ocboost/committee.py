@@ -134,10 +134,8 @@ class Committee:
         require_range(weights, scores)
         n = len(self.boosters)
         passing_on: AbstractContextManager[None] = nullcontext()
-        if n == 1 and self.handover is None:
+        if self._has_one_alpha:
             passing_on = self.boosters[0]._guard.passing_on(self._guard, self._with)
-        elif any(booster.folds_long(len(codes), batch_size) for booster in self.boosters):
-            self._guard.keep(self._look)
         with uninterrupted(), passing_on:
             work = [
                 (booster, answers[:, c], *_started(weights, signs(codes, k, n), scores, k), batch_size)
@@ -263,6 +261,16 @@ class Committee:
     def _with(self, solved: tuple[NDArray[np.float64], bool]) -> CommitteeView:
         """How it votes with what its only booster has published."""
         return CommitteeView(self.hypotheses, self.columns, [solved[0]], self.offset, None)
+
+    @property
+    def _has_one_alpha(self) -> bool:
+        """Whether what a booster publishes is all that it votes with."""
+        return len(self.boosters) == 1 and self.handover is None
+
+    def spare_readers(self, n: int, batch_size: int) -> None:
+        """At the beginning of a write of n examples: keep how it votes now, if that may take long."""
+        if not self._has_one_alpha and any(each.folds_long(n, batch_size) for each in self.boosters):
+            self._guard.keep(self._look)
 
     def refresh(self) -> None:
         """Within a long write: let readers see what has been learnt so far, if there are any."""
