@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import committee
 from .booster_settings import booster_settings
-from .committee import BEFORE_KEEP, Committee, check_settings, is_plain, pair, plain
+from .committee import Committee, check_settings, is_plain, pair, plain, with_keep
 from .errors import InputError, ModelFileError
 from .growth import as_growth, learner_of
 from .growth_file import grower_from_parts, grower_parts, growth_from_settings, growth_settings
@@ -95,7 +95,7 @@ def classifier_from_parts(
     settings = parameters["settings"]
     require(isinstance(settings, dict), name, "its settings are missing")
     estimator = settings.get("estimator", pool)
-    settings = {**BEFORE_KEEP, **settings}
+    settings = with_keep(settings)
     growth = growth_from_settings(settings.pop("grow", None), name)
     require(set(settings) - {"estimator"} == set(SETTINGS), name, "its settings are not known")
     require(all(map(is_plain, settings.values())), name, "its settings must be simple values")

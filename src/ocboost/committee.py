@@ -23,7 +23,6 @@ from .sketch import BoostingSketch
 from .storage import Arrays, require
 
 SETTINGS = ("order", "head", "memory", "keep", "tail", "smoothing", "forgetting", "correction")
-BEFORE_KEEP = {"memory": None, "keep": NEWEST}  # what files mean that say nothing of it
 MOST_ANSWERS = 1 << 28  # answers held at once when a committee begins
 WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 
@@ -398,7 +397,7 @@ class Committee:
         committee.columns = _columns_in(parameters["columns"], n, len(committee.hypotheses), name)
         settings = parameters["settings"]
         require(isinstance(settings, dict), name, "its settings are missing")
-        committee.settings = {**BEFORE_KEEP, **settings}
+        committee.settings = with_keep(settings)
         described = parameters["boosters"]
         require(isinstance(described, list) and len(described) == n, name, "its boosters are missing")
         committee.boosters = []
@@ -493,6 +492,11 @@ def _fed(
 def _writable(booster: BoostingSketch) -> BoostingSketch:
     """The booster, or a copy where it came from where others read too: Ray's store, or a mapped file."""
     return booster if all(array.flags.writeable for array in booster._arrays) else booster.copy()
+
+
+def with_keep(settings: Settings) -> Settings:
+    """Settings of a file: those that say nothing of ``keep`` and ``memory`` mean the newest."""
+    return {**settings, **{"memory": settings.get("memory"), "keep": settings.get("keep", NEWEST)}}
 
 
 def check_settings(settings: Settings, n_hypotheses: int = 1) -> BoostingSketch:

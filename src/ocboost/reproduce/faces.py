@@ -246,8 +246,8 @@ class FacesResult:
             "ocb": "our balanced correction; not in the paper",
             "batches": _batches(s),
             "ocb-head": (
-                f"{s.head:,} windows are kept: those that weigh exactly, the others as a weighted sample; not "
-                "in the paper"
+                f"{s.head:,} windows are kept: those that weigh exactly, the others as a weighted sample; "
+                "not in the paper"
             ),
             "ocb-head-newest": f"the last {s.head:,} windows are kept exactly; not in the paper",
             "oza-russell": "started from AdaBoost like the others; the paper found that this changes little",
