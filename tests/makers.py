@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+import ocboost
+
 
 def independent_columns(rng, n, p):
     """n rows of independent margins; column j is +1 with chance p[j]."""
@@ -38,3 +40,13 @@ def decayed_weights(n, forgetting, sample_weight=None):
     """What each of n examples weighs once the last has come: w_i λ^(n-i)."""
     weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     return weights * forgetting ** np.arange(n - 1, -1, -1.0)
+
+
+def newest(n_hypotheses, **options):
+    """A sketch that keeps the newest examples, whatever its head."""
+    return ocboost.BoostingSketch(n_hypotheses, **{"keep": "newest", **options})
+
+
+def newest_from(margins, **options):
+    """The same, started from a first set."""
+    return ocboost.BoostingSketch.from_margins(margins, **{"keep": "newest", **options})

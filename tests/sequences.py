@@ -213,7 +213,8 @@ class OfClassifiers:
         X, y = some_examples(draw, draw.one((30, 90)), K)
         grow = draw.one((None, Growth(budget=7, sample=9, candidates=3, test=6, delta=0.6, every=4)))
         settings = {
-            "head": draw.one((1, 8, 40, "auto")),
+            **draw.one(({"head": 1}, {"head": 8}, {"head": 40}, {}, {"memory": 3000})),
+            "keep": draw.one((None, None, "newest")),
             "tail": draw.one((True, True, False)),
             "forgetting": draw.one((1.0, 0.9, 1e-5, 1e-300)),
             "smoothing": draw.one(("auto", 1.0, 0.0, 1e-300)),
@@ -246,12 +247,15 @@ class OfClassifiers:
             return Step("predict", lambda model: _answers(model, X))
         if what == "set":
             changes = {
-                "head": draw.one((1, 9, 25)),
                 "tail": draw.one((True, False)),
                 "forgetting": draw.one((1.0, 0.95, 1e-300)),
                 "smoothing": draw.one(("auto", 0.0, 2.0)),
+                "keep": draw.one((None, "newest")),
             }
             changes = {name: value for name, value in changes.items() if draw.whole(0, 1)}
+            head, memory = draw.one(((1, None), (9, None), (25, None), ("auto", None), ("auto", 3000)))
+            if draw.whole(0, 1):
+                changes |= {"head": head, "memory": memory}
             return Step(f"set_params({changes})", lambda model: model.set_params(**changes))
         # On top of an offset a weight must lie between 1e-299 and 1e299 with it.
         possible = [w for w in WEIGHTS if any(w) and (model.offset is None or not {1e300, 1e-300} & {*w})]

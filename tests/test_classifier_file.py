@@ -403,7 +403,7 @@ HOSTILE = {
         lambda h: committee_of(h)["settings"].update(forgetting=0.5),
         "does not fit its settings",
     ),
-    "no settings": (lambda h: committee_of(h).update(settings=None), "does not fit its settings"),
+    "no settings": (lambda h: committee_of(h).update(settings=None), "its settings are missing"),
     "wrong settings": (lambda h: committee_of(h)["settings"].update(head=-1), "does not fit its settings"),
     "head of other memory": (
         lambda h: committee_of(h)["settings"].update(head=1 << 39),

@@ -112,7 +112,7 @@ def test_back_from_its_parts():
         ("size", 10**400),
         ("size", [1]),
         ("total", 0.0),
-        ("total", None),
+        ("total", "1"),
         ("other", 1),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from makers import correlated_columns, decayed_weights, random_margins
+from makers import correlated_columns, decayed_weights, newest, newest_from, random_margins
 from ocboost import BoostingSketch, InputError, adaboost_weights
 
 J = 7
@@ -18,7 +18,7 @@ def rows(n, seed=0):
 
 
 def fed(margins, weights=None, **parameters):
-    sketch = BoostingSketch(J, **parameters)
+    sketch = newest(J, **parameters)
     sketch.update_many(margins, sample_weight=weights)
     return sketch
 
@@ -26,7 +26,7 @@ def fed(margins, weights=None, **parameters):
 @given(n=st.integers(0, 90), head=st.integers(1, 100), forgetting=st.sampled_from([1.0, 0.97]))
 def test_with_no_change_it_goes_on_as_it_was(n, head, forgetting):
     first, more = rows(n, 1), rows(80, 2)
-    sketch = BoostingSketch(J, head=head, forgetting=forgetting)
+    sketch = newest(J, head=head, forgetting=forgetting)
     if n:
         sketch.update_many(first)
     other = sketch.remade(head=head)
@@ -51,7 +51,7 @@ def test_a_larger_head_is_as_if_it_had_always_been(n, larger):
 def test_a_smaller_head_folds_as_a_start_from_all_of_them_does(n, smaller, forgetting):
     first, more = rows(n, 5), rows(50, 6)
     sketch = fed(first, head=100, forgetting=forgetting).remade(head=smaller)
-    expected = BoostingSketch.from_margins(first, head=smaller, forgetting=forgetting)
+    expected = newest_from(first, head=smaller, forgetting=forgetting)
     assert sketch.n_head == expected.n_head
     np.testing.assert_allclose(sketch.alpha, expected.alpha, rtol=1e-12, atol=1e-14)
     for each in (sketch, expected):
@@ -87,7 +87,7 @@ def test_a_window_keeps_what_the_head_had_of_it(n, head, window, forgetting):
 def test_from_a_window_to_sums(n, window, head):
     first, more = rows(n, 9), rows(150, 10)
     sketch = fed(first, head=window, tail=False).remade(head=head, tail=True)
-    expected = BoostingSketch.from_margins(first[-window:], head=head)
+    expected = newest_from(first[-window:], head=head)
     assert sketch.n_head == expected.n_head
     for each in (sketch, expected):
         each.update_many(more)
@@ -118,7 +118,7 @@ def test_the_original_stays_and_the_copy_can_be_saved(changes, saved_bytes, tmp_
 
 def test_what_had_diverged_is_forgotten_with_the_tail():
     rng = np.random.default_rng(123)
-    sketch = BoostingSketch(400, correction="listing", smoothing=0.01)
+    sketch = newest(400, correction="listing", smoothing=0.01)
     sketch.update_many(random_margins(rng, 400, 400, 0.5, 0.65))
     assert sketch.diverged
     assert sketch.remade(head=1).diverged

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import naive
-import ocboost
-from makers import correlated_columns, random_margins
+from makers import correlated_columns, newest, newest_from, random_margins
 
 CORRECTIONS = ["balanced", "own", "theorem", "listing"]
 # Below, at and above the head; a head that folds one example at a time, and one that folds several.
@@ -22,7 +21,7 @@ def compare(margins, *, warm, batch_size, every, weight=None, **options):
     """Feed the sketch and its twin side by side and compare at every checkpoint; return their number."""
     J = margins.shape[1]
     first = None if weight is None else weight[:warm]
-    fast = ocboost.BoostingSketch(J, **options)
+    fast = newest(J, **options)
     fast.update_many(margins[:warm], batch_size=warm, sample_weight=first)
     plain = naive.NaiveSketch.from_margins(margins[:warm], sample_weight=first, **options)
     checkpoints = 0
@@ -117,7 +116,7 @@ def test_a_cold_start_of_the_balanced_correction(head):
 def test_decay_between_batches(correction):
     margins = random_margins(np.random.default_rng(26), 200, 8)
     options = {"head": 6, "correction": correction, "forgetting": 0.99}
-    fast = ocboost.BoostingSketch.from_margins(margins[:100], **options)
+    fast = newest_from(margins[:100], **options)
     plain = naive.NaiveSketch.from_margins(margins[:100], **options)
     for booster in (fast, plain):
         booster.decay(0.25)
@@ -132,7 +131,7 @@ def test_decay_between_batches(correction):
 @pytest.mark.parametrize(("n", "head"), [(50, 1), (50, 8), (50, 50), (50, 80)])
 def test_starting_from_a_first_set(n, head):
     margins = random_margins(np.random.default_rng(27), n + 40, 9)
-    fast = ocboost.BoostingSketch.from_margins(margins[:n], head=head)
+    fast = newest_from(margins[:n], head=head)
     plain = naive.NaiveSketch.from_margins(margins[:n], head=head)
     np.testing.assert_allclose(fast.alpha, naive.adaboost_weights(margins[:n]), rtol=0, atol=1e-10)
     assert fast.n_head == plain.n_head
@@ -147,7 +146,7 @@ def test_large_weights_of_large_classifiers_need_a_scale_per_row():
     rng = np.random.default_rng(28)
     margins = random_margins(rng, 260, 150, low=0.9, high=0.97)
     options = {"smoothing": 1e-4, "head": 1}
-    fast = ocboost.BoostingSketch.from_margins(margins[:200], **options)
+    fast = newest_from(margins[:200], **options)
     plain = naive.NaiveSketch.from_margins(margins[:200], **options)
     fast.update_many(margins[200:], batch_size=20)
     plain.update_many(margins[200:], batch_size=20)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ocboost
-from makers import independent_columns, random_margins
+from makers import independent_columns, newest, newest_from, random_margins
 from ocboost import storage
 from ocboost.errors import ModelFileError, OcboostError
 from ocboost.reporting.output import OutputFolder
@@ -35,7 +35,7 @@ KINDS = {
 
 def make(name, J=20, n=300):
     rng = np.random.default_rng(120)
-    sketch = ocboost.BoostingSketch.from_margins(random_margins(rng, 100, J), **KINDS[name])
+    sketch = newest_from(random_margins(rng, 100, J), **KINDS[name])
     sketch.update_many(random_margins(rng, n, J), batch_size=8, sample_weight=rng.uniform(0, 2, n))
     return sketch
 
@@ -121,8 +121,8 @@ def test_saving_what_was_loaded_gives_the_same_bytes(name, tmp_path):
 def test_an_empty_sketch_and_a_decayed_one(tmp_path):
     margins = random_margins(np.random.default_rng(122), 50, 6)
     for sketch in (
-        ocboost.BoostingSketch(6),
-        ocboost.BoostingSketch(6, head=9, tail=False),
+        newest(6),
+        newest(6, head=9, tail=False),
         make("head", J=6),
     ):
         sketch.decay(0.3)
@@ -144,7 +144,7 @@ def test_a_loaded_sketch_merges_as_the_saved_one(tmp_path):
 
 def test_divergence_is_not_forgotten(tmp_path):
     rng = np.random.default_rng(123)
-    sketch = ocboost.BoostingSketch(400, correction="listing", smoothing=0.01)
+    sketch = newest(400, correction="listing", smoothing=0.01)
     sketch.update_many(independent_columns(rng, 400, rng.uniform(0.5, 0.65, 400)))
     assert sketch.diverged
     sketch.save(tmp_path / "model")
@@ -154,7 +154,7 @@ def test_divergence_is_not_forgotten(tmp_path):
 
 
 def test_the_file_is_no_pickle_and_holds_no_square(tmp_path):
-    sketch = ocboost.BoostingSketch(1000, order=10)
+    sketch = newest(1000, order=10)
     sketch.update(np.ones(1000, dtype=int))
     sketch.save(tmp_path / "model")
     data = (tmp_path / "model").read_bytes()
@@ -344,7 +344,7 @@ def test_weights_that_no_stream_leads_to(key, value, name, tmp_path):
 def test_a_head_that_should_have_been_folded(head, tmp_path):
     # There is room for what may come before the next fold, counted from a head that is not full.
     path = tmp_path / "model"
-    sketch = ocboost.BoostingSketch(5, head=head + 1)
+    sketch = newest(5, head=head + 1)
     sketch.update_many(random_margins(np.random.default_rng(126), head, 5))
     assert sketch.n_head == head
     sketch.save(path)
@@ -580,7 +580,7 @@ def resealed(path, key, change):
 def test_a_window_with_a_tail(tmp_path):
     # Its rows hold no pairs, so a tail's weight would have them read from nowhere.
     path = tmp_path / "model"
-    sketch = ocboost.BoostingSketch(6, head=30, tail=False)
+    sketch = newest(6, head=30, tail=False)
     sketch.update_many(random_margins(np.random.default_rng(240), 40, 6))
     for key in ("W", "total", "alpha"):
         sketch.save(path)
@@ -608,7 +608,7 @@ def test_a_window_with_a_tail(tmp_path):
 )
 def test_scales_that_cannot_be(key, place, value, tmp_path):
     path = tmp_path / "model"
-    sketch = ocboost.BoostingSketch(5, head=16)
+    sketch = newest(5, head=16)
     sketch.update_many(random_margins(np.random.default_rng(241), 100, 5))
     sketch.save(path)
     ocboost.BoostingSketch.load(path)
@@ -619,9 +619,7 @@ def test_scales_that_cannot_be(key, place, value, tmp_path):
 @pytest.mark.parametrize("correction", ["balanced", "own", "theorem", "listing"])
 def test_the_first_row_must_fit_after_others_are_gone(correction, tmp_path):
     path = tmp_path / "model"
-    sketch = ocboost.BoostingSketch.from_margins(
-        random_margins(np.random.default_rng(242), 80, 6), correction=correction, head=7
-    )
+    sketch = newest_from(random_margins(np.random.default_rng(242), 80, 6), correction=correction, head=7)
     sketch.update_many(random_margins(np.random.default_rng(243), 90, 6))
     sketch.without([0, 1]).save(path)
     ocboost.BoostingSketch.load(path)
@@ -633,7 +631,7 @@ def test_the_first_row_must_fit_after_others_are_gone(correction, tmp_path):
 
 def test_many_examples_may_add_up_a_little_apart_but_not_far(tmp_path):
     path = tmp_path / "model"
-    sketch = ocboost.BoostingSketch(5, head=16)
+    sketch = newest(5, head=16)
     sketch.update_many(random_margins(np.random.default_rng(241), 100, 5))
     for seen, factor, fits in ((10**11, 1 + 1e-5, True), (10**5, 1 + 1e-5, False), (1 << 59, 1.01, False)):
         sketch.save(path)
@@ -650,7 +648,7 @@ def test_many_examples_may_add_up_a_little_apart_but_not_far(tmp_path):
 
 def test_a_private_file_stays_private_and_a_link_a_link(tmp_path):
     path, link = tmp_path / "model", tmp_path / "link"
-    sketch = ocboost.BoostingSketch(3)
+    sketch = newest(3)
     sketch.save(path)
     path.chmod(0o600)
     link.symlink_to(path)
@@ -663,7 +661,7 @@ def test_a_private_file_stays_private_and_a_link_a_link(tmp_path):
 
 
 def test_errors_name_the_place_that_was_given(tmp_path):
-    sketch = ocboost.BoostingSketch(3)
+    sketch = newest(3)
     with pytest.raises(IsADirectoryError, match=str(tmp_path)):
         sketch.save(tmp_path)
     with pytest.raises(FileNotFoundError, match="make it first"):
@@ -676,5 +674,5 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match=r"No space left on device: '.*model\.ocb'"):
-        ocboost.BoostingSketch(2).save(tmp_path / "model.ocb")
+        newest(2).save(tmp_path / "model.ocb")
     assert not list(tmp_path.iterdir())
