@@ -110,13 +110,17 @@ def test_a_stream_that_fits_the_head_has_no_error(batch_size, weighted, forgetti
     rng = np.random.default_rng(35)
     margins = random_margins(rng, 300, 20)
     weight = rng.uniform(0, 2, 300) if weighted else None
-    sketch = ocboost.BoostingSketch(20, head=301, forgetting=forgetting, correction=correction, smoothing=0.5)
-    sketch.update_many(margins, batch_size=batch_size, sample_weight=weight)
+    how = {"forgetting": forgetting, "correction": correction, "smoothing": 0.5}
+    sketch = ocboost.BoostingSketch(20, head=301, keep="newest", **how)
+    default = ocboost.BoostingSketch(20, head=301, **how)
+    for each in (sketch, default):
+        each.update_many(margins, batch_size=batch_size, sample_weight=weight)
     expected = ocboost.adaboost_weights(
         margins, smoothing=0.5, sample_weight=decayed_weights(300, forgetting, weight)
     )
     np.testing.assert_allclose(sketch.alpha, expected, rtol=0, atol=1e-10)
-    assert sketch.n_head == 300
+    np.testing.assert_allclose(default.alpha, expected, rtol=0, atol=1e-10)
+    assert sketch.n_head == default.n_head == 300
     # At n = head the oldest eighth goes to the tail as AdaBoost's exact sums: still no approximation.
     sketch.update(margins[0])
     assert sketch.n_head == 301 - 38
@@ -130,7 +134,7 @@ def test_a_stream_that_fits_the_head_has_no_error(batch_size, weighted, forgetti
 
 def test_the_automatic_head_takes_as_many_bytes_as_the_sums():
     J = 100
-    sketch = ocboost.BoostingSketch(J, head="auto")
+    sketch = ocboost.BoostingSketch(J, head="auto", keep="newest")
     exact_triangle = 2 * J * (J + 1) // 2 * 8
     assert abs(sketch.head - exact_triangle // (8 * 2 + 8)) <= 2 * J  # the layout may add O(J) numbers
     margins = random_margins(np.random.default_rng(36), sketch.head - 1, J)
@@ -144,7 +148,7 @@ def test_order_at_least_j_is_full_order(seed, J, head, batch_size):
     margins = random_margins(np.random.default_rng(seed), 80, J)
     alphas = []
     for order in (None, J):
-        sketch = ocboost.BoostingSketch(J, order=order, head=head)
+        sketch = ocboost.BoostingSketch(J, order=order, head=head, keep="newest")
         sketch.update_many(margins, batch_size=batch_size)
         alphas.append(sketch.alpha)
     np.testing.assert_array_equal(*alphas)

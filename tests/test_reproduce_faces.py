@@ -35,7 +35,15 @@ SMALL = FacesSettings(
     head=60,
     quick=True,
 )
-PAPER = ["adaboost", "oza-russell", "ocb-order-400-theorem", "ocb-order-400", "ocb-full", "ocb-head"]
+PAPER = [
+    "adaboost",
+    "oza-russell",
+    "ocb-order-400-theorem",
+    "ocb-order-400",
+    "ocb-full",
+    "ocb-head",
+    "ocb-head-newest",
+]
 POINTS = [80, 120, 160, 200, 240, 280, 300]
 
 
@@ -62,7 +70,7 @@ def result():
 
 def test_shapes_and_names(result):
     assert result.examples == POINTS
-    assert list(result.one_minus_auc)[:6] == PAPER
+    assert list(result.one_minus_auc)[:7] == PAPER
     for table in (result.one_minus_auc, result.approximation_error):
         assert {key: rows.shape for key, rows in table.items()} == {
             method.key: (1 if method.key.endswith("one-by-one") else 3, 7) for method in SMALL.methods()
@@ -158,16 +166,16 @@ def test_killed_in_the_second_permutation(result, tmp_path, monkeypatch):
     )
     assert ended.returncode == -9
     kept = len(list(tmp_path.glob("[0-9a-f]*.ocb"))) - 1  # the filters' answers
-    assert 11 <= kept < 15
+    assert 12 <= kept < 16
     follow, asked = Method.follow, []
     monkeypatch.setattr(Method, "follow", lambda self, *a, **k: asked.append(1) or follow(self, *a, **k))
     again = run_faces(SMALL, cache=Cache(tmp_path))
-    assert len(asked) == 29 - kept
+    assert len(asked) == 32 - kept
     for key, rows in result.approximation_error.items():
         np.testing.assert_array_equal(again.approximation_error[key], rows)
         np.testing.assert_array_equal(again.one_minus_auc[key], result.one_minus_auc[key])
     run_faces(SMALL, cache=Cache(tmp_path))
-    assert len(asked) == 29 - kept
+    assert len(asked) == 32 - kept
 
 
 def test_one_by_one_only_beside_batches():
@@ -180,7 +188,7 @@ def test_one_by_one_only_beside_batches():
     }
     told = []
     run_faces(replace(SMALL, batch_size=1, permutations=1), progress=lambda *what: told.append(what))
-    assert told[-1][1:] == (10, 10)
+    assert told[-1][1:] == (11, 11)
 
 
 def test_what_is_unusual_is_noted(monkeypatch):
@@ -224,7 +232,7 @@ def test_progress_counts_every_step():
     told = []
     run_faces(SMALL, progress=lambda *what: told.append(what))
     assert told[0][1] == 0
-    assert told[-1][1] == told[-1][2] == 1 + 3 * 9 + 2
+    assert told[-1][1] == told[-1][2] == 1 + 3 * 10 + 2
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
 
 
@@ -232,7 +240,7 @@ def test_figure_tables_and_words(result):
     figure = faces_figure.draw(result)
     assert len(figure.axes) == 2
     part = faces_part.part(result)
-    assert [len(table.rows) for table in part.tables] == [10, 11]
+    assert [len(table.rows) for table in part.tables] == [11, 12]
     oza = result.approximation_error["oza-russell"][:, -1].mean()
     full = result.approximation_error["ocb-full"][:, -1].mean()
     row = next(row for row in part.tables[0].rows if row.cells[0] == "OCB, full order, balanced")

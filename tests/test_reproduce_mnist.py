@@ -23,7 +23,15 @@ from ocboost.reproduce.online import follow_all
 SMALL = MnistSettings(
     n_hypotheses=20, n_sample=80, start=200, every=100, order=5, batch_size=16, most=800, quick=True
 )
-METHODS = ["adaboost", "oza-russell", "ocb-order-400-theorem", "ocb-order-400", "ocb-full", "ocb-head"]
+METHODS = [
+    "adaboost",
+    "oza-russell",
+    "ocb-order-400-theorem",
+    "ocb-order-400",
+    "ocb-full",
+    "ocb-head",
+    "ocb-head-newest",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +139,7 @@ def test_figure_tables_and_words(result):
     figure = mnist_figure.draw(result)
     assert len(figure.axes) == 2
     part = mnist_part.part(result)
-    assert [len(table.rows) for table in part.tables] == [6, 5, 5]
+    assert [len(table.rows) for table in part.tables] == [7, 6, 6]
     assert "the mean approximation error" in part.words[0]
     assert result.source.endswith("; of these 800 training and 597 test images were used.")
     assert result.chosen()["hypotheses"].startswith("up to 20 balls")

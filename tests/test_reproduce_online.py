@@ -40,7 +40,10 @@ class TestMethods:
             ),
             "ocb-order-400": BoostingSketch.from_margins(margins[:100], order=4, smoothing=2.0),
             "ocb-full": BoostingSketch.from_margins(margins[:100], smoothing=2.0),
-            "ocb-head": BoostingSketch.from_margins(margins[:100], head=50, smoothing=2.0),
+            "ocb-head": BoostingSketch.from_margins(margins[:100], head=50, smoothing=2.0, keep="heavy"),
+            "ocb-head-newest": BoostingSketch.from_margins(
+                margins[:100], head=50, smoothing=2.0, keep="newest"
+            ),
         }
         assert list(found) == ["adaboost", *by_hand]
         for key, booster in by_hand.items():
@@ -137,7 +140,7 @@ class TestKept:
         assert follow(margins, points=(300, 500))[1] == every
         assert follow(margins, start=101)[1] == every
         assert follow(margins, smoothing=2.0)[1] == every
-        assert follow(margins, methods=paper_methods(order=4, head=51, batch_size=20))[1] == 1
+        assert follow(margins, methods=paper_methods(order=4, head=51, batch_size=20))[1] == 2
         renamed = [replace(method, label="other") for method in self.METHODS]
         assert follow(margins, methods=renamed)[1] == 0
         monkeypatch.setattr(kept, "code_digest", lambda: "changed")
@@ -150,13 +153,13 @@ class TestKept:
         before = kept.code_digest.__wrapped__()
         monkeypatch.setattr(kept, "files", lambda name: tmp_path / "o")
         assert kept.code_digest.__wrapped__() == before
-        for name in ("kernels/tail.py", "sketch.py", "reproduce/method.py"):
+        for name in ("kernels/tail.py", "sketch.py", "light.py", "reproduce/method.py"):
             path = tmp_path / "o" / name
             source = path.read_text()
             path.write_text(source + "\n")
             assert kept.code_digest.__wrapped__() != before
             path.write_text(source)
-        (tmp_path / "o" / "sketch.py").unlink()
+        (tmp_path / "o" / "reproduce" / "method.py").unlink()
         assert kept.code_digest.__wrapped__() is None
 
     def test_what_was_stopped_is_not_kept(self, tmp_path, margins):

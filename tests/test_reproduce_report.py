@@ -66,7 +66,7 @@ def stand_in(text: str = "faces", **changes: object) -> Part:
         notes=(f"A note on {text}.",),
         quick=True,
         results={"experiment": "faces", "source": f"Drawn {text}.", "fallback": True},
-        headline=(Headline(f"Faces, {text}", (0.4, 0.7, 0.3, 0.5, 0.1), ".1f"),),
+        headline=(Headline(f"Faces, {text}", (0.4, 0.7, 0.3, 0.5, 0.1, 0.2), ".1f"),),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -152,20 +152,20 @@ class TestReport:
         two = replace(
             parts[2],
             headline=(
-                Headline("Faces, error", (0.4, 0.8, 0.3, 0.5, 0.1), ".1f"),
-                Headline("  in the paper", (0.1, 0.2, None, None, None), ".1f", quiet=True),
-                Headline("Faces, 1 - AUC", (1.4e-4, 1.4e-4, 1.5e-4, 1.3e-4, None), ".1e"),
-                Headline("Alike when rounded", (0.6321, 0.6319, 0.6320, 0.6322, None), ".2f"),
+                Headline("Faces, error", (0.4, 0.8, 0.3, 0.5, 0.1, 0.2), ".1f"),
+                Headline("  in the paper", (0.1, 0.2, None, None, None, None), ".1f", quiet=True),
+                Headline("Faces, 1 - AUC", (1.4e-4, 1.4e-4, 1.5e-4, 1.3e-4, None, None), ".1e"),
+                Headline("Alike when rounded", (0.6321, 0.6319, 0.6320, 0.6322, None, None), ".2f"),
             ),
         )
         text = report.as_markdown([two], **ABOUT)
         assert (
             "Of 3 errors, OCB's is lower than Oza and Russell's in 1 by the paper's theorem, 2 balanced, "
-            "1 balanced at full order, 1 balanced with a head. As a share of Oza and Russell's it is "
+            "1 balanced at full order, 1 with a head. As a share of Oza and Russell's it is "
             "1.000 to 2.000 by the paper's theorem, 0.750 to 1.071 balanced, 0.929 to 1.250 balanced at full "
-            "order, 0.250 balanced with a head."
+            "order, 0.250 with a head."
         ) in text
-        assert "| Alike when rounded | 0.63 | 0.63 | 0.63 | 0.63 | – |" in text
+        assert "| Alike when rounded | 0.63 | 0.63 | 0.63 | 0.63 | – | – |" in text
         assert "scales each row of sums so that the total is kept" in text
 
     def test_banners(self, html, markdown, parts):
@@ -219,7 +219,7 @@ class TestReport:
 class TestPart:
     def test_digits_beside_the_paper(self, digits):
         part = mnist_part.part(digits)
-        assert [len(table.rows) for table in part.tables] == [6, 5, 5]
+        assert [len(table.rows) for table in part.tables] == [7, 6, 6]
         assert not any(row.quiet for table in part.tables for row in table.rows)
         assert not any(row.quiet for row in part.headline)
         assert all("; digits of scikit-learn, not MNIST" in table.title for table in part.tables)
@@ -227,7 +227,7 @@ class TestPart:
         assert "MNIST" not in part.title + mnist_figure.draw(digits).texts[0].get_text()
         part = mnist_part.part(replace(digits, fallback=False))
         one, two, means = part.tables
-        assert [len(table.rows) for table in part.tables] == [9, 7, 7]
+        assert [len(table.rows) for table in part.tables] == [10, 8, 8]
         assert part.title.startswith("MNIST:")
         assert one.columns[-1] == "all"
         assert one.rows[0].cells[-1] == f"{digits.combined_test_error['adaboost'][-1]:.2f}"
@@ -237,7 +237,15 @@ class TestPart:
         names = [row.cells[0] for row in means.rows[2:4]]
         assert names == ["OCB, order 3, the paper's theorem", "  in the paper (order 400)"]
         assert means.rows[3].cells[1:] == ("0.051", "0.531", "0.829")
-        assert part.headline[1].row.cells == ("  in the paper (order 400)", "0.096", "0.051", "–", "–", "–")
+        assert part.headline[1].row.cells == (
+            "  in the paper (order 400)",
+            "0.096",
+            "0.051",
+            "–",
+            "–",
+            "–",
+            "–",
+        )
         theorem = digits.approximation_error["ocb-order-400-theorem"][:, -1].mean()
         assert part.headline[0].values[1] == theorem
 
@@ -283,7 +291,10 @@ class TestPart:
         wild = {**margins.diverged, "ocb-listing": True}
         part = synthetic_part.part(replace(margins, errors=flat, diverged=wild))
         assert "does not fall with every order" in part.words[0]
-        assert "with a head it is no closer (0.0600)" in part.words[2]
+        assert (
+            "with a head of the examples that weigh it is no closer (0.06000; of the newest 0.0500)"
+            in part.words[2]
+        )
         assert part.words[3] == "Diverged in some run: OCB as printed, order 20."
         assert any("(diverged)" in row.cells[0] for row in part.tables[0].rows)
         assert "higher order is not always better" in part.pictures[0].shows

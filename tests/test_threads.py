@@ -47,15 +47,15 @@ def test_readers_see_whole_states_and_disturb_nobody(subject, long, n_threads, t
 def test_folds_publish_the_alpha_of_the_whole_head(monkeypatch):
     monkeypatch.setattr(folding, "LONG", 0)
     rows = random_margins(np.random.default_rng(1), 60, 12)
-    sketch = ocboost.BoostingSketch(12, head=40)
+    sketch = ocboost.BoostingSketch(12, head=40, keep="newest")
     views = []
     with thread_stress.published(views):
         sketch.update_many(rows[:40])
         assert sketch.n_head == 35
         sketch.update_many(rows[40:45])
-    roomy = ocboost.BoostingSketch(12, head=100)
+    roomy = ocboost.BoostingSketch(12, head=100, keep="newest")
     roomy.update_many(rows[:40])
-    before = ocboost.BoostingSketch(12, head=40)
+    before = ocboost.BoostingSketch(12, head=40, keep="newest")
     before.update_many(rows[:40])
     later = before.remade(head=100)
     later.update_many(rows[40:45])
@@ -84,7 +84,7 @@ def test_readers_of_alpha_do_not_wait_for_a_long_fold(fold_in_two):
     """While a fold goes on α is there, and a copy is not."""
     solved, go_on = fold_in_two
     rows = random_margins(np.random.default_rng(2), 40, 10)
-    sketch = ocboost.BoostingSketch(10, head=40)
+    sketch = ocboost.BoostingSketch(10, head=40, keep="newest")
     sketch.update_many(rows[:39])  # and nobody has read it
     writer = threading.Thread(target=sketch.update, args=(rows[39],))
     writer.start()
@@ -109,7 +109,7 @@ def test_predictions_do_not_wait_for_a_long_fold(K, fold_in_two):
     solved, go_on = fold_in_two
     X, y = thread_stress.rows(180, K)
     go_on.set()
-    clf = ocboost.OCBClassifier(n_hypotheses=8, head=40).fit(X[:60], y[:60])
+    clf = ocboost.OCBClassifier(n_hypotheses=8, head=40, keep="newest").fit(X[:60], y[:60])
     clf.committee_._guard.contended = K > 2  # as if a reader had had to wait before
     solved.clear()
     go_on.clear()
@@ -357,11 +357,11 @@ def test_an_example_on_the_way_is_published_between_pieces(monkeypatch):
     """A reader that waits for a long call gets the state between two of its pieces."""
     monkeypatch.setattr(ocboost.sketch, "PIECE", 1)
     rows = random_margins(np.random.default_rng(6), 50, 6)
-    sketch, views = ocboost.BoostingSketch(6, head=4), []
+    sketch, views = ocboost.BoostingSketch(6, head=4, keep="newest"), []
     sketch._guard._wanted = True  # as if somebody waited
     with thread_stress.published(views):
         sketch.update_many(rows)
-    part = ocboost.BoostingSketch(6, head=4)
+    part = ocboost.BoostingSketch(6, head=4, keep="newest")
     part.update(rows[0])
     np.testing.assert_array_equal(views[0][0], part.alpha)
     assert len(views) == 1
@@ -376,7 +376,7 @@ import numpy as np, ocboost
 from ocboost import folding, guard
 
 rows = np.where(np.random.default_rng(0).random((4000, 60)) < 0.6, 1, -1).astype(np.int8)
-sketch = ocboost.BoostingSketch(60, head=500)
+sketch = ocboost.BoostingSketch(60, head=500, keep="newest")
 ocboost.set_num_threads(2)
 folding.LONG = 0
 sketch.update_many(rows)
