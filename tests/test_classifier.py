@@ -283,7 +283,7 @@ def test_boosters_that_cannot_be_written_to_are_copied(fitted_alone, tmp_path):
     expected = pickle.loads(pickle.dumps(fitted_alone))
     assert_same(mapped.partial_fit(X, y), expected.partial_fit(X, y))
     frozen = expected.boosters_[0].copy()
-    frozen._tail.p_plus.flags.writeable = False
+    frozen._store.tail.p_plus.flags.writeable = False
     fed = committee._fed(
         frozen, np.ones((1, frozen.n_hypotheses), np.int8), np.ones(1, np.int8), np.ones(1), 1
     )

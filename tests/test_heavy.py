@@ -30,11 +30,11 @@ def both(J, *, head=None, memory=None, pairs=True, **options):
     """A sketch and its twin with the same room."""
     if memory is None:
         sketch = BoostingSketch(J, head=head, keep="heavy", **options)
-        room = sketch._heavy.room._replace(pairs=pairs)
+        room = sketch._store.room._replace(pairs=pairs)
     else:
         sketch = BoostingSketch(J, memory=memory, keep="heavy", **options)
-        room = sketch._heavy.room
-    sketch._heavy.room = room
+        room = sketch._store.room
+    sketch._store.room = room
     plain = NaiveCarried(J, head=room.head, first_head=room.first, pairs=room.pairs, **options)
     return sketch, plain
 
@@ -48,7 +48,7 @@ def compare(sketch, plain, margins, *, weight=None, every=50, batch_size=1):
         expected = plain.alpha
         assert distance(sketch.alpha, expected) < TOLERANCE, f"after {plain.n_seen} examples"
         assert sketch.n_head == plain.n_head
-        assert sketch._heavy.state.n_light == len(plain.light)
+        assert sketch._store.state.n_light == len(plain.light)
     assert plain.folds > 2
 
 
@@ -84,7 +84,7 @@ def test_a_drifting_stream(smoothing):
 def test_a_room_in_bytes(memory):
     margins = random_margins(np.random.default_rng(302), 900, 14, low=0.4, high=0.75)
     sketch, plain = both(14, memory=memory)
-    assert sketch._heavy.room.pairs == (memory > 1_000)
+    assert sketch._store.room.pairs == (memory > 1_000)
     compare(sketch, plain, margins, every=300)
 
 
@@ -225,9 +225,9 @@ def test_pieces_and_reads_change_no_bit(pairs, saved_bytes):
     margins, weight = random_margins(rng, 800, 33), rng.uniform(0, 2, 800)
     options = {"memory": 7_000 if pairs else 4_500, "keep": "heavy", "forgetting": 0.999}
     whole = BoostingSketch(33, **options)
-    assert whole._heavy.room.pairs == pairs
+    assert whole._store.room.pairs == pairs
     whole.update_many(margins, sample_weight=weight)
-    assert whole._heavy.state.folds > 2
+    assert whole._store.state.folds > 2
     for size in (1, 37, 100):
         cut = BoostingSketch(33, **options)
         for start in range(0, 800, size):
@@ -281,7 +281,7 @@ def test_folds_publish_alpha_before_anything_changes():
     with thread_stress.published(views):
         sketch.update_many(margins)
     roomy.update_many(margins[:40])
-    assert len(views) == sketch._heavy.state.folds > 1
+    assert len(views) == sketch._store.state.folds > 1
     np.testing.assert_array_equal(views[0][0], roomy.alpha)
 
 
@@ -370,7 +370,7 @@ def test_memory_is_what_was_asked_for():
         for _ in range(4):
             sketch.update_many(random_margins(np.random.default_rng(J), sketch.head, J), batch_size=20)
             assert sketch.nbytes <= memory + overhead
-        assert sketch._heavy.state.folds
+        assert sketch._store.state.folds
         assert sketch.nbytes > 0.7 * memory
     newest, heavy = (BoostingSketch(100, head="auto", keep=keep) for keep in ("newest", "heavy"))
     for sketch in (newest, heavy):
@@ -427,8 +427,8 @@ def test_a_room_is_split_as_the_rule_says():
     assert room.first == int((200_000 - 56 * J) / per_example)
     assert room.head == int((200_000 - 56 * J - 2 * J * (J - 1) - 32) / per_example)
     assert not room_in(J, 4 * J * J - 1000).pairs
-    assert BoostingSketch(J, head=J, keep="heavy")._heavy.room == (J, J, True)
-    assert BoostingSketch(J, head=J - 1, keep="heavy")._heavy.room == (J - 1, J - 1, False)
+    assert BoostingSketch(J, head=J, keep="heavy")._store.room == (J, J, True)
+    assert BoostingSketch(J, head=J - 1, keep="heavy")._store.room == (J - 1, J - 1, False)
 
 
 # The parts -----------------------------------------------------------------------------------------------

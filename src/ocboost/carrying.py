@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .folding import is_long, row_ranges
+from .folding import Publish, is_long, row_ranges
 from .head_ring import empty_head
 from .kernels import carried as kernels
 from .kernels.carried import Estimate, Shift
@@ -26,7 +25,6 @@ N_HEAVY_COUNTERS = N_COUNTERS + 2
 FURTHEST = 340.0  # e^340 and its square are doubles
 
 Numbers = NDArray[np.float64]
-Publish = Callable[[tuple[Numbers, bool]], None]
 
 
 class HeavyState(NamedTuple):
