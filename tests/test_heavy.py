@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,45 +10,12 @@ from hypothesis import strategies as st
 import naive
 import ocboost
 import thread_stress
+from carried_twins import TOLERANCE, assert_bounded, both, compare, distance
 from makers import correlated_columns, decayed_weights, drifting, independent_columns, random_margins
-from naive_carried import NaiveCarried
 from ocboost import BoostingSketch, InputError, adaboost_weights, folding
 from ocboost.kernels import carried
 from ocboost.light import room_in
 from ocboost.weighted_sample import choose
-
-TOLERANCE = 1e-9
-
-
-def distance(alpha, expected):
-    return np.abs(alpha - expected).max() / np.abs(expected).max()
-
-
-def both(J, *, head=None, memory=None, pairs=True, **options):
-    """A sketch and its twin with the same room."""
-    if memory is None:
-        sketch = BoostingSketch(J, head=head, keep="heavy", **options)
-        room = sketch._store.room._replace(pairs=pairs)
-    else:
-        sketch = BoostingSketch(J, memory=memory, keep="heavy", **options)
-        room = sketch._store.room
-    sketch._store.room = room
-    plain = NaiveCarried(J, head=room.head, first_head=room.first, pairs=room.pairs, **options)
-    return sketch, plain
-
-
-def compare(sketch, plain, margins, *, weight=None, every=50, batch_size=1):
-    for start in range(0, len(margins), every):
-        part = slice(start, start + every)
-        w = None if weight is None else weight[part]
-        for booster in (sketch, plain):
-            booster.update_many(margins[part], batch_size=batch_size, sample_weight=w)
-        expected = plain.alpha
-        assert distance(sketch.alpha, expected) < TOLERANCE, f"after {plain.n_seen} examples"
-        assert sketch.n_head == plain.n_head
-        assert sketch._store.state.n_light == len(plain.light)
-    assert plain.folds > 2
-
 
 # Against the twin ----------------------------------------------------------------------------------------
 
@@ -131,44 +96,6 @@ def test_whatever_comes(seed, J, head, batch_size, forgetting, smoothing, pairs)
     for booster in (sketch, plain):
         booster.update_many(margins, batch_size=batch_size, sample_weight=weight)
     assert distance(sketch.alpha, plain.alpha) < TOLERANCE
-
-
-# Mutants of the twin: each is another rule, and the sketch must tell -------------------------------------
-
-
-class ByAge(NaiveCarried):
-    def scores(self, d, W):
-        return np.arange(1.0, len(d) + 1.0)
-
-
-class NoDecay(NaiveCarried):
-    """Scores as if every example had come just now."""
-
-    def scores(self, d, W):
-        first = d[:, :1].copy()
-        return super().scores(d / np.where(first > 0, first, 1.0), W)
-
-
-class NoTies(NaiveCarried):
-    def ranked(self, q):
-        rng = np.random.default_rng(0)
-        return sorted(range(len(q)), key=lambda i: (q[i].round(12), rng.random()))
-
-
-@pytest.mark.parametrize("mutant", [ByAge, NoDecay, NoTies])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_another_rule_is_seen(mutant, weighted):
-    rng = np.random.default_rng(306)
-    kinds = random_margins(rng, 30, 10, low=0.4, high=0.7)
-    margins = kinds[rng.integers(0, 30, 300)]
-    weight = rng.choice([0.5, 1.0, 2.0], 300) if weighted else np.ones(300)
-    forgetting = 0.99 if mutant is NoDecay else 1.0
-    sketch, right = both(10, head=40, forgetting=forgetting)
-    wrong = mutant(10, head=40, forgetting=forgetting)
-    for booster in (sketch, right, wrong):
-        booster.update_many(margins, sample_weight=weight)
-    assert distance(sketch.alpha, right.alpha) < TOLERANCE
-    assert distance(sketch.alpha, wrong.alpha) > 1e-6
 
 
 # Exact while it fits, and close when it does not ---------------------------------------------------------
@@ -286,13 +213,6 @@ def test_folds_publish_alpha_before_anything_changes():
 
 
 # Bounded -------------------------------------------------------------------------------------------------
-
-
-def assert_bounded(alpha, total, smoothing):
-    assert np.isfinite(alpha).all()
-    if smoothing > 0 and total > 0:
-        bound = 0.5 * np.logaddexp(0.0, math.log(total) - math.log(smoothing))
-        assert np.abs(alpha).max() <= bound * (1 + 1e-12)
 
 
 @given(
@@ -463,110 +383,3 @@ def test_halves_are_numpys():
     np.testing.assert_array_equal(bits.view(np.float16), x.astype(np.float16))
     carried.numbers(bits, back)
     np.testing.assert_array_equal(back, x.astype(np.float16).astype(float))
-
-
-# Remade, reshaped and merged -----------------------------------------------------------------------------
-
-
-def test_remade():
-    margins = random_margins(np.random.default_rng(318), 400, 12)
-    sketch = BoostingSketch(12, head=60, keep="heavy")
-    sketch.update_many(margins[:200])
-    same = sketch.remade(smoothing=1.0)
-    small = sketch.remade(head=20)
-    assert small.n_head < 20
-    np.testing.assert_allclose(small.alpha, sketch.alpha, rtol=0, atol=1e-12)
-    large = sketch.remade(memory=100_000)
-    assert large.memory == 100_000
-    assert large.head > 1000
-    poor = sketch.remade(memory=900)
-    for other in (sketch, same, small, large, poor):
-        other.update_many(margins[200:])
-        assert other.n_seen == 400
-        assert naive.approximation_error(adaboost_weights(margins), other.alpha) < 0.1
-    np.testing.assert_array_equal(same.alpha, sketch.alpha)
-    with pytest.raises(InputError, match="only while all examples are kept"):
-        sketch.remade(keep="newest")
-    with pytest.raises(InputError, match="only while all examples are kept"):
-        sketch.remade(tail=False)
-    newest = BoostingSketch(12, head=60)
-    newest.update_many(margins[:200])
-    with pytest.raises(InputError, match="only while nothing has been folded"):
-        newest.remade(keep="heavy")
-
-
-@pytest.mark.parametrize("n", [0, 30])
-def test_remade_with_another_rule_while_it_fits(n):
-    margins = random_margins(np.random.default_rng(319), 200, 12)
-    sketches = {keep: BoostingSketch(12, head=60, keep=keep, forgetting=0.99) for keep in ("heavy", "newest")}
-    for sketch in sketches.values():
-        if n:
-            sketch.update_many(margins[:n])
-    for old, new in (("heavy", "newest"), ("newest", "heavy")):
-        changed, expected = sketches[old].remade(keep=new), sketches[new].copy()
-        for each in (changed, expected):
-            each.update_many(margins[n:])
-        assert changed.keep == new
-        np.testing.assert_array_equal(changed.alpha, expected.alpha)
-    window = sketches["heavy"].remade(tail=False)
-    assert (window.keep, window.tail, window.n_head) == ("newest", False, n)
-
-
-def test_more_and_fewer_hypotheses_while_it_fits():
-    margins = random_margins(np.random.default_rng(320), 100, 12)
-    sketch = BoostingSketch.from_margins(margins[:50, :9], head=60, keep="heavy")
-    more, fewer = sketch.appended(margins[:50, 9:]), sketch.without([0, 4])
-    np.testing.assert_allclose(more.alpha, adaboost_weights(margins[:50]), rtol=0, atol=1e-12)
-    rest = np.delete(margins[:50, :9], [0, 4], axis=1)
-    np.testing.assert_allclose(fewer.alpha, adaboost_weights(rest), rtol=0, atol=1e-12)
-    sketch.update_many(margins[50:, :9])
-    for change in (lambda: sketch.without([0]), lambda: sketch.appended(np.ones((sketch.n_head, 1)))):
-        with pytest.raises(InputError, match="with keep='heavy' hypotheses can be"):
-            change()
-
-
-@pytest.mark.parametrize("sizes", [(30, 20), (30, 400), (400, 30), (400, 500), (59, 59)])
-@pytest.mark.parametrize("forgetting", [1.0, 0.999])
-def test_merging_is_commutative_and_close(sizes, forgetting, saved_bytes):
-    rng = np.random.default_rng(321)
-    margins = independent_columns(rng, sum(sizes), rng.uniform(0.5, 0.7, 15))
-    a, b = (BoostingSketch(15, head=60, keep="heavy", forgetting=forgetting) for _ in "ab")
-    a.update_many(margins[: sizes[0]])
-    b.update_many(margins[sizes[0] :])
-    before = saved_bytes(a), saved_bytes(b)
-    c = a.merge(b)
-    assert (saved_bytes(a), saved_bytes(b)) == before
-    assert saved_bytes(c) == saved_bytes(b + a)
-    assert c.n_seen == sum(sizes)
-    assert c.n_head < 60
-    weight = np.concatenate([decayed_weights(n, forgetting) for n in sizes])
-    exact = adaboost_weights(margins, sample_weight=weight)
-    assert naive.approximation_error(exact, c.alpha) < 0.03
-    if sum(sizes) < 60:
-        np.testing.assert_allclose(c.alpha, exact, rtol=0, atol=1e-12)
-    c.update_many(margins[:100])
-    assert_bounded(c.alpha, sum(sizes) + 100, 1.0)
-
-
-def test_merging_needs_the_same_rule():
-    a, b = (BoostingSketch(5, head=9, keep=keep) for keep in ("heavy", "newest"))
-    with pytest.raises(InputError, match="same keep to be merged: 'heavy' here, 'newest' there"):
-        a.merge(b)
-    c = BoostingSketch(5, head=20, keep="heavy")
-    assert (a + c).head == (c + a).head == 20
-    a.update(np.ones(5))
-    assert (a + c).n_seen == (c + a).n_seen == 1
-
-
-def test_shards_that_differ_merge_closely():
-    rng = np.random.default_rng(322)
-    p = rng.uniform(0.5, 0.65, 40)
-    shards = [independent_columns(rng, 3000, p + rng.uniform(-0.1, 0.1, 40)) for _ in range(4)]
-    exact = adaboost_weights(np.concatenate(shards))
-    sketches = []
-    for shard in shards:
-        sketches.append(BoostingSketch(40, head="auto", keep="heavy"))
-        sketches[-1].update_many(shard, batch_size=64)
-    total = sketches[0] + sketches[1] + sketches[2] + sketches[3]
-    average = np.mean([sketch.alpha for sketch in sketches], axis=0)
-    assert naive.approximation_error(exact, total.alpha) < 0.25 * naive.approximation_error(exact, average)

@@ -7,20 +7,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from . import heavy_merging
+from . import heavy_merging, heavy_reshaping
 from .carrying import HeavyState, blocks_of, empty_state, fold, relaid, solve
-from .errors import InputError
 from .folding import Publish, is_long
-from .head_ring import empty_head, rows_of
+from .head_ring import rows_of
 from .heavy_file import heavy_from_parts, heavy_parts
 from .keep_change import newest_of
 from .keeping import HEAVY, Kept
 from .kernels.band import n_pairs
-from .kernels.bits import pack_rows
 from .kernels.carried import Estimate, make_estimate
 from .kernels.fold import NOW_UNIT, SEEN, append
 from .kernels.scaled import normal_number
-from .light import empty_light
 from .sketch_file import SketchState
 from .storage import Arrays, require
 from .store import Store
@@ -171,9 +168,9 @@ class HeavyStore:
         return other
 
     def as_newest(self, *, tail: bool) -> SketchState:
-        """Its state, to go on with the newest examples."""
-        self._need_all_examples("keep or tail can change")
-        return newest_of(self.state, tail=tail)
+        """Its state, to go on with the newest examples: the light ones are its tail, at the present α."""
+        state = self._anchored(self.state.copy()) if tail and self.state.folds else self.state
+        return newest_of(state, tail=tail)
 
     def as_heavy(self) -> HeavyState:
         """Its state, to go on with heavy examples; arrays of its own."""
@@ -185,13 +182,11 @@ class HeavyStore:
 
     def fill_appended(self, old: Self, rows: NDArray[np.int8]) -> None:
         """Go on with further coordinates, whose margins for the head's examples are ``rows``."""
-        old._need_all_examples("hypotheses can be appended")
-        self._settle(_with_rows(old.state, np.concatenate([old.rows(), rows], axis=1)))
+        self._settle(heavy_reshaping.append(old.state, rows))
 
     def fill_without(self, old: Self, keep: NDArray[np.int64]) -> None:
         """Go on with the coordinates of ``keep`` alone, which are in order."""
-        old._need_all_examples("hypotheses can be left out")
-        self._settle(_with_rows(old.state, old.rows()[:, keep]))
+        self._settle(heavy_reshaping.drop(old.state, keep))
 
     def fill_merged(self, a: Self, b: Self) -> None:
         """Go on from both, whichever is named first."""
@@ -201,16 +196,17 @@ class HeavyStore:
         self.state = heavy_merging.merge(a.state, b.state, self.room, self._smoothing)
 
     def _settle(self, state: HeavyState) -> None:
+        """Go on from a state that had another room: fewer examples, or no pairs, where it is smaller."""
         self.state = state
         if state.n_head >= self.limit:
             self.fold()
+        elif state.light.delta.size and not self.room.pairs:
+            self.state = self._anchored(state)
 
-    def _need_all_examples(self, what: str) -> None:
-        if self.state.folds:
-            raise InputError(
-                f"with keep='heavy' {what} only while all examples are kept; here some have left, and a "
-                "sample stands for them. Take keep='newest', or a larger head."
-            )
+    def _anchored(self, state: HeavyState) -> HeavyState:
+        """The same examples, the light sums at the present α: then what corrects their moves has no part."""
+        n = state.n_head
+        return fold(state, state.bounds, self.room, n, self._smoothing, self._room_for(n))
 
     @staticmethod
     def read(parameters: dict[str, Any], arrays: Arrays, name: str) -> tuple[dict[str, Any], Any]:
@@ -221,13 +217,3 @@ class HeavyStore:
         """Go on from what `read` found in the file of that name."""
         self.state = state
         require(state.n_head < self.limit, name, "its head holds more than it may")
-
-
-def _with_rows(old: HeavyState, rows: NDArray[np.int8]) -> HeavyState:
-    """The same heavy examples with other margins, while none has left."""
-    n, J = rows.shape
-    head = empty_head(J, max(1, blocks_of(n)))
-    if n:
-        pack_rows(np.ascontiguousarray(rows), head.words, 0)
-    head.weight[:n], head.weight_unit[:n] = old.head.weight[:n], old.head.weight_unit[:n]
-    return HeavyState(empty_light(J), head, old.counters.copy(), old.now.copy())

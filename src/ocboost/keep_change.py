@@ -9,6 +9,7 @@ from .errors import InputError
 from .head_ring import blocks_for, relaid, rows_of
 from .kernels import fold as kernels
 from .kernels.bits import pack_rows
+from .light_tail import tail_of
 from .sketch_file import SketchState
 from .tails import empty_tail
 
@@ -17,8 +18,8 @@ def heavy_of(old: SketchState) -> HeavyState:
     """The newest examples, for a sketch that keeps heavy ones; only while nothing has been folded."""
     if old.tail.total[0] > 0.0:
         raise InputError(
-            "keep can change only while nothing has been folded; got a sketch with examples in its tail, "
-            "which has sums and no sample of them. Begin anew with keep='heavy'."
+            "keep can change from 'newest' to 'heavy' only while nothing has been folded; got a sketch with "
+            "examples in its tail, which has sums and no sample of them. Begin anew with keep='heavy'."
         )
     n = old.n_head
     state = empty_state(old.tail.alpha.size).copy(max(1, blocks_of(n)))
@@ -34,8 +35,19 @@ def heavy_of(old: SketchState) -> HeavyState:
 
 
 def newest_of(old: HeavyState, *, tail: bool) -> SketchState:
-    """Heavy examples, for a sketch that keeps the newest."""
-    J = old.head.words.shape[1]
-    head = relaid(old.head, 0, old.n_head, blocks_for(old.n_head))
+    """Heavy examples, for a sketch that keeps the newest: the light ones become its tail.
+
+    If the anchor is the present α, that stays as it is.
+    """
+    if old.folds and not tail:
+        raise InputError(
+            "a sketch that keeps heavy examples can become a window only while all examples are kept; here "
+            "some have left, and the head does not hold the last ones. Begin anew with tail=False, or take "
+            "keep='newest'."
+        )
+    J, n_light = old.head.words.shape[1], old.n_light
+    head = relaid(old.head, n_light, old.n_head - n_light, blocks_for(old.n_head - n_light))
     counters = old.counters[: kernels.N_COUNTERS].copy()
-    return SketchState(empty_tail(J, J, pairs=tail), head, counters, old.now.copy(), True)
+    counters[kernels.FIRST], counters[kernels.N] = n_light & 63, old.n_head - n_light
+    sums = tail_of(old) if old.folds else empty_tail(J, J, pairs=tail)
+    return SketchState(sums, head, counters, old.now.copy(), True)

@@ -15,7 +15,7 @@ from .heavy_store import HeavyStore
 from .interrupts import uninterrupted
 from .keeping import HEAVY, NEWEST, check_correction, what_is_kept
 from .kernels.tail import BALANCED, CORRECTIONS
-from .margins import as_array, as_count, as_margins, as_number
+from .margins import as_array, as_count, as_margins, as_number, as_remaining
 from .newest_store import NewestStore
 from .storage import Arrays
 from .store import Store
@@ -192,8 +192,18 @@ class BoostingSketch(SummingBooster):
     @property
     @reads
     def n_head(self) -> int:
-        """Examples in the head now."""
+        """Examples in the head now; among heavy ones is the sample of those that have left."""
         return self._store.n_head
+
+    @property
+    @reads
+    def head_margins(self) -> NDArray[np.int8]:
+        """The margins of the examples in the head, (n_head, J), in the order that `appended` wants.
+
+        The newest are in the order of age, oldest first. Of heavy ones those that are a sample of the light
+        ones go first, then those kept exactly, each oldest first.
+        """
+        return self._store.rows()
 
     @property
     @reads
@@ -286,8 +296,9 @@ class BoostingSketch(SummingBooster):
         """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
 
         A window keeps what it needs of the head; whatever was in the tail is gone then. A smaller head folds
-        its oldest examples into the tail. ``memory`` in the place of ``head``, or another ``keep``, can be
-        given too; the latter only as long as nothing has been folded.
+        its oldest or lightest examples. ``memory`` in the place of ``head``, or another ``keep``, can be
+        given too: from heavy to newest the light examples become the tail, and α stays as it is; from newest
+        to heavy, or from heavy to a window, only as long as nothing has been folded.
 
         Examples
         --------
@@ -326,13 +337,14 @@ class BoostingSketch(SummingBooster):
         """A sketch of the same examples with further hypotheses behind those it has.
 
         The examples in the head count for the new ones, and all that come from now on; what is in the tail
-        is not known of them. While nothing has been folded it is as if they had been there from the start.
-        At full order it stays full.
+        is not known of them, and of light examples what their sample says. While nothing has been folded it
+        is as if they had been there from the start. At full order it stays full.
 
         Parameters
         ----------
         margins : array of shape (n_head, k)
-            The margins of the k new hypotheses for the examples in the head, oldest first.
+            The margins of the k new hypotheses for the examples in the head, in the order of `head_margins`:
+            of the newest, oldest first.
 
         Examples
         --------
@@ -345,8 +357,8 @@ class BoostingSketch(SummingBooster):
         if given.ndim != 2 or given.shape[0] != self.n_head or given.shape[1] == 0:
             raise InputError(
                 f"margins must be one row for each of the {self.n_head} examples in the head and one column "
-                f"for each new hypothesis; got shape {given.shape}. Let the new hypotheses answer the last "
-                f"{self.n_head} examples, oldest first."
+                f"for each new hypothesis; got shape {given.shape}. Let the new hypotheses answer these "
+                "examples, in the order of head_margins."
             )
         rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
         J = self._J + rows.shape[1]
@@ -358,7 +370,7 @@ class BoostingSketch(SummingBooster):
     def without(self, members: ArrayLike) -> Self:
         """A sketch without some of the hypotheses, as if their weights had become zero.
 
-        Exact for the examples in the head; the tail follows by the same correction as any change of α, so
+        Exact for the examples in the head; the tail, or the light sums, follow as they do a change of α, so
         it loses little where the weights were small.
 
         Parameters
@@ -373,18 +385,7 @@ class BoostingSketch(SummingBooster):
         >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins[:, [0, 2]], head=100).alpha))
         True
         """
-        gone = np.atleast_1d(as_array(members))
-        if gone.size and (gone.dtype.kind not in "iu" or gone.min() < 0 or gone.max() >= self._J):
-            raise InputError(
-                f"members must be whole numbers from 0 to {self._J - 1}; got {members!r:.80}. Name "
-                "hypotheses by their places, as in [0, 2]."
-            )
-        keep = np.setdiff1d(np.arange(self._J), gone)
-        if keep.size == 0:
-            raise InputError(
-                f"members must leave at least one hypothesis; got all {self._J}. Take one out of the list, "
-                "or make a new sketch."
-            )
+        keep = as_remaining(members, self._J)
         if self._order != self._J and self._has_tail:
             raise InputError(
                 f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "
@@ -409,20 +410,14 @@ class BoostingSketch(SummingBooster):
                 f"other must be a BoostingSketch; got {type(other).__name__}. Make one with BoostingSketch."
             )
         if self.keep != other.keep:
-            raise InputError(
-                f"other must have the same keep to be merged: {self.keep!r} here, {other.keep!r} there. "
-                "Sketches that are to be merged are made with the same parameters, head aside."
-            )
+            raise _do_not_match("keep", self.keep, other.keep)
         mine, others = self._store.parameters, other._store.parameters
         sizes: list[dict[str, Any]] = [
             {name: each.pop(name) for name in ("head", "memory") if name in each} for each in (mine, others)
         ]
         for name, value in mine.items():
             if others[name] != value:
-                raise InputError(
-                    f"other must have the same {name} to be merged: {value!r} here, {others[name]!r} there. "
-                    "Sketches that are to be merged are made with the same parameters, head aside."
-                )
+                raise _do_not_match(name, value, others[name])
         first, second = locks_of(self, other)
         with first, second:
             larger = 0 if self._store.size > other._store.size else 1
@@ -448,3 +443,10 @@ class BoostingSketch(SummingBooster):
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
         sketch._store.resume(state, name)
         return sketch._begun()
+
+
+def _do_not_match(name: str, here: object, there: object) -> InputError:
+    return InputError(
+        f"other must have the same {name} to be merged: {here!r} here, {there!r} there. Sketches that are to "
+        "be merged are made with the same parameters, head aside."
+    )
