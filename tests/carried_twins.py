@@ -13,7 +13,7 @@ TOLERANCE = 1e-9
 
 
 def distance(alpha, expected):
-    return np.abs(alpha - expected).max() / np.abs(expected).max()
+    return np.abs(alpha - expected).max() / (np.abs(expected).max() or 1.0)
 
 
 def both(J, *, head=None, memory=None, pairs=True, **options):

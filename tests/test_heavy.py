@@ -106,7 +106,7 @@ def test_exact_while_it_fits(forgetting):
     rng = np.random.default_rng(307)
     margins, weight = random_margins(rng, 499, 40), rng.uniform(0, 3, 499)
     sketch = BoostingSketch(40, head=500, keep="heavy", forgetting=forgetting)
-    newest = BoostingSketch(40, head=500, forgetting=forgetting)
+    newest = BoostingSketch(40, head=500, keep="newest", forgetting=forgetting)
     for booster in (sketch, newest):
         booster.update_many(margins, batch_size=10, sample_weight=weight)
     expected = adaboost_weights(margins, sample_weight=decayed_weights(499, forgetting, weight))
@@ -270,6 +270,15 @@ def test_forgetting_outlasts_the_range_of_a_float():
         sketch = BoostingSketch(5, head=head, forgetting=0.9, keep="heavy")
         sketch.update_many(margins, batch_size=batch_size)
         np.testing.assert_allclose(sketch.alpha, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_beyond_a_float():
+    for seed in range(20):  # without smoothing, and with hardly a memory, a sample may go astray
+        rng = np.random.default_rng(seed)
+        sketch = BoostingSketch(4, head=5, keep="heavy", smoothing=0.0, forgetting=1e-300)
+        sketch.update_many(random_margins(rng, 70, 4), sample_weight=10.0 ** rng.uniform(-300, 300, 70))
+        assert np.isfinite(sketch.alpha).all()
 
 
 def test_decay_to_almost_nothing():

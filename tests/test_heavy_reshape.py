@@ -37,7 +37,7 @@ def fed(n, *, seed=0, weighted=True, J=J, ties=False, **options):
     return sketch, plain, rows[n:]
 
 
-def agree(sketch, plain, more, n_head=True):
+def agree(sketch, plain, more):
     """The same α now and after more examples."""
     assert distance(sketch.alpha, plain.alpha) < TOLERANCE
     for each in (sketch, plain):
@@ -97,24 +97,24 @@ def test_to_the_newest(head, n, room, options, ties):
 
 
 def test_differences_of_pairs_go_with_their_room():
-    sketch, plain, more = fed(150, head=30)
+    sketch, _, more = fed(150, head=30)
     assert sketch._store.state.light.delta.any()
     sketch.update_many(more[:5, :J])
-    few = sketch.remade(memory=960)
+    few = sketch.remade(memory=730)
     assert not few._store.room.pairs
     assert few._store.state.light.delta.size == 0
     assert few.nbytes < sketch.nbytes
     np.testing.assert_allclose(few.alpha, sketch.alpha, rtol=0, atol=1e-12)
-    again = few.remade(head=30)
+    again = few.remade(head=12)
     again.update_many(more[:40, :J])
     assert again._store.state.light.delta.any()
 
 
 def test_a_sample_without_a_sign():
     # Light examples that are all wrong at one coordinate but for few, which no sample of so few holds.
-    rng = np.random.default_rng(333)
+    rng = np.random.default_rng(0)
     margins = random_margins(rng, 200, J)
-    margins[:, 3] = np.where(np.arange(200) % 50 == 0, 1, -1)
+    margins[:, 3] = np.where(rng.random(200) < 0.06, 1, -1)
     sketch, plain = both(J, head=8)
     for each in (sketch, plain):
         each.update_many(margins)
@@ -164,7 +164,7 @@ def test_what_was_appended_can_be_left_out_again(seed, head, k, forgetting):
         np.testing.assert_allclose(other.alpha, sketch.alpha, rtol=0, atol=1e-12)
     else:
         np.testing.assert_allclose(other.alpha, sketch.alpha, rtol=0, atol=0.3)
-    np.testing.assert_array_equal(sketch.without([]).alpha, sketch.alpha)
+    np.testing.assert_allclose(sketch.without([]).alpha, sketch.alpha, rtol=0, atol=1e-12)
 
 
 def test_alpha_of_the_old_hypotheses_stays_where_others_are_appended():
@@ -177,22 +177,19 @@ def test_alpha_of_the_old_hypotheses_stays_where_others_are_appended():
     np.testing.assert_array_equal(other.head_margins, np.concatenate([sketch.head_margins, new], axis=1))
 
 
-@pytest.mark.parametrize("room", [{"head": 200}, {"memory": 8_000}, {"memory": 4_500}])
-def test_a_sketch_without_some_is_close_to_one_that_never_had_them(room):
-    rng = np.random.default_rng(335)
-    margins = independent_columns(rng, 4000, rng.uniform(0.5, 0.65, 40))
-    sketch = BoostingSketch(40, keep="heavy", **room)
+@pytest.mark.parametrize("room", [{"head": 200}, {"memory": 12_000}, {"memory": 7_000}])
+@pytest.mark.parametrize("gone", [[7], [0, 11, 29]])
+def test_a_sketch_without_some_is_close_to_one_that_never_had_them(gone, room):
+    margins = correlated_columns(np.random.default_rng(1), 4000, 30, agreement=0.5)
+    rest = np.delete(margins, gone, axis=1)
+    sketch, never = (BoostingSketch(n, keep="heavy", **room) for n in (30, 30 - len(gone)))
     sketch.update_many(margins, batch_size=50)
+    never.update_many(rest, batch_size=50)
     assert sketch._store.state.folds > 2
-    for gone in ([7], [0, 11, 39]):
-        rest = np.delete(margins, gone, axis=1)
-        never = BoostingSketch(rest.shape[1], keep="heavy", **room)
-        never.update_many(rest, batch_size=50)
-        exact, error = adaboost_weights(rest), naive.approximation_error
-        without = error(exact, sketch.without(gone).alpha)
-        assert without < 2 * error(exact, never.alpha) + 0.01
-        # More than nothing has been done.
-        assert without < 0.5 * error(exact, np.delete(sketch.alpha, gone))
+    exact, error = adaboost_weights(rest), naive.approximation_error
+    found = error(exact, sketch.without(gone).alpha)
+    assert found < error(exact, never.alpha) + 0.005 * len(gone)
+    assert found < 0.25 * error(exact, np.delete(sketch.alpha, gone))
 
 
 def test_new_hypotheses_are_learnt():
@@ -217,7 +214,7 @@ def test_alpha_stays_when_the_newest_are_kept_from_now_on():
 
 
 def test_new_hypotheses_that_leave_less_room():
-    sketch, _, more = fed(200, memory=1_500, J=8)
+    sketch, _, _ = fed(200, memory=1_500)
     new = np.ones((sketch.n_head, 9))
     wide = sketch.appended(new)
     assert wide.memory == 1_500
@@ -243,7 +240,7 @@ def test_bounded_for_whatever_comes(seed, room, spread, smoothing, forgetting):
         weight = 10.0 ** rng.uniform(-spread, spread, 40) * (rng.random(40) < 0.9)
         sketch.update_many(margins, sample_weight=weight)
         total = total * forgetting**40 + decayed_weights(40, forgetting, weight).sum()
-        if rng.random() < 0.5:
+        if n_now > 1 and rng.random() < 0.5:
             sketch = sketch.without(rng.permutation(n_now)[: rng.integers(1, n_now)])
         else:
             sketch = sketch.appended(random_margins(rng, sketch.n_head, 3, low=0.0, high=1.0))
@@ -272,11 +269,9 @@ def test_remade():
         assert other.n_seen == 400
         assert naive.approximation_error(adaboost_weights(margins), other.alpha) < 0.1
     np.testing.assert_array_equal(same.alpha, sketch.alpha)
-    with pytest.raises(InputError, match="only while all examples are kept"):
-        sketch.remade(keep="newest")
-    with pytest.raises(InputError, match="only while all examples are kept"):
+    with pytest.raises(InputError, match="can become a window only while all examples are kept"):
         sketch.remade(tail=False)
-    newest = BoostingSketch(12, head=60)
+    newest = BoostingSketch(12, head=60, keep="newest")
     newest.update_many(margins[:200])
     with pytest.raises(InputError, match="only while nothing has been folded"):
         newest.remade(keep="heavy")
@@ -306,7 +301,3 @@ def test_more_and_fewer_hypotheses_while_it_fits():
     np.testing.assert_allclose(more.alpha, adaboost_weights(margins[:50]), rtol=0, atol=1e-12)
     rest = np.delete(margins[:50, :9], [0, 4], axis=1)
     np.testing.assert_allclose(fewer.alpha, adaboost_weights(rest), rtol=0, atol=1e-12)
-    sketch.update_many(margins[50:, :9])
-    for change in (lambda: sketch.without([0]), lambda: sketch.appended(np.ones((sketch.n_head, 1)))):
-        with pytest.raises(InputError, match="with keep='heavy' hypotheses can be"):
-            change()

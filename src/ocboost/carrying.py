@@ -24,6 +24,7 @@ N_LIGHT, FOLDS = N_COUNTERS, N_COUNTERS + 1
 N_HEAVY_COUNTERS = N_COUNTERS + 2
 
 FURTHEST = 340.0  # e^340 and its square are doubles
+HIGHEST_SCORE = 1e250  # so that scores can be added up; above J only where a sample has gone astray
 
 Numbers = NDArray[np.float64]
 
@@ -130,6 +131,7 @@ def fold(
     light, head, J = state.light, state.head, estimate.alpha.size
     q = np.empty(64 * blocks_of(n))
     kernels.score(head, n, estimate, q)
+    np.minimum(q, HIGHEST_SCORE, out=q)
     heavy, factor = choose(q[:n], most, turn)
     heavy[:n_light] = False  # of the light ones the sample is all there is
     sample = np.flatnonzero((factor > 0.0) & ~heavy)
