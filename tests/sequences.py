@@ -18,6 +18,7 @@ import ocboost
 from ocboost import Growth, Model, OCBClassifier, lineage
 from ocboost.adaptation import Adaptation
 from ocboost.hypotheses import Stumps
+from ocboost.light import least_memory
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset
 from ocboost.streams import Batch
 
@@ -93,7 +94,7 @@ def read(model):
 
 
 class OfSketches:
-    """`BoostingSketch`, with every correction and extreme settings."""
+    """`BoostingSketch`, of both rules, with every correction and extreme settings."""
 
     load = ocboost.BoostingSketch.load
 
@@ -107,7 +108,12 @@ class OfSketches:
             "smoothing": draw.one(SMOOTHING),
             "forgetting": draw.one(FORGETTING),
             "correction": draw.one(CORRECTIONS),
+            "keep": "newest",
         }
+        if draw.whole(0, 1):
+            size = draw.one(({"head": 2}, {"head": 9}, {"head": 64}, {"head": "auto"}, {"memory": 1_500}))
+            settings = {name: settings[name] for name in ("smoothing", "forgetting")}
+            settings |= {"keep": "heavy", **size}
         if draw.whole(0, 1):
             return ocboost.BoostingSketch(J, **settings)
         n = some_size(draw)
@@ -124,21 +130,17 @@ class OfSketches:
         if what == "merge":
             if draw.whole(0, 3) == 0:
                 return Step("merged with itself", lambda model: model.merge(model))
-            names = ("order", "head", "tail", "smoothing", "forgetting", "correction")
+            names = ["smoothing", "forgetting", "keep", "head" if model.memory is None else "memory"]
+            if model.keep == "newest":
+                names += ["order", "tail", "correction"]
             other = ocboost.BoostingSketch(J, **{name: getattr(model, name) for name in names})
             for _ in range(draw.whole(0, 2)):
                 learn(draw, J)(other)
             return Step("merge", lambda model: model.merge(other))
         if what == "remade":
-            changes = {
-                "head": draw.one((1, 3, 30)),
-                "tail": draw.one((True, True, False)),
-                "smoothing": draw.one(SMOOTHING),
-                "forgetting": draw.one(FORGETTING),
-            }
-            changes = {name: value for name, value in changes.items() if draw.whole(0, 1)}
+            changes = OfSketches.changes(draw, model)
             return Step(f"remade({changes})", lambda model: model.remade(**changes))
-        if what == "appended" and J < 16:
+        if what == "appended" and J < 16 and (model.memory is None or model.memory >= least_memory(J + 3)):
             rows = some_margins(draw, model.n_head, draw.whole(1, 3))
             return Step("appended", lambda model: model.appended(rows))
         if what == "without" and J > 1 and (model.order == J or not model.tail):
@@ -150,6 +152,27 @@ class OfSketches:
         if what == "read":
             return Step("read", read)
         return learn(draw, J)
+
+    @staticmethod
+    def changes(draw, model):
+        """What a sketch can go on with: not all of it goes with heavy examples."""
+        whole = model.n_head == model.n_seen  # nothing has been folded
+        changes = {"smoothing": draw.one(SMOOTHING), "forgetting": draw.one(FORGETTING)}
+        if model.keep == "heavy":
+            changes["head"] = draw.one((3, 30))
+            if draw.whole(0, 1):
+                changes |= {"keep": "newest", "head": draw.one((1, 3, 30))}
+            elif draw.whole(0, 1):
+                changes["memory"] = draw.one((1_200, 3_000))
+                del changes["head"]
+            elif whole:
+                changes["tail"] = draw.one((True, False))
+        else:
+            changes |= {"head": draw.one((1, 3, 30)), "tail": draw.one((True, True, False))}
+            plain = model.tail and model.order == model.n_hypotheses and model.correction == "balanced"
+            if whole and plain and draw.whole(0, 1):
+                return {"keep": "heavy", "head": draw.one((2, 30)), "tail": True}
+        return {name: value for name, value in changes.items() if name == "keep" or draw.whole(0, 1)}
 
 
 # The other boosters -----------------------------------------------------------------------------------

@@ -485,7 +485,7 @@ def test_the_band_holds_each_pair_once(J):
 def pairs_of(sketch):
     """p⁺ and p⁻ as (J, J) matrices, NaN outside the band."""
     J, result = sketch.n_hypotheses, []
-    for packed in (sketch._tail.p_plus, sketch._tail.p_minus):
+    for packed in (sketch._store.tail.p_plus, sketch._store.tail.p_minus):
         p, places = np.full((J, J), np.nan), iter(packed[0])
         for j in range(J):
             for k in range(max(0, j - sketch.order), j):
@@ -535,7 +535,7 @@ def test_rows_of_one_mind_survive_a_large_change(correction, weight):
 
 
 def assert_pairs_in_range(sketch):
-    for p in (sketch._tail.p_plus, sketch._tail.p_minus):
+    for p in (sketch._store.tail.p_plus, sketch._store.tail.p_minus):
         assert ((p >= 0.0) & (p <= 1.0)).all()
 
 
@@ -562,8 +562,8 @@ def test_copies_of_one_hypothesis_are_of_one_mind_exactly(head):
     c = a.merge(b)
     c.update_many(margins[:50], sample_weight=rng.random(50))
     for sketch in (a, b, a.merge(b), c):
-        assert (sketch._tail.p_plus == 1.0).all()
-        assert (sketch._tail.p_minus == 1.0).all()
+        assert (sketch._store.tail.p_plus == 1.0).all()
+        assert (sketch._store.tail.p_minus == 1.0).all()
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)

@@ -75,7 +75,7 @@ def test_merging_examples_of_one_age_and_weight_is_exactly_commutative(case):
     ab, ba = a.merge(b), b.merge(a)
     np.testing.assert_array_equal(ab.alpha, ba.alpha)
     # The very same state: only where the head lies in its ring may differ, and merging lays it out anew.
-    for x, y in zip((*ab._tail, *ab._head), (*ba._tail, *ba._head), strict=True):
+    for x, y in zip((*ab._store.tail, *ab._store.head), (*ba._store.tail, *ba._store.head), strict=True):
         np.testing.assert_array_equal(x, y)
     more = random_margins(np.random.default_rng(67), 90, a.n_hypotheses)
     for sketch in (ab, ba):

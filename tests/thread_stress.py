@@ -185,6 +185,11 @@ def of_booster(booster: Any) -> dict[str, Callable[[Any], Any]]:
         reads["save"] = saved
     if hasattr(booster, "nbytes"):
         reads["nbytes"] = lambda b: b.nbytes
+    if hasattr(booster, "head_margins"):
+        reads["head_margins"] = lambda b: b.head_margins
+    if getattr(booster, "keep", None) == "heavy":
+        reads["remade"] = lambda b: b.remade(keep="newest", head=9).alpha
+        reads["without"] = lambda b: b.without([1]).alpha
     return reads
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .folding import is_long, row_ranges
+from .folding import Publish, is_long, row_ranges
 from .head_ring import empty_head
 from .kernels import carried as kernels
-from .kernels.carried import Estimate, Shift
+from .kernels.carried import Estimate, Shift, make_estimate
 from .kernels.fold import N_COUNTERS, NOW_UNIT, N
-from .kernels.scaled import LOG_UNIT
+from .kernels.head import ROOM
 from .kernels.types import Head, Light
 from .light import Room, copy_light, empty_light, empty_pairs
+from .scaled_logs import logs
 from .threads import get_num_threads, run
 from .weighted_sample import choose
 
@@ -24,9 +24,9 @@ N_LIGHT, FOLDS = N_COUNTERS, N_COUNTERS + 1
 N_HEAVY_COUNTERS = N_COUNTERS + 2
 
 FURTHEST = 340.0  # e^340 and its square are doubles
+HIGHEST_SCORE = 1e250  # so that scores can be added up; above J only where a sample has gone astray
 
 Numbers = NDArray[np.float64]
-Publish = Callable[[tuple[Numbers, bool]], None]
 
 
 class HeavyState(NamedTuple):
@@ -94,6 +94,21 @@ def solve(state: HeavyState, bounds: NDArray[np.int64], smoothing: float, estima
     kernels.estimate_alpha(state.light, state.head, bounds, smoothing, state.now[0], now_unit, estimate)
 
 
+def moderate_exp(alpha: Numbers) -> Numbers:
+    """Exp(α) where it is moderate, else one: kernels reweight by it only there."""
+    result: Numbers = np.exp(np.where(np.abs(alpha) < ROOM, alpha, 0.0))
+    return result
+
+
+def sums_at(head: Head, n: int, alpha: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
+    """The weights at some α of a head's first n examples with margin +1 and -1: (2, J)."""
+    estimate = make_estimate(alpha.size, 1, n)
+    estimate.alpha[...], estimate.exp_alpha[...] = alpha, moderate_exp(alpha)
+    out, unit = np.zeros((2, alpha.size)), np.zeros((2, alpha.size), np.int64)
+    kernels.sum_run(head, 0, n, estimate, out, unit)
+    return out, unit
+
+
 def fold(
     state: HeavyState,
     bounds: NDArray[np.int64],
@@ -116,6 +131,7 @@ def fold(
     light, head, J = state.light, state.head, estimate.alpha.size
     q = np.empty(64 * blocks_of(n))
     kernels.score(head, n, estimate, q)
+    np.minimum(q, HIGHEST_SCORE, out=q)
     heavy, factor = choose(q[:n], most, turn)
     heavy[:n_light] = False  # of the light ones the sample is all there is
     sample = np.flatnonzero((factor > 0.0) & ~heavy)
@@ -190,12 +206,6 @@ def _taken(head: Head, places: NDArray[np.int64], factor: Numbers, n_room: int) 
     return result
 
 
-def _logs(value: Numbers, unit: NDArray[np.int64]) -> Numbers:
-    with np.errstate(divide="ignore"):
-        logs: Numbers = np.log(value) + unit * LOG_UNIT
-    return logs
-
-
 def _exponentials(logs: Numbers) -> Numbers:
     """Exp, held within the range of a double; nothing (-∞ - -∞) is zero."""
     result: Numbers = np.exp(np.clip(np.where(np.isnan(logs), -np.inf, logs), -np.inf, FURTHEST))
@@ -214,10 +224,10 @@ def _shift(
 
     Where a part's sample has none of a sign, nothing is known of the pairs there, and it does not count.
     """
-    n, W = int(bounds[-1]), _logs(estimate.W, estimate.W_unit)
-    light, S = _logs(estimate.light, estimate.light_unit), _logs(estimate.S, estimate.S_unit)
+    n, W = int(bounds[-1]), logs(estimate.W, estimate.W_unit)
+    light, S = logs(estimate.light, estimate.light_unit), logs(estimate.S, estimate.S_unit)
     light = np.where(-np.inf < S, light, -np.inf)
-    joins, sample = _logs(*come), _logs(*A)
+    joins, sample = logs(*come), logs(*A)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         known = np.logaddexp.reduce(np.concatenate([light, joins[None]]), axis=0)
         use = (known > -np.inf) & (sample > -np.inf)

@@ -16,6 +16,8 @@ from .kernels.solve import Solution, make_solution, solve
 from .kernels.types import Head, Tail
 from .threads import get_num_threads, run
 
+Publish = Callable[[tuple[NDArray[np.float64], bool]], None]  # gets α, and whether it has diverged
+
 # Below so many additions a second thread costs more than it brings (about two milliseconds of work).
 LONG = 20_000_000
 
@@ -105,7 +107,7 @@ def fold_stepwise(
     correction: int,
     smoothing: float,
     work: Workspace,
-    publish: Callable[[tuple[NDArray[np.float64], bool]], None],
+    publish: Publish,
 ) -> None:
     """Fold the ``n_fold`` oldest examples, more than one, with as many threads as there may be.
 

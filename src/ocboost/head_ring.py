@@ -45,3 +45,13 @@ def rows_of(head: Head, first: int, n: int) -> NDArray[np.int8]:
     for i in range(n):
         unpack_row(head.words, (first + i) % head.weight.size, rows[i])
     return rows
+
+
+def widened(head: Head, first: int, margins: NDArray[np.int8]) -> Head:
+    """A head whose examples have further margins (n, k); its oldest is at ``first``, in its first block."""
+    k = margins.shape[1]
+    bits = np.zeros((head.weight.size, k), bool)
+    bits[first : first + len(margins)] = margins > 0
+    words = np.packbits(bits.reshape(-1, 64, k).transpose(0, 2, 1), axis=2, bitorder="little")
+    columns = np.ascontiguousarray(words).view("<u8")[..., 0].astype(np.uint64)
+    return head._replace(words=np.ascontiguousarray(np.concatenate([head.words, columns], axis=1)))

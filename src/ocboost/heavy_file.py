@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .carrying import HeavyState, blocks_of, empty_state
+from .carrying import HeavyState, blocks_of, empty_state, sums_at
 from .head_ring import empty_head
-from .kernels.carried import PAD, make_estimate, sum_run
+from .kernels.carried import PAD
 from .kernels.fold import NOW_UNIT, N
-from .kernels.scaled import LOG_UNIT
 from .light import empty_light, empty_pairs
+from .scaled_logs import logs
 from .sketch_file import LARGEST_ALPHA
 from .storage import Arrays, fill, require, require_normal
 
@@ -88,17 +88,14 @@ def _check(name: str, state: HeavyState) -> None:
 def _check_sums(name: str, state: HeavyState) -> None:
     """A is the sample's sums at the anchor, and all light weight that leaves a coordinate enters the next."""
     light = state.light
-    J = light.anchor.size
-    estimate = make_estimate(J, 1, state.n_light)
-    estimate.alpha[...] = light.anchor[0]
-    estimate.exp_alpha[...] = np.exp(np.where(np.abs(light.anchor[0]) < 200.0, light.anchor[0], 0.0))
-    A, A_unit = np.zeros((2, J)), np.zeros((2, J), np.int64)
-    sum_run(state.head, 0, state.n_light, estimate, A, A_unit)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found, expected = np.log(light.A[0]) + light.A_unit[0] * LOG_UNIT, np.log(A) + A_unit * LOG_UNIT
+    expected, found = (
+        logs(*sums_at(state.head, state.n_light, light.anchor[0])),
+        logs(light.A[0], light.A_unit[0]),
+    )
+    L = logs(light.L[0], light.L_unit[0])
+    with np.errstate(invalid="ignore", over="ignore"):
         agree = (found == expected) | (np.abs(found - expected) < 1e-6)
         require(bool(agree.all()), name, "A does not fit its sample")
-        L = np.log(light.L[0]) + light.L_unit[0] * LOG_UNIT
         enters = np.logaddexp(L[0], L[1])
         leaves = np.logaddexp(L[0] - light.anchor[0], L[1] + light.anchor[0])
         flows = (leaves[:-1] == enters[1:]) | (np.abs(leaves[:-1] - enters[1:]) < 1e-6)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .carrying import HeavyState, Publish, blocks_of, empty_state, fold, relaid, solve
-from .folding import is_long
+from . import heavy_merging, heavy_reshaping
+from .carrying import HeavyState, blocks_of, empty_state, fold, relaid, solve
+from .folding import Publish, is_long
+from .head_ring import rows_of
+from .heavy_file import heavy_from_parts, heavy_parts
+from .keep_change import newest_of
+from .keeping import HEAVY, Kept
+from .kernels.band import n_pairs
 from .kernels.carried import Estimate, make_estimate
-from .kernels.fold import NOW_UNIT, append
+from .kernels.fold import NOW_UNIT, SEEN, append
 from .kernels.scaled import normal_number
-from .light import Room
+from .sketch_file import SketchState
+from .storage import Arrays, require
+from .store import Store
 
 
 class HeavyStore:
@@ -21,8 +29,10 @@ class HeavyStore:
     Not guarded: the sketch that owns it is.
     """
 
-    def __init__(self, n_hypotheses: int, room: Room, *, smoothing: float, forgetting: float) -> None:
-        self.room = room
+    def __init__(self, n_hypotheses: int, kept: Kept, *, smoothing: float, forgetting: float) -> None:
+        assert kept.room is not None
+        self.kept, self.room = kept, kept.room
+        self.cost = n_pairs(n_hypotheses, n_hypotheses) + 40 * n_hypotheses
         self.state: HeavyState = empty_state(n_hypotheses)
         self._J, self._smoothing, self._forgetting = n_hypotheses, smoothing, forgetting
         self._estimate: Estimate | None = None
@@ -31,6 +41,16 @@ class HeavyStore:
     def limit(self) -> int:
         """At so many examples the head folds."""
         return self.room.head if self.state.folds else self.room.first
+
+    @property
+    def n_head(self) -> int:
+        """Examples in the head."""
+        return self.state.n_head
+
+    @property
+    def n_seen(self) -> int:
+        """Examples taken in."""
+        return int(self.state.counters[SEEN])
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
@@ -42,11 +62,43 @@ class HeavyStore:
         """Bytes of the light sums and of the examples."""
         return sum(array.nbytes for array in (*self.state.light, *self.state.head))
 
-    def solved(self) -> NDArray[np.float64]:
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What makes a sketch with such a store."""
+        by_number = self.kept.memory is None
+        return {
+            "n_hypotheses": self._J,
+            **({"head": self.kept.head} if by_number else {"memory": self.kept.memory}),
+            "smoothing": self._smoothing,
+            "forgetting": self._forgetting,
+            "keep": HEAVY,
+        }
+
+    def reshaped(self, n_hypotheses: int) -> dict[str, Any]:
+        """The parameters of such a store with another number of coordinates."""
+        return {**self.parameters, "n_hypotheses": n_hypotheses}
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """What of two stores is the larger: that which keeps more examples in the long run."""
+        room = self.room
+        return (room.head, room.first, int(room.pairs), self.kept.head or 0, self.kept.memory or 0)
+
+    def rows(self) -> NDArray[np.int8]:
+        """The margins of the examples in the head: the sample of the light ones, then the exact ones."""
+        return rows_of(self.state.head, 0, self.state.n_head)
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """What a file holds: parameters for JSON, and arrays."""
+        return heavy_parts(self.parameters, self.state)
+
+    def solved(self) -> tuple[NDArray[np.float64], bool]:
         """α, solved anew; whoever calls this holds the lock, and with it the room for solving."""
         estimate = self._room_for(self.state.n_head)
         solve(self.state, self.state.bounds, self._smoothing, estimate)
-        return estimate.alpha.copy()
+        return estimate.alpha.copy(), False
+
+    # Learning ---------------------------------------------------------------------------------------------
 
     def decay(self, factor: float) -> None:
         """Let everything so far weigh ``factor`` times as much: what comes weighs more."""
@@ -101,3 +153,67 @@ class HeavyStore:
         if self._estimate is None or not need <= self._estimate.d.size <= 4 * need + 4096:
             self._estimate = make_estimate(self._J, 1, max(n, min(2 * n, self.limit)))
         return self._estimate
+
+    # Others of it -----------------------------------------------------------------------------------------
+
+    def copy(self) -> Self:
+        """A store of its own with the same state."""
+        other = self._like()
+        other.state = self.state.copy()
+        return other
+
+    def _like(self) -> Self:
+        other = type(self)(self._J, self.kept, smoothing=self._smoothing, forgetting=self._forgetting)
+        other.room = self.room
+        return other
+
+    def as_newest(self, *, tail: bool) -> SketchState:
+        """Its state, to go on with the newest examples: the light ones are its tail, at the present α."""
+        state = self._anchored(self.state.copy()) if tail and self.state.folds else self.state
+        return newest_of(state, tail=tail)
+
+    def as_heavy(self) -> HeavyState:
+        """Its state, to go on with heavy examples; arrays of its own."""
+        return self.state.copy()
+
+    def fill(self, old: Store) -> None:
+        """Go on from another store's examples; the lightest leave if there are too many."""
+        self._settle(old.as_heavy())
+
+    def fill_appended(self, old: Self, rows: NDArray[np.int8]) -> None:
+        """Go on with further coordinates, whose margins for the head's examples are ``rows``."""
+        self._settle(heavy_reshaping.append(old.state, rows))
+
+    def fill_without(self, old: Self, keep: NDArray[np.int64]) -> None:
+        """Go on with the coordinates of ``keep`` alone, which are in order."""
+        self._settle(heavy_reshaping.drop(old.state, keep))
+
+    def fill_merged(self, a: Self, b: Self) -> None:
+        """Go on from both, whichever is named first."""
+        if a.n_seen == 0 or b.n_seen == 0:
+            self.state = (b if a.n_seen == 0 else a).state.copy()
+            return
+        self.state = heavy_merging.merge(a.state, b.state, self.room, self._smoothing)
+
+    def _settle(self, state: HeavyState) -> None:
+        """Go on from a state that had another room: fewer examples, or no pairs, where it is smaller."""
+        self.state = state
+        if state.n_head >= self.limit:
+            self.fold()
+        elif state.light.delta.size and not self.room.pairs:
+            self.state = self._anchored(state)
+
+    def _anchored(self, state: HeavyState) -> HeavyState:
+        """The same examples, the light sums at the present α: then what corrects their moves has no part."""
+        n = state.n_head
+        return fold(state, state.bounds, self.room, n, self._smoothing, self._room_for(n))
+
+    @staticmethod
+    def read(parameters: dict[str, Any], arrays: Arrays, name: str) -> tuple[dict[str, Any], Any]:
+        """Parameters and state from what a file holds; the parameters are the caller's to check."""
+        return heavy_from_parts(parameters, arrays, name)
+
+    def resume(self, state: HeavyState, name: str) -> None:
+        """Go on from what `read` found in the file of that name."""
+        self.state = state
+        require(state.n_head < self.limit, name, "its head holds more than it may")

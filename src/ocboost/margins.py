@@ -186,3 +186,20 @@ def _not_a_margin(array: NDArray[Any], row: int, column: int) -> InputError:
     return InputError(
         f"margins must be -1 and +1; got {array[row, column]} at row {row}, column {column}. {_HOW}"
     )
+
+
+def as_remaining(members: ArrayLike, n_hypotheses: int) -> NDArray[np.int64]:
+    """The places of the hypotheses that stay when ``members`` are left out."""
+    gone = np.atleast_1d(as_array(members))
+    if gone.size and (gone.dtype.kind not in "iu" or gone.min() < 0 or gone.max() >= n_hypotheses):
+        raise InputError(
+            f"members must be whole numbers from 0 to {n_hypotheses - 1}; got {members!r:.80}. Name "
+            "hypotheses by their places, as in [0, 2]."
+        )
+    keep: NDArray[np.int64] = np.setdiff1d(np.arange(n_hypotheses), gone)
+    if keep.size == 0:
+        raise InputError(
+            f"members must leave at least one hypothesis; got all {n_hypotheses}. Take one out of the list, "
+            "or make a new sketch."
+        )
+    return keep

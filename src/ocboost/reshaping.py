@@ -14,12 +14,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .head_ring import blocks_for, relaid
+from .head_ring import blocks_for, relaid, widened
 from .kernels import fold as kernels
 from .kernels.band import first_column, n_pairs, row_start
-from .kernels.scaled import LOG_UNIT, normal_number
 from .kernels.tail import BALANCED, LISTING
 from .kernels.types import Head, Tail
+from .scaled_logs import logs, scaled
 from .sketch_file import SketchState
 from .tails import empty_tail
 
@@ -47,18 +47,20 @@ def append(state: SketchState, order: int, margins: NDArray[np.int8], *, has_tai
     if old.W[0, :, -1].any():  # what the row before holds of the tail, this one does not
         tail.share[0, J] = 0.0
     head, counters = _laid_out(state)
-    first = int(counters[kernels.FIRST])
-    bits = np.zeros((64 * head.words.shape[0], k), bool)
-    bits[first : first + len(margins)] = margins > 0
-    words = np.packbits(bits.reshape(-1, 64, k).transpose(0, 2, 1), axis=2, bitorder="little")
-    columns = np.ascontiguousarray(words).view("<u8")[..., 0].astype(np.uint64)
-    head = head._replace(words=np.ascontiguousarray(np.concatenate([head.words, columns], axis=1)))
+    head = widened(head, int(counters[kernels.FIRST]), margins)
     return SketchState(tail, head, counters, state.now.copy(), True)
 
 
 def drop(state: SketchState, correction: int, keep: NDArray[np.int64], *, has_tail: bool) -> SketchState:
     """Only the coordinates of ``keep``, which are in order; the sums are those of the full order."""
-    old = state.tail
+    tail = dropped(state.tail, correction, keep, has_tail=has_tail)
+    head, counters = _laid_out(state)
+    head = head._replace(words=np.ascontiguousarray(head.words[:, keep]))
+    return SketchState(tail, head, counters, state.now.copy(), True)
+
+
+def dropped(old: Tail, correction: int, keep: NDArray[np.int64], *, has_tail: bool = True) -> Tail:
+    """A tail of full order, or an empty one, with the coordinates of ``keep`` alone."""
     J = old.alpha.size
     tail = empty_tail(keep.size, keep.size, pairs=has_tail)
     for name in ("W", "W_unit", "alpha", "exp_alpha", "share"):
@@ -71,9 +73,7 @@ def drop(state: SketchState, correction: int, keep: NDArray[np.int64], *, has_ta
             for name in ("p_plus", "p_minus"):
                 getattr(tail, name)[0, ours : ours + place] = getattr(old, name)[0, theirs + keep[:place]]
         _rebase(old, tail, correction, keep, gone)
-    head, counters = _laid_out(state)
-    head = head._replace(words=np.ascontiguousarray(head.words[:, keep]))
-    return SketchState(tail, head, counters, state.now.copy(), True)
+    return tail
 
 
 def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gone: NDArray[np.int64]) -> None:
@@ -83,7 +83,9 @@ def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gon
     """
     J, unit = old.alpha.size, int(old.total_unit[0])
     alpha, share = old.alpha[0], old.share[0]
-    left = T = _log(old.total[0], 0)  # what leaves the coordinate kept last, and enters the present one
+    left = T = float(
+        logs(old.total[0], 0)
+    )  # what leaves the coordinate kept last, and enters the present one
     part, place = 1.0, 0
     for j in range(J):
         part *= share[j]
@@ -92,25 +94,25 @@ def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gon
         if j not in keep:
             continue  # α is zero: all that enters leaves again
         before = gone[gone < j]
-        logs = np.array([_log(old.W[0, sign, j], old.W_unit[0, sign, j] - unit) for sign in range(2)])
+        row = logs(old.W[0, :, j], old.W_unit[0, :, j] - unit)
         if before.size:
             start = row_start(j, J) - first_column(j, J)
             for sign, p in enumerate((old.p_plus, old.p_minus)):
                 σ = 1.0 if sign == 0 or correction == LISTING else -1.0
-                logs[sign] += _log_pi(p[0, start + before], -σ * alpha[before])
-            most = logs.max()
+                row[sign] += _log_pi(p[0, start + before], -σ * alpha[before])
+            most = row.max()
             if most > -np.inf:
-                within = logs - most
+                within = row - most
                 both = np.logaddexp(*within)
                 if correction == BALANCED:
-                    logs = within - both + T
+                    row = within - both + T
                 else:  # the row may hold more or less now than came to it
                     more = most + both - left
                     part = float(np.exp(more)) if more < LOG_MOST_SHARE else kernels.MOST_SHARE
             for sign in range(2):
-                tail.W[0, sign, place], tail.W_unit[0, sign, place] = _scaled(logs[sign], unit)
+                tail.W[0, sign, place], tail.W_unit[0, sign, place] = scaled(float(row[sign]), unit)
         tail.share[0, place], part = min(part, kernels.MOST_SHARE), 1.0
-        left = T = np.logaddexp(logs[0] - alpha[j], logs[1] + alpha[j])
+        left = T = np.logaddexp(row[0] - alpha[j], row[1] + alpha[j])
         place += 1
 
 
@@ -122,19 +124,6 @@ def _log_pi(p: Numbers, delta: Numbers) -> float:
     # Where p is zero or one, only one of the two is there.
     terms = np.where(p == 0.0, delta - size, np.where(p == 1.0, -delta - size, terms))
     return float(np.sum(size + terms))
-
-
-def _log(value: float, unit: int) -> float:
-    with np.errstate(divide="ignore"):
-        return float(np.log(value) + unit * LOG_UNIT)
-
-
-def _scaled(log: float, unit: int) -> tuple[float, int]:
-    """What a logarithm, counted from a unit, is of, as a scaled number."""
-    if log == -np.inf:
-        return 0.0, 0
-    more = round(log / LOG_UNIT)
-    return normal_number(float(np.exp(log - more * LOG_UNIT)), unit + more)
 
 
 def _laid_out(state: SketchState) -> tuple[Head, NDArray[np.int64]]:

@@ -8,28 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import heavy_merging, merging, reshaping
 from .booster import SummingBooster
-from .carrying import HeavyState, blocks_of, empty_state
 from .errors import InputError, ModelFileError
-from .folding import Workspace, fold_stepwise, is_long
 from .guard import locks_of, reads, writes, written
-from .head_ring import blocks_for, empty_head, relaid, rows_of
-from .heavy_file import heavy_from_parts, heavy_parts
 from .heavy_store import HeavyStore
 from .interrupts import uninterrupted
-from .keeping import HEAVY, Kept, check_correction, what_is_kept
-from .kernels import fold as kernels
-from .kernels.band import n_pairs
-from .kernels.bits import pack_rows
-from .kernels.scaled import normal_number
-from .kernels.solve import solve
+from .keeping import HEAVY, NEWEST, Kept, check_correction, what_is_kept
 from .kernels.tail import BALANCED, CORRECTIONS
-from .light import Room
-from .margins import as_array, as_count, as_margins, as_number
-from .sketch_file import SketchState, sketch_from_parts, sketch_parts
-from .storage import Arrays, require
-from .tails import copy_tail, empty_tail
+from .margins import as_array, as_count, as_margins, as_number, as_remaining
+from .newest_store import NewestStore
+from .storage import Arrays
+from .store import Store
 
 # So many pairs may be visited in one call of the kernel, about a tenth of a second: then Ctrl-C is heard, and
 # readers who wait are.
@@ -137,17 +126,20 @@ class BoostingSketch(SummingBooster):
             J, keep=keep, memory=memory, head=head, order=order, tail=self._has_tail, correction=correction
         )
         self._kept = kept
-        self._keep = kept.head or 0  # of the newest
-        self._heavy: HeavyStore | None = None  # in the place of head and tail
+        self._store: Store
         if kept.room is not None:
-            self._heavy = HeavyStore(J, kept.room, smoothing=self._smoothing, forgetting=self._forgetting)
-        self._tail = empty_tail(J, K, pairs=self._has_tail and self._heavy is None)
-        self._head = empty_head(J, blocks_for(1))
-        self._counters = np.zeros(kernels.N_COUNTERS, np.int64)
-        self._now = np.ones(1)
-        self._n_seen = 0
-        self._decayed = False  # whether α no longer is the tail's, though the head is empty
-        self._work: Workspace | None = None
+            self._store = HeavyStore(J, kept, smoothing=self._smoothing, forgetting=self._forgetting)
+        else:
+            self._store = NewestStore(
+                J,
+                kept.head or 0,
+                order=K,
+                tail=self._has_tail,
+                smoothing=self._smoothing,
+                forgetting=self._forgetting,
+                correction=correction,
+            )
+        self._n_seen = 0  # the store's, as anybody may read it without a lock
 
     # What it was made with -------------------------------------------------------------------------------
 
@@ -159,7 +151,7 @@ class BoostingSketch(SummingBooster):
     @property
     def head(self) -> int:
         """How many examples may be kept; of heavy ones in a given memory fewer once the first have left."""
-        return self._keep if self._heavy is None else self._heavy.limit
+        return self._store.limit
 
     @property
     def keep(self) -> str:
@@ -187,44 +179,12 @@ class BoostingSketch(SummingBooster):
         return self._correction
 
     @property
-    def _state(self) -> SketchState:
-        return SketchState(self._tail, self._head, self._counters, self._now, self._decayed)
-
-    @_state.setter
-    def _state(self, state: SketchState) -> None:
-        """Only while it is made: nobody has seen it yet."""
-        self._tail, self._head, self._counters, self._now, self._decayed = state
-        self._n_seen = int(self._counters[kernels.SEEN])
-
-    @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         """All that it writes to."""
-        if self._heavy is not None:
-            return self._heavy.arrays
-        return (*self._tail, *self._head, self._counters, self._now)
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        if self._heavy is not None:
-            return {
-                "n_hypotheses": self._J,
-                **({"head": self._kept.head} if self._kept.memory is None else {"memory": self._kept.memory}),
-                "smoothing": self._smoothing,
-                "forgetting": self._forgetting,
-                "keep": HEAVY,
-            }
-        return {
-            "n_hypotheses": self._J,
-            "order": self._order,
-            "head": self._keep,
-            "tail": self._has_tail,
-            "smoothing": self._smoothing,
-            "forgetting": self._forgetting,
-            "correction": self._correction,
-        }
+        return self._store.arrays
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{k}={v!r}" for k, v in self._parameters.items() if k != "n_hypotheses")
+        given = ", ".join(f"{k}={v!r}" for k, v in self._store.parameters.items() if k != "n_hypotheses")
         return f"BoostingSketch({self._J}, {given})"
 
     # What it holds ---------------------------------------------------------------------------------------
@@ -237,20 +197,24 @@ class BoostingSketch(SummingBooster):
     @property
     @reads
     def n_head(self) -> int:
-        """Examples in the head now."""
-        return self._n_head
+        """Examples in the head now; among heavy ones is the sample of those that have left."""
+        return self._store.n_head
 
     @property
-    def _n_head(self) -> int:
-        return int(self._counters[kernels.N]) if self._heavy is None else self._heavy.state.n_head
+    @reads
+    def head_margins(self) -> NDArray[np.int8]:
+        """The margins of the examples in the head, (n_head, J), in the order that `appended` wants.
+
+        The newest are in the order of age, oldest first. Of heavy ones those that are a sample of the light
+        ones go first, then those kept exactly, each oldest first.
+        """
+        return self._store.rows()
 
     @property
     @reads
     def nbytes(self) -> int:
         """Bytes of the sums and of the head."""
-        if self._heavy is not None:
-            return self._heavy.nbytes
-        return sum(array.nbytes for array in (*self._tail, *self._head))
+        return self._store.nbytes
 
     @property
     def alpha(self) -> NDArray[np.float64]:
@@ -272,32 +236,8 @@ class BoostingSketch(SummingBooster):
         return self._view()[1]
 
     def _view(self) -> tuple[NDArray[np.float64], bool]:
-        view: tuple[NDArray[np.float64], bool] = self._guard.view(self._solved)
+        view: tuple[NDArray[np.float64], bool] = self._guard.view(self._store.solved)
         return view
-
-    def _solved(self) -> tuple[NDArray[np.float64], bool]:
-        """α and whether it has diverged; whoever calls this holds the lock, and with it the workspace."""
-        if self._heavy is not None:
-            return self._heavy.solved(), False
-        before = bool(self._counters[kernels.DIVERGED])
-        if self._n_head == 0 and not self._decayed:
-            return self._tail.alpha[0].copy(), before
-        solution = self._workspace().solution
-        diverged = solve(
-            self._tail,
-            self._order,
-            CORRECTIONS[self._correction],
-            self._head,
-            self._counters[kernels.FIRST],
-            self._counters[kernels.N],
-            0,
-            self._smoothing,
-            self._now[0],
-            self._counters[kernels.NOW_UNIT],
-            solution,
-            False,
-        )
-        return solution.alpha.copy(), before or bool(diverged)
 
     # Learning --------------------------------------------------------------------------------------------
 
@@ -305,15 +245,8 @@ class BoostingSketch(SummingBooster):
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
-        if self._heavy is not None:
-            with uninterrupted():
-                self._heavy.decay(factor)
-            return
-        value, unit = normal_number(factor, 0)
-        now, shift = normal_number(self._now[0] / value, self._counters[kernels.NOW_UNIT] - unit)
         with uninterrupted():
-            self._decayed = True
-            self._now[0], self._counters[kernels.NOW_UNIT] = now, shift
+            self._store.decay(factor)
 
     def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         # What `guard.writes` does, by hand: here it is paid for every example.
@@ -332,126 +265,46 @@ class BoostingSketch(SummingBooster):
 
     def _take_all(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         """Take in examples in pieces of whole batches; between the pieces Ctrl-C is heard."""
-        cost = n_pairs(self._J, self._order) + 40 * self._J
-        piece = max(1, PIECE // cost // batch_size) * batch_size
+        store, publish = self._store, self._guard.publish
+        piece = max(1, PIECE // store.cost // batch_size) * batch_size
         for start in range(0, len(rows), piece):
             with uninterrupted():
-                self._take_piece(rows[start : start + piece], weights[start : start + piece], batch_size)
+                store.take(rows[start : start + piece], weights[start : start + piece], batch_size, publish)
                 self._n_seen += min(piece, len(rows) - start)
             if start + piece < len(rows) and self._guard.wanted:
-                self._guard.publish(self._solved())
-
-    def _take_piece(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        if self._heavy is not None:
-            self._heavy.take(rows, weights, batch_size, self._guard.publish)
-            return
-        if not self._has_tail:
-            self._make_room(self._keep)
-            kernels.slide(
-                self._tail, self._head, self._counters, self._now, rows, weights, self._keep, self._forgetting
-            )
-            return
-        most = min(max(self._keep, batch_size), self._n_head + len(rows))
-        if is_long(self._J, self._order, most - self._keep + (self._keep + 7) // 8):
-            self._take_stepwise(rows, weights, batch_size)
-        else:  # all in one kernel: no Python between the examples
-            self._make_room(most)
-            kernels.ingest(
-                self._tail,
-                self._head,
-                self._counters,
-                self._now,
-                rows,
-                weights,
-                batch_size,
-                self._keep,
-                self._forgetting,
-                *self._folding(),
-            )
-        self._decayed = self._decayed and self._n_head > 0
-        if self._head.words.shape[0] > 64 + 2 * blocks_for(self._keep):  # left by a large batch
-            self._relay(blocks_for(self._n_head))
-            self._work = None
-
-    def _take_stepwise(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        """What `ingest` does, example for example; long folds are shared among threads and publish α."""
-        limit = max(self._keep, batch_size)
-        start = 0
-        while start < len(rows):
-            stop = min(start + limit - self._n_head, (start // batch_size + 1) * batch_size, len(rows))
-            self._make_room(self._n_head + stop - start)
-            kernels.append(
-                self._head, self._counters, self._now, rows[start:stop], weights[start:stop], self._forgetting
-            )
-            start = stop
-            kept = self._n_head
-            end_of_batch = start % batch_size == 0 or start == len(rows)
-            if kept == limit or (end_of_batch and kept >= self._keep):
-                n_fold = kept - self._keep + (self._keep + 7) // 8
-                state = (self._tail, self._head, self._counters, self._now)
-                if is_long(self._J, self._order, n_fold):
-                    code, publish = CORRECTIONS[self._correction], self._guard.publish
-                    fold_stepwise(
-                        *state, n_fold, self._order, code, self._smoothing, self._workspace(), publish
-                    )
-                else:
-                    kernels.fold(*state, n_fold, *self._folding())
+                publish(store.solved())
 
     def folds_long(self, n: int, batch_size: int = 1) -> bool:
         """Whether taking in n examples more brings a fold that is long (`ocboost.folding.is_long`)."""
-        if self._heavy is not None:
-            return self._heavy.folds_long(n, batch_size)
-        most = min(max(self._keep, batch_size), self.n_head + n)
-        due = self._has_tail and most >= self._keep
-        return due and is_long(self._J, self._order, most - self._keep + (self._keep + 7) // 8)
-
-    def _folding(self) -> tuple[Any, ...]:
-        """What the kernels that fold need besides the examples."""
-        work = self._workspace()
-        code = CORRECTIONS[self._correction]
-        return self._order, code, self._smoothing, work.solution, work.newcomers, work.room, work.row
-
-    def _workspace(self) -> Workspace:
-        size = self._head.weight.size
-        if self._work is None or self._work.n_examples < size:
-            self._work = Workspace(self._J, size, size)
-        return self._work
-
-    def _make_room(self, n: int) -> None:
-        """Let the ring hold n examples, growing by doubling but not beyond what it will ever need."""
-        have, need = self._head.words.shape[0], blocks_for(n)
-        if need > have:
-            self._relay(max(need, min(2 * have, blocks_for(self._keep))))
-
-    def _relay(self, n_blocks: int) -> None:
-        counters = self._counters.copy()
-        head = relaid(self._head, int(counters[kernels.FIRST]), self._n_head, n_blocks)
-        counters[kernels.FIRST] &= 63
-        self._head, self._counters = head, counters
+        return self._store.folds_long(n, batch_size)
 
     # Copies ----------------------------------------------------------------------------------------------
 
     @reads
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
-        other = type(self)(**self._parameters)
-        if self._heavy is not None:
-            other._set_heavy(self._heavy.state.copy())
-            return other
-        state = self._state
-        counters = state.counters.copy()
-        counters[kernels.FIRST] &= 63
-        head = relaid(state.head, state.first, state.n_head, state.head.words.shape[0])
-        other._state = SketchState(copy_tail(state.tail), head, counters, state.now.copy(), state.decayed)
-        return other
+        other = self._made(self._store.parameters)
+        other._store = self._store.copy()
+        return other._begun()
+
+    def _made(self, parameters: dict[str, Any]) -> Self:
+        """An empty one; of the same rule unless they say another."""
+        return type(self)(**{"keep": self.keep, **parameters})
+
+    def _begun(self) -> Self:
+        """Only while it is made, nobody has seen it yet: it has seen what its store has."""
+        self._n_seen = self._store.n_seen
+        return self
 
     @reads
     def remade(self, **changes: Any) -> Self:
         """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
 
         A window keeps what it needs of the head; whatever was in the tail is gone then. A smaller head folds
-        its oldest examples into the tail. ``memory`` in the place of ``head``, or another ``keep``, can be
-        given too; the latter only as long as nothing has been folded.
+        its oldest or lightest examples. ``memory`` in the place of ``head``, or another ``keep``, can be
+        given too: from heavy to newest the light examples become the tail, and α stays as it is; from newest
+        to heavy only as long as nothing has been folded. Heavy examples are not the last ones: a window of a
+        sketch that kept them begins empty, unless it still held all. ``head=1`` keeps the newest.
 
         Examples
         --------
@@ -465,33 +318,17 @@ class BoostingSketch(SummingBooster):
                 "only head, tail, smoothing, forgetting, keep and memory can change; got "
                 f"{', '.join(fixed)}. Begin anew for others."
             )
-        other = type(self)(**self._changed(changes))
-        if other._heavy is not None:
-            other._set_heavy(self._as_heavy())
-            if other._heavy.state.n_head >= other._heavy.limit:
-                other._heavy.fold()
-            return other
-        state = self._state if self._heavy is None else self._as_newest()
-        keep = state.n_head if other._has_tail else min(state.n_head, other._keep)
-        first = (state.first + state.n_head - keep) % state.head.weight.size
-        counters = state.counters.copy()
-        counters[kernels.FIRST], counters[kernels.N] = first & 63, keep
-        head = relaid(state.head, first, keep, blocks_for(max(keep, 1)))
-        both = self._has_tail and other._has_tail and self._heavy is None
-        tail = copy_tail(state.tail) if both else other._tail
-        if not both:  # what had diverged is gone
-            counters[kernels.DIVERGED] = 0
-        other._state = SketchState(tail, head, counters, state.now.copy(), state.decayed or not both)
-        if other._has_tail and keep >= other._keep:
-            n_fold = keep - other._keep + (other._keep + 7) // 8
-            kernels.fold(other._tail, other._head, counters, other._now, n_fold, *other._folding())
-            other._decayed = other._decayed and other.n_head > 0
-        return other
+        other = self._made(self._changed(changes))
+        other._store.fill(self._store)
+        return other._begun()
 
     def _changed(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Its parameters with changes: head and memory take each other's place, and a rule brings its own."""
-        known = self._parameters
-        rule = changes.get("keep") or (self.keep if changes.get("tail", True) else "newest")
+        known = self._store.parameters
+        rule = changes.get("keep") or self.keep
+        alone = changes.get("head") == 1 and changes.get("memory") is None
+        if changes.get("keep") is None and (alone or not changes.get("tail", True)):
+            rule = NEWEST
         if rule != self.keep:
             for name in ("keep", "memory", "order" if self._order == self._J else ""):
                 known.pop(name, None)
@@ -500,49 +337,7 @@ class BoostingSketch(SummingBooster):
             known.pop("head", None)
         elif "head" in changes:
             known.pop("memory", None)
-        return {**known, **changes, **({"keep": rule} if rule == HEAVY or "keep" in changes else {})}
-
-    def _set_heavy(self, state: HeavyState) -> None:
-        """Only while it is made: nobody has seen it yet."""
-        assert self._heavy is not None
-        self._heavy.state = state
-        self._n_seen = int(state.counters[kernels.SEEN])
-
-    def _as_heavy(self) -> HeavyState:
-        """Its examples, for one that keeps heavy ones."""
-        if self._heavy is not None:
-            return self._heavy.state.copy()
-        if self._tail.total[0] > 0.0:
-            raise InputError(
-                "keep can change only while nothing has been folded; got a sketch with examples in its tail, "
-                "which has sums and no sample of them. Begin anew with keep='heavy'."
-            )
-        n, old = self._n_head, self._state
-        state = empty_state(self._J).copy(max(1, blocks_of(n)))
-        if n:
-            pack_rows(rows_of(old.head, old.first, n), state.head.words, 0)
-            places = (old.first + np.arange(n)) % old.head.weight.size
-            state.head.weight[:n] = old.head.weight[places]
-            state.head.weight_unit[:n] = old.head.weight_unit[places]
-        state.counters[: kernels.N_COUNTERS] = old.counters
-        state.counters[kernels.FIRST] = state.counters[kernels.DIVERGED] = 0
-        state.now[...] = old.now
-        return state
-
-    def _as_newest(self) -> SketchState:
-        """Its examples, for one that keeps the newest."""
-        self._need_all_examples("keep or tail can change")
-        assert self._heavy is not None
-        old = self._heavy.state
-        head = relaid(old.head, 0, old.n_head, blocks_for(old.n_head))
-        return SketchState(self._tail, head, old.counters[: kernels.N_COUNTERS].copy(), old.now.copy(), True)
-
-    def _need_all_examples(self, what: str) -> None:
-        if self._heavy is not None and self._heavy.state.folds:
-            raise InputError(
-                f"with keep='heavy' {what} only while all examples are kept; here some have left, and a "
-                "sample stands for them. Take keep='newest', or a larger head."
-            )
+        return {**known, **changes, "keep": rule}
 
     # More and fewer hypotheses ----------------------------------------------------------------------------
 
@@ -551,13 +346,14 @@ class BoostingSketch(SummingBooster):
         """A sketch of the same examples with further hypotheses behind those it has.
 
         The examples in the head count for the new ones, and all that come from now on; what is in the tail
-        is not known of them. While nothing has been folded it is as if they had been there from the start.
-        At full order it stays full.
+        is not known of them, and of light examples what their sample says. While nothing has been folded it
+        is as if they had been there from the start. At full order it stays full.
 
         Parameters
         ----------
         margins : array of shape (n_head, k)
-            The margins of the k new hypotheses for the examples in the head, oldest first.
+            The margins of the k new hypotheses for the examples in the head, in the order of `head_margins`:
+            of the newest, oldest first.
 
         Examples
         --------
@@ -566,28 +362,24 @@ class BoostingSketch(SummingBooster):
         >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins, head=100).alpha))
         True
         """
-        self._need_all_examples("hypotheses can be appended")
         given = as_array(margins)
         if given.ndim != 2 or given.shape[0] != self.n_head or given.shape[1] == 0:
             raise InputError(
                 f"margins must be one row for each of the {self.n_head} examples in the head and one column "
-                f"for each new hypothesis; got shape {given.shape}. Let the new hypotheses answer the last "
-                f"{self.n_head} examples, oldest first."
+                f"for each new hypothesis; got shape {given.shape}. Let the new hypotheses answer these "
+                "examples, in the order of head_margins."
             )
         rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
         J = self._J + rows.shape[1]
-        if self._heavy is not None:
-            return self._reshaped(J, np.concatenate([self._rows(), rows], axis=1))
-        order = J if self._order == self._J else self._order
-        other = type(self)(**{**self._parameters, "n_hypotheses": J, "order": order})
-        other._state = reshaping.append(self._state, order, rows, has_tail=self._has_tail)
-        return other
+        other = self._made(self._store.reshaped(J))
+        other._store.fill_appended(self._store, rows)
+        return other._begun()
 
     @reads
     def without(self, members: ArrayLike) -> Self:
         """A sketch without some of the hypotheses, as if their weights had become zero.
 
-        Exact for the examples in the head; the tail follows by the same correction as any change of α, so
+        Exact for the examples in the head; the tail, or the light sums, follow as they do a change of α, so
         it loses little where the weights were small.
 
         Parameters
@@ -602,51 +394,15 @@ class BoostingSketch(SummingBooster):
         >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins[:, [0, 2]], head=100).alpha))
         True
         """
-        self._need_all_examples("hypotheses can be left out")
-        gone = np.atleast_1d(as_array(members))
-        if gone.size and (gone.dtype.kind not in "iu" or gone.min() < 0 or gone.max() >= self._J):
-            raise InputError(
-                f"members must be whole numbers from 0 to {self._J - 1}; got {members!r:.80}. Name "
-                "hypotheses by their places, as in [0, 2]."
-            )
-        keep = np.setdiff1d(np.arange(self._J), gone)
-        if keep.size == 0:
-            raise InputError(
-                f"members must leave at least one hypothesis; got all {self._J}. Take one out of the list, "
-                "or make a new sketch."
-            )
-        if self._heavy is not None:
-            return self._reshaped(keep.size, self._rows()[:, keep])
+        keep = as_remaining(members, self._J)
         if self._order != self._J and self._has_tail:
             raise InputError(
                 f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "
                 "the sketch with order=None."
             )
-        order = min(self._order, keep.size)
-        other = type(self)(**{**self._parameters, "n_hypotheses": keep.size, "order": order})
-        code = CORRECTIONS[self._correction]
-        other._state = reshaping.drop(self._state, code, keep, has_tail=self._has_tail)
-        return other
-
-    def _rows(self) -> NDArray[np.int8]:
-        """The margins of all heavy examples, while none has left."""
-        assert self._heavy is not None
-        return rows_of(self._heavy.state.head, 0, self._heavy.state.n_head)
-
-    def _reshaped(self, n_hypotheses: int, rows: NDArray[np.int8]) -> Self:
-        """The same heavy examples with other margins, while none has left."""
-        assert self._heavy is not None
-        other = type(self)(**{**self._parameters, "n_hypotheses": n_hypotheses})
-        old, n = self._heavy.state, len(rows)
-        head = empty_head(n_hypotheses, max(1, blocks_of(n)))
-        if n:
-            pack_rows(np.ascontiguousarray(rows), head.words, 0)
-        head.weight[:n], head.weight_unit[:n] = old.head.weight[:n], old.head.weight_unit[:n]
-        light = empty_state(n_hypotheses).light
-        other._set_heavy(HeavyState(light, head, old.counters.copy(), old.now.copy()))
-        if other._heavy is not None and n >= other._heavy.limit:  # an example takes more bytes now
-            other._heavy.fold()
-        return other
+        other = self._made(self._store.reshaped(keep.size))
+        other._store.fill_without(self._store, keep)
+        return other._begun()
 
     # Merging ---------------------------------------------------------------------------------------------
 
@@ -663,91 +419,43 @@ class BoostingSketch(SummingBooster):
                 f"other must be a BoostingSketch; got {type(other).__name__}. Make one with BoostingSketch."
             )
         if self.keep != other.keep:
-            raise InputError(
-                f"other must have the same keep to be merged: {self.keep!r} here, {other.keep!r} there. "
-                "Sketches that are to be merged are made with the same parameters, head aside."
-            )
-        mine, others = self._parameters, other._parameters
-        sizes: list[dict[str, int]] = [
-            {str(name): each.pop(name) for name in ("head", "memory") if name in each}
-            for each in (mine, others)
+            raise _do_not_match("keep", self.keep, other.keep)
+        mine, others = self._store.parameters, other._store.parameters
+        sizes: list[dict[str, Any]] = [
+            {name: each.pop(name) for name in ("head", "memory") if name in each} for each in (mine, others)
         ]
         for name, value in mine.items():
             if others[name] != value:
-                raise InputError(
-                    f"other must have the same {name} to be merged: {value!r} here, {others[name]!r} there. "
-                    "Sketches that are to be merged are made with the same parameters, head aside."
-                )
+                raise _do_not_match(name, value, others[name])
         first, second = locks_of(self, other)
         with first, second:
-            if self._heavy is not None and other._heavy is not None:
-                _, larger = max(
-                    (_rank(self._heavy.room, sizes[0]), 0), (_rank(other._heavy.room, sizes[1]), 1)
-                )
-                return self._merged_heavy(other, {**mine, **sizes[larger]})
-            keep = max(sizes[0]["head"], sizes[1]["head"])
-            if self.n_seen == 0 or other.n_seen == 0:
-                result = (other if self.n_seen == 0 else self).copy()
-                result._keep = keep
-                return result  # type: ignore[return-value]
-            result = type(self)(head=keep, **mine)
-            result._state = merging.merge(
-                self._state,
-                other._state,
-                keep,
-                self._has_tail,
-                self._order,
-                CORRECTIONS[self._correction],
-                self._smoothing,
-            )
-        return result
-
-    def _merged_heavy(self, other: BoostingSketch, parameters: dict[str, Any]) -> Self:
-        assert self._heavy is not None
-        assert other._heavy is not None
-        result = type(self)(**parameters)
-        assert result._heavy is not None
-        if self.n_seen == 0 or other.n_seen == 0:
-            side = other._heavy if self.n_seen == 0 else self._heavy
-            result._set_heavy(side.state.copy())
-            return result
-        room = result._heavy.room
-        result._set_heavy(heavy_merging.merge(self._heavy.state, other._heavy.state, room, self._smoothing))
-        return result
+            larger = 0 if self._store.size > other._store.size else 1
+            result = self._made({**mine, **sizes[larger]})
+            result._store.fill_merged(self._store, other._store)
+        return result._begun()
 
     # Saving ----------------------------------------------------------------------------------------------
 
     @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
-        if self._heavy is not None:
-            return heavy_parts(self._parameters, self._heavy.state)
-        return sketch_parts(self._parameters, self._state)
+        return self._store.parts()
 
     @classmethod
     def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
         """A sketch of what `parts` gave; it goes on exactly as the one that gave it would have."""
-        heavy: HeavyState | None = None
-        state: SketchState | None = None
-        if parameters.get("keep") == HEAVY:
-            parameters, heavy = heavy_from_parts(parameters, arrays, name)
-        else:
-            parameters, state = sketch_from_parts(parameters, arrays, name)
+        keep, kind = (HEAVY, HeavyStore) if parameters.get("keep") == HEAVY else (NEWEST, NewestStore)
+        parameters, state = kind.read(parameters, arrays, name)
         try:
-            sketch = cls(**parameters)
+            sketch = cls(**{**parameters, "keep": keep})
         except InputError as error:
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
-        if heavy is not None:
-            sketch._set_heavy(heavy)
-            require(heavy.n_head < sketch.head, name, "its head holds more than it may")
-            return sketch
-        assert state is not None
-        full = sketch.head - 1 if sketch.tail else sketch.head  # a full head has been folded
-        require(state.n_head <= full, name, "its head holds more than it may")
-        sketch._state = state
-        return sketch
+        sketch._store.resume(state, name)
+        return sketch._begun()
 
 
-def _rank(room: Room, size: dict[str, int]) -> tuple[int, ...]:
-    """What of two rooms is the larger one: that which keeps more examples in the long run."""
-    return (room.head, room.first, int(room.pairs), size.get("head", 0), size.get("memory", 0))
+def _do_not_match(name: str, here: object, there: object) -> InputError:
+    return InputError(
+        f"other must have the same {name} to be merged: {here!r} here, {there!r} there. Sketches that are to "
+        "be merged are made with the same parameters, head aside."
+    )
