@@ -55,8 +55,10 @@ def hard_inputs(J: int, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray | 
     yield "two kinds, one after the other", np.concatenate([margins[: n // 2], other]), None
     yield "sorted by class", by_class(rng, n, J), None
     extreme = margins.copy()
+    heavy = np.arange(n) % 2 == 0
     extreme[:, 0], extreme[:, 1], extreme[:, 2] = 1, -1, extreme[:, 3]
-    yield "weights of 1e300 and 1e-300", extreme, np.where(np.arange(n) % 2 == 0, 1e300, 1e-300)
+    extreme[:, 4] = np.where(heavy, 1, -1)
+    yield "weights of 1e300 and 1e-300", extreme, np.where(heavy, 1e300, 1e-300)
 
 
 def measure_hard(quick: bool, places: Places) -> Iterator[dict[str, Any]]:

@@ -97,7 +97,7 @@ def stumps(places: Places, name: str, J: int, rows: int | None = None) -> np.nda
 
 
 def digit(places: Places, which: int) -> np.ndarray:
-    """Margins of a digit against the rest, in the order of the file: the balls of `ocboost reproduce mnist`."""
+    """Margins of a digit against the rest, in the file's order: the balls of `ocboost reproduce mnist`."""
     settings = MnistSettings()
 
     def make() -> np.ndarray:

@@ -1,8 +1,8 @@
 """Stumps on real streams that drift, in equal bytes; and the cells where keeping heavy examples wins least.
 
-The newest takes the best in hindsight of several orders, cell by cell, where they fit. Beside it the same with
-narrower sums, which only exist on paper: the head that would fit if a sum took 4 bytes instead of 8, and if a
-pair (two sums) took 4 bytes, as heavy's pairs do.
+The newest takes the best in hindsight of several orders, cell by cell, where they fit. Beside it the same
+with narrower sums, which only exist on paper: the head that would fit if a sum took 4 bytes instead of 8, and
+if a pair (two sums) took 4 bytes, as heavy's pairs do.
 """
 
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def worst(cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for cell in shown:
             print(
                 f"  {cell['stream']:8s} {cell['stumps']:3d} stumps {cell['memory'] // 1000:5d} kB  λ = "
-                f"{cell['forgetting']:<6} {cell['at']:7s} {kind} {cell[kind]:.6f}, heavy {cell['heavy']:.6f}: "
+                f"{cell['forgetting']:<6} {cell['at']:7s} {cell[kind]:.6f}, heavy {cell['heavy']:.6f}: "
                 f"{ratio[id(cell)]:.2f} times"
             )
         yield {
