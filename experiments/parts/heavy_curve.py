@@ -22,7 +22,7 @@ def subjects(quick: bool, places: Places) -> Iterator[tuple[str, str, Any]]:
     if quick:
         yield "columns", "Columns", lambda: columns(100, 20_000, 0)
         return
-    yield "columns", "Independent columns", lambda: columns(400, 200_000, 0)
+    yield "columns", "Columns", lambda: columns(400, 200_000, 0)
     if places.has("mnist"):
         yield "mnist", "MNIST, digit 8", lambda: digit(places, 8)
     if places.has("faces"):

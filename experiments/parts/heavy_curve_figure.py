@@ -1,11 +1,13 @@
 """The figure of the curve: a panel for each subject, error against memory, on logarithmic axes."""
 
+import io
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocboost.reporting.figure_style import BLUES, GREEN, ORANGE, house_style, render
+from ocboost.reporting.figure_style import BLUES, GREEN, GREY, ORANGE, house_style, render
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +20,8 @@ LOOKS: dict[str, dict[str, Any]] = {
     "newest, full order": {"color": BLUES[3], "marker": "D"},
     "heavy": {"color": GREEN, "marker": "o"},
 }
-LEAST = 1e-6  # what is smaller is drawn here: the examples all fit, and the error is 0
-_LEFT, _BOTTOM, _SIZE = (0.08, 0.56), (0.53, 0.085), (0.41, 0.315)
+LEAST = 1e-6  # what is smaller is drawn here, hollow; mostly 0, as the examples all fit
+_LEFT, _BOTTOM, _SIZE = (0.09, 0.58), (0.525, 0.085), (0.4, 0.31)
 
 
 def draw(record: Sequence[dict[str, Any]]) -> "Figure":
@@ -27,31 +29,34 @@ def draw(record: Sequence[dict[str, Any]]) -> "Figure":
     with house_style():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(12, 9))
+        figure = Figure(figsize=(9.4, 7))
         keys = list(dict.fromkeys(each["subject"] for each in record))
         for k, key in enumerate(keys):
             axes = figure.add_axes((_LEFT[k % 2], _BOTTOM[k // 2], *_SIZE))
             _panel(axes, [each for each in record if each["subject"] == key])
             if k % 2 == 0:
-                axes.set_ylabel("error to AdaBoost")
+                axes.set_ylabel("error to AdaBoost", fontsize=11)
             if k >= len(keys) - 2:
-                axes.set_xlabel("memory for sums and examples")
+                axes.set_xlabel("memory for sums and examples", fontsize=11)
         title = "Keeping heavy examples: error against memory"
-        figure.text(_LEFT[0], 0.966, title, fontsize=17, fontweight="bold", va="center")
+        figure.text(_LEFT[0], 0.966, title, fontsize=16, fontweight="bold", va="center")
         from matplotlib.lines import Line2D
 
         handles = [Line2D([], [], lw=2.2, ms=7, label=line, **look) for line, look in LOOKS.items()]
+        handles.append(Line2D([], [], color=ORANGE, lw=1.6, ls=(0, (5, 2)), label="Oza and Russell"))
         handles.append(
-            Line2D([], [], color=ORANGE, lw=1.6, ls=(0, (5, 2)), label="Oza and Russell, O(J) bytes")
+            Line2D(
+                [], [], label="0, or below 10⁻⁶", ls="", marker="o", color=GREY, mfc="white", mew=1.6, ms=7
+            )
         )
         figure.legend(
             handles=handles,
             loc="center left",
             bbox_to_anchor=(_LEFT[0] - 0.01, 0.921),
-            ncol=4,
+            ncol=5,
             frameon=False,
-            fontsize=12,
-            columnspacing=1.8,
+            fontsize=10,
+            columnspacing=1.3,
         )
         return figure
 
@@ -82,15 +87,21 @@ def _panel(axes: "Axes", record: Sequence[dict[str, Any]]) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(_memory))
     axes.yaxis.set_major_locator(FixedLocator([10.0**k for k in range(-6, 1)]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: "0" if y <= LEAST else f"{y:g}"))
-    axes.tick_params(labelsize=11)
+    axes.yaxis.set_major_formatter(FuncFormatter(_error))
+    axes.tick_params(labelsize=10)
     axes.set_title(
-        f"{first['heading']}: {first['J']:,} hypotheses, {first['n']:,} examples",
+        f"{first['heading']}: J = {first['J']:,}, {first['n']:,} examples",
         loc="left",
-        fontsize=12.5,
+        fontsize=11,
         fontweight="bold",
         pad=9,
     )
+
+
+def _error(y: float, _: object) -> str:
+    if y <= 1.01 * LEAST:
+        return "0"
+    return f"{y:g}" if y >= 0.001 else f"$10^{{{math.log10(y):.0f}}}$"
 
 
 def _memory(x: float, _: object) -> str:
@@ -98,9 +109,14 @@ def _memory(x: float, _: object) -> str:
 
 
 def write(record: Sequence[dict[str, Any]], folder: Path) -> None:
-    """The figure as a PNG and an SVG file."""
+    """The figure as a PNG and an SVG file; the PNG with fewer dots than others, to stay below 200 kB."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in render(draw(record), STEM).items():
+    figure = draw(record)
+    files = render(figure, STEM)
+    png = io.BytesIO()
+    with house_style():
+        figure.savefig(png, format="png", dpi=136, metadata={"Software": None})
+    for name, content in (files | {f"{STEM}.png": png.getvalue()}).items():
         path = folder / name
         path.write_bytes(content)
         print(f"{os.path.relpath(path)}: {len(content) / 1e3:.0f} kB")
