@@ -4,7 +4,7 @@
 
 Batches of 64 with the automatic head, in one thread, once the head is full: folds come at intervals, so a
 round is what goes by between two folds, or several of them, and the two take turns. CPU time of the median
-round. Then the bytes at the end and the greatest number allocated at once, beside those asked for. `--ways`
+round. Then the bytes at the end and the most that was allocated at once, beside those asked for. `--ways`
 adds other rules: with pairs and without, and folds of a fourth, an eighth and a sixteenth of the head, with
 their error to AdaBoost.
 """
@@ -47,8 +47,10 @@ def columns(J: int, n: int, seed: int = 0) -> np.ndarray:
 class Runner:
     """A sketch with a full head, fed from a ring."""
 
-    def __init__(self, sketch: ocboost.BoostingSketch, ring: np.ndarray, *, fill: bool = True) -> None:
-        self.sketch, self.ring, self.at = sketch, ring, 0
+    def __init__(
+        self, sketch: ocboost.BoostingSketch, ring: np.ndarray, *, fill: bool = True, call: int = 1 << 30
+    ) -> None:
+        self.sketch, self.ring, self.at, self.call = sketch, ring, 0, call
         if fill:  # the first fold, then one more
             self.feed(self.sketch.head + BATCH)
             self.feed(self.until_fold())
@@ -61,10 +63,10 @@ class Runner:
         return BATCH * max(1, -(-left // BATCH))
 
     def feed(self, n: int) -> float:
-        """Seconds of CPU for n examples more, a whole number of batches up to the next."""
+        """Seconds of CPU for n examples more, at most so many a call."""
         spent = 0.0
         while n > 0:
-            part = self.ring[self.at : self.at + n]
+            part = self.ring[self.at : self.at + min(n, self.call)]
             start = time.process_time()
             self.sketch.update_many(part, batch_size=BATCH)
             spent += time.process_time() - start
@@ -115,7 +117,8 @@ def memory(J: int) -> dict[str, Any]:
     found: dict[str, Any] = {"J": J, "asked": asked}
     for keep in KEEPS:
         tracemalloc.start()
-        runner = Runner(ocboost.BoostingSketch(J, head="auto", keep=keep), ring)
+        sketch = ocboost.BoostingSketch(J, head="auto", keep=keep)
+        runner = Runner(sketch, ring, call=BATCH)  # or the check of a large input would be the most
         between, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         found[keep] = {"kept": runner.sketch.nbytes, "between_folds": between, "most": most}
