@@ -56,6 +56,37 @@ class TestAdapt:
         shown = " ".join(ran(capsys, "info", out)[1].split())
         assert f"up to {before + 3} hypotheses; {found.n_grown_} have come" in shown
 
+    @pytest.mark.parametrize(
+        ("before", "words", "kept"),
+        [
+            ([], ["--memory", "20kB"], ("heavy", 20_000)),
+            (["--memory", "20kB"], ["--head", "40"], ("heavy", None)),
+            (["--head", "40", "--keep", "heavy"], ["--window", "30"], ("newest", None)),
+            (["--head", "40"], ["--keep", "newest"], ("newest", None)),
+            (["--head", "40", "--keep", "newest"], ["--memory", "20kB"], ("newest", None)),
+            (["--window", "40"], ["--memory", "20kB"], ("newest", None)),
+            (["--head", "40"], ["--grow", "60"], ("newest", None)),
+        ],
+    )
+    def test_what_is_kept_can_change(self, before, words, kept, tmp_path, capsys):
+        model, stream = fitted(tmp_path, *before), write(tmp_path / "s.csv", table(200))
+        code, _, err = ran(capsys, "adapt", model, stream, "--out", model, *words)
+        assert (code, err) == (0, "")
+        booster = Model.load(model).classifier.boosters_[0]
+        assert (booster.keep, booster.memory) == kept
+        assert booster.n_seen == 500
+
+    def test_what_is_kept_cannot_become_heavy(self, tmp_path, capsys):
+        model, stream = (
+            fitted(tmp_path, "--head", "40", "--keep", "newest"),
+            write(tmp_path / "s.csv", table(200)),
+        )
+        old = model.read_bytes()
+        code, _, err = ran(capsys, "adapt", model, stream, "--out", model, "--keep", "heavy")
+        assert code == 1
+        assert "keep can change only while nothing has been folded" in err
+        assert model.read_bytes() == old
+
     @pytest.mark.parametrize("name", ["s.csv.gz", "s.jsonl", "s.parquet"])
     def test_formats(self, name, tmp_path, capsys):
         model, rows = fitted(tmp_path), table(120)

@@ -74,7 +74,10 @@ class TestFit:
         [
             (["--window", "30"], {"head": 30, "tail": False}),
             (["--head", "40", "--forgetting", "0.99"], {"head": 40, "tail": True, "forgetting": 0.99}),
-            (["--head", "auto", "--smoothing", "0.5"], {"head": "auto", "smoothing": 0.5}),
+            (["--head", "auto", "--smoothing", "0.5"], {"head": "auto", "smoothing": 0.5, "keep": None}),
+            (["--memory", "9000"], {"memory": 9000, "head": "auto", "keep": None}),
+            (["--memory", "20kB", "--keep", "newest"], {"memory": 20_000, "keep": "newest"}),
+            (["--head", "50", "--keep", "heavy"], {"head": 50, "keep": "heavy", "memory": None}),
         ],
     )
     def test_how_it_follows(self, words, expected, tmp_path):
@@ -176,6 +179,15 @@ class TestUsage:
         [
             [],
             ["--window", "3", "--head", "3"],
+            ["--window", "3", "--memory", "9000"],
+            ["--head", "3", "--memory", "9000"],
+            ["--memory", "0"],
+            ["--memory", "-4"],
+            ["--memory", "4 apples"],
+            ["--memory", "1.5MB"],
+            ["--keep", "last"],
+            ["--keep", "heavy", "--window", "30"],
+            ["--keep", "heavy", "--grow", "200"],
             ["--head", "many"],
             ["--head", "0"],
             ["--window", "0"],

@@ -68,7 +68,11 @@ class TestModel:
         [
             (["--window", "30"], "the last 30 examples and nothing else; smoothing 1"),
             (
-                ["--head", "20", "--forgetting", "0.995"],
+                ["--head", "20"],
+                "all examples in sums, up to 20 by themselves: those that weigh, and a sample; smoothing 1",
+            ),
+            (
+                ["--head", "20", "--forgetting", "0.995", "--keep", "newest"],
                 "all examples in sums, up to 20 recent ones exactly; forgets half in 138 (forgetting 0.995); "
                 "smoothing 1",
             ),

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .all_or_nothing import all_or_nothing
+from .booster_settings import booster_settings
 from .classifier_file import KIND, classifier_from_parts, classifier_parts
 from .committee import SETTINGS, Committee, Settings
 from .errors import InputError
@@ -35,7 +36,6 @@ from .pool import learnt_pool
 from .sketch import BoostingSketch
 from .storage import load, save
 
-CAUTION = 10.0  # examples' worth of smoothing for each hypothesis, where there is an offset
 PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is heard in between
 
 
@@ -64,9 +64,14 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         F₀ is half the log-odds, and most scores are not: put them on that scale with
         `ocboost.offsets.fit_offset`. See Notes.
     order, head, tail, forgetting, correction
-        As in `BoostingSketch`. By default everything is remembered, the last examples exactly
+        As in `BoostingSketch`. By default everything is remembered, the examples that weigh exactly
         (``head="auto"``). To follow a stream that changes: ``forgetting=0.995``, or ``tail=False, head=200``
         for a window.
+    memory : int, optional
+        Bytes for the sums and examples of each booster, instead of ``head``.
+    keep : {"heavy", "newest"}, optional
+        Which examples the head keeps, as in `BoostingSketch`: those that weigh where that can be, by default,
+        else the newest. With ``grow`` it keeps the newest.
     smoothing : float or "auto", default "auto"
         ε, as in `BoostingSketch`. "auto" is 1, and ten times the number of hypotheses where there is an
         offset. See Notes.
@@ -145,6 +150,8 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         offset: Any = None,
         order: int | None = None,
         head: int | str = "auto",
+        memory: int | None = None,
+        keep: str | None = None,
         tail: bool = True,
         smoothing: float | str = "auto",
         forgetting: float = 1.0,
@@ -159,6 +166,8 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         self.offset = offset
         self.order = order
         self.head = head
+        self.memory = memory
+        self.keep = keep
         self.tail = tail
         self.smoothing = smoothing
         self.forgetting = forgetting
@@ -424,30 +433,9 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         )
 
     def _settings(self, columns: list[slice], offset: Offset | None) -> Settings:
-        settings = {name: getattr(self, name) for name in SETTINGS}
-        if isinstance(self.smoothing, str) and self.smoothing == "auto":
-            most = max(c.stop - c.start for c in columns)
-            settings["smoothing"] = 1.0 if offset is None else CAUTION * most
-        growth = as_growth(self.grow)
-        if growth is None:
-            return settings
-        if self.order is not None:
-            raise InputError(
-                f"order must be None where hypotheses come and go (grow); got {self.order!r:.80}. Full order "
-                "costs little up to a few hundred hypotheses."
-            )
+        given = {name: getattr(self, name) for name in SETTINGS}
         most = max(c.stop - c.start for c in columns)
-        if most > growth.budget:
-            raise InputError(
-                f"grow must be at least the {most} hypotheses there are, as it is the most there may be in "
-                f"all; got {growth.budget}. Try {most + (most + 1) // 2}."
-            )
-        # Of the budget, so that they stay the same while it grows.
-        if isinstance(self.head, str) and self.head == "auto":
-            settings["head"] = growth.head
-        if isinstance(self.smoothing, str) and offset is not None:
-            settings["smoothing"] = CAUTION * growth.budget
-        return settings
+        return booster_settings(given, most=most, growth=as_growth(self.grow), has_offset=offset is not None)
 
     def _grower(self, growth: Growth) -> Grower:
         seed = check_random_state(self.random_state).randint(1 << 31)

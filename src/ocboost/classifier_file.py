@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import committee
-from .committee import Committee, booster_for, can_be_made, is_plain, pair, plain
-from .errors import InputError
+from .booster_settings import booster_settings
+from .committee import Committee, check_settings, is_plain, pair, plain, with_keep
+from .errors import InputError, ModelFileError
 from .growth import as_growth, learner_of
 from .growth_file import grower_from_parts, grower_parts, growth_from_settings, growth_settings
 from .learners.choose import NAMED, learner_for
@@ -65,13 +66,10 @@ def _require_settings(clf: Any, settings: dict[str, Any]) -> None:
     if isinstance(clf.estimator, str):
         learner_for(clf.estimator)
     as_count(settings["n_hypotheses"], "n_hypotheses", 1, None, "It is how many to learn.")
+    J = max(c.stop - c.start for c in clf.committee_.columns)
     as_count(settings["batch_size"], "batch_size", 1, None, "1 adds example by example.")
-    smoothing = settings["smoothing"]
-    # As a window, which takes no memory.
-    asked = {name: settings[name] for name in committee.SETTINGS} | {"tail": False}
-    booster_for(1, {**asked, "smoothing": 1.0 if smoothing == "auto" else smoothing})
-    if type(settings["tail"]) is not bool:
-        raise InputError(f"tail must be True or False; got {clf.tail!r:.80}. False makes a window.")
+    growth, has_offset = as_growth(clf.grow), clf.committee_.offset is not None
+    check_settings(booster_settings(settings, most=J, growth=growth, has_offset=has_offset), J)
 
 
 def classifier_from_parts(
@@ -97,15 +95,18 @@ def classifier_from_parts(
     settings = parameters["settings"]
     require(isinstance(settings, dict), name, "its settings are missing")
     estimator = settings.get("estimator", pool)
-    settings = dict(settings)
+    settings = with_keep(settings)
     growth = growth_from_settings(settings.pop("grow", None), name)
     require(set(settings) - {"estimator"} == set(SETTINGS), name, "its settings are not known")
     require(all(map(is_plain, settings.values())), name, "its settings must be simple values")
     require(estimator is pool or estimator is None or estimator in NAMED, name, "its estimator is not known")
-    smoothing = members.settings["smoothing"] if settings["smoothing"] == "auto" else settings["smoothing"]
-    require(can_be_made({**settings, "smoothing": smoothing}), name, "its settings make no sense")
     for key in ("batch_size", "n_hypotheses"):
         require(type(settings[key]) is int and settings[key] >= 1, name, f"{key} must be a count")
+    most, has_offset = max(c.stop - c.start for c in members.columns), members.offset is not None
+    try:
+        check_settings(booster_settings(settings, most=most, growth=growth, has_offset=has_offset), most)
+    except InputError as error:
+        raise ModelFileError(f"{name} is not a valid model: {error}") from None
     clf = make(
         estimator,
         offset=members.offset if offset is None else offset,

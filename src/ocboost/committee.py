@@ -15,13 +15,14 @@ from .guard import Guard, reads, writes
 from .handover import Handover
 from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts, hypotheses_parts, join_tightly
 from .interrupts import uninterrupted
+from .keeping import HEAVY, NEWEST, what_is_kept
 from .kernels.answers import margins_of, rows_to_block, tally
 from .margins import as_count
 from .offsets import Offset, offset_in, offset_parts, require_range, reweighted, scores_of
 from .sketch import BoostingSketch
 from .storage import Arrays, require
 
-SETTINGS = ("order", "head", "tail", "smoothing", "forgetting", "correction")
+SETTINGS = ("order", "head", "memory", "keep", "tail", "smoothing", "forgetting", "correction")
 MOST_ANSWERS = 1 << 28  # answers held at once when a committee begins
 WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 
@@ -87,7 +88,7 @@ class Committee:
     columns : list of slice
         Which of them each booster weighs.
     settings : dict
-        order, head, tail, smoothing, forgetting and correction, as in `BoostingSketch`.
+        order, head, memory, keep, tail, smoothing, forgetting and correction, as in `BoostingSketch`.
     offset : Offset, optional
         A score that their votes are added to, see `ocboost.offsets`.
 
@@ -180,10 +181,15 @@ class Committee:
         if settings == self.settings:
             return
         changes = {name: value for name, value in settings.items() if value != self.settings[name]}
-        self.boosters = [booster.remade(**changes) for booster in self.boosters]
-        self.settings = settings
+        boosters = [booster.remade(**changes) for booster in self.boosters]
+        held = boosters[0].n_head
+        if not settings["tail"] and held < min(boosters[0].head, self.boosters[0].n_head):
+            # The heavy examples were not the last ones: vote as before until the window has filled.
+            own = [booster.alpha for booster in boosters]
+            self.handover, held = Handover(self.view().alphas, own, 0.0, None), boosters[0].head
+        self.boosters, self.settings = boosters, settings
         if self.handover is not None and not settings["tail"]:
-            self.handover.enter_window(self.boosters[0].head, self.boosters[0].n_head)
+            self.handover.enter_window(self.boosters[0].head, held)
         elif self.handover is not None:
             self.handover.leave_window()
 
@@ -254,8 +260,9 @@ class Committee:
     def _look(self) -> CommitteeView:
         own, handover = [booster.alpha for booster in self.boosters], self.handover
         alphas = own if handover is None else [handover.alpha(alpha, k) for k, alpha in enumerate(own)]
-        untouched = handover is not None and handover.untouched
-        deployed = (handover.deployed[0], handover.total) if handover is not None and untouched else None
+        deployed = None
+        if handover is not None and handover.untouched and handover.total is not None:
+            deployed = (handover.deployed[0], handover.total)
         return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed)
 
     def _with(self, solved: tuple[NDArray[np.float64], bool]) -> CommitteeView:
@@ -388,7 +395,9 @@ class Committee:
         committee.hypotheses = hypotheses_from_parts(kind, described, groups.pop("hypotheses", {}), name)
         n = 1 if n_classes == 2 else n_classes
         committee.columns = _columns_in(parameters["columns"], n, len(committee.hypotheses), name)
-        committee.settings = parameters["settings"]
+        settings = parameters["settings"]
+        require(isinstance(settings, dict), name, "its settings are missing")
+        committee.settings = with_keep(settings)
         described = parameters["boosters"]
         require(isinstance(described, list) and len(described) == n, name, "its boosters are missing")
         committee.boosters = []
@@ -417,10 +426,14 @@ class Committee:
 
 def booster_for(n_hypotheses: int, settings: Settings) -> BoostingSketch:
     """An empty booster; a class with fewer hypotheses than ``order`` looks back to all of them."""
-    order = settings["order"]
-    if order is not None:
-        order = min(as_count(order, "order", 1, None, "None takes every earlier coordinate."), n_hypotheses)
+    order = _order_for(n_hypotheses, settings["order"])
     return BoostingSketch(n_hypotheses, **{**settings, "order": order})
+
+
+def _order_for(n_hypotheses: int, order: Any) -> int | None:
+    if order is None:
+        return None
+    return min(as_count(order, "order", 1, None, "None takes every earlier coordinate."), n_hypotheses)
 
 
 def signs(codes: NDArray[np.int64], booster: int, n_boosters: int) -> NDArray[np.int8]:
@@ -481,28 +494,48 @@ def _writable(booster: BoostingSketch) -> BoostingSketch:
     return booster if all(array.flags.writeable for array in booster._arrays) else booster.copy()
 
 
-def can_be_made(settings: dict[str, Any], n_hypotheses: int = 1) -> bool:
-    """Whether there are boosters of these settings; others among them do not matter."""
-    return type(settings["tail"]) is bool and _window_of(settings, n_hypotheses) is not None
+def with_keep(settings: Settings) -> Settings:
+    """Settings of a file: those that say nothing of ``keep`` and ``memory`` mean the newest."""
+    return {**settings, **{"memory": settings.get("memory"), "keep": settings.get("keep", NEWEST)}}
 
 
-def _window_of(settings: dict[str, Any], n_hypotheses: int) -> BoostingSketch | None:
-    """A booster of these settings, as a window, which takes no memory; None if there is none."""
-    try:
-        return booster_for(n_hypotheses, {**{key: settings[key] for key in SETTINGS}, "tail": False})
-    except InputError:
-        return None
+def check_settings(settings: Settings, n_hypotheses: int = 1) -> BoostingSketch:
+    """Check that there are boosters of these settings, others among them aside; gives one that takes no room.
+
+    One that keeps the newest examples is given as a window.
+    """
+    given = {key: settings[key] for key in SETTINGS}
+    given["order"] = _order_for(n_hypotheses, given["order"])
+    if type(given["tail"]) is not bool:
+        raise InputError(f"tail must be True or False; got {given['tail']!r:.80}. False makes a window.")
+    kept = what_is_kept(
+        n_hypotheses, **{key: value for key, value in given.items() if key not in ("smoothing", "forgetting")}
+    )
+    if kept.keep == HEAVY:
+        return BoostingSketch(n_hypotheses, **given)
+    as_window = {"tail": False, "keep": NEWEST, "memory": None, "head": kept.head}
+    return BoostingSketch(n_hypotheses, **{**given, **as_window})
 
 
-def _made_with(booster: BoostingSketch, settings: Any) -> bool:
-    """Whether a booster is one of these settings."""
-    if not isinstance(settings, dict) or set(settings) != set(SETTINGS) or type(settings["tail"]) is not bool:
+def _made_with(booster: BoostingSketch, settings: Settings) -> bool:
+    """Whether a booster is one of these settings; without ``keep`` it has kept to what it was."""
+    if set(settings) != set(SETTINGS) or type(settings["tail"]) is not bool:
         return False
-    expected = _window_of(settings, booster.n_hypotheses)
+    try:
+        expected = check_settings(
+            {**settings, "keep": settings["keep"] or booster.keep}, booster.n_hypotheses
+        )
+    except InputError:
+        return False
+    names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")
     return (
-        expected is not None
-        and settings["tail"] == booster.tail
-        and all(getattr(expected, name) == getattr(booster, name) for name in SETTINGS if name != "tail")
+        settings["tail"] == booster.tail
+        and (
+            expected.kept.room == booster.kept.room
+            if booster.keep == HEAVY
+            else expected.head == booster.head
+        )
+        and all(getattr(expected, name) == getattr(booster, name) for name in names)
     )
 
 

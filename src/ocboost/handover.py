@@ -28,8 +28,9 @@ class Handover:
         The α of the boosters when they had been started.
     weight : float
         Σw of the first examples.
-    total : float
-        What scikit-learn divides the deployed votes by, as it rounds it.
+    total : float or None
+        What scikit-learn divides the deployed votes by, as it rounds it; None if it was no model of
+        scikit-learn's.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Handover:
         deployed: list[NDArray[np.float64]],
         started: list[NDArray[np.float64]],
         weight: float,
-        total: float,
+        total: float | None,
     ) -> None:
         self.deployed = deployed
         self.started = started
@@ -109,7 +110,10 @@ class Handover:
         known = ("old", "new", "n", "size", "total")
         require(set(parameters) == set(known), name, "its handover is not known")
         old, new, n, size, total = (parameters[key] for key in known)
-        fits = all(type(w) is float and 0.0 <= w < np.inf for w in (old, new, total)) and total > 0.0
+        fits = all(
+            type(w) is float and 0.0 <= w < np.inf for w in (old, new, 1.0 if total is None else total)
+        )
+        fits = fits and (total is None or total > 0.0)
         counts = (n, 0 if size is None else size)
         fits = fits and all(type(count) is int and 0 <= count < 1 << 60 for count in counts)
         require(fits, name, "its handover's weights must not be negative")

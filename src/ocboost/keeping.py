@@ -11,7 +11,7 @@ from .margins import MANY, as_count
 from .tails import automatic_head, sum_bytes
 
 HEAVY, NEWEST = "heavy", "newest"
-DEFAULT = NEWEST  # where keep is left out and both would do
+DEFAULT = HEAVY  # where keep is left out and both would do
 
 HEAD_ADVICE = "It is the number of examples kept; 'auto' takes as many as the sums take bytes."
 MEMORY_ADVICE = "It is the number of bytes for sums and examples together."

@@ -65,8 +65,8 @@ class OCBClassifier(base.MiniBatchClassifier):
     grace_period : int, default 200
         Examples the stumps are learnt from; they, and one for each label, are all that is ever kept as they
         came.
-    order, head, tail, smoothing, forgetting, correction
-        As in `ocboost.BoostingSketch`.
+    order, head, tail, smoothing, forgetting, correction, keep, memory
+        As in `ocboost.OCBClassifier`.
     grow : None, int or ocboost.Growth, default None
         Lets the stream bring new stumps, up to so many in all, as in `ocboost.OCBClassifier`. The rows of the
         head are kept then.
@@ -93,6 +93,8 @@ class OCBClassifier(base.MiniBatchClassifier):
         correction: str = "balanced",
         grow: int | Growth | None = None,
         seed: int | None = None,
+        keep: str | None = None,
+        memory: int | None = None,
     ) -> None:
         self.n_hypotheses = n_hypotheses
         self.grace_period = as_count(grace_period, "grace_period", 2, None, "200 is a good start.")
@@ -104,6 +106,8 @@ class OCBClassifier(base.MiniBatchClassifier):
         self.correction = correction
         self.grow = grow
         self.seed = seed
+        self.keep = keep
+        self.memory = memory
         self._recent: deque[tuple[Features, Any]] = deque(maxlen=self.grace_period)
         self._latest: dict[Any, Features] = {}  # the last example of each label
         self._counts: Counter[Any] = Counter()
@@ -204,6 +208,8 @@ class OCBClassifier(base.MiniBatchClassifier):
             n_hypotheses=self.n_hypotheses,
             order=self.order,
             head=self.head,
+            memory=self.memory,
+            keep=self.keep,
             tail=self.tail,
             smoothing=self.smoothing,
             forgetting=self.forgetting,

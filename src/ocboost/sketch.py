@@ -18,7 +18,7 @@ from .head_ring import blocks_for, empty_head, relaid, rows_of
 from .heavy_file import heavy_from_parts, heavy_parts
 from .heavy_store import HeavyStore
 from .interrupts import uninterrupted
-from .keeping import HEAVY, check_correction, what_is_kept
+from .keeping import HEAVY, Kept, check_correction, what_is_kept
 from .kernels import fold as kernels
 from .kernels.band import n_pairs
 from .kernels.bits import pack_rows
@@ -165,6 +165,11 @@ class BoostingSketch(SummingBooster):
     def keep(self) -> str:
         """Which examples the head keeps, "heavy" or "newest"."""
         return self._kept.keep
+
+    @property
+    def kept(self) -> Kept:
+        """What ``keep``, ``head`` and ``memory`` mean together."""
+        return self._kept
 
     @property
     def memory(self) -> int | None:

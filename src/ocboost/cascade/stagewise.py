@@ -96,6 +96,7 @@ class _Stage:
             smoothing=self.how.smoothing * typical,
             forgetting=self.how.forgetting,
             head=HEAD,
+            keep="newest",
         )
         self._update(answers, labels, weights)
 

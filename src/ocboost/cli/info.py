@@ -123,7 +123,9 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
     booster = clf.boosters_[0]
     classes = [shown(label)[:40] for label in clf.classes_[:20]]
     memory = f"the last {booster.head:,} examples and nothing else"
-    if booster.tail:
+    if booster.keep == "heavy":
+        memory = f"all examples in sums, up to {booster.head:,} by themselves: those that weigh, and a sample"
+    elif booster.tail:
         memory = f"all examples in sums, up to {booster.head:,} recent ones exactly"
     if booster.forgetting < 1:
         half = math.log(0.5) / math.log(booster.forgetting)
@@ -133,7 +135,7 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
         ("classes", ", ".join(classes) + (f", … ({len(clf.classes_):,})" if len(clf.classes_) > 20 else "")),
         ("hypotheses", repr(clf.hypotheses_).strip("<>")),
         ("remembers", f"{memory}; smoothing {booster.smoothing:g}"),
-        ("has seen", f"{booster.n_seen:,} examples, and holds {booster.n_head:,} exactly"),
+        ("has seen", f"{booster.n_seen:,} examples, and holds {booster.n_head:,}"),
     ]
     if clf.grower_ is not None:
         budget = clf.grower_.growth.budget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,19 @@ def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"Must be a whole number; got {text!r:.40}.") from None
 
 
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+def number_of_bytes(type_: Any, tokens: Sequence[Token]) -> int:
+    """Bytes, as a whole number with or without a unit."""
+    text = tokens[0].value
+    found = re.fullmatch(r"(\d{1,15})\s*([A-Za-z]*)", text, re.ASCII)
+    unit = None if found is None else UNITS.get(found[2].lower())
+    if found is None or unit is None or int(found[1]) == 0:
+        raise ValueError(f"Must be a number of bytes, such as 500000, 500kB or 4MB; got {text!r:.40}.")
+    return int(found[1]) * unit
+
+
 Data = Annotated[Path, Parameter(allow_leading_hyphen=True, validator=no_option)]  # - is standard input
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
@@ -60,7 +74,12 @@ class Following:
     window
         Remember the last so many examples and nothing else: quick to follow, for streams that change fast.
     head
-        So many recent examples are kept exactly; "auto" takes as many as the sums take bytes.
+        So many examples are kept; "auto" takes as many bytes for them as sums of all pairs would take.
+    memory
+        The same in bytes, sums included, for each class if they are more than two: 500000, 500kB or 4MB.
+    keep
+        Which examples are kept: those that weigh (heavy, the default where it can be), or the newest (always
+        with --window or --grow).
     smoothing
         Worth so many examples of doubt in every weight.
     grow
@@ -72,18 +91,33 @@ class Following:
     forgetting: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))] = None
     window: MaybeCount = None
     head: str | None = None
+    memory: Annotated[int | None, Parameter(converter=number_of_bytes)] = None
+    keep: Literal["heavy", "newest"] | None = None
     smoothing: Annotated[float | None, Parameter(validator=validators.Number(gte=0))] = None
     grow: MaybeCount = None
 
     def settings(self) -> dict[str, Any]:
         """What was given, as parameters of OCBClassifier."""
         settings: dict[str, Any] = {}
-        if self.window is not None and self.head is not None:
-            raise UsageError("--window and --head exclude each other: a window is a head and nothing else.")
+        sizes = {"--window": self.window, "--head": self.head, "--memory": self.memory}
+        both = [name for name, size in sizes.items() if size is not None]
+        if len(both) > 1:
+            raise UsageError(
+                f"{' and '.join(both)} exclude each other: each says how many examples are kept."
+            )
+        if self.keep == "heavy" and (self.window is not None or self.grow is not None):
+            other = "--window" if self.window is not None else "--grow"
+            raise UsageError(f"{other} needs the newest examples. Leave out --keep heavy.")
         if self.window is not None:
-            settings |= {"head": self.window, "tail": False}
+            settings |= {"head": self.window, "memory": None, "keep": None, "tail": False}
         if self.head is not None:
-            settings |= {"head": _head(self.head), "tail": True}
+            settings |= {"head": _head(self.head), "memory": None, "tail": True}
+        if self.memory is not None:
+            settings |= {"head": "auto", "memory": self.memory, "tail": True}
+        if self.grow is not None:
+            settings["keep"] = None
+        if self.keep is not None:
+            settings["keep"] = self.keep
         if self.forgetting is not None:
             settings["forgetting"] = self.forgetting
         if self.smoothing is not None:

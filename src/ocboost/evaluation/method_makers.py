@@ -32,7 +32,12 @@ def static(start: Start, title: str) -> Contender:
 
 def ocb(settings: dict[str, Any]) -> Maker:
     """The classifier of the start, which goes on with these settings."""
-    return lambda start, title: OCB(copy.copy(start.classifier).set_params(**settings), title)
+
+    def make(start: Start, title: str) -> Contender:
+        classifier = start.classifier if settings["tail"] else start.with_newest
+        return OCB(copy.copy(classifier).set_params(**settings), title)
+
+    return make
 
 
 def growing(settings: dict[str, Any]) -> Maker:

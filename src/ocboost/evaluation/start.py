@@ -64,6 +64,11 @@ class Start:
         """Stumps and their weights, learnt from the rows; not to be changed."""
         return self.fitted()
 
+    @cached_property
+    def with_newest(self) -> OCBClassifier:
+        """The same whose heads hold the newest rows, as a window wants them; not to be changed."""
+        return self.fitted(keep="newest")
+
     def fitted(self, **parameters: Any) -> OCBClassifier:
         """A classifier of its own, learnt from the rows, with these parameters of `OCBClassifier`."""
         from ..classifier import OCBClassifier

@@ -69,7 +69,7 @@ class FacesSettings:
     order : int, default 400
         The order of ``ocb-order-400``, as in the paper; at most the number of hypotheses.
     head : int, default 20000
-        Windows that ``ocb-head`` keeps exactly.
+        Windows that ``ocb-head`` and ``ocb-head-newest`` keep.
     smoothing : float, default 1.0
         Of every method and of AdaBoost.
     one_by_one : int, default 1
@@ -245,7 +245,11 @@ class FacesResult:
             "ocb-order-400-theorem": "the paper's own update, by its theorem: the listing's sign is mended",
             "ocb": "our balanced correction; not in the paper",
             "batches": _batches(s),
-            "ocb-head": f"the last {s.head:,} windows are kept exactly; not in the paper",
+            "ocb-head": (
+                f"{s.head:,} windows are kept: those that weigh exactly, the others as a weighted sample; "
+                "not in the paper"
+            ),
+            "ocb-head-newest": f"the last {s.head:,} windows are kept exactly; not in the paper",
             "oza-russell": "started from AdaBoost like the others; the paper found that this changes little",
             "smoothing": f"{s.smoothing:g}, worth so many windows of average weight, the same for every "
             "method and for AdaBoost; the paper does not say",

@@ -18,19 +18,6 @@ import numpy as np
 from ocboost.reproduce.cache import Cache
 from ocboost.reproduce.method import Floats, Going, Margins, Method
 
-# With all kernels, and what these import of the package.
-DECIDING = (
-    "adaboost.py",
-    "booster.py",
-    "folding.py",
-    "head_ring.py",
-    "margins.py",
-    "oza_russell.py",
-    "sketch.py",
-    "tails.py",
-    "reproduce/method.py",
-)
-
 
 class Kept:
     """The weights of online methods, fetched where they are kept, else made and kept.
@@ -102,10 +89,13 @@ def code_digest() -> str | None:
     package = files("ocboost")
     digest = hashlib.sha256()
     try:
-        kernels = sorted(
-            f"kernels/{e.name}" for e in (package / "kernels").iterdir() if e.name.endswith(".py")
+        names = sorted(
+            f"{folder}{each.name}"
+            for folder in ("", "kernels/")
+            for each in (package / folder).iterdir()
+            if each.name.endswith(".py")
         )
-        for name in [*kernels, *DECIDING]:
+        for name in [*names, "reproduce/method.py"]:
             content = package.joinpath(*name.split("/")).read_bytes()
             digest.update(f"{name} {len(content)}\n".encode())
             digest.update(content)

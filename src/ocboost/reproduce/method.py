@@ -35,7 +35,9 @@ class Method:
     order : int, optional
         Order K of the sketch; None takes every earlier coordinate.
     head : int or "auto"
-        Examples that the sketch keeps exactly.
+        Examples that the sketch keeps.
+    keep : {"heavy", "newest"}, optional
+        Which of them; None is the sketch's default.
     correction : str
         Of the sketch.
     batch_size : int
@@ -47,6 +49,7 @@ class Method:
     kind: Literal["adaboost", "oza-russell", "ocb"] = "ocb"
     order: int | None = None
     head: int | Literal["auto"] = 1
+    keep: Literal["heavy", "newest"] | None = None
     correction: str = "balanced"
     batch_size: int = 1
 
@@ -78,5 +81,10 @@ class Method:
             return OzaRussell.from_margins(first, smoothing=smoothing)
         order = None if self.order is None else min(self.order, first.shape[1])
         return BoostingSketch.from_margins(
-            first, order=order, head=self.head, smoothing=smoothing, correction=self.correction
+            first,
+            order=order,
+            head=self.head,
+            keep=self.keep,
+            smoothing=smoothing,
+            correction=self.correction,
         )

@@ -222,7 +222,11 @@ class MnistResult:
             "ocb-order-400-theorem": "the paper's own update, by its theorem: the listing's sign is mended",
             "ocb": "our balanced correction; not in the paper",
             "batches": f"OCB adds {s.batch_size} images at once; the paper adds one",
-            "ocb-head": "as many images kept exactly as the pair sums take bytes; not in the paper",
+            "ocb-head": (
+                "as many bytes for images as sums of all pairs take; those that weigh are kept exactly, the "
+                "others as a weighted sample; not in the paper"
+            ),
+            "ocb-head-newest": "as many of the last images kept exactly as the pair sums take bytes",
             "smoothing": f"{s.smoothing:g}, worth so many images of average weight, the same for every "
             "method and for AdaBoost; the paper does not say",
         }

@@ -26,7 +26,8 @@ LOOKS: dict[str, dict[str, Any]] = {
     "ocb-order-400-theorem": {"color": RED, "lw": 2.0},
     "ocb-order-400": {"color": BLUES[1], "lw": 2.2},
     "ocb-full": {"color": BLUES[3], "lw": 2.2},
-    "ocb-head": {"color": GREEN, "lw": 2.2, "ls": (0, (4, 1.5))},
+    "ocb-head-newest": {"color": GREEN, "lw": 1.5, "ls": (0, (4, 1.5))},
+    "ocb-head": {"color": GREEN, "lw": 2.2},
 }
 SHORT = {
     "adaboost": "AdaBoost",
@@ -34,13 +35,15 @@ SHORT = {
     "ocb-order-400-theorem": "order {order}, theorem",
     "ocb-order-400": "order {order}, balanced",
     "ocb-full": "full order, balanced",
-    "ocb-head": "balanced + head",
+    "ocb-head-newest": "head of the newest",
+    "ocb-head": "head",
 }
 MARKERS = {
     "oza-russell": "s",
     "ocb-order-400-theorem": "v",
     "ocb-order-400": "o",
     "ocb-full": "D",
+    "ocb-head-newest": "x",
     "ocb-head": "^",
 }
 

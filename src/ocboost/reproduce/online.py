@@ -34,14 +34,14 @@ def paper_methods(*, order: int, head: int | Literal["auto"], batch_size: int) -
     """The methods that both experiments compare, AdaBoost first.
 
     ``ocb-order-400-theorem`` is the paper's own update, its sign mended; the others have our balanced
-    correction.
+    correction. ``ocb-head`` keeps the examples that weigh, ``ocb-head-newest`` the newest ones.
 
     >>> [method.label for method in paper_methods(order=400, head=20_000, batch_size=64)][2:4]
     ["OCB, order 400, the paper's theorem", 'OCB, order 400, balanced']
     >>> [method.label for method in paper_methods(order=400, head=20_000, batch_size=64)][4:]
-    ['OCB, full order, balanced', 'OCB, head of 20,000, balanced']
+    ['OCB, full order, balanced', 'OCB, head of 20,000', 'OCB, head of 20,000, the newest']
     """
-    kept = "OCB, head and tail, balanced" if head == "auto" else f"OCB, head of {head:,}, balanced"
+    kept = "OCB, automatic head" if head == "auto" else f"OCB, head of {head:,}"
     return [
         Method("adaboost", "AdaBoost, retrained", "adaboost"),
         Method("oza-russell", "Oza and Russell", "oza-russell"),
@@ -55,6 +55,7 @@ def paper_methods(*, order: int, head: int | Literal["auto"], batch_size: int) -
         Method("ocb-order-400", f"OCB, order {order}, balanced", order=order, batch_size=batch_size),
         Method("ocb-full", "OCB, full order, balanced", batch_size=batch_size),
         Method("ocb-head", kept, head=head, batch_size=batch_size),
+        Method("ocb-head-newest", f"{kept}, the newest", head=head, keep="newest", batch_size=batch_size),
     ]
 
 

@@ -17,7 +17,8 @@ HEADLINE = (
     "OCB, the paper's theorem",
     "OCB, balanced",
     "OCB, balanced, full order",
-    "OCB, balanced, with a head",
+    "OCB with a head",
+    "OCB, head of the newest",
 )
 IN_PAPER = "  in the paper"
 
@@ -38,8 +39,8 @@ class Headline:
 
     Examples
     --------
-    >>> Headline("some error", (0.25, None, 0.125, 0.5, 1.0), ".2f").row.cells
-    ('some error', '0.25', '–', '0.12', '0.50', '1.00')
+    >>> Headline("some error", (0.25, None, 0.125, 0.5, 1.0, 1.0), ".2f").row.cells
+    ('some error', '0.25', '–', '0.12', '0.50', '1.00', '1.00')
     """
 
     name: str

@@ -22,7 +22,7 @@ PAPER = (
     "finds."
 )
 QUICK = "Quick run: a subset, not the paper's sizes. Leave out --quick for those."
-VARIANTS = ("by the paper's theorem", "balanced", "balanced at full order", "balanced with a head")
+VARIANTS = ("by the paper's theorem", "balanced", "balanced at full order", "with a head")
 SAME = "The same command with the same versions gives the same numbers, run times aside."
 
 

@@ -152,7 +152,9 @@ class Method:
     order : int or None
         Order K of the sketch; None takes every earlier coordinate.
     head : int or "auto"
-        Examples that the sketch keeps exactly.
+        Examples that the sketch keeps.
+    keep : {"heavy", "newest"}, optional
+        Which of them; None is the sketch's default.
     """
 
     key: str
@@ -161,19 +163,18 @@ class Method:
     warm: bool
     order: int | None = None
     head: int | Literal["auto"] = 1
+    keep: Literal["heavy", "newest"] | None = None
 
     def begin(self, first: Margins, smoothing: float) -> BoostingSketch | OzaRussell:
         """A model that has taken in the first set, at once when warm and one by one when cold."""
         J = first.shape[1]
         if self.family == "oza-russell":
             return OzaRussell.from_margins(first, smoothing=smoothing)
+        how: dict[str, Any] = {"order": self.order, "head": self.head, "keep": self.keep}
+        how |= {"smoothing": smoothing, "correction": self.family}
         if self.warm:
-            return BoostingSketch.from_margins(
-                first, order=self.order, head=self.head, smoothing=smoothing, correction=self.family
-            )
-        sketch = BoostingSketch(
-            J, order=self.order, head=self.head, smoothing=smoothing, correction=self.family
-        )
+            return BoostingSketch.from_margins(first, **how)
+        sketch = BoostingSketch(J, **how)
         sketch.update_many(first)
         return sketch
 
@@ -195,7 +196,15 @@ METHODS: tuple[Method, ...] = (
     *(_theorem(order) for order in ORDERS),
     *(_listing(order) for order in ORDERS),
     Method("ocb-balanced", "OCB balanced, cold start", "balanced", warm=False),
-    Method("ocb-head", "OCB balanced with a head, cold start", "balanced", warm=False, head="auto"),
+    Method("ocb-head", "OCB with a head, cold start", "balanced", warm=False, head="auto"),
+    Method(
+        "ocb-head-newest",
+        "OCB with a head of the newest, cold start",
+        "balanced",
+        warm=False,
+        head="auto",
+        keep="newest",
+    ),
 )
 
 

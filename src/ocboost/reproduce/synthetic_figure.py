@@ -42,7 +42,13 @@ LINES: tuple[tuple[str, str | None, str | None, dict[str, Any]], ...] = (
     ("ocb-order-10", "theorem, order 10", "order 10", {"color": BLUES[2], "lw": 2.2}),
     ("ocb-order-20", "theorem, order 20", "order 20", {"color": BLUES[3], "lw": 2.2}),
     ("ocb-balanced", "balanced, cold start", "balanced, cold", {"color": PURPLE, "lw": 2.6}),
-    ("ocb-head", "balanced + head, cold start", "with a head", {"color": GREEN, "lw": 2.6}),
+    (
+        "ocb-head-newest",
+        "head of the newest, cold start",
+        "newest head",
+        {"color": GREEN, "lw": 1.8, "ls": (0, (4, 1.5))},
+    ),
+    ("ocb-head", "head, cold start", "with a head", {"color": GREEN, "lw": 2.6}),
 )
 
 

@@ -62,6 +62,7 @@ def part(result: SyntheticResult) -> Part:
                         "ocb-balanced",  # its order is the full one
                         "ocb-balanced",
                         "ocb-head",
+                        "ocb-head-newest",
                     )
                 ),
                 ".4f",
@@ -102,6 +103,7 @@ def findings(result: SyntheticResult) -> tuple[str, ...]:
     theorem, listing = by_order(result)
     oza = result.mean_error("oza-russell")
     balanced, head = result.mean_error("ocb-balanced"), result.mean_error("ocb-head")
+    newest = result.mean_error("ocb-head-newest")
     falls = "falls with every order" if _falling(theorem) else "does not fall with every order"
     rises = "gets worse with order" if _falling(listing[::-1]) else "does not get worse with every order"
     closer = "at least as close as" if balanced <= theorem[-1] else "less close than"
@@ -113,7 +115,8 @@ def findings(result: SyntheticResult) -> tuple[str, ...]:
         f"The listing as printed {rises} ({listing[0]:.4f} to {listing[-1]:.4f}).",
         f"With our balanced correction and from a cold start OCB is {closer} the theorem at order "
         f"{ORDERS[-1]} from a warm one "
-        f"({balanced:.4f}); with a head it is {helps} ({head:.4f}).",
+        f"({balanced:.4f}); with a head of the examples that weigh it is {helps} ({head:.5f}; of the newest "
+        f"{newest:.4f}).",
         *([f"Diverged in some run: {'; '.join(wild)}."] if wild else []),
     )
 
