@@ -4,8 +4,9 @@
 
 Each part is a file `experiments/parts/heavy_*.py` that says what it does: columns and hard (independent weak
 columns, and inputs that no head is made for), streams (stumps on real streams that drift, in equal bytes),
-shards (sketches merged), faces and mnist (the paper's hypotheses), and curve (error against memory, with its
-figure). Tables go to stdout, everything measured to heavy_PART.json in the folder of results.
+shards (sketches merged), faces and mnist (the paper's hypotheses), curve (error against memory, with its
+figure), and accuracy (classifiers that follow the streams of `streams.py`). Tables go to stdout, everything
+measured to heavy_PART.json in the folder of results.
 `--quick` is smaller throughout, to see that it runs, and writes only where it is told to.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from parts import (
+    heavy_accuracy,
     heavy_columns,
     heavy_curve,
     heavy_curve_figure,
@@ -36,6 +38,7 @@ PARTS: dict[str, Callable[[bool, Places], Iterator[dict[str, Any]]]] = {
     "faces": heavy_faces.measure,
     "mnist": heavy_mnist.measure,
     "curve": heavy_curve.measure,
+    "accuracy": heavy_accuracy.measure,
 }
 
 
