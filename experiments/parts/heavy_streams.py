@@ -18,6 +18,7 @@ ORDERS = (None, 64, 16, 1)
 FORGETTING = (1.0, 0.9995)
 STUMPS = (60, 200, 350)
 SIZES = (250_000, 1_000_000, 4_000_000)
+FEW, LITTLE = 60, 50_000  # few stumps in little memory: where there is least to win
 PAIR_BYTES = {"newest": 16, "newest, 4-byte sums": 8, "newest, 4-byte pairs": 4}
 AT = ("quarter", "half", "end")
 LEAST = 1e-4  # smaller differences of error don't count
@@ -33,11 +34,9 @@ def newest_head(J: int, order: int, memory: int, pair_bytes: int) -> int:
 def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
     """Every stream, number of stumps, memory and forgetting; then what the worst cells are."""
     cells: list[dict[str, Any]] = []
-    settings = [(60, (50_000,))] if quick else [(J, SIZES) for J in STUMPS]
-    settings += [] if quick else [(200, (500_000,))]
+    settings = [(FEW, (LITTLE,))] if quick else [(J, SIZES) for J in STUMPS]
+    settings += [] if quick else [(FEW, (LITTLE,)), (200, (500_000,))]
     for name, (most, sizes) in product(STREAMS, settings):
-        if most == 200 and sizes == (500_000,) and name != "elec2":
-            continue
         if not places.has(STREAMS[name].file):
             continue
         margins = stumps(places, name, most, 8_000 if quick else None)
@@ -69,10 +68,11 @@ def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
                 for i, at in enumerate(AT):
                     of = {kind: best[kind][i] for kind in PAIR_BYTES}
                     cells.append(setting | {"at": at, "heavy": errors[0][i]} | of)
-    yield from worst(cells)
+    yield from worst([cell for cell in cells if cell["memory"] > LITTLE], f"more than {LITTLE:,} bytes")
+    yield from worst([cell for cell in cells if cell["memory"] <= LITTLE], f"{LITTLE:,} bytes")
 
 
-def worst(cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def worst(cells: list[dict[str, Any]], what: str) -> Iterator[dict[str, Any]]:
     """Against each kind of newest: how many cells count, how many are over the limit, and the least wins."""
     for kind in PAIR_BYTES:
         counted = [cell for cell in cells if abs(cell["heavy"] - cell[kind]) >= LEAST]
@@ -81,8 +81,8 @@ def worst(cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         wins = sorted(ratio.values())
         middle = wins[len(wins) // 2] if wins else None
         print(
-            f"against {kind}: {len(cells)} cells, {len(counted)} differ by {LEAST} or more; heavy has over "
-            f"{MOST} times the error in {len(over)}; the median is {middle} times"
+            f"{what}, against {kind}: {len(cells)} cells, {len(counted)} differ by {LEAST}; heavy is over "
+            f"{MOST} times in {len(over)}; the median is {middle} times"
         )
         shown = sorted(counted, key=lambda cell: -ratio[id(cell)])[: max(12, len(over))]
         for cell in shown:
@@ -92,6 +92,7 @@ def worst(cells: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 f"{ratio[id(cell)]:.2f} times"
             )
         yield {
+            "memory": what,
             "against": kind,
             "cells": len(cells),
             "counted": len(counted),
