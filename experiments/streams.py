@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.ensemble import AdaBoostClassifier
 
 from ocboost import OCBClassifier
-from ocboost.evaluation import Result, View, lineup, prequential
+from ocboost.evaluation import Contender, Result, View, lineup, prequential
 from ocboost.evaluation.figure import draw, render
 from ocboost.evaluation.table import as_text
 from ocboost.reporting.environment import versions
@@ -89,8 +89,16 @@ CASES = {
 }
 
 
-def run(case: Case, path: Path) -> Result:
-    """Fit AdaBoost on the first rows, adopt it, and go through the others."""
+Who = Callable[[OCBClassifier, View], list[Contender]]
+
+
+def everyone(classifier: OCBClassifier, start: View) -> list[Contender]:
+    """Those whom `lineup` names, with two rates of the logistic regression."""
+    return lineup(classifier, start, rates=(0.01, 0.1))
+
+
+def run(case: Case, path: Path, who: Who = everyone) -> Result:
+    """Fit AdaBoost on the first rows, adopt it, and let those who take part go through the others."""
     X, y = case.read(path)
     if isinstance(X, np.ndarray):
         X = np.nan_to_num(X, nan=1e30)  # scikit-learn's AdaBoost refuses NaN: what is missing is large
@@ -101,7 +109,7 @@ def run(case: Case, path: Path) -> Result:
     if not (clf.predict(X[first]) == deployed.predict(X[first])).all():
         raise AssertionError("from_fitted must predict as the deployed model did")
     codes = np.searchsorted(clf.classes_, y)
-    contenders = lineup(clf, View.of(X[first], codes[first]), rates=(0.01, 0.1))
+    contenders = who(clf, View.of(X[first], codes[first]))
 
     def rest() -> Iterator[Any]:
         for at in range(case.start, len(y), 10_000):
