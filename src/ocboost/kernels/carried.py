@@ -24,6 +24,7 @@ import numpy as np
 from .band import row_start
 from .bits import transpose
 from .branch import unlikely
+from .codes import ROOM_SIZE
 from .compile import exact, helper, kernel
 from .head import (
     N_BLOCKS,
@@ -31,7 +32,9 @@ from .head import (
     STATE_SIZE,
     UNIFORM,
     UNIT,
+    CodeRoom,
     Segment,
+    make_code_room,
     open_segment,
     step,
     weight_of,
@@ -70,6 +73,7 @@ class Estimate(NamedTuple):
     sums: Floats  # (2,)
     T: Floats  # (t,): the light weight that enters the present coordinate
     T_unit: Ints
+    room: CodeRoom
 
 
 def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate:
@@ -93,6 +97,7 @@ def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate
         sums=np.zeros(2),
         T=np.zeros(t),
         T_unit=np.zeros(t, np.int64),
+        room=make_code_room(t + 1, n_examples, places),
     )
 
 
@@ -108,6 +113,8 @@ def run_of(estimate: Estimate, head: Head, which: int, blocks_before: int) -> Se
         head.words.ctypes.data,
         head.words.shape[0],
         head.words.shape[1],
+        estimate.room.codes.ctypes.data + 64 * blocks_before,
+        estimate.room.by_code.ctypes.data + 8 * ROOM_SIZE * which,
     )
 
 

@@ -1,8 +1,9 @@
 """The head's weights d as the coordinates go by.
 
 A *segment* is a run of consecutive examples of the head. Its weights are ``d · 2^(256·unit)``; as long as
-one unit fits all (the fast way) they are plain doubles and a coordinate costs one vectorised pass.
-Otherwise each example carries its own unit (the slow way), and nothing is lost.
+one unit fits all (the fast way) they are plain doubles and a coordinate costs one vectorised pass; in a
+large segment eight coordinates cost one (`ocboost.kernels.codes`). Otherwise each example carries its own
+unit (the slow way), and nothing is lost.
 """
 
 from __future__ import annotations
@@ -13,10 +14,19 @@ import numpy as np
 
 from .bits import bit
 from .branch import out_of_line, unlikely
+from .codes import (
+    ROOM_SIZE,
+    WIDTH,
+    begin_factors,
+    pass_by,
+    reweigh,
+    reweigh_and_sum,
+    sums_by_margin,
+)
 from .compile import helper, seldom
 from .lanes import reweight_and_sum
 from .scaled import DOWN, add, exponential, normal
-from .types import Head, Whole
+from .types import Bytes, Floats, Head, Whole
 from .views import floats_at, ints_at, units_at, words_at
 
 # One unit fits all while the weights span at most three units, 2^-640 … 2^128. |α| may then add up to
@@ -25,9 +35,15 @@ SPAN = 2
 ROOM = 200.0
 FEW = 8  # so few examples are summed one by one
 
-# The places of a segment's state.
-BLOCK, SHIFT, COUNT, N_BLOCKS, UNIFORM, UNIT = range(6)
-STATE_SIZE = 6
+# From so many examples on eight coordinates are taken at once, and so many of the last ones if they are not
+# eight (`benchmarks/blocks.py` has the measurements).
+LARGE = 1000
+LEAST_WIDTH = 4
+
+# The places of a segment's state. Of the coordinates that are taken at once, START is the first and END the
+# one after the last; there START is -1 while each is taken by itself, and d is behind while they are.
+BLOCK, SHIFT, COUNT, N_BLOCKS, UNIFORM, UNIT, IS_LARGE, START, END = range(9)
+STATE_SIZE = 9
 
 
 class Segment(NamedTuple):
@@ -41,6 +57,23 @@ class Segment(NamedTuple):
     words: int
     n_ring: int
     J: int
+    codes: int  # a byte for each place of d, and ROOM_SIZE doubles, where the segment is large
+    by_code: int
+
+
+class CodeRoom(NamedTuple):
+    """Room for taking eight coordinates at once in several segments; empty where none can be large."""
+
+    codes: Bytes
+    by_code: Floats  # (segments, ROOM_SIZE)
+
+
+def make_code_room(n_segments: int, n_examples: int, n_places: int) -> CodeRoom:
+    """Room for segments of at most ``n_examples``, with ``n_places`` for weights all together."""
+    large = n_examples >= LARGE
+    return CodeRoom(
+        np.zeros(n_places if large else 0, np.uint8), np.zeros((n_segments if large else 0, ROOM_SIZE))
+    )
 
 
 @seldom
@@ -77,6 +110,8 @@ def open_segment(segment: Segment, head: Head, first: int, count: int) -> None:
     state[SHIFT] = first & 63
     state[COUNT] = count
     state[N_BLOCKS] = ((first & 63) + count + 63) >> 6 if count else 0
+    state[IS_LARGE] = count >= LARGE
+    state[START] = -1
     n = 64 * state[N_BLOCKS]
     d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
     for i in range(n):
@@ -168,18 +203,11 @@ def _sums_slow(segment: Segment, j: int, alpha: float) -> tuple[float, Whole, fl
 
 
 @helper
-def step(
+def _step_by_one(
     segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
 ) -> tuple[float, Whole, float, Whole]:
-    """Bring the weights from coordinate j - 1 to j and sum them by the margins at j.
-
-    ``alpha`` is α_{j-1}, 0 at the first coordinate: d_j = d_{j-1} · exp(-α_{j-1} m_{j-1}); ``if_right``
-    and ``if_wrong`` are exp(-α_{j-1}) and exp(α_{j-1}), which only the fast way can use. Returns the sums
-    of the weights with margin +1 and with margin -1, each as a scaled number.
-    """
+    """`step` where each coordinate is taken by itself."""
     state = ints_at(segment.state, STATE_SIZE)
-    if state[COUNT] == 0:
-        return 0.0, 0, 0.0, 0
     drift = floats_at(segment.drift, 1)
     if unlikely((state[UNIFORM] == 0) | (drift[0] + abs(alpha) > ROOM)):
         settle(segment)
@@ -192,9 +220,99 @@ def step(
     return plus, plus_unit, minus, minus_unit
 
 
+@helper
+def _code_sums(segment: Segment, j: int) -> tuple[float, Whole, float, Whole]:
+    state = ints_at(segment.state, STATE_SIZE)
+    a, b = sums_by_margin(segment.by_code, j - state[START])
+    plus, plus_unit = normal(a, state[UNIT])
+    minus, minus_unit = normal(b, state[UNIT])
+    return plus, plus_unit, minus, minus_unit
+
+
+@helper
+def _reweigh(segment: Segment) -> None:
+    """Bring d up to the coordinate that the sums by code have come to, and go on one by one."""
+    state = ints_at(segment.state, STATE_SIZE)
+    reweigh(segment.by_code, segment.d, segment.codes, state[N_BLOCKS])
+    state[START] = -1
+
+
+@helper
+def _begin_codes(segment: Segment, j: int) -> None:
+    """Take the coordinates from j on at once; what has been passed by since START goes into d."""
+    state = ints_at(segment.state, STATE_SIZE)
+    width = min(WIDTH, segment.J - j)
+    reweigh_and_sum(
+        segment.by_code,
+        segment.d,
+        segment.codes,
+        segment.words,
+        segment.n_ring,
+        segment.J,
+        state[BLOCK],
+        state[N_BLOCKS],
+        j,
+        width,
+    )
+    state[START], state[END] = j, j + width
+    begin_factors(segment.by_code)
+
+
+@seldom
+def _step_large(
+    segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
+) -> tuple[float, Whole, float, Whole]:
+    """`step` where eight coordinates are taken at once if that can be."""
+    out_of_line()
+    state = ints_at(segment.state, STATE_SIZE)
+    drift = floats_at(segment.drift, 1)
+    begins = j % WIDTH == 0 and segment.J - j >= LEAST_WIDTH
+    if state[START] >= 0:
+        if drift[0] + abs(alpha) > ROOM:
+            _reweigh(segment)
+        else:
+            drift[0] += abs(alpha)
+            pass_by(segment.by_code, j - 1 - state[START], if_right, if_wrong)
+            if j < state[END]:
+                return _code_sums(segment, j)
+            if begins:
+                _begin_codes(segment, j)
+                return _code_sums(segment, j)
+            _reweigh(segment)
+            return _step_by_one(segment, j, 0.0, 1.0, 1.0)
+    if begins and j == 0 and state[UNIFORM]:  # nothing to be reweighted
+        begin_factors(segment.by_code)
+        _begin_codes(segment, j)
+        return _code_sums(segment, j)
+    plus, plus_unit, minus, minus_unit = _step_by_one(segment, j, alpha, if_right, if_wrong)
+    if begins and state[UNIFORM]:
+        begin_factors(segment.by_code)
+        _begin_codes(segment, j)
+    return plus, plus_unit, minus, minus_unit
+
+
+@helper
+def step(
+    segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
+) -> tuple[float, Whole, float, Whole]:
+    """Bring the weights from coordinate j - 1 to j and sum them by the margins at j.
+
+    ``alpha`` is α_{j-1}, 0 at the first coordinate: d_j = d_{j-1} · exp(-α_{j-1} m_{j-1}); ``if_right``
+    and ``if_wrong`` are exp(-α_{j-1}) and exp(α_{j-1}), which only the fast way can use. Returns the sums
+    of the weights with margin +1 and with margin -1, each as a scaled number. In a segment of `LARGE` or more
+    examples d itself may lag behind.
+    """
+    state = ints_at(segment.state, STATE_SIZE)
+    if state[COUNT] == 0:
+        return 0.0, 0, 0.0, 0
+    if unlikely(state[IS_LARGE] != 0):
+        return _step_large(segment, j, alpha, if_right, if_wrong)
+    return _step_by_one(segment, j, alpha, if_right, if_wrong)
+
+
 @seldom
 def weight_of(segment: Segment, i: int) -> tuple[float, Whole]:
-    """The weight at place i of a segment, at the coordinate it was last stepped to."""
+    """The weight at place i of a segment that is not large, at the coordinate it was last stepped to."""
     out_of_line()
     state = ints_at(segment.state, STATE_SIZE)
     x = floats_at(segment.d, 64 * state[N_BLOCKS])[i]

@@ -9,8 +9,9 @@ import numpy as np
 
 from .band import first_column, row_start
 from .branch import out_of_line, unlikely
+from .codes import ROOM_SIZE
 from .compile import helper, kernel, seldom
-from .head import ROOM, STATE_SIZE, Segment, open_segment, step
+from .head import ROOM, STATE_SIZE, CodeRoom, Segment, make_code_room, open_segment, step
 from .lanes import prefetch
 from .scaled import add, divide, exponential, log, multiply, normal, ratio
 from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
@@ -46,6 +47,7 @@ class Solution(NamedTuple):
     sums: Floats  # (2,)
     T: Floats  # (t,): what entered the present coordinate from each tail
     T_unit: Ints
+    room: CodeRoom
 
 
 def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
@@ -71,6 +73,7 @@ def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
         sums=np.zeros(2),
         T=np.zeros(n_tails),
         T_unit=np.zeros(n_tails, np.int64),
+        room=make_code_room(2, n_examples, places),
     )
 
 
@@ -146,6 +149,8 @@ def segment_of(solution: Solution, head: Head, which: int, blocks_before: int) -
         head.words.ctypes.data,
         head.words.shape[0],
         head.words.shape[1],
+        solution.room.codes.ctypes.data + 64 * blocks_before,
+        solution.room.by_code.ctypes.data + 8 * ROOM_SIZE * which,
     )
 
 

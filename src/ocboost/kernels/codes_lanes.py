@@ -1,0 +1,178 @@
+"""Eight margins of an example as one byte, its *code*: the loops over codes, 64 examples at a time.
+
+The first of the eight coordinates is the code's highest bit. Every loop adds and multiplies in one order, on
+any processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from .compile import instruction
+from .lanes import COLUMNS, LANES, _int, _load, _store, _sum_of_lanes
+
+COPIES = LANES  # of the sums by code, one for each lane: an addition need not wait for the one before it
+STRIDE = 264  # doubles from one copy to the next; were it 256, every second copy would share its addresses' end
+
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_DOUBLE = ir.DoubleType()
+_VECTOR = ir.VectorType(_DOUBLE, LANES)
+_WORDS = ir.VectorType(_I64, LANES)
+_BYTES = ir.VectorType(_I8, COLUMNS)
+_EIGHT_BYTES = ir.VectorType(_I8, LANES)
+_ADDRESS = types.intp
+
+
+@instruction
+def codes_of(typing_context: Any, words: Any, out: Any) -> tuple[Any, Any]:
+    """Turn eight words, one for each coordinate, into 64 codes, one for each example.
+
+    Bytes change places first, so that each piece of eight is a square of 8 × 8 bits. Three rounds transpose
+    it; a round swaps pieces of 1, 2 and 4 bits across the diagonal.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], ir.PointerType(_BYTES))
+        x = builder.load(pointer, align=8)
+        places = [8 * (7 - row) + square for square in range(8) for row in range(8)]
+        indices = ir.Constant(ir.VectorType(_I32, COLUMNS), places)
+        x = builder.bitcast(builder.shuffle_vector(x, ir.Constant(_BYTES, ir.Undefined), indices), _WORDS)
+        for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+            by, where = ir.Constant(_WORDS, [shift] * LANES), ir.Constant(_WORDS, [mask] * LANES)
+            swap = builder.and_(builder.xor(x, builder.lshr(x, by)), where)
+            x = builder.xor(x, builder.xor(swap, builder.shl(swap, by)))
+        _store(builder, x, args[1])
+        return context.get_dummy_value()
+
+    return types.void(_ADDRESS, _ADDRESS), codegen
+
+
+def _has_lookup(context: Any) -> bool:
+    """Whether the processor looks up doubles in a table of sixteen by itself (AVX-512)."""
+    return "+avx512f" in str(getattr(context.codegen(), "_tm_features", "")).split(",")
+
+
+class _Lookup:
+    """Doubles from tables of sixteen, at the lower or upper half of eight codes."""
+
+    def __init__(self, builder: Any, codes: Any, *, wide: bool) -> None:
+        self._builder, self._wide = builder, wide
+        small = _load_bytes(builder, codes)
+        four = ir.Constant(_EIGHT_BYTES, [4] * LANES)
+        halves = (builder.and_(small, ir.Constant(_EIGHT_BYTES, [15] * LANES)), builder.lshr(small, four))
+        self._low, self._high = (builder.zext(half, _WORDS) for half in halves)
+
+    def low(self, table: Any) -> Any:
+        return self._at(table, self._low)
+
+    def high(self, table: Any) -> Any:
+        return self._at(table, self._high)
+
+    def _at(self, table: Any, indices: Any) -> Any:
+        builder = self._builder
+        if self._wide:
+            kind = ir.FunctionType(_VECTOR, [_VECTOR, _WORDS, _VECTOR])
+            lookup = builder.module.declare_intrinsic("llvm.x86.avx512.vpermi2var.pd.512", (), kind)
+            halves = (_load(builder, builder.add(table, _int(64 * half)), _VECTOR) for half in range(2))
+            first, second = halves
+            return builder.call(lookup, [first, indices, second])
+        result = ir.Constant(_VECTOR, ir.Undefined)
+        for lane in range(LANES):
+            place = ir.Constant(_I32, lane)
+            offset = builder.shl(builder.extract_element(indices, place), _int(3))
+            result = builder.insert_element(
+                result, _load(builder, builder.add(table, offset), _DOUBLE), place
+            )
+        return result
+
+
+def _load_bytes(builder: Any, address: Any) -> Any:
+    return builder.load(builder.inttoptr(address, ir.PointerType(_EIGHT_BYTES)), align=1)
+
+
+def _multiply(builder: Any, args: Any, *, wide: bool) -> None:
+    d, codes, low, high = args
+    for g in range(COLUMNS // LANES):
+        at = builder.add(d, _int(8 * LANES * g))
+        lookup = _Lookup(builder, builder.add(codes, _int(LANES * g)), wide=wide)
+        factor = builder.fmul(lookup.high(high), lookup.low(low))
+        _store(builder, builder.fmul(_load(builder, at, _VECTOR), factor), at)
+
+
+@instruction
+def multiply_by_codes(typing_context: Any, d: Any, codes: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """``d[i] *= high[code // 16] · low[code % 16]`` for 64 examples."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _multiply(builder, args, wide=_has_lookup(context))
+        return context.get_dummy_value()
+
+    return types.void(*[_ADDRESS] * 4), codegen
+
+
+@instruction
+def multiply_by_codes_anywhere(
+    typing_context: Any, d: Any, codes: Any, low: Any, high: Any
+) -> tuple[Any, Any]:
+    """`multiply_by_codes` as it is on a processor that cannot look up doubles."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _multiply(builder, args, wide=False)
+        return context.get_dummy_value()
+
+    return types.void(*[_ADDRESS] * 4), codegen
+
+
+@instruction
+def add_by_codes(typing_context: Any, sums: Any, d: Any, codes: Any) -> tuple[Any, Any]:
+    """``sums[i % 8, code of i] += d[i]`` for 64 examples; the rows of ``sums`` are `STRIDE` apart."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sums, d, codes = args
+        for g in range(COLUMNS // LANES):
+            # Eight codes in a register: the bytes have only just been written, and are not read singly yet.
+            eight = _load(builder, builder.add(codes, _int(LANES * g)), _I64)
+            for lane in range(LANES):
+                code = builder.and_(builder.lshr(eight, _int(8 * lane)), _int(255))
+                at = builder.add(
+                    builder.add(sums, _int(8 * STRIDE * lane)), builder.shl(code, _int(3))
+                )
+                weight = _load(builder, builder.add(d, _int(8 * (LANES * g + lane))), _DOUBLE)
+                _store(builder, builder.fadd(_load(builder, at, _DOUBLE), weight), at)
+        return context.get_dummy_value()
+
+    return types.void(*[_ADDRESS] * 3), codegen
+
+
+@instruction
+def sum_of_eights(typing_context: Any, address: Any, n: Any) -> tuple[Any, Any]:
+    """The sum of ``8 · n`` doubles, n at least 1: lane by lane, then the lanes in order."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address, n = args
+        before = builder.block
+        start = _load(builder, address, _VECTOR)
+        loop = builder.append_basic_block("eights")
+        body = builder.append_basic_block("eights.body")
+        done = builder.append_basic_block("eights.done")
+        builder.branch(loop)
+
+        builder.position_at_end(loop)
+        i, total = builder.phi(_I64), builder.phi(_VECTOR)
+        i.add_incoming(_int(1), before)
+        total.add_incoming(start, before)
+        builder.cbranch(builder.icmp_signed("<", i, n), body, done)
+
+        builder.position_at_end(body)
+        at = builder.add(address, builder.shl(i, _int(6)))
+        total.add_incoming(builder.fadd(total, _load(builder, at, _VECTOR)), body)
+        i.add_incoming(builder.add(i, _int(1)), body)
+        builder.branch(loop)
+
+        builder.position_at_end(done)
+        return _sum_of_lanes(builder, total)
+
+    return types.float64(_ADDRESS, _ADDRESS), codegen
