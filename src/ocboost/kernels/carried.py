@@ -43,7 +43,7 @@ from .lanes import add_counts_by_bits, dot_halves
 from .scaled import add, divide, exponential, multiply, normal, ratio
 from .solve import SMALLEST, half_log_ratio, smoothed
 from .types import Floats, Halves, Head, Ints, Light, Units, Whole, Words
-from .views import floats_at, units_at
+from .views import floats_at, units_at, zeros_on_lines
 
 PAD = 8  # places behind the last pair, so that a row can be read in whole groups
 MOST_CHANGE = 3.0  # what the pairs may correct the sample by, as a logarithm
@@ -90,7 +90,7 @@ def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate
         W=np.zeros(J),
         W_unit=np.zeros(J, np.int64),
         change=np.zeros((t, J + PAD)),
-        d=np.zeros(places),
+        d=zeros_on_lines(places),
         unit=np.zeros(places, np.int32),
         state=np.zeros((t + 1, STATE_SIZE), np.int64),
         drift=np.zeros(t + 1),
@@ -147,20 +147,17 @@ def estimate_alpha(
     delta_at, change_at = light.delta.ctypes.data, change.ctypes.data
 
     blocks = 0
+    total, total_unit = 0.0, 0  # of the last run, the exact examples; the light ones have sums
     for r in range(n_lights + 1):
         run = run_of(estimate, head, r, blocks)
-        open_segment(run, head, bounds[r], bounds[r + 1] - bounds[r])
+        total, total_unit = open_segment(run, head, bounds[r], bounds[r + 1] - bounds[r])
         blocks += estimate.state[r, N_BLOCKS]
-    total, total_unit = 0.0, 0
     for t in range(n_lights):
         change[t, :] = 0.0
         a, a_unit = L[t, 0, 0], np.int64(L_unit[t, 0, 0])
         b, b_unit = L[t, 1, 0], np.int64(L_unit[t, 1, 0])
         T[t], T_unit[t] = add(a, a_unit, b, b_unit)
         total, total_unit = add(total, total_unit, T[t], T_unit[t])
-    for i in range(bounds[n_lights], bounds[n_lights + 1]):
-        value, unit = normal(head.weight[i], np.int64(head.weight_unit[i]))
-        total, total_unit = add(total, total_unit, value, unit)
     share, share_unit = 0.0, 0
     if smoothing > 0.0 and total > 0.0:  # ε_j = ε · (W⁺_j + W⁻_j) / Σw, in the weights of the present
         share, share_unit = normal(smoothing, 0)

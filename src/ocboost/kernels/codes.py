@@ -34,22 +34,19 @@ FACTORS = PARTS + COPIES * STRIDE  # exp(-α) and exp(α) of each coordinate tha
 LOW = FACTORS + 2 * WIDTH  # a code's factor is that of its upper half times that of its lower half
 HIGH = LOW + 16
 WORDS = HIGH + 16  # eight words, where there are fewer coordinates than eight
-ROOM_SIZE = WORDS + WIDTH
-
-
-@exact
-def _clear(values: Floats) -> None:
-    for i in range(values.size):
-        values[i] = 0.0
+ROOM_SIZE = WORDS + WIDTH  # a multiple of eight, whole lines of the cache
 
 
 @exact
 def _put_together(sums: Floats, parts: Floats) -> None:
+    """Add the copies up, and leave them empty for the next time."""
     for code in range(N_CODES):
-        total = parts[code]
-        for copy in range(1, COPIES):
+        total = 0.0
+        for copy in range(COPIES):
             total += parts[copy * STRIDE + code]
         sums[code] = total
+    for i in range(COPIES * STRIDE):
+        parts[i] = 0.0
 
 
 @exact
@@ -61,11 +58,12 @@ def _fold(sums: Floats, half: int, if_right: float, if_wrong: float) -> None:
 @exact
 def _table(table: Floats, factors: Floats) -> None:
     """The factors of all sixteen halves of a code, from those of its four coordinates."""
-    for half in range(16):
-        factor = 1.0
-        for k in range(4):
-            factor *= factors[2 * k] if half & (8 >> k) else factors[2 * k + 1]
-        table[half] = factor
+    table[0] = 1.0
+    for k in range(4):
+        if_right, if_wrong = factors[2 * (3 - k)], factors[2 * (3 - k) + 1]
+        for half in range(1 << k):
+            table[(1 << k) + half] = table[half] * if_right
+            table[half] *= if_wrong
 
 
 @exact
@@ -137,7 +135,6 @@ def reweigh_and_sum(
     """
     _tables(room)
     parts = room + 8 * PARTS
-    _clear(floats_at(parts, COPIES * STRIDE))
     few = words_at(room + 8 * WORDS, 1, WIDTH)
     place = first
     for b in range(n_blocks + 1):

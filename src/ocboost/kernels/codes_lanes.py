@@ -55,50 +55,44 @@ def _has_lookup(context: Any) -> bool:
     return "+avx512f" in str(getattr(context.codegen(), "_tm_features", "")).split(",")
 
 
-class _Lookup:
-    """Doubles from tables of sixteen, at the lower or upper half of eight codes."""
+class _Table:
+    """Sixteen doubles, to be looked up by the lower or the upper half of eight codes."""
 
-    def __init__(self, builder: Any, codes: Any, *, wide: bool) -> None:
-        self._builder, self._wide = builder, wide
-        small = _load_bytes(builder, codes)
-        four = ir.Constant(_EIGHT_BYTES, [4] * LANES)
-        halves = (builder.and_(small, ir.Constant(_EIGHT_BYTES, [15] * LANES)), builder.lshr(small, four))
-        self._low, self._high = (builder.zext(half, _WORDS) for half in halves)
+    def __init__(self, builder: Any, address: Any, *, wide: bool) -> None:
+        self._builder, self._address = builder, address
+        self._halves = [_load(builder, builder.add(address, _int(64 * half)), _VECTOR) for half in range(2)]
+        self._wide = wide
 
-    def low(self, table: Any) -> Any:
-        return self._at(table, self._low)
-
-    def high(self, table: Any) -> Any:
-        return self._at(table, self._high)
-
-    def _at(self, table: Any, indices: Any) -> Any:
+    def at(self, indices: Any) -> Any:
+        """What stands at the lower four bits of each index."""
         builder = self._builder
-        if self._wide:
+        if self._wide:  # one instruction, which looks at no other bits
             kind = ir.FunctionType(_VECTOR, [_VECTOR, _WORDS, _VECTOR])
             lookup = builder.module.declare_intrinsic("llvm.x86.avx512.vpermi2var.pd.512", (), kind)
-            halves = (_load(builder, builder.add(table, _int(64 * half)), _VECTOR) for half in range(2))
-            first, second = halves
-            return builder.call(lookup, [first, indices, second])
+            return builder.call(lookup, [self._halves[0], indices, self._halves[1]])
         result = ir.Constant(_VECTOR, ir.Undefined)
         for lane in range(LANES):
             place = ir.Constant(_I32, lane)
-            offset = builder.shl(builder.extract_element(indices, place), _int(3))
-            result = builder.insert_element(
-                result, _load(builder, builder.add(table, offset), _DOUBLE), place
-            )
+            index = builder.and_(builder.extract_element(indices, place), _int(15))
+            value = _load(builder, builder.add(self._address, builder.shl(index, _int(3))), _DOUBLE)
+            result = builder.insert_element(result, value, place)
         return result
 
 
-def _load_bytes(builder: Any, address: Any) -> Any:
-    return builder.load(builder.inttoptr(address, ir.PointerType(_EIGHT_BYTES)), align=1)
+def _halves_of_codes(builder: Any, address: Any) -> tuple[Any, Any]:
+    """Eight codes as indices whose lower four bits are the lower half, the upper half of the code."""
+    small = builder.load(builder.inttoptr(address, ir.PointerType(_EIGHT_BYTES)), align=1)
+    codes = builder.zext(small, _WORDS)
+    return codes, builder.lshr(codes, ir.Constant(_WORDS, [4] * LANES))
 
 
 def _multiply(builder: Any, args: Any, *, wide: bool) -> None:
-    d, codes, low, high = args
+    d, codes = args[:2]
+    low, high = (_Table(builder, address, wide=wide) for address in args[2:])
     for g in range(COLUMNS // LANES):
         at = builder.add(d, _int(8 * LANES * g))
-        lookup = _Lookup(builder, builder.add(codes, _int(LANES * g)), wide=wide)
-        factor = builder.fmul(lookup.high(high), lookup.low(low))
+        lower, upper = _halves_of_codes(builder, builder.add(codes, _int(LANES * g)))
+        factor = builder.fmul(high.at(upper), low.at(lower))
         _store(builder, builder.fmul(_load(builder, at, _VECTOR), factor), at)
 
 

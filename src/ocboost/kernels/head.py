@@ -23,11 +23,11 @@ from .codes import (
     reweigh_and_sum,
     sums_by_margin,
 )
-from .compile import helper, seldom
+from .compile import exact, helper, seldom
 from .lanes import reweight_and_sum
 from .scaled import DOWN, add, exponential, normal
-from .types import Bytes, Floats, Head, Whole
-from .views import floats_at, ints_at, units_at, words_at
+from .types import Bytes, Floats, Head, Units, Whole
+from .views import floats_at, ints_at, units_at, words_at, zeros_on_lines
 
 # One unit fits all while the weights span at most three units, 2^-640 … 2^128. |α| may then add up to
 # ROOM before anything can overflow or lose a digit: e^±200 is about 2^±289.
@@ -37,7 +37,7 @@ FEW = 8  # so few examples are summed one by one
 
 # From so many examples on eight coordinates are taken at once, and so many of the last ones if they are not
 # eight (`benchmarks/blocks.py` has the measurements).
-LARGE = 1000
+LARGE = 1500
 LEAST_WIDTH = 4
 
 # The places of a segment's state. Of the coordinates that are taken at once, START is the first and END the
@@ -70,10 +70,9 @@ class CodeRoom(NamedTuple):
 
 def make_code_room(n_segments: int, n_examples: int, n_places: int) -> CodeRoom:
     """Room for segments of at most ``n_examples``, with ``n_places`` for weights all together."""
-    large = n_examples >= LARGE
-    return CodeRoom(
-        np.zeros(n_places if large else 0, np.uint8), np.zeros((n_segments if large else 0, ROOM_SIZE))
-    )
+    if n_examples < LARGE:
+        return CodeRoom(np.zeros(0, np.uint8), np.zeros((0, ROOM_SIZE)))
+    return CodeRoom(zeros_on_lines(n_places, np.uint8), zeros_on_lines((n_segments, ROOM_SIZE)))
 
 
 @seldom
@@ -99,11 +98,32 @@ def settle(segment: Segment) -> None:
                     d[i] *= DOWN
 
 
+@exact
+def _copy_weights(d: Floats, unit: Units, weight: Floats, weight_unit: Units) -> bool:
+    """Copy weights; whether all of them are one."""
+    others = 0
+    for i in range(d.size):
+        d[i], unit[i] = weight[i], weight_unit[i]
+        others |= int(weight[i] != 1.0) | int(weight_unit[i] != 0)
+    return others == 0
+
+
+@seldom
+def _sum_weights(weight: Floats, unit: Units) -> tuple[float, Whole]:
+    out_of_line()
+    total, total_unit = 0.0, 0
+    for i in range(weight.size):
+        x, u = normal(weight[i], np.int64(unit[i]))
+        total, total_unit = add(total, total_unit, x, u)
+    return total, total_unit
+
+
 @helper
-def open_segment(segment: Segment, head: Head, first: int, count: int) -> None:
+def open_segment(segment: Segment, head: Head, first: int, count: int) -> tuple[float, Whole]:
     """Start a segment of ``count`` examples at ring position ``first``: d is the sample weight.
 
-    Places of the first and the last block that belong to no example of the segment weigh nothing.
+    Places of the first and the last block that belong to no example of the segment weigh nothing. Returns the
+    sum of the weights.
     """
     state = ints_at(segment.state, STATE_SIZE)
     state[BLOCK] = (first >> 6) % segment.n_ring
@@ -112,25 +132,41 @@ def open_segment(segment: Segment, head: Head, first: int, count: int) -> None:
     state[N_BLOCKS] = ((first & 63) + count + 63) >> 6 if count else 0
     state[IS_LARGE] = count >= LARGE
     state[START] = -1
-    n = 64 * state[N_BLOCKS]
-    d, unit = floats_at(segment.d, n), units_at(segment.unit, n)
-    for i in range(n):
-        d[i] = 0.0
-    position = first
-    ones = True
-    for i in range(first & 63, (first & 63) + count):
-        if position >= 64 * segment.n_ring:
-            position -= 64 * segment.n_ring
-        d[i] = head.weight[position]
-        unit[i] = head.weight_unit[position]
-        ones &= head.weight[position] == 1.0 and head.weight_unit[position] == 0
-        position += 1
-    state[UNIFORM], state[UNIT] = 0, 0
+    state[UNIFORM], state[UNIT] = 1, 0
     floats_at(segment.drift, 1)[0] = 0.0
+    if count == 0:
+        return 0.0, 0
+    begin, end = first & 63, (first & 63) + count
+    ends = floats_at(segment.d, 64 * state[N_BLOCKS])
+    for i in range(begin):
+        ends[i] = 0.0
+    for i in range(end, 64 * state[N_BLOCKS]):
+        ends[i] = 0.0
+    # The ring may end within the segment.
+    weight_at, unit_at = head.weight.ctypes.data, head.weight_unit.ctypes.data
+    here = min(count, 64 * segment.n_ring - first)
+    ones = _copy_weights(
+        floats_at(segment.d + 8 * begin, here),
+        units_at(segment.unit + 4 * begin, here),
+        floats_at(weight_at + 8 * first, here),
+        units_at(unit_at + 4 * first, here),
+    )
+    begin += here
+    ones &= _copy_weights(
+        floats_at(segment.d + 8 * begin, count - here),
+        units_at(segment.unit + 4 * begin, count - here),
+        floats_at(weight_at, count - here),
+        units_at(unit_at, count - here),
+    )
     if ones:  # by far the most usual case
-        state[UNIFORM] = 1
-    else:
-        settle(segment)
+        return normal(float(count), 0)
+    begin = first & 63
+    total, total_unit = _sum_weights(
+        floats_at(segment.d + 8 * begin, count), units_at(segment.unit + 4 * begin, count)
+    )
+    state[UNIFORM] = 0
+    settle(segment)
+    return total, total_unit
 
 
 @helper

@@ -16,7 +16,7 @@ from .lanes import prefetch
 from .scaled import add, divide, exponential, log, multiply, normal, ratio
 from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
 from .types import Floats, Head, Ints, Tail, Units, Whole
-from .views import floats_at
+from .views import floats_at, zeros_on_lines
 
 # Where an unbalanced correction is said to have diverged: |α| past 1,000, or, as smoothing bounds α
 # whatever the sums are, a row that claims so many times the weight its examples began with. In AdaBoost
@@ -65,7 +65,7 @@ def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
         fall=np.ones((n_tails, J)),
         rise=np.ones((n_tails, J)),
         change=np.zeros((n_tails, J)),
-        d=np.zeros(places),
+        d=zeros_on_lines(places),
         unit=np.zeros(places, np.int32),
         member=np.zeros((2, J)),
         state=np.zeros((2, STATE_SIZE), np.int64),
@@ -219,18 +219,16 @@ def solve(
     position = (first + n_fold) % (64 * words.shape[0])
     leaving = segment_of(solution, head, 0, 0)
     staying = segment_of(solution, head, 1, blocks)
-    open_segment(leaving, head, first, n_fold)
-    open_segment(staying, head, position, n - n_fold)
+    going, going_unit = open_segment(leaving, head, first, n_fold)
+    held, held_unit = open_segment(staying, head, position, n - n_fold)
 
     # ε_j = ε · (W⁺_jj + W⁻_jj) / Σw, and the smallest normal float, both in the weights of the present.
     total, total_unit = 0.0, 0
     for t in range(n_tails):
         T[t], T_unit[t] = tail.total[t], tail.total_unit[t]
         total, total_unit = add(total, total_unit, T[t], T_unit[t])
-    for i in range(n):
-        place = (first + i) % head.weight.size
-        value, unit = normal(head.weight[place], np.int64(head.weight_unit[place]))
-        total, total_unit = add(total, total_unit, value, unit)
+    total, total_unit = add(total, total_unit, going, going_unit)
+    total, total_unit = add(total, total_unit, held, held_unit)
     share, share_unit = 0.0, 0
     if smoothing > 0.0 and total > 0.0:
         share, share_unit = normal(smoothing, 0)
