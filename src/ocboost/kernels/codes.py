@@ -67,6 +67,26 @@ def _table(table: Floats, factors: Floats) -> None:
 
 
 @exact
+def _score_table(table: Floats, factors: Floats, share: Floats) -> None:
+    """What the sixteen halves of a code add to the score: Σ_k share_k · the factors before k."""
+    for half in range(16):
+        total, factor = 0.0, 1.0
+        for k in range(4):
+            total += factor * share[k]
+            factor *= factors[2 * k] if half & (8 >> k) else factors[2 * k + 1]
+        table[half] = total
+
+
+@helper
+def score_tables(out: int, factors: int, share: int) -> None:
+    """The four tables of `score_by_codes`, from exp(-α) and exp(α) of eight coordinates and their 1 / W_j."""
+    _table(floats_at(out, 16), floats_at(factors + 64, 8))
+    _table(floats_at(out + 128, 16), floats_at(factors, 8))
+    _score_table(floats_at(out + 256, 16), floats_at(factors + 64, 8), floats_at(share + 32, 4))
+    _score_table(floats_at(out + 384, 16), floats_at(factors, 8), floats_at(share, 4))
+
+
+@exact
 def _in_order(values: Floats) -> float:
     total = values[0]
     for i in range(1, values.size):
@@ -98,6 +118,15 @@ def sums_by_margin(room: int, k: int) -> tuple[float, float]:
     if half >= 8:
         return sum_of_eights(plus, half >> 3), sum_of_eights(minus, half >> 3)
     return _in_order(floats_at(plus, half)), _in_order(floats_at(minus, half))
+
+
+@helper
+def codes_of_few(words: int, width: int, room: int, out: int) -> None:
+    """`codes_of` for at most eight words: the bits of those that are missing are zero."""
+    given, eight = words_at(words, 1, width), words_at(room, 1, WIDTH)
+    for k in range(WIDTH):
+        eight[0, k] = given[0, k] if k < width else np.uint64(0)
+    codes_of(room, out)
 
 
 @helper
@@ -135,7 +164,6 @@ def reweigh_and_sum(
     """
     _tables(room)
     parts = room + 8 * PARTS
-    few = words_at(room + 8 * WORDS, 1, WIDTH)
     place = first
     for b in range(n_blocks + 1):
         if b < n_blocks:
@@ -146,10 +174,7 @@ def reweigh_and_sum(
                 prefetch(row + 8 * AHEAD * J + 56)
                 codes_of(row, codes + 64 * b)
             else:
-                here = words_at(row, 1, width)
-                for k in range(WIDTH):
-                    few[0, k] = here[0, k] if k < width else np.uint64(0)
-                codes_of(room + 8 * WORDS, codes + 64 * b)
+                codes_of_few(row, width, room + 8 * WORDS, codes + 64 * b)
             place += 1
             if place == n_ring:
                 place = 0

@@ -96,28 +96,59 @@ def _multiply(builder: Any, args: Any, *, wide: bool) -> None:
         _store(builder, builder.fmul(_load(builder, at, _VECTOR), factor), at)
 
 
-@instruction
-def multiply_by_codes(typing_context: Any, d: Any, codes: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """``d[i] *= high[code // 16] · low[code % 16]`` for 64 examples."""
+def _score(builder: Any, args: Any, *, wide: bool) -> None:
+    d, q, codes, tables = args
+    low, high, low_score, high_score = (
+        _Table(builder, builder.add(tables, _int(128 * t)), wide=wide) for t in range(4)
+    )
+    for g in range(COLUMNS // LANES):
+        at, out = (builder.add(address, _int(8 * LANES * g)) for address in (d, q))
+        lower, upper = _halves_of_codes(builder, builder.add(codes, _int(LANES * g)))
+        weight, factor = _load(builder, at, _VECTOR), high.at(upper)
+        share = builder.fadd(high_score.at(upper), builder.fmul(factor, low_score.at(lower)))
+        _store(builder, builder.fadd(_load(builder, out, _VECTOR), builder.fmul(weight, share)), out)
+        _store(builder, builder.fmul(weight, builder.fmul(factor, low.at(lower))), at)
+
+
+def _by_codes(write: Any, *, anywhere: bool) -> tuple[Any, Any]:
+    """An instruction of four addresses; ``anywhere``: as it is on a processor that cannot look up doubles."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _multiply(builder, args, wide=_has_lookup(context))
+        write(builder, args, wide=not anywhere and _has_lookup(context))
         return context.get_dummy_value()
 
     return types.void(*[_ADDRESS] * 4), codegen
+
+
+@instruction
+def multiply_by_codes(typing_context: Any, d: Any, codes: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """``d[i] *= high[code // 16] · low[code % 16]`` for 64 examples."""
+    return _by_codes(_multiply, anywhere=False)
 
 
 @instruction
 def multiply_by_codes_anywhere(
     typing_context: Any, d: Any, codes: Any, low: Any, high: Any
 ) -> tuple[Any, Any]:
-    """`multiply_by_codes` as it is on a processor that cannot look up doubles."""
+    """`multiply_by_codes`, without an instruction that not every processor has."""
+    return _by_codes(_multiply, anywhere=True)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _multiply(builder, args, wide=False)
-        return context.get_dummy_value()
 
-    return types.void(*[_ADDRESS] * 4), codegen
+@instruction
+def score_by_codes(typing_context: Any, d: Any, q: Any, codes: Any, tables: Any) -> tuple[Any, Any]:
+    """Add up eight coordinates' share of the scores of 64 examples, and bring the weights past them.
+
+    ``q[i] += d[i] · (high_score + high · low_score)``, then ``d[i] *= high · low``: the tables ``low``,
+    ``high``, ``low_score`` and ``high_score`` lie one after the other, sixteen doubles each, and are
+    looked up by the code's lower or upper half.
+    """
+    return _by_codes(_score, anywhere=False)
+
+
+@instruction
+def score_by_codes_anywhere(typing_context: Any, d: Any, q: Any, codes: Any, tables: Any) -> tuple[Any, Any]:
+    """`score_by_codes`, without an instruction that not every processor has."""
+    return _by_codes(_score, anywhere=True)
 
 
 @instruction
@@ -127,7 +158,7 @@ def add_by_codes(typing_context: Any, sums: Any, d: Any, codes: Any) -> tuple[An
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         sums, d, codes = args
         for g in range(COLUMNS // LANES):
-            # Eight codes in a register: the bytes have only just been written, and are not read singly yet.
+            # Eight codes at a time in a register: reading them singly takes longer.
             eight = _load(builder, builder.add(codes, _int(LANES * g)), _I64)
             for lane in range(LANES):
                 code = builder.and_(builder.lshr(eight, _int(8 * lane)), _int(255))
