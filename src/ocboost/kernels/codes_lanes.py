@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 
 from .compile import instruction
-from .lanes import COLUMNS, LANES, _int, _load, _store, _sum_of_lanes
+from .lanes import COLUMNS, LANES, _int, _load, _store
 
 COPIES = LANES  # of the sums by code, one for each lane: an addition need not wait for the one before it
 STRIDE = 264  # doubles from one copy to the next; were it 256, every second copy would share its addresses' end
@@ -24,6 +24,19 @@ _WORDS = ir.VectorType(_I64, LANES)
 _BYTES = ir.VectorType(_I8, COLUMNS)
 _EIGHT_BYTES = ir.VectorType(_I8, LANES)
 _ADDRESS = types.intp
+
+
+# An instruction without any flag inherits those of the kernel it is compiled into, and might be regrouped. This
+# one means that the sign of a zero is no matter, and every rounding stays as written.
+_FLAGS = ("nsz",)
+
+
+def _plus(builder: Any, a: Any, b: Any) -> Any:
+    return builder.fadd(a, b, flags=_FLAGS)
+
+
+def _times(builder: Any, a: Any, b: Any) -> Any:
+    return builder.fmul(a, b, flags=_FLAGS)
 
 
 @instruction
@@ -92,8 +105,8 @@ def _multiply(builder: Any, args: Any, *, wide: bool) -> None:
     for g in range(COLUMNS // LANES):
         at = builder.add(d, _int(8 * LANES * g))
         lower, upper = _halves_of_codes(builder, builder.add(codes, _int(LANES * g)))
-        factor = builder.fmul(high.at(upper), low.at(lower))
-        _store(builder, builder.fmul(_load(builder, at, _VECTOR), factor), at)
+        factor = _times(builder, high.at(upper), low.at(lower))
+        _store(builder, _times(builder, _load(builder, at, _VECTOR), factor), at)
 
 
 def _score(builder: Any, args: Any, *, wide: bool) -> None:
@@ -105,9 +118,9 @@ def _score(builder: Any, args: Any, *, wide: bool) -> None:
         at, out = (builder.add(address, _int(8 * LANES * g)) for address in (d, q))
         lower, upper = _halves_of_codes(builder, builder.add(codes, _int(LANES * g)))
         weight, factor = _load(builder, at, _VECTOR), high.at(upper)
-        share = builder.fadd(high_score.at(upper), builder.fmul(factor, low_score.at(lower)))
-        _store(builder, builder.fadd(_load(builder, out, _VECTOR), builder.fmul(weight, share)), out)
-        _store(builder, builder.fmul(weight, builder.fmul(factor, low.at(lower))), at)
+        share = _plus(builder, high_score.at(upper), _times(builder, factor, low_score.at(lower)))
+        _store(builder, _plus(builder, _load(builder, out, _VECTOR), _times(builder, weight, share)), out)
+        _store(builder, _times(builder, weight, _times(builder, factor, low.at(lower))), at)
 
 
 def _by_codes(write: Any, *, anywhere: bool) -> tuple[Any, Any]:
@@ -166,7 +179,7 @@ def add_by_codes(typing_context: Any, sums: Any, d: Any, codes: Any) -> tuple[An
                     builder.add(sums, _int(8 * STRIDE * lane)), builder.shl(code, _int(3))
                 )
                 weight = _load(builder, builder.add(d, _int(8 * (LANES * g + lane))), _DOUBLE)
-                _store(builder, builder.fadd(_load(builder, at, _DOUBLE), weight), at)
+                _store(builder, _plus(builder, _load(builder, at, _DOUBLE), weight), at)
         return context.get_dummy_value()
 
     return types.void(*[_ADDRESS] * 3), codegen
@@ -193,11 +206,14 @@ def sum_of_eights(typing_context: Any, address: Any, n: Any) -> tuple[Any, Any]:
 
         builder.position_at_end(body)
         at = builder.add(address, builder.shl(i, _int(6)))
-        total.add_incoming(builder.fadd(total, _load(builder, at, _VECTOR)), body)
+        total.add_incoming(_plus(builder, total, _load(builder, at, _VECTOR)), body)
         i.add_incoming(builder.add(i, _int(1)), body)
         builder.branch(loop)
 
         builder.position_at_end(done)
-        return _sum_of_lanes(builder, total)
+        result = builder.extract_element(total, ir.Constant(_I32, 0))
+        for lane in range(1, LANES):
+            result = _plus(builder, result, builder.extract_element(total, ir.Constant(_I32, lane)))
+        return result
 
     return types.float64(_ADDRESS, _ADDRESS), codegen

@@ -256,74 +256,42 @@ def _step_by_one(
     return plus, plus_unit, minus, minus_unit
 
 
-@helper
-def _code_sums(segment: Segment, j: int) -> tuple[float, Whole, float, Whole]:
-    state = ints_at(segment.state, STATE_SIZE)
-    a, b = sums_by_margin(segment.by_code, j - state[START])
-    plus, plus_unit = normal(a, state[UNIT])
-    minus, minus_unit = normal(b, state[UNIT])
-    return plus, plus_unit, minus, minus_unit
-
-
-@helper
-def _reweigh(segment: Segment) -> None:
-    """Bring d up to the coordinate that the sums by code have come to, and go on one by one."""
-    state = ints_at(segment.state, STATE_SIZE)
-    reweigh(segment.by_code, segment.d, segment.codes, state[N_BLOCKS])
-    state[START] = -1
-
-
-@helper
-def _begin_codes(segment: Segment, j: int) -> None:
-    """Take the coordinates from j on at once; what has been passed by since START goes into d."""
-    state = ints_at(segment.state, STATE_SIZE)
-    width = min(WIDTH, segment.J - j)
-    reweigh_and_sum(
-        segment.by_code,
-        segment.d,
-        segment.codes,
-        segment.words,
-        segment.n_ring,
-        segment.J,
-        state[BLOCK],
-        state[N_BLOCKS],
-        j,
-        width,
-    )
-    state[START], state[END] = j, j + width
-    begin_factors(segment.by_code)
-
-
 @seldom
 def _step_large(
     segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
 ) -> tuple[float, Whole, float, Whole]:
     """`step` where eight coordinates are taken at once if that can be."""
     out_of_line()
-    state = ints_at(segment.state, STATE_SIZE)
-    drift = floats_at(segment.drift, 1)
-    begins = j % WIDTH == 0 and segment.J - j >= LEAST_WIDTH
-    if state[START] >= 0:
-        if drift[0] + abs(alpha) > ROOM:
-            _reweigh(segment)
-        else:
+    state, drift = ints_at(segment.state, STATE_SIZE), floats_at(segment.drift, 1)
+    room, d, codes, n_blocks = segment.by_code, segment.d, segment.codes, state[N_BLOCKS]
+    width = min(WIDTH, segment.J - j)
+    begins = j % WIDTH == 0 and width >= LEAST_WIDTH
+    among = state[START] >= 0
+    if among:
+        fits = drift[0] + abs(alpha) <= ROOM
+        if fits:
             drift[0] += abs(alpha)
-            pass_by(segment.by_code, j - 1 - state[START], if_right, if_wrong)
-            if j < state[END]:
-                return _code_sums(segment, j)
-            if begins:
-                _begin_codes(segment, j)
-                return _code_sums(segment, j)
-            _reweigh(segment)
-            return _step_by_one(segment, j, 0.0, 1.0, 1.0)
-    if begins and j == 0 and state[UNIFORM]:  # nothing to be reweighted
-        begin_factors(segment.by_code)
-        _begin_codes(segment, j)
-        return _code_sums(segment, j)
-    plus, plus_unit, minus, minus_unit = _step_by_one(segment, j, alpha, if_right, if_wrong)
-    if begins and state[UNIFORM]:
-        begin_factors(segment.by_code)
-        _begin_codes(segment, j)
+            pass_by(room, j - 1 - state[START], if_right, if_wrong)
+            alpha, if_right, if_wrong = 0.0, 1.0, 1.0
+        among = fits and j < state[END]
+        if not (among or (fits and begins)):  # d is brought up to where the sums are, to go on one by one
+            reweigh(room, d, codes, n_blocks)
+            state[START] = -1
+    if not among:
+        if state[START] < 0:
+            if j > 0 or not begins or not state[UNIFORM]:
+                plus, plus_unit, minus, minus_unit = _step_by_one(segment, j, alpha, if_right, if_wrong)
+                if not begins or not state[UNIFORM]:
+                    return plus, plus_unit, minus, minus_unit
+            begin_factors(room)
+        reweigh_and_sum(
+            room, d, codes, segment.words, segment.n_ring, segment.J, state[BLOCK], n_blocks, j, width
+        )
+        state[START], state[END] = j, j + width
+        begin_factors(room)
+    a, b = sums_by_margin(room, j - state[START])
+    plus, plus_unit = normal(a, state[UNIT])
+    minus, minus_unit = normal(b, state[UNIT])
     return plus, plus_unit, minus, minus_unit
 
 
