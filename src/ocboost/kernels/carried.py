@@ -24,7 +24,7 @@ import numpy as np
 from .band import row_start
 from .bits import transpose
 from .branch import unlikely
-from .codes import ROOM_SIZE, WIDTH, codes_of_few, score_tables
+from .codes import WIDTH, codes_of_few, score_tables
 from .codes_lanes import codes_of, score_by_codes
 from .compile import exact, helper, kernel
 from .head import (
@@ -33,10 +33,10 @@ from .head import (
     STATE_SIZE,
     UNIFORM,
     UNIT,
-    CodeRoom,
     Segment,
-    make_code_room,
+    make_room,
     open_segment,
+    segment_at,
     settle,
     step,
     weight_of,
@@ -74,10 +74,9 @@ class Estimate(NamedTuple):
     unit: Units
     state: Ints  # (t + 1, STATE_SIZE)
     drift: Floats  # (t + 1,)
-    sums: Floats  # (2,)
+    room: Floats  # for the runs to work with
     T: Floats  # (t,): the light weight that enters the present coordinate
     T_unit: Ints
-    room: CodeRoom
 
 
 def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate:
@@ -98,27 +97,24 @@ def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate
         unit=np.zeros(places, np.int32),
         state=np.zeros((t + 1, STATE_SIZE), np.int64),
         drift=np.zeros(t + 1),
-        sums=np.zeros(2),
+        room=make_room(t + 1, n_examples, places),
         T=np.zeros(t),
         T_unit=np.zeros(t, np.int64),
-        room=make_code_room(t + 1, n_examples, places),
     )
 
 
 @helper
 def run_of(estimate: Estimate, head: Head, which: int, blocks_before: int) -> Segment:
     """The room of an estimate for one run of examples, after so many blocks of others."""
-    return Segment(
-        estimate.d.ctypes.data + 512 * blocks_before,
-        estimate.unit.ctypes.data + 256 * blocks_before,
-        estimate.state.ctypes.data + 8 * STATE_SIZE * which,
-        estimate.drift.ctypes.data + 8 * which,
-        estimate.sums.ctypes.data,
-        head.words.ctypes.data,
-        head.words.shape[0],
-        head.words.shape[1],
-        estimate.room.codes.ctypes.data + 64 * blocks_before,
-        estimate.room.by_code.ctypes.data + 8 * ROOM_SIZE * which,
+    return segment_at(
+        estimate.d,
+        estimate.unit,
+        estimate.state,
+        estimate.drift,
+        estimate.room,
+        head.words,
+        which,
+        blocks_before,
     )
 
 
@@ -306,11 +302,11 @@ def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
         alpha, if_right, if_wrong = 0.0, 1.0, 1.0  # what the weights have not been multiplied by yet
         for g in range(units.size):
             begin, end = WIDTH * g, min(WIDTH * g + WIDTH, J)
-            if state[0, UNIFORM] and state[0, UNIT] == units[g] and changes[g] <= ROOM:
+            if state[0, UNIFORM] and state[0, UNIT] == units[g] and changes[g] < ROOM:
                 if alpha != 0.0:
                     step(run, begin, alpha, if_right, if_wrong)
                     alpha, if_right, if_wrong = 0.0, 1.0, 1.0
-                if drift[0] + changes[g] > ROOM:
+                if drift[0] + changes[g] >= ROOM:
                     settle(run)
                 if state[0, UNIFORM] and state[0, UNIT] == units[g]:
                     row = bits_at + 8 * ((start >> 6) * J + begin)

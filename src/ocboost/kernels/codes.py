@@ -88,8 +88,8 @@ def score_tables(out: int, factors: int, share: int) -> None:
 
 @exact
 def _in_order(values: Floats) -> float:
-    total = values[0]
-    for i in range(1, values.size):
+    total = 0.0
+    for i in range(values.size):
         total += values[i]
     return total
 

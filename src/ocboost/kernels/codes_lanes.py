@@ -15,7 +15,9 @@ from .compile import instruction
 from .lanes import COLUMNS, LANES, _int, _load, _store
 
 COPIES = LANES  # of the sums by code, one for each lane: an addition need not wait for the one before it
-STRIDE = 264  # doubles from one copy to the next; were it 256, every second copy would share its addresses' end
+STRIDE = (
+    264  # doubles from one copy to the next; were it 256, every second copy would share its addresses' end
+)
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLE = ir.DoubleType()
@@ -26,8 +28,8 @@ _EIGHT_BYTES = ir.VectorType(_I8, LANES)
 _ADDRESS = types.intp
 
 
-# An instruction without any flag inherits those of the kernel it is compiled into, and might be regrouped. This
-# one means that the sign of a zero is no matter, and every rounding stays as written.
+# An instruction without any flag inherits those of the kernel it is compiled into, and might be regrouped.
+# This flag means that the sign of a zero is no matter, and every rounding stays as written.
 _FLAGS = ("nsz",)
 
 
@@ -175,9 +177,7 @@ def add_by_codes(typing_context: Any, sums: Any, d: Any, codes: Any) -> tuple[An
             eight = _load(builder, builder.add(codes, _int(LANES * g)), _I64)
             for lane in range(LANES):
                 code = builder.and_(builder.lshr(eight, _int(8 * lane)), _int(255))
-                at = builder.add(
-                    builder.add(sums, _int(8 * STRIDE * lane)), builder.shl(code, _int(3))
-                )
+                at = builder.add(builder.add(sums, _int(8 * STRIDE * lane)), builder.shl(code, _int(3)))
                 weight = _load(builder, builder.add(d, _int(8 * (LANES * g + lane))), _DOUBLE)
                 _store(builder, _plus(builder, _load(builder, at, _DOUBLE), weight), at)
         return context.get_dummy_value()

@@ -26,7 +26,7 @@ from .codes import (
 from .compile import exact, helper, seldom
 from .lanes import reweight_and_sum
 from .scaled import DOWN, add, exponential, normal
-from .types import Bytes, Floats, Head, Units, Whole
+from .types import Floats, Head, Ints, Units, Whole, Words
 from .views import floats_at, ints_at, units_at, words_at, zeros_on_lines
 
 # One unit fits all while the weights span at most three units, 2^-640 … 2^128. |α| may then add up to
@@ -44,6 +44,7 @@ LEAST_WIDTH = 4
 # one after the last; there START is -1 while each is taken by itself, and d is behind while they are.
 BLOCK, SHIFT, COUNT, N_BLOCKS, UNIFORM, UNIT, IS_LARGE, START, END = range(9)
 STATE_SIZE = 9
+N_SUMS = 8  # places for the two sums of a pass, a whole line of the cache
 
 
 class Segment(NamedTuple):
@@ -61,18 +62,42 @@ class Segment(NamedTuple):
     by_code: int
 
 
-class CodeRoom(NamedTuple):
-    """Room for taking eight coordinates at once in several segments; empty where none can be large."""
+def make_room(n_segments: int, n_examples: int, n_places: int) -> Floats:
+    """What segments of at most ``n_examples``, with ``n_places`` weights all together, need to work with.
 
-    codes: Bytes
-    by_code: Floats  # (segments, ROOM_SIZE)
+    Two sums, and where a segment can be large so many doubles by code for each, then all codes.
+    """
+    room: Floats = zeros_on_lines(
+        N_SUMS + (n_segments * ROOM_SIZE + n_places // 8 if n_examples >= LARGE else 0)
+    )
+    return room
 
 
-def make_code_room(n_segments: int, n_examples: int, n_places: int) -> CodeRoom:
-    """Room for segments of at most ``n_examples``, with ``n_places`` for weights all together."""
-    if n_examples < LARGE:
-        return CodeRoom(np.zeros(0, np.uint8), np.zeros((0, ROOM_SIZE)))
-    return CodeRoom(zeros_on_lines(n_places, np.uint8), zeros_on_lines((n_segments, ROOM_SIZE)))
+@helper
+def segment_at(
+    d: Floats,
+    unit: Units,
+    state: Ints,
+    drift: Floats,
+    room: Floats,
+    words: Words,
+    which: int,
+    blocks_before: int,
+) -> Segment:
+    """One of several segments, after so many blocks of those before it."""
+    by_code = room.ctypes.data + 8 * N_SUMS
+    return Segment(
+        d.ctypes.data + 512 * blocks_before,
+        unit.ctypes.data + 256 * blocks_before,
+        state.ctypes.data + 8 * STATE_SIZE * which,
+        drift.ctypes.data + 8 * which,
+        room.ctypes.data,
+        words.ctypes.data,
+        words.shape[0],
+        words.shape[1],
+        by_code + 8 * ROOM_SIZE * state.shape[0] + 64 * blocks_before,
+        by_code + 8 * ROOM_SIZE * which,
+    )
 
 
 @seldom
@@ -239,16 +264,10 @@ def _sums_slow(segment: Segment, j: int, alpha: float) -> tuple[float, Whole, fl
 
 
 @helper
-def _step_by_one(
+def _step_fast(
     segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
 ) -> tuple[float, Whole, float, Whole]:
-    """`step` where each coordinate is taken by itself."""
-    state = ints_at(segment.state, STATE_SIZE)
-    drift = floats_at(segment.drift, 1)
-    if unlikely((state[UNIFORM] == 0) | (drift[0] + abs(alpha) > ROOM)):
-        settle(segment)
-        if not state[UNIFORM] or abs(alpha) > ROOM:
-            return _sums_slow(segment, j, alpha)
+    state, drift = ints_at(segment.state, STATE_SIZE), floats_at(segment.drift, 1)
     drift[0] += abs(alpha)
     a, b = _sums_fast(segment, j, if_right, if_wrong)
     plus, plus_unit = normal(a, state[UNIT])
@@ -256,19 +275,32 @@ def _step_by_one(
     return plus, plus_unit, minus, minus_unit
 
 
-@seldom
-def _step_large(
+@helper
+def _step_by_one(
     segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
 ) -> tuple[float, Whole, float, Whole]:
-    """`step` where eight coordinates are taken at once if that can be."""
+    """`step` where each coordinate is taken by itself."""
+    state, drift = ints_at(segment.state, STATE_SIZE), floats_at(segment.drift, 1)
+    if state[UNIFORM] == 0 or drift[0] + abs(alpha) >= ROOM:
+        settle(segment)
+        if not state[UNIFORM] or abs(alpha) >= ROOM:
+            return _sums_slow(segment, j, alpha)
+    return _step_fast(segment, j, alpha, if_right, if_wrong)
+
+
+@seldom
+def _step_otherwise(
+    segment: Segment, j: int, alpha: float, if_right: float, if_wrong: float
+) -> tuple[float, Whole, float, Whole]:
+    """`step` where it is not the usual one: eight coordinates at once in a large segment if that can be."""
     out_of_line()
     state, drift = ints_at(segment.state, STATE_SIZE), floats_at(segment.drift, 1)
     room, d, codes, n_blocks = segment.by_code, segment.d, segment.codes, state[N_BLOCKS]
     width = min(WIDTH, segment.J - j)
-    begins = j % WIDTH == 0 and width >= LEAST_WIDTH
+    begins = state[IS_LARGE] and j % WIDTH == 0 and width >= LEAST_WIDTH
     among = state[START] >= 0
     if among:
-        fits = drift[0] + abs(alpha) <= ROOM
+        fits = drift[0] + abs(alpha) < ROOM
         if fits:
             drift[0] += abs(alpha)
             pass_by(room, j - 1 - state[START], if_right, if_wrong)
@@ -309,9 +341,10 @@ def step(
     state = ints_at(segment.state, STATE_SIZE)
     if state[COUNT] == 0:
         return 0.0, 0, 0.0, 0
-    if unlikely(state[IS_LARGE] != 0):
-        return _step_large(segment, j, alpha, if_right, if_wrong)
-    return _step_by_one(segment, j, alpha, if_right, if_wrong)
+    drift = floats_at(segment.drift, 1)
+    if unlikely((state[UNIFORM] == 0) | (state[IS_LARGE] != 0) | (drift[0] + abs(alpha) >= ROOM)):
+        return _step_otherwise(segment, j, alpha, if_right, if_wrong)
+    return _step_fast(segment, j, alpha, if_right, if_wrong)
 
 
 @seldom

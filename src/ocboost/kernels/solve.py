@@ -9,9 +9,8 @@ import numpy as np
 
 from .band import first_column, row_start
 from .branch import out_of_line, unlikely
-from .codes import ROOM_SIZE
 from .compile import helper, kernel, seldom
-from .head import ROOM, STATE_SIZE, CodeRoom, Segment, make_code_room, open_segment, step
+from .head import ROOM, STATE_SIZE, Segment, make_room, open_segment, segment_at, step
 from .lanes import prefetch
 from .scaled import add, divide, exponential, log, multiply, normal, ratio
 from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
@@ -44,10 +43,9 @@ class Solution(NamedTuple):
     member: Floats  # (2, J): margins of a single example to be folded, as 1 where they are +1, -1
     state: Ints  # (2, STATE_SIZE): of the two segments of the head, with their drifts
     drift: Floats  # (2,)
-    sums: Floats  # (2,)
+    room: Floats  # for the segments to work with
     T: Floats  # (t,): what entered the present coordinate from each tail
     T_unit: Ints
-    room: CodeRoom
 
 
 def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
@@ -70,10 +68,9 @@ def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
         member=np.zeros((2, J)),
         state=np.zeros((2, STATE_SIZE), np.int64),
         drift=np.zeros(2),
-        sums=np.zeros(2),
+        room=make_room(2, n_examples, places),
         T=np.zeros(n_tails),
         T_unit=np.zeros(n_tails, np.int64),
-        room=make_code_room(2, n_examples, places),
     )
 
 
@@ -140,17 +137,15 @@ def _scaled_factor(x: float) -> tuple[float, Whole]:
 @helper
 def segment_of(solution: Solution, head: Head, which: int, blocks_before: int) -> Segment:
     """The room of a solution for one of its two segments, after so many blocks of the other."""
-    return Segment(
-        solution.d.ctypes.data + 512 * blocks_before,
-        solution.unit.ctypes.data + 256 * blocks_before,
-        solution.state.ctypes.data + 8 * STATE_SIZE * which,
-        solution.drift.ctypes.data + 8 * which,
-        solution.sums.ctypes.data,
-        head.words.ctypes.data,
-        head.words.shape[0],
-        head.words.shape[1],
-        solution.room.codes.ctypes.data + 64 * blocks_before,
-        solution.room.by_code.ctypes.data + 8 * ROOM_SIZE * which,
+    return segment_at(
+        solution.d,
+        solution.unit,
+        solution.state,
+        solution.drift,
+        solution.room,
+        head.words,
+        which,
+        blocks_before,
     )
 
 

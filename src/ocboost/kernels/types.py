@@ -14,7 +14,6 @@ Units: TypeAlias = NDArray[np.int32]
 Words: TypeAlias = NDArray[np.uint64]
 WordVector: TypeAlias = NDArray[np.uint64]
 Int8Matrix: TypeAlias = NDArray[np.int8]
-Bytes: TypeAlias = NDArray[np.uint8]
 Halves: TypeAlias = NDArray[np.uint16]  # the bits of float16
 
 

@@ -14,7 +14,6 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-
 from numpy.typing import DTypeLike, NDArray
 
 from .compile import helper, instruction
