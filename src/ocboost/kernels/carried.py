@@ -277,22 +277,14 @@ def _score_one(run: Segment, j: int, n: int, W: float, W_unit: Whole, scores: Fl
                     scores[i] += ratio(x, unit, W, W_unit)
 
 
-@kernel
-def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
-    """``q_i = Σ_j d_ij / (W⁺_j + W⁻_j)``: how much example i weighs, over all coordinates.
-
-    ``q`` has a place for each of the head's, in whole blocks of 64. Eight coordinates are taken at once where
-    one unit fits all of their numbers.
-    """
+@helper
+def _score(head: Head, n: int, estimate: Estimate, tables: Tables, room: Words, q: Floats) -> None:
     alphas, exp_alphas, state, drift = estimate.alpha, estimate.exp_alpha, estimate.state, estimate.drift
-    W, W_unit, words = estimate.W, estimate.W_unit, head.words
+    W, W_unit, words, units, changes = estimate.W, estimate.W_unit, head.words, tables.unit, tables.change
     J = alphas.size
     run = run_of(estimate, head, 0, 0)
     d_at, q_at, bits_at = estimate.d.ctypes.data, q.ctypes.data, words.ctypes.data
-    tables = _score_tables(estimate)
-    table_at, units, changes = tables.table.ctypes.data, tables.unit, tables.change
-    codes, eight = np.empty(64, np.uint8), np.empty(WIDTH, np.uint64)
-    codes_at, eight_at = codes.ctypes.data, eight.ctypes.data
+    table_at, codes_at = tables.table.ctypes.data, room.ctypes.data
     for i in range(q.size):
         q[i] = 0.0
     for start in range(0, n, 64):
@@ -313,7 +305,7 @@ def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
                     if end - begin == WIDTH:
                         codes_of(row, codes_at)
                     else:
-                        codes_of_few(row, end - begin, eight_at, codes_at)
+                        codes_of_few(row, end - begin, codes_at + 64, codes_at)
                     score_by_codes(d_at, q_at + 8 * start, codes_at, table_at + 512 * g)
                     drift[0] += changes[g]
                     continue
@@ -323,6 +315,18 @@ def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
                 alpha = alphas[j]
                 if_wrong = exp_alphas[j]
                 if_right = 1.0 / if_wrong
+
+
+@kernel
+def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
+    """``q_i = Σ_j d_ij / (W⁺_j + W⁻_j)``: how much example i weighs, over all coordinates.
+
+    ``q`` has a place for each of the head's, in whole blocks of 64. Eight coordinates are taken at once where
+    one unit fits all of their numbers.
+    """
+    # Arrays that are reached by address belong to the caller: in the function that makes them they would be
+    # given back before it ends.
+    _score(head, n, estimate, _score_tables(estimate), np.empty(16, np.uint64), q)
 
 
 @kernel
