@@ -42,6 +42,12 @@ def expected_scores(margins, logs, alpha, W_logs):
     return q
 
 
+def sums_of(margins, logs, alpha):
+    """What the examples weigh at each coordinate, as logarithms."""
+    before = np.cumsum(alpha * margins, axis=1) - alpha * margins
+    return np.logaddexp.reduce(logs[:, None] - before, axis=0)
+
+
 def check(margins, logs, alpha, W_logs):
     expected = expected_scores(margins, logs, alpha, W_logs)
     tolerance = 1e-12 * (1 + np.abs(alpha).sum() + np.abs(W_logs[np.isfinite(W_logs)]).max())
@@ -66,9 +72,18 @@ def test_scores_where_weights_leave_the_range(size):
     margins, alpha = random_margins(rng, 150, 60, 0.4, 0.6), rng.choice([0.1, -0.2], 60)
     alpha[rng.integers(0, 60, 6)] = size
     logs = rng.normal(0.0, 3.0, 150)
-    before = np.cumsum(np.column_stack([np.zeros(150), alpha * margins]), axis=1)[:, :-1]
-    W_logs = np.logaddexp.reduce(logs[:, None] - before, axis=0) + rng.random(60)
-    check(margins, logs, alpha, W_logs)
+    check(margins, logs, alpha, sums_of(margins, logs, alpha) + rng.random(60))
+
+
+@pytest.mark.parametrize("size", [1.0, 12.0, 24.0, 30.0])
+def test_weights_that_fall_and_come_back(size):
+    # No eight coordinates are out of range, but 32 of them are: e^-768 is no double.
+    rng = np.random.default_rng(525)
+    margins = np.where(np.arange(72) < 32, 1, -1) * np.ones((100, 1), np.int8)
+    margins[::2] = np.where(np.arange(72) % 2, 1, -1)
+    alpha, logs = np.full(72, size), rng.normal(0.0, 1.0, 100)
+    W_logs = sums_of(margins, logs, alpha)
+    check(margins.astype(np.int8), logs, alpha, W_logs)
 
 
 def test_scores_where_the_sums_are_of_another_unit_for_a_while():
