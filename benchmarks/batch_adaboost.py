@@ -31,7 +31,10 @@ ufuncs with where=                                    11.6
 code (np.bincount) are all that AdaBoost's next sixteen rounds need, and each round halves them; then one
 np.take reweights the examples. This is exact, and makes three passes over the examples instead of
 sixty-four. It starts from the same int8 matrix as ours, packing included, because building codes is part of
-this algorithm and not a choice of layout; the time without packing is kept beside it.
+this algorithm and not a choice of layout; the time without packing is kept beside it. Codes of another
+length, CPU time relative to sixteen bits (100,000 rows, 304 columns, codes given): 8 bits 1.03, 10 bits 0.92,
+12 bits 0.84, 14 bits 0.84. Twelve have to be cut out of bytes, and lose what they gain: 91 ms in all, packing
+included, at 1,520 columns where sixteen took 81.
 """
 
 import math

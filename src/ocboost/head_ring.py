@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .kernels.bits import unpack_row
 from .kernels.types import Head
+from .kernels.views import zeros_on_lines
 
 
 def blocks_for(n: int) -> int:
@@ -20,7 +21,7 @@ def blocks_for(n: int) -> int:
 def empty_head(n_hypotheses: int, n_blocks: int) -> Head:
     """A ring of so many blocks with nothing in it."""
     return Head(
-        words=np.zeros((n_blocks, n_hypotheses), np.uint64),
+        words=zeros_on_lines((n_blocks, n_hypotheses), np.uint64),
         weight=np.zeros(64 * n_blocks),
         weight_unit=np.zeros(64 * n_blocks, np.int32),
     )

@@ -24,6 +24,8 @@ import numpy as np
 from .band import row_start
 from .bits import transpose
 from .branch import unlikely
+from .codes import WIDTH, codes_of_few, score_tables
+from .codes_lanes import codes_of, score_by_codes
 from .compile import exact, helper, kernel
 from .head import (
     N_BLOCKS,
@@ -32,7 +34,10 @@ from .head import (
     UNIFORM,
     UNIT,
     Segment,
+    make_room,
     open_segment,
+    segment_at,
+    settle,
     step,
     weight_of,
 )
@@ -40,7 +45,7 @@ from .lanes import add_counts_by_bits, dot_halves
 from .scaled import add, divide, exponential, multiply, normal, ratio
 from .solve import SMALLEST, half_log_ratio, smoothed
 from .types import Floats, Halves, Head, Ints, Light, Units, Whole, Words
-from .views import floats_at, units_at
+from .views import floats_at, ints_at, units_at, zeros_on_lines
 
 PAD = 8  # places behind the last pair, so that a row can be read in whole groups
 MOST_CHANGE = 3.0  # what the pairs may correct the sample by, as a logarithm
@@ -49,6 +54,8 @@ ROWS = 16  # so many rows of pairs are summed in one pass over the examples
 # Pairs are summed in whole numbers of 1 / UNITY: then neither the order of adding nor the processor matters.
 UNITY = 2.0**28
 ROUNDING = 1.5 * 2.0**52
+
+NO_UNIT = 1 << 40
 
 
 class Estimate(NamedTuple):
@@ -67,7 +74,7 @@ class Estimate(NamedTuple):
     unit: Units
     state: Ints  # (t + 1, STATE_SIZE)
     drift: Floats  # (t + 1,)
-    sums: Floats  # (2,)
+    room: Floats  # for the runs to work with
     T: Floats  # (t,): the light weight that enters the present coordinate
     T_unit: Ints
 
@@ -86,11 +93,11 @@ def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate
         W=np.zeros(J),
         W_unit=np.zeros(J, np.int64),
         change=np.zeros((t, J + PAD)),
-        d=np.zeros(places),
+        d=zeros_on_lines(places),
         unit=np.zeros(places, np.int32),
         state=np.zeros((t + 1, STATE_SIZE), np.int64),
         drift=np.zeros(t + 1),
-        sums=np.zeros(2),
+        room=make_room(t + 1, n_examples, places),
         T=np.zeros(t),
         T_unit=np.zeros(t, np.int64),
     )
@@ -99,15 +106,15 @@ def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate
 @helper
 def run_of(estimate: Estimate, head: Head, which: int, blocks_before: int) -> Segment:
     """The room of an estimate for one run of examples, after so many blocks of others."""
-    return Segment(
-        estimate.d.ctypes.data + 512 * blocks_before,
-        estimate.unit.ctypes.data + 256 * blocks_before,
-        estimate.state.ctypes.data + 8 * STATE_SIZE * which,
-        estimate.drift.ctypes.data + 8 * which,
-        estimate.sums.ctypes.data,
-        head.words.ctypes.data,
-        head.words.shape[0],
-        head.words.shape[1],
+    return segment_at(
+        estimate.d,
+        estimate.unit,
+        estimate.state,
+        estimate.drift,
+        estimate.room,
+        head.words,
+        which,
+        blocks_before,
     )
 
 
@@ -140,20 +147,17 @@ def estimate_alpha(
     delta_at, change_at = light.delta.ctypes.data, change.ctypes.data
 
     blocks = 0
+    total, total_unit = 0.0, 0  # of the last run, the exact examples; the light ones have sums
     for r in range(n_lights + 1):
         run = run_of(estimate, head, r, blocks)
-        open_segment(run, head, bounds[r], bounds[r + 1] - bounds[r])
+        total, total_unit = open_segment(run, head, bounds[r], bounds[r + 1] - bounds[r])
         blocks += estimate.state[r, N_BLOCKS]
-    total, total_unit = 0.0, 0
     for t in range(n_lights):
         change[t, :] = 0.0
         a, a_unit = L[t, 0, 0], np.int64(L_unit[t, 0, 0])
         b, b_unit = L[t, 1, 0], np.int64(L_unit[t, 1, 0])
         T[t], T_unit[t] = add(a, a_unit, b, b_unit)
         total, total_unit = add(total, total_unit, T[t], T_unit[t])
-    for i in range(bounds[n_lights], bounds[n_lights + 1]):
-        value, unit = normal(head.weight[i], np.int64(head.weight_unit[i]))
-        total, total_unit = add(total, total_unit, value, unit)
     share, share_unit = 0.0, 0
     if smoothing > 0.0 and total > 0.0:  # ε_j = ε · (W⁺_j + W⁻_j) / Σw, in the weights of the present
         share, share_unit = normal(smoothing, 0)
@@ -227,36 +231,102 @@ def _add_scaled(q: Floats, d: Floats, by: float) -> None:
         q[i] += d[i] * by
 
 
+class Tables(NamedTuple):
+    """How eight coordinates at once add to the scores, for every eight."""
+
+    table: Floats  # (eights, 64): those of `score_by_codes`
+    unit: Ints  # (eights,): the unit that W⁺_j + W⁻_j has at all eight, `NO_UNIT` if they differ
+    change: Floats  # (eights,): Σ|α_j|
+
+
+@helper
+def _score_tables(estimate: Estimate) -> Tables:
+    alphas, exp_alphas, W, W_unit = estimate.alpha, estimate.exp_alpha, estimate.W, estimate.W_unit
+    J = alphas.size
+    n = (J + WIDTH - 1) // WIDTH
+    tables = Tables(np.empty((n, 64)), np.empty(n, np.int64), np.empty(n))
+    factors, share = np.empty(2 * WIDTH), np.empty(WIDTH)
+    for g in range(n):
+        start = WIDTH * g
+        change, unit = 0.0, W_unit[start]
+        for k in range(WIDTH):
+            j = start + k
+            factors[2 * k], factors[2 * k + 1], share[k] = 1.0, 1.0, 0.0
+            if j < J:
+                factors[2 * k], factors[2 * k + 1] = 1.0 / exp_alphas[j], exp_alphas[j]
+                share[k] = 1.0 / W[j] if W[j] > 0.0 else 0.0
+                change += abs(alphas[j])
+                if W_unit[j] != unit or W[j] == 0.0:
+                    unit = NO_UNIT
+        tables.unit[g], tables.change[g] = unit, change
+        score_tables(tables.table.ctypes.data + 512 * g, factors.ctypes.data, share.ctypes.data)
+    return tables
+
+
+@helper
+def _score_one(run: Segment, j: int, n: int, W: float, W_unit: Whole, scores: Floats) -> None:
+    """Add coordinate j's share of the scores of up to 64 examples, whose weights are at j."""
+    state = ints_at(run.state, STATE_SIZE)
+    if W > 0.0:
+        if state[UNIFORM] and W_unit == state[UNIT]:
+            _add_scaled(scores, floats_at(run.d, 64), 1.0 / W)
+        else:
+            for i in range(n):
+                x, unit = weight_of(run, i)
+                if x > 0.0:
+                    scores[i] += ratio(x, unit, W, W_unit)
+
+
+@helper
+def _score(head: Head, n: int, estimate: Estimate, tables: Tables, room: Words, q: Floats) -> None:
+    alphas, exp_alphas, state, drift = estimate.alpha, estimate.exp_alpha, estimate.state, estimate.drift
+    W, W_unit, words, units, changes = estimate.W, estimate.W_unit, head.words, tables.unit, tables.change
+    J = alphas.size
+    run = run_of(estimate, head, 0, 0)
+    d_at, q_at, bits_at = estimate.d.ctypes.data, q.ctypes.data, words.ctypes.data
+    table_at, codes_at = tables.table.ctypes.data, room.ctypes.data
+    for i in range(q.size):
+        q[i] = 0.0
+    for start in range(0, n, 64):
+        here = min(64, n - start)
+        open_segment(run, head, start, here)
+        scores = floats_at(q_at + 8 * start, 64)
+        alpha, if_right, if_wrong = 0.0, 1.0, 1.0  # what the weights have not been multiplied by yet
+        for g in range(units.size):
+            begin, end = WIDTH * g, min(WIDTH * g + WIDTH, J)
+            if state[0, UNIFORM] and state[0, UNIT] == units[g] and changes[g] < ROOM:
+                if alpha != 0.0:
+                    step(run, begin, alpha, if_right, if_wrong)
+                    alpha, if_right, if_wrong = 0.0, 1.0, 1.0
+                if drift[0] + changes[g] >= ROOM:
+                    settle(run)
+                if state[0, UNIFORM] and state[0, UNIT] == units[g]:
+                    row = bits_at + 8 * ((start >> 6) * J + begin)
+                    if end - begin == WIDTH:
+                        codes_of(row, codes_at)
+                    else:
+                        codes_of_few(row, end - begin, codes_at + 64, codes_at)
+                    score_by_codes(d_at, q_at + 8 * start, codes_at, table_at + 512 * g)
+                    drift[0] += changes[g]
+                    continue
+            for j in range(begin, end):
+                step(run, j, alpha, if_right, if_wrong)
+                _score_one(run, j, here, W[j], W_unit[j], scores)
+                alpha = alphas[j]
+                if_wrong = exp_alphas[j]
+                if_right = 1.0 / if_wrong
+
+
 @kernel
 def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
     """``q_i = Σ_j d_ij / (W⁺_j + W⁻_j)``: how much example i weighs, over all coordinates.
 
-    ``q`` has a place for each of the head's, in whole blocks of 64.
+    ``q`` has a place for each of the head's, in whole blocks of 64. Eight coordinates are taken at once where
+    one unit fits all of their numbers.
     """
-    alphas, exp_alphas, state = estimate.alpha, estimate.exp_alpha, estimate.state
-    W, W_unit = estimate.W, estimate.W_unit
-    run = run_of(estimate, head, 0, 0)
-    d_at, q_at = estimate.d.ctypes.data, q.ctypes.data
-    for i in range(q.size):
-        q[i] = 0.0
-    for start in range(0, n, 64):
-        open_segment(run, head, start, min(64, n - start))
-        scores = floats_at(q_at + 8 * start, 64)
-        d = floats_at(d_at, 64)
-        alpha, if_right, if_wrong = 0.0, 1.0, 1.0
-        for j in range(alphas.size):
-            step(run, j, alpha, if_right, if_wrong)
-            if W[j] > 0.0:
-                if state[0, UNIFORM] and W_unit[j] == state[0, UNIT]:
-                    _add_scaled(scores, d, 1.0 / W[j])
-                else:
-                    for i in range(min(64, n - start)):
-                        x, unit = weight_of(run, i)
-                        if x > 0.0:
-                            scores[i] += ratio(x, unit, W[j], W_unit[j])
-            alpha = alphas[j]
-            if_wrong = exp_alphas[j]
-            if_right = 1.0 / if_wrong
+    # Arrays that are reached by address belong to the caller: in the function that makes them they would be
+    # given back before it ends.
+    _score(head, n, estimate, _score_tables(estimate), np.empty(16, np.uint64), q)
 
 
 @kernel

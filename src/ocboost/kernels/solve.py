@@ -10,12 +10,12 @@ import numpy as np
 from .band import first_column, row_start
 from .branch import out_of_line, unlikely
 from .compile import helper, kernel, seldom
-from .head import ROOM, STATE_SIZE, Segment, open_segment, step
+from .head import ROOM, STATE_SIZE, Segment, make_room, open_segment, segment_at, step
 from .lanes import prefetch
 from .scaled import add, divide, exponential, log, multiply, normal, ratio
 from .tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
 from .types import Floats, Head, Ints, Tail, Units, Whole
-from .views import floats_at
+from .views import floats_at, zeros_on_lines
 
 # Where an unbalanced correction is said to have diverged: |α| past 1,000, or, as smoothing bounds α
 # whatever the sums are, a row that claims so many times the weight its examples began with. In AdaBoost
@@ -43,7 +43,7 @@ class Solution(NamedTuple):
     member: Floats  # (2, J): margins of a single example to be folded, as 1 where they are +1, -1
     state: Ints  # (2, STATE_SIZE): of the two segments of the head, with their drifts
     drift: Floats  # (2,)
-    sums: Floats  # (2,)
+    room: Floats  # for the segments to work with
     T: Floats  # (t,): what entered the present coordinate from each tail
     T_unit: Ints
 
@@ -63,12 +63,12 @@ def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
         fall=np.ones((n_tails, J)),
         rise=np.ones((n_tails, J)),
         change=np.zeros((n_tails, J)),
-        d=np.zeros(places),
+        d=zeros_on_lines(places),
         unit=np.zeros(places, np.int32),
         member=np.zeros((2, J)),
         state=np.zeros((2, STATE_SIZE), np.int64),
         drift=np.zeros(2),
-        sums=np.zeros(2),
+        room=make_room(2, n_examples, places),
         T=np.zeros(n_tails),
         T_unit=np.zeros(n_tails, np.int64),
     )
@@ -137,15 +137,15 @@ def _scaled_factor(x: float) -> tuple[float, Whole]:
 @helper
 def segment_of(solution: Solution, head: Head, which: int, blocks_before: int) -> Segment:
     """The room of a solution for one of its two segments, after so many blocks of the other."""
-    return Segment(
-        solution.d.ctypes.data + 512 * blocks_before,
-        solution.unit.ctypes.data + 256 * blocks_before,
-        solution.state.ctypes.data + 8 * STATE_SIZE * which,
-        solution.drift.ctypes.data + 8 * which,
-        solution.sums.ctypes.data,
-        head.words.ctypes.data,
-        head.words.shape[0],
-        head.words.shape[1],
+    return segment_at(
+        solution.d,
+        solution.unit,
+        solution.state,
+        solution.drift,
+        solution.room,
+        head.words,
+        which,
+        blocks_before,
     )
 
 
@@ -214,18 +214,16 @@ def solve(
     position = (first + n_fold) % (64 * words.shape[0])
     leaving = segment_of(solution, head, 0, 0)
     staying = segment_of(solution, head, 1, blocks)
-    open_segment(leaving, head, first, n_fold)
-    open_segment(staying, head, position, n - n_fold)
+    going, going_unit = open_segment(leaving, head, first, n_fold)
+    held, held_unit = open_segment(staying, head, position, n - n_fold)
 
     # ε_j = ε · (W⁺_jj + W⁻_jj) / Σw, and the smallest normal float, both in the weights of the present.
     total, total_unit = 0.0, 0
     for t in range(n_tails):
         T[t], T_unit[t] = tail.total[t], tail.total_unit[t]
         total, total_unit = add(total, total_unit, T[t], T_unit[t])
-    for i in range(n):
-        place = (first + i) % head.weight.size
-        value, unit = normal(head.weight[place], np.int64(head.weight_unit[place]))
-        total, total_unit = add(total, total_unit, value, unit)
+    total, total_unit = add(total, total_unit, going, going_unit)
+    total, total_unit = add(total, total_unit, held, held_unit)
     share, share_unit = 0.0, 0
     if smoothing > 0.0 and total > 0.0:
         share, share_unit = normal(smoothing, 0)

@@ -1,4 +1,4 @@
-"""Views of memory that own nothing.
+"""Views of memory that own nothing, and memory that begins with a line of the cache.
 
 Passing a numpy array to a function, or slicing it, counts references to its owner, atomically; in a loop
 over short rows that counting costs more than the arithmetic. These views are an address and a shape; the
@@ -7,15 +7,28 @@ caller keeps the owner alive.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numpy.typing import DTypeLike, NDArray
 
 from .compile import helper, instruction
 from .types import Floats, Ints, Units, Words
+
+LINE = 64  # bytes
+
+
+def zeros_on_lines(shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """`np.zeros` at an address that is a multiple of 64: eight doubles or words are one line, not two."""
+    count = shape if isinstance(shape, int) else math.prod(shape)
+    size = count * np.dtype(dtype).itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 @instruction
