@@ -58,7 +58,7 @@ class Runner:
 
     def until_fold(self) -> int:
         """Examples between two folds, in whole batches."""
-        store = self.sketch._heavy
+        store = self.sketch._store
         left = (self.sketch.head + 7) // 8 if store is None else self.sketch.head - store.room.after_fold
         return BATCH * max(1, -(-left // BATCH))
 
@@ -137,11 +137,11 @@ def ways(J: int, n: int, rounds: int) -> list[dict[str, Any]]:
     found, runners = [], {}
     for name, room in rooms(J).items():
         sketch = ocboost.BoostingSketch(J, head="auto", keep="heavy")
-        sketch._heavy.room = room
+        sketch._store.room = room
         sketch.update_many(margins, batch_size=BATCH)
         error = ocboost.approximation_error(exact, sketch.alpha)
         runners[name] = Runner(sketch, ring, fill=False)
-        found.append({"way": name, "J": J, "examples": n, "error": error, "folds": sketch._heavy.state.folds})
+        found.append({"way": name, "J": J, "examples": n, "error": error, "folds": sketch._store.state.folds})
     spent: dict[str, list[float]] = {name: [] for name in runners}
     for _ in range(rounds):
         for name, runner in runners.items():

@@ -180,11 +180,11 @@ class NaiveCarried:
         return alpha, est, S, W, d, m
 
     def scores(self, d, W):
-        """q_i = Σ_j d_ij / (W⁺_j + W⁻_j)."""
+        """q_i = Σ_j j/J · d_ij / (W⁺_j + W⁻_j), j from 1 to J."""
         q = np.zeros(len(d))
         for j in range(self.J):
             if W[j] > 0:
-                q += d[:, j] / W[j]
+                q += (j + 1) / self.J * d[:, j] / W[j]
         return q
 
     def ranked(self, q):

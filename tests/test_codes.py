@@ -381,7 +381,7 @@ def test_a_large_head_of_the_heavy():
     J, head_size, n = 9, 2 * LARGE + 400, 3 * LARGE
     margins, weight = random_margins(rng, n, J, 0.4, 0.75), rng.uniform(0.0, 2.0, n)
     sketch = ocboost.BoostingSketch(J, head=head_size, keep="heavy")
-    room = sketch._heavy.room
+    room = sketch._store.room
     plain = NaiveCarried(J, head=room.head, first_head=room.first, pairs=room.pairs)
     for booster in (sketch, plain):
         booster.update_many(margins, batch_size=len(margins), sample_weight=weight)

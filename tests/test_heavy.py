@@ -351,8 +351,9 @@ def test_a_room_is_split_as_the_rule_says():
     per_example = J / 8 + 12
     room = room_in(J, 200_000)
     assert room.pairs
-    assert room.first == int((200_000 - 56 * J) / per_example)
-    assert room.head == int((200_000 - 56 * J - 2 * J * (J - 1) - 32) / per_example)
+    assert room.first == int((200_000 - 56 * J) / per_example) // 64 * 64
+    assert room.head == int((200_000 - 56 * J - 2 * J * (J - 1) - 32) / per_example) // 64 * 64
+    assert room_in(J, 56 * J + 60 * 28)[:2] == (60, 60)  # fewer than a block
     assert not room_in(J, 4 * J * J - 1000).pairs
     assert BoostingSketch(J, head=J, keep="heavy")._store.room == (J, J, True)
     assert BoostingSketch(J, head=J - 1, keep="heavy")._store.room == (J - 1, J - 1, False)

@@ -188,7 +188,7 @@ def test_a_sketch_without_some_is_close_to_one_that_never_had_them(gone, room):
     assert sketch._store.state.folds > 2
     exact, error = adaboost_weights(rest), naive.approximation_error
     found = error(exact, sketch.without(gone).alpha)
-    assert found < error(exact, never.alpha) + 0.005 * len(gone)
+    assert found < error(exact, never.alpha) + 0.006 * len(gone)
     assert found < 0.25 * error(exact, np.delete(sketch.alpha, gone))
 
 

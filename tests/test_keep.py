@@ -107,12 +107,13 @@ class TestAgainst:
 
 class TestMemory:
     @pytest.mark.parametrize("keep", ["heavy", "newest"])
-    @pytest.mark.parametrize("memory", [2500, 6000, 20_000])
+    @pytest.mark.parametrize("memory", [2500, 6000, 20_001])
     def test_holds(self, keep, memory):
         clf = fitted(memory=memory, keep=keep)
         X, y = rows(3000, 2)
         clf.partial_fit(X, y)
-        assert clf.boosters_[0].nbytes <= memory + 2 * 64 * 20  # in whole blocks of 64 examples
+        spare = 0 if keep == "heavy" else 2 * 64 * 20  # a ring begins and ends within a block
+        assert clf.boosters_[0].nbytes <= memory + spare
 
     def test_of_a_budget_that_grows(self):
         clf = fitted(memory=6000, grow=Growth(20, sample=20, test=5, delta=1.0))

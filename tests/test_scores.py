@@ -1,4 +1,4 @@
-"""The scores q_i = Σ_j d_ij / (W⁺_j + W⁻_j), eight coordinates at once or not, against a plain loop."""
+"""The scores q_i = Σ_j j/J · d_ij / (W⁺_j + W⁻_j), eight coordinates at once or not, against a plain loop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def expected_scores(margins, logs, alpha, W_logs):
     q = np.zeros(len(margins))
     for j in range(margins.shape[1]):
         if W_logs[j] > -np.inf:
-            q += np.exp(logs - W_logs[j])
+            q += (j + 1) / margins.shape[1] * np.exp(logs - W_logs[j])
         logs = logs - alpha[j] * margins[:, j]
     return q
 

@@ -55,15 +55,21 @@ def least_memory(n_hypotheses: int) -> int:
 def room_in(n_hypotheses: int, memory: int) -> Room:
     """Split bytes into examples and pairs; these if they take at most half of what L and A leave.
 
+    Examples are kept in blocks of 64, and the blocks fit in the memory; fewer than 64 take a block as well.
+
     >>> room_in(100, 100_000), room_in(100, 30_000)
-    (Room(first=3853, head=3043, pairs=True), Room(first=995, head=995, pairs=False))
+    (Room(first=3840, head=3008, pairs=True), Room(first=960, head=960, pairs=False))
     """
     left = memory - row_bytes(n_hypotheses)
     pairs = 2 * pair_bytes(n_hypotheses) <= left
     bits = example_bits(n_hypotheses)
-    first = max(2, 8 * left // bits)
-    head = max(2, 8 * (left - pair_bytes(n_hypotheses)) // bits) if pairs else first
+    first = _in_whole_blocks(8 * left // bits)
+    head = _in_whole_blocks(8 * (left - pair_bytes(n_hypotheses)) // bits) if pairs else first
     return Room(first, head, pairs)
+
+
+def _in_whole_blocks(n: int) -> int:
+    return n - n % 64 if n >= 64 else max(2, n)
 
 
 def room_for(n_hypotheses: int, head: int) -> Room:

@@ -240,6 +240,12 @@ class Tables(NamedTuple):
 
 
 @helper
+def importance(j: int, n_hypotheses: int) -> float:
+    """What coordinate j counts in a score: the later the more, as its weight lies on fewer examples."""
+    return (j + 1.0) / n_hypotheses
+
+
+@helper
 def _score_tables(estimate: Estimate) -> Tables:
     alphas, exp_alphas, W, W_unit = estimate.alpha, estimate.exp_alpha, estimate.W, estimate.W_unit
     J = alphas.size
@@ -254,7 +260,7 @@ def _score_tables(estimate: Estimate) -> Tables:
             factors[2 * k], factors[2 * k + 1], share[k] = 1.0, 1.0, 0.0
             if j < J:
                 factors[2 * k], factors[2 * k + 1] = 1.0 / exp_alphas[j], exp_alphas[j]
-                share[k] = 1.0 / W[j] if W[j] > 0.0 else 0.0
+                share[k] = importance(j, J) / W[j] if W[j] > 0.0 else 0.0
                 change += abs(alphas[j])
                 if W_unit[j] != unit or W[j] == 0.0:
                     unit = NO_UNIT
@@ -264,17 +270,17 @@ def _score_tables(estimate: Estimate) -> Tables:
 
 
 @helper
-def _score_one(run: Segment, j: int, n: int, W: float, W_unit: Whole, scores: Floats) -> None:
-    """Add coordinate j's share of the scores of up to 64 examples, whose weights are at j."""
+def _score_one(run: Segment, n: int, W: float, W_unit: Whole, by: float, scores: Floats) -> None:
+    """Add ``by`` times one coordinate's share of the scores of up to 64 examples, whose weights are at it."""
     state = ints_at(run.state, STATE_SIZE)
     if W > 0.0:
         if state[UNIFORM] and W_unit == state[UNIT]:
-            _add_scaled(scores, floats_at(run.d, 64), 1.0 / W)
+            _add_scaled(scores, floats_at(run.d, 64), by / W)
         else:
             for i in range(n):
                 x, unit = weight_of(run, i)
                 if x > 0.0:
-                    scores[i] += ratio(x, unit, W, W_unit)
+                    scores[i] += by * ratio(x, unit, W, W_unit)
 
 
 @helper
@@ -311,7 +317,7 @@ def _score(head: Head, n: int, estimate: Estimate, tables: Tables, room: Words, 
                     continue
             for j in range(begin, end):
                 step(run, j, alpha, if_right, if_wrong)
-                _score_one(run, j, here, W[j], W_unit[j], scores)
+                _score_one(run, here, W[j], W_unit[j], importance(j, J), scores)
                 alpha = alphas[j]
                 if_wrong = exp_alphas[j]
                 if_right = 1.0 / if_wrong
@@ -319,8 +325,9 @@ def _score(head: Head, n: int, estimate: Estimate, tables: Tables, room: Words, 
 
 @kernel
 def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
-    """``q_i = Σ_j d_ij / (W⁺_j + W⁻_j)``: how much example i weighs, over all coordinates.
+    """``q_i = Σ_j j/J · d_ij / (W⁺_j + W⁻_j)``, j from 1 to J: how much example i weighs.
 
+    Late coordinates count more: their weight lies on fewer examples, and on those it matters which are kept.
     ``q`` has a place for each of the head's, in whole blocks of 64. Eight coordinates are taken at once where
     one unit fits all of their numbers.
     """
