@@ -34,7 +34,7 @@ def pairs(draw, fits=False):
         n = draw(st.integers(1, 40))
         margins, weight = random_margins(rng, n, J), rng.uniform(0.1, 2, n)
         head = 90 if fits else draw(st.sampled_from([1, 3, 8, 20]))
-        sketch = ocboost.BoostingSketch(J, head=head, **options)
+        sketch = ocboost.BoostingSketch(J, head=head, **options, keep="newest")
         sketch.update_many(margins, batch_size=draw(st.sampled_from([1, 16])), sample_weight=weight)
         sides.append((sketch, margins, decayed_weights(n, forgetting, weight)))
     return sides
@@ -62,7 +62,7 @@ def twins(draw):
     forgetting = draw(st.sampled_from([1.0, 0.95]))
     sides = []
     for _ in range(2):
-        sketch = ocboost.BoostingSketch(J, head=head, tail=tail, forgetting=forgetting)
+        sketch = ocboost.BoostingSketch(J, head=head, tail=tail, forgetting=forgetting, keep="newest")
         n = draw(st.sampled_from([2, 19, 63, 140]))
         sketch.update_many(random_margins(rng, n, J), batch_size=draw(st.sampled_from([1, 16])))
         sides.append(sketch)
@@ -137,8 +137,8 @@ def test_against_the_plain_twin(forgetting, sizes, heads, correction):
 
 def test_plus_is_merge_and_both_sides_stay_as_they_were(saved_bytes):
     rng = np.random.default_rng(62)
-    a = ocboost.BoostingSketch.from_margins(random_margins(rng, 50, 12), head=10)
-    b = ocboost.BoostingSketch.from_margins(random_margins(rng, 70, 12), head=20)
+    a = ocboost.BoostingSketch.from_margins(random_margins(rng, 50, 12), head=10, keep="newest")
+    b = ocboost.BoostingSketch.from_margins(random_margins(rng, 70, 12), head=20, keep="newest")
     before = saved_bytes(a), saved_bytes(b)
     merged, summed = a.merge(b), a + b
     assert saved_bytes(merged) == saved_bytes(summed)
@@ -152,7 +152,7 @@ def test_plus_is_merge_and_both_sides_stay_as_they_were(saved_bytes):
 @pytest.mark.parametrize("head", [16, 150])
 def test_merging_with_an_empty_sketch_changes_nothing(head, tail, saved_bytes):
     rng = np.random.default_rng(63)
-    sketch, empty = (ocboost.BoostingSketch(12, head=head, tail=tail) for _ in range(2))
+    sketch, empty = (ocboost.BoostingSketch(12, head=head, tail=tail, keep="newest") for _ in range(2))
     sketch.update_many(random_margins(rng, 355, 12))
     before = saved_bytes(sketch)
     sides = [sketch.merge(empty), empty.merge(sketch)]
@@ -163,7 +163,7 @@ def test_merging_with_an_empty_sketch_changes_nothing(head, tail, saved_bytes):
     sketch.update_many(MORE)
     for merged in sides:
         np.testing.assert_array_equal(merged.alpha, sketch.alpha)
-    nothing = empty.merge(ocboost.BoostingSketch(12, head=head, tail=tail))
+    nothing = empty.merge(ocboost.BoostingSketch(12, head=head, tail=tail, keep="newest"))
     assert nothing.n_seen == 0
     np.testing.assert_array_equal(nothing.alpha, np.zeros(12))
 
@@ -171,9 +171,9 @@ def test_merging_with_an_empty_sketch_changes_nothing(head, tail, saved_bytes):
 def test_a_tail_with_nothing_to_fold_is_kept_as_it_is():
     rng = np.random.default_rng(64)
     old, new = random_margins(rng, 80, 12), random_margins(rng, 5, 12)
-    tailed = ocboost.BoostingSketch.from_margins(old, head=40)
-    looped = ocboost.BoostingSketch.from_margins(old, head=40)
-    fresh = ocboost.BoostingSketch(12, head=40)
+    tailed = ocboost.BoostingSketch.from_margins(old, head=40, keep="newest")
+    looped = ocboost.BoostingSketch.from_margins(old, head=40, keep="newest")
+    fresh = ocboost.BoostingSketch(12, head=40, keep="newest")
     fresh.update_many(new[:4])
     looped.update_many(new[:4])
     assert (looped.n_head, tailed.n_head) == (39, 35)
@@ -259,7 +259,7 @@ def test_merging_with_heads_is_associative_within_a_tolerance(head):
     rng = np.random.default_rng(68)
     p = rng.uniform(0.3, 0.9, 20)
     rows = [independent_columns(rng, 500, p) for _ in range(4)]
-    merged = groupings([ocboost.BoostingSketch.from_margins(part, head=head) for part in rows])
+    merged = groupings([ocboost.BoostingSketch.from_margins(part, head=head, keep="newest") for part in rows])
     exact = naive.adaboost_weights(np.concatenate(rows))
     for sketch in merged:
         if head > 2000:  # all of it fits: nothing is approximate
@@ -296,7 +296,9 @@ def test_merging_windows_is_associative_while_they_fit():
     # When they do not, the grouping decides which examples count as oldest, and so which are dropped.
     rng = np.random.default_rng(70)
     rows = [random_margins(rng, 25, 12) for _ in range(4)]
-    windows = [ocboost.BoostingSketch.from_margins(part, head=100, tail=False) for part in rows]
+    windows = [
+        ocboost.BoostingSketch.from_margins(part, head=100, tail=False, keep="newest") for part in rows
+    ]
     exact = naive.adaboost_weights(np.concatenate(rows))
     for merged in groupings(windows):
         assert merged.n_head == 100

@@ -18,7 +18,7 @@ def rows(n, seed=0):
 
 
 def fed(margins, weights=None, **parameters):
-    sketch = BoostingSketch(J, **parameters)
+    sketch = BoostingSketch(J, **parameters, keep="newest")
     sketch.update_many(margins, sample_weight=weights)
     return sketch
 
@@ -26,7 +26,7 @@ def fed(margins, weights=None, **parameters):
 @given(n=st.integers(0, 90), head=st.integers(1, 100), forgetting=st.sampled_from([1.0, 0.97]))
 def test_with_no_change_it_goes_on_as_it_was(n, head, forgetting):
     first, more = rows(n, 1), rows(80, 2)
-    sketch = BoostingSketch(J, head=head, forgetting=forgetting)
+    sketch = BoostingSketch(J, head=head, forgetting=forgetting, keep="newest")
     if n:
         sketch.update_many(first)
     other = sketch.remade(head=head)
@@ -51,7 +51,7 @@ def test_a_larger_head_is_as_if_it_had_always_been(n, larger):
 def test_a_smaller_head_folds_as_a_start_from_all_of_them_does(n, smaller, forgetting):
     first, more = rows(n, 5), rows(50, 6)
     sketch = fed(first, head=100, forgetting=forgetting).remade(head=smaller)
-    expected = BoostingSketch.from_margins(first, head=smaller, forgetting=forgetting)
+    expected = BoostingSketch.from_margins(first, head=smaller, forgetting=forgetting, keep="newest")
     assert sketch.n_head == expected.n_head
     np.testing.assert_allclose(sketch.alpha, expected.alpha, rtol=1e-12, atol=1e-14)
     for each in (sketch, expected):
@@ -87,7 +87,7 @@ def test_a_window_keeps_what_the_head_had_of_it(n, head, window, forgetting):
 def test_from_a_window_to_sums(n, window, head):
     first, more = rows(n, 9), rows(150, 10)
     sketch = fed(first, head=window, tail=False).remade(head=head, tail=True)
-    expected = BoostingSketch.from_margins(first[-window:], head=head)
+    expected = BoostingSketch.from_margins(first[-window:], head=head, keep="newest")
     assert sketch.n_head == expected.n_head
     for each in (sketch, expected):
         each.update_many(more)

@@ -88,7 +88,7 @@ def test_a_first_row_of_one_side_only_at_a_far_scale(tmp_path):
 
 def test_a_long_head_that_forgets_at_once(tmp_path):
     # ½ log of 1e-300 to the power of 3,500: an α beyond a million, and the truth.
-    sketch = ocboost.BoostingSketch(2, head=4000, forgetting=1e-300, smoothing=0.0)
+    sketch = ocboost.BoostingSketch(2, head=4000, forgetting=1e-300, smoothing=0.0, keep="newest")
     margins = np.ones((4000, 2), int)
     margins[500:] = -1
     sketch.update_many(margins)
@@ -100,7 +100,7 @@ def test_a_long_head_that_forgets_at_once(tmp_path):
 
 def test_scales_far_below_one(tmp_path):
     # As 10⁹ examples without weight leave them behind under strong forgetting.
-    sketch = ocboost.BoostingSketch(2, head=3)
+    sketch = ocboost.BoostingSketch(2, head=3, keep="newest")
     sketch.update_many([[1, -1], [1, 1], [-1, 1], [1, 1]])
     parameters, arrays = sketch.parts()
     for key in ("W_unit", "total_unit"):
