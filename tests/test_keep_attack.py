@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ocboost import BoostingSketch, InputError, OCBClassifier
+from ocboost import BoostingSketch, InputError, ModelFileError, OCBClassifier
+from ocboost.cli.options import Following, UsageError
 
 
 def rows(n=600, seed=0):
@@ -106,3 +107,37 @@ class TestOfAFittedClassifier:
 def test_more_than_there_can_be():
     with pytest.raises(InputError, match="memory must be a whole number of at most 1099511627776"):
         BoostingSketch(5, memory=10**15)
+
+
+@pytest.mark.parametrize("keep", ["", False, 0, [], {}])
+def test_nothing_is_not_a_name(keep):
+    X, y = rows()
+    with pytest.raises(InputError, match="keep must be 'heavy' or 'newest'"):
+        OCBClassifier(n_hypotheses=4, grow=6, keep=keep).fit(X, y)
+    sketch = BoostingSketch(3, head=9)
+    with pytest.raises(InputError, match="keep must be 'heavy' or 'newest'"):
+        sketch.remade(keep=keep)
+    committee = OCBClassifier(n_hypotheses=4).fit(X, y).committee_
+    parameters, arrays = committee.parts()
+    parameters["settings"]["keep"] = keep
+    with pytest.raises(ModelFileError, match="settings"):
+        type(committee).from_parts(parameters, arrays, 2, "a file")
+
+
+def test_a_smaller_memory_leaves_no_room_behind():
+    sketch = BoostingSketch(3, memory=20_000)
+    sketch.update_many(np.ones((3000, 3)), sample_weight=np.zeros(3000))
+    assert sketch.remade(memory=2000).nbytes <= 2000
+
+
+class TestOptions:
+    def test_a_head_of_one_is_the_newest(self):
+        assert Following(head="1").settings() == {"head": 1, "memory": None, "tail": True, "keep": None}
+        with pytest.raises(UsageError, match="--head 1 needs the newest examples. Leave out --keep heavy."):
+            Following(head="1", keep="heavy").settings()
+
+    def test_a_model_that_keeps_heavy_ones_takes_it(self):
+        X, y = rows()
+        clf = OCBClassifier(n_hypotheses=8, keep="heavy").fit(X[:400], y[:400])
+        clf.set_params(**Following(head="1").settings()).partial_fit(X[400:], y[400:])
+        assert (clf.boosters_[0].keep, clf.boosters_[0].head) == ("newest", 1)

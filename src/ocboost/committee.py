@@ -527,9 +527,8 @@ def _made_with(booster: BoostingSketch, settings: Settings) -> bool:
     if set(settings) != set(SETTINGS) or type(settings["tail"]) is not bool:
         return False
     try:
-        expected = check_settings(
-            {**settings, "keep": settings["keep"] or booster.keep}, booster.n_hypotheses
-        )
+        keep = booster.keep if settings["keep"] is None else settings["keep"]
+        expected = check_settings({**settings, "keep": keep}, booster.n_hypotheses)
     except InputError:
         return False
     names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")

@@ -327,7 +327,7 @@ class BoostingSketch(SummingBooster):
     def _changed(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Its parameters with changes: head and memory take each other's place, and a rule brings its own."""
         known = self._store.parameters
-        rule = changes.get("keep") or self.keep
+        rule = self.keep if changes.get("keep") is None else changes["keep"]
         alone = changes.get("head") == 1 and changes.get("memory") is None
         if changes.get("keep") is None and (alone or not changes.get("tail", True)):
             rule = NEWEST
