@@ -155,7 +155,7 @@ def call_steps(ring, first, n, solution, alphas, large):
     J = alphas.size
     sums = np.empty((2, J))
     segment = solve.segment_of(solution, ring, 0, 0)
-    total, unit = head.open_segment(segment, ring, first, n)
+    total, unit = head.open_segment(segment, ring, first, n, 0.0, 0)
     state = solution.state[0]
     state[IS_LARGE] = large
     begun, slow = 0, 0

@@ -179,7 +179,7 @@ class TestChanges:
         for k, booster in enumerate(clf.boosters_):
             assert booster.n_seen == 450
             assert booster.n_head == 50
-            np.testing.assert_allclose(clf.alpha_[k], booster.alpha + 0.5 * before[k])
+            np.testing.assert_allclose(clf.alpha_[k], 0.5 * booster.alpha + 0.5 * before[k])
         clf.save(tmp_path / "a.ocb")
         loaded = OCBClassifier.load(tmp_path / "a.ocb")
         for each in (clf, loaded):

@@ -46,7 +46,8 @@ def _growing(settings: Settings, most: int, growth: Growth) -> Settings:
             "keep must be 'newest' where hypotheses come and go (grow), which need the features of the "
             "examples in the head; got 'heavy'. Leave it out."
         )
-    settings["keep"] = settings["keep"] or NEWEST
+    if settings["keep"] is None:
+        settings["keep"] = NEWEST
     if settings["memory"] is not None or _is_auto(settings["head"]):
         wanted = ("keep", "memory", "head", "order", "tail", "correction")
         kept = what_is_kept(growth.budget, **{name: settings[name] for name in wanted})

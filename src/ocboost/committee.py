@@ -178,18 +178,23 @@ class Committee:
     @writes
     def follow(self, settings: Settings) -> None:
         """Go on with other settings, where that can be (`BoostingSketch.remade`)."""
-        if settings == self.settings:
+        known = self.settings
+        changes = {k: v for k, v in settings.items() if isinstance(v, np.ndarray) or v != known[k]}
+        if not changes:
             return
-        changes = {name: value for name, value in settings.items() if value != self.settings[name]}
+        for booster in self.boosters:
+            check_settings(settings, booster.n_hypotheses)  # all of them together, as where they begin
+        # What these mean depends on each other and on the rest.
+        changes |= {"head": settings["head"], "memory": settings["memory"]}
         boosters = [booster.remade(**changes) for booster in self.boosters]
-        held = boosters[0].n_head
-        if not settings["tail"] and held < min(boosters[0].head, self.boosters[0].n_head):
+        held, size = max(new.n_head for new in boosters), max(new.head for new in boosters)
+        both = zip(boosters, self.boosters, strict=True)
+        if not settings["tail"] and any(new.n_head < min(new.head, old.n_head) for new, old in both):
             # The heavy examples were not the last ones: vote as before until the window has filled.
-            own = [booster.alpha for booster in boosters]
-            self.handover, held = Handover(self.view().alphas, own, 0.0, None), boosters[0].head
+            self.handover = Handover(self.view().alphas, None, 1.0, None)
         self.boosters, self.settings = boosters, settings
         if self.handover is not None and not settings["tail"]:
-            self.handover.enter_window(self.boosters[0].head, held)
+            self.handover.enter_window(size, held)
         elif self.handover is not None:
             self.handover.leave_window()
 
@@ -522,9 +527,8 @@ def _made_with(booster: BoostingSketch, settings: Settings) -> bool:
     if set(settings) != set(SETTINGS) or type(settings["tail"]) is not bool:
         return False
     try:
-        expected = check_settings(
-            {**settings, "keep": settings["keep"] or booster.keep}, booster.n_hypotheses
-        )
+        keep = booster.keep if settings["keep"] is None else settings["keep"]
+        expected = check_settings({**settings, "keep": keep}, booster.n_hypotheses)
     except InputError:
         return False
     names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")

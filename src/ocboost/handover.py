@@ -20,12 +20,16 @@ class Handover:
     proportion to the share that those first examples still have in all that the sketch remembers: 1 before
     any new example, n₀ / (n₀ + n) after n of them, and 0 once a window has passed them.
 
+    A window that begins empty, since the examples before it were not the last ones, has no weights of its own
+    at first. There the sketch's weights come in as those before go out, in proportion to how much of the
+    window is filled: those of few examples would drown all others.
+
     Parameters
     ----------
     deployed : list of arrays of shape (J,)
         The deployed α, for each booster.
-    started : list of arrays of shape (J,)
-        The α of the boosters when they had been started.
+    started : list of arrays of shape (J,) or None
+        The α of the boosters when they had been started; None if they begin with nothing.
     weight : float
         Σw of the first examples.
     total : float or None
@@ -36,7 +40,7 @@ class Handover:
     def __init__(
         self,
         deployed: list[NDArray[np.float64]],
-        started: list[NDArray[np.float64]],
+        started: list[NDArray[np.float64]] | None,
         weight: float,
         total: float | None,
     ) -> None:
@@ -72,6 +76,8 @@ class Handover:
 
     def enter_window(self, size: int, held: int) -> None:
         """From now on a window of that size remembers, which holds so many examples."""
+        if self.started is None:  # what is not filled yet stands for what was before, until it once was
+            held = size if self._old > 0.0 else 0
         new = min(self._n, held)
         self._size = size
         self._slide(size, held - new, new)
@@ -88,19 +94,19 @@ class Handover:
         """The weights to vote with, from those of the sketch itself."""
         if self.untouched:
             return self.deployed[booster]
-        return own + self.share * (self.deployed[booster] - self.started[booster])
+        before = own if self.started is None else self.started[booster]
+        return own + self.share * (self.deployed[booster] - before)
 
     def reshape(self, booster: int, keep: NDArray[np.intp], n_new: int) -> None:
         """Go on with some of a booster's hypotheses, and new ones that were never deployed."""
-        self.deployed, self.started = list(self.deployed), list(self.started)  # copies may share them
-        for weights in (self.deployed, self.started):
-            weights[booster] = np.append(weights[booster][keep], np.zeros(n_new))
+        self.deployed = _reshaped(self.deployed, booster, keep, n_new)
+        if self.started is not None:
+            self.started = _reshaped(self.started, booster, keep, n_new)
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds."""
-        arrays = {}
-        for c, (deployed, started) in enumerate(zip(self.deployed, self.started, strict=True)):
-            arrays[f"deployed/{c}"], arrays[f"started/{c}"] = deployed, started
+        arrays = {f"deployed/{c}": weights for c, weights in enumerate(self.deployed)}
+        arrays |= {f"started/{c}": weights for c, weights in enumerate(self.started or [])}
         numbers = {"old": self._old, "new": self._new, "n": self._n, "size": self._size}
         return {**numbers, "total": self.total}, arrays
 
@@ -117,13 +123,23 @@ class Handover:
         counts = (n, 0 if size is None else size)
         fits = fits and all(type(count) is int and 0 <= count < 1 << 60 for count in counts)
         require(fits, name, "its handover's weights must not be negative")
-        keys = [f"{which}/{c}" for which in ("deployed", "started") for c in range(len(sizes))]
+        names = ("deployed",) if total is None else ("deployed", "started")
+        keys = [f"{which}/{c}" for which in names for c in range(len(sizes))]
         require(set(arrays) == set(keys), name, "its handover's arrays are not known")
-        for key, J in zip(keys, sizes * 2, strict=True):
+        for key, J in zip(keys, sizes * len(names), strict=True):
             array = arrays[key]
             usable = array.dtype == np.float64 and array.shape == (J,) and (np.abs(array) < LARGEST).all()
             require(bool(usable), name, f"{key} must be {J} finite weights")
-        lists = [[arrays[key] for key in keys[: len(sizes)]], [arrays[key] for key in keys[len(sizes) :]]]
-        handover = cls(lists[0], lists[1], old, total)
+        weights = [arrays[key] for key in keys]
+        handover = cls(weights[: len(sizes)], weights[len(sizes) :] or None, old, total)
         handover._new, handover._n, handover._size = new, n, size
         return handover
+
+
+def _reshaped(
+    weights: list[NDArray[np.float64]], booster: int, keep: NDArray[np.intp], n_new: int
+) -> list[NDArray[np.float64]]:
+    """Of one booster those of ``keep`` and zeros; another list, as copies may share this one."""
+    result = list(weights)
+    result[booster] = np.append(weights[booster][keep], np.zeros(n_new))
+    return result

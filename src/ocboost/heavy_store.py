@@ -173,8 +173,8 @@ class HeavyStore:
         return newest_of(state, tail=tail)
 
     def as_heavy(self) -> HeavyState:
-        """Its state, to go on with heavy examples; arrays of its own."""
-        return self.state.copy()
+        """Its state, to go on with heavy examples; arrays of its own, no larger than they need be."""
+        return self.state.copy(max(1, blocks_of(self.state.n_head)))
 
     def fill(self, old: Store) -> None:
         """Go on from another store's examples; the lightest leave if there are too many."""

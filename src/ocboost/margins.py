@@ -113,6 +113,7 @@ def as_count(value: object, name: str, low: int, high: int | None, advice: str) 
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InputError(f"{name} must be a whole number {span}; got {value!r:.80}. {advice}".rstrip())
     if int(value) < low or (high is not None and int(value) > high):
+        span = f"of at most {high}" if high is not None and int(value) > high >= MANY else span
         raise InputError(f"{name} must be a whole number {span}; got {int(value)}. {advice}".rstrip())
     return int(value)
 

@@ -327,7 +327,7 @@ class BoostingSketch(SummingBooster):
     def _changed(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Its parameters with changes: head and memory take each other's place, and a rule brings its own."""
         known = self._store.parameters
-        rule = changes.get("keep") or self.keep
+        rule = self.keep if changes.get("keep") is None else changes["keep"]
         alone = changes.get("head") == 1 and changes.get("memory") is None
         if changes.get("keep") is None and (alone or not changes.get("tail", True)):
             rule = NEWEST
@@ -411,10 +411,11 @@ class BoostingSketch(SummingBooster):
     def merge(self, other: BoostingSketch) -> Self:
         """A new sketch of both streams; ``self + other`` is the same.
 
-        Everything but ``head`` must match; the larger head is taken. Two sketches whose examples all fit
-        in it merge exactly. Otherwise the result is an approximation, close when the streams are alike
-        and no better than averaging the weights when there are many hypotheses and the streams differ.
-        The order of the two does not matter, to the last bit.
+        Everything but ``head`` and ``memory`` must match; the larger of them is taken. Two sketches whose
+        examples all fit in it merge exactly. Otherwise the result is an approximation: heavy examples keep it
+        close; of the newest it is close when the streams are alike, and no better than averaging the weights
+        when there are many hypotheses and the streams differ. The order of the two does not matter, to the
+        last bit.
         """
         if not isinstance(other, BoostingSketch):
             raise InputError(
@@ -459,5 +460,5 @@ class BoostingSketch(SummingBooster):
 def _do_not_match(name: str, here: object, there: object) -> InputError:
     return InputError(
         f"other must have the same {name} to be merged: {here!r} here, {there!r} there. Sketches that are to "
-        "be merged are made with the same parameters, head aside."
+        "be merged are made with the same parameters, head and memory aside."
     )

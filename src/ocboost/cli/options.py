@@ -74,12 +74,13 @@ class Following:
     window
         Remember the last so many examples and nothing else: quick to follow, for streams that change fast.
     head
-        So many examples are kept; "auto" takes as many bytes for them as sums of all pairs would take.
+        So many examples are kept; "auto", the default of fit, takes twice the bytes of the sums of all pairs.
     memory
         The same in bytes, sums included, for each class if they are more than two: 500000, 500kB or 4MB.
     keep
-        Which examples are kept: those that weigh (heavy, the default where it can be), or the newest (always
-        with --window or --grow).
+        Which examples are kept: those that weigh (heavy, the default of fit where it can be), or the newest
+        (always with --window, --grow or --head 1). adapt goes on with those that the model keeps; from the
+        newest to heavy it can change only while all examples are still kept.
     smoothing
         Worth so many examples of doubt in every weight.
     grow
@@ -105,16 +106,18 @@ class Following:
             raise UsageError(
                 f"{' and '.join(both)} exclude each other: each says how many examples are kept."
             )
-        if self.keep == "heavy" and (self.window is not None or self.grow is not None):
-            other = "--window" if self.window is not None else "--grow"
+        newest = {"--window": self.window is not None, "--grow": self.grow is not None}
+        newest["--head 1"] = self.head is not None and _head(self.head) == 1
+        other = next((name for name, given in newest.items() if given), None)
+        if self.keep == "heavy" and other is not None:
             raise UsageError(f"{other} needs the newest examples. Leave out --keep heavy.")
         if self.window is not None:
-            settings |= {"head": self.window, "memory": None, "keep": None, "tail": False}
+            settings |= {"head": self.window, "memory": None, "tail": False}
         if self.head is not None:
             settings |= {"head": _head(self.head), "memory": None, "tail": True}
         if self.memory is not None:
             settings |= {"head": "auto", "memory": self.memory, "tail": True}
-        if self.grow is not None:
+        if other is not None:
             settings["keep"] = None
         if self.keep is not None:
             settings["keep"] = self.keep

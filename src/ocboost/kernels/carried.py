@@ -150,7 +150,7 @@ def estimate_alpha(
     total, total_unit = 0.0, 0  # of the last run, the exact examples; the light ones have sums
     for r in range(n_lights + 1):
         run = run_of(estimate, head, r, blocks)
-        total, total_unit = open_segment(run, head, bounds[r], bounds[r + 1] - bounds[r])
+        total, total_unit = open_segment(run, head, bounds[r], bounds[r + 1] - bounds[r], 0.0, 0)
         blocks += estimate.state[r, N_BLOCKS]
     for t in range(n_lights):
         change[t, :] = 0.0
@@ -295,7 +295,7 @@ def _score(head: Head, n: int, estimate: Estimate, tables: Tables, room: Words, 
         q[i] = 0.0
     for start in range(0, n, 64):
         here = min(64, n - start)
-        open_segment(run, head, start, here)
+        open_segment(run, head, start, here, 0.0, 0)
         scores = floats_at(q_at + 8 * start, 64)
         alpha, if_right, if_wrong = 0.0, 1.0, 1.0  # what the weights have not been multiplied by yet
         for g in range(units.size):
@@ -341,7 +341,7 @@ def sum_run(head: Head, first: int, n: int, estimate: Estimate, out: Floats, out
     """The weights at α of a run of examples with margin +1 and -1, at each coordinate: (2, J)."""
     alphas, exp_alphas = estimate.alpha, estimate.exp_alpha
     run = run_of(estimate, head, 0, 0)
-    open_segment(run, head, first, n)
+    open_segment(run, head, first, n, 0.0, 0)
     alpha, if_right, if_wrong = 0.0, 1.0, 1.0
     for j in range(alphas.size):
         a, a_unit, b, b_unit = step(run, j, alpha, if_right, if_wrong)

@@ -79,7 +79,7 @@ def gather(head: Head, first: int, count: int, solution: Solution, newcomers: Ne
             transpose(words[physical, 64 * tile : min(64 * tile + 64, J)], right)
             for i in range(64):
                 wrong[i] = ~right[i]
-        open_segment(segment, head, position, here)
+        open_segment(segment, head, position, here, 0.0, 0)
         alpha, if_right, if_wrong = 0.0, 1.0, 1.0
         for j in range(J):
             step(segment, j, alpha, if_right, if_wrong)

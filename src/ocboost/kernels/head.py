@@ -33,6 +33,7 @@ from .views import floats_at, ints_at, units_at, words_at, zeros_on_lines
 # ROOM before anything can overflow or lose a digit: e^±200 is about 2^±289.
 SPAN = 2
 ROOM = 200.0
+WHOLE_NUMBERS = 2.0**52  # up to here sums of ones are exact, in any order
 FEW = 8  # so few examples are summed one by one
 
 # From so many examples on eight coordinates are taken at once, and so many of the last ones if they are not
@@ -134,9 +135,8 @@ def _copy_weights(d: Floats, unit: Units, weight: Floats, weight_unit: Units) ->
 
 
 @seldom
-def _sum_weights(weight: Floats, unit: Units) -> tuple[float, Whole]:
+def _add_weights(weight: Floats, unit: Units, total: float, total_unit: Whole) -> tuple[float, Whole]:
     out_of_line()
-    total, total_unit = 0.0, 0
     for i in range(weight.size):
         x, u = normal(weight[i], np.int64(unit[i]))
         total, total_unit = add(total, total_unit, x, u)
@@ -144,11 +144,13 @@ def _sum_weights(weight: Floats, unit: Units) -> tuple[float, Whole]:
 
 
 @helper
-def open_segment(segment: Segment, head: Head, first: int, count: int) -> tuple[float, Whole]:
+def open_segment(
+    segment: Segment, head: Head, first: int, count: int, total: float, total_unit: Whole
+) -> tuple[float, Whole]:
     """Start a segment of ``count`` examples at ring position ``first``: d is the sample weight.
 
-    Places of the first and the last block that belong to no example of the segment weigh nothing. Returns the
-    sum of the weights.
+    Places of the first and the last block that belong to no example of the segment weigh nothing. Returns
+    ``total`` with the weights added to it, as if one by one.
     """
     state = ints_at(segment.state, STATE_SIZE)
     state[BLOCK] = (first >> 6) % segment.n_ring
@@ -160,7 +162,7 @@ def open_segment(segment: Segment, head: Head, first: int, count: int) -> tuple[
     state[UNIFORM], state[UNIT] = 1, 0
     floats_at(segment.drift, 1)[0] = 0.0
     if count == 0:
-        return 0.0, 0
+        return total, total_unit
     begin, end = first & 63, (first & 63) + count
     ends = floats_at(segment.d, 64 * state[N_BLOCKS])
     for i in range(begin):
@@ -183,12 +185,14 @@ def open_segment(segment: Segment, head: Head, first: int, count: int) -> tuple[
         floats_at(weight_at, count - here),
         units_at(unit_at, count - here),
     )
-    if ones:  # by far the most usual case
-        return normal(float(count), 0)
+    if ones and total_unit == 0 and total == np.floor(total) and total + count < WHOLE_NUMBERS:
+        return normal(total + count, 0)  # by far the most usual case
     begin = first & 63
-    total, total_unit = _sum_weights(
-        floats_at(segment.d + 8 * begin, count), units_at(segment.unit + 4 * begin, count)
+    total, total_unit = _add_weights(
+        floats_at(segment.d + 8 * begin, count), units_at(segment.unit + 4 * begin, count), total, total_unit
     )
+    if ones:
+        return total, total_unit
     state[UNIFORM] = 0
     settle(segment)
     return total, total_unit

@@ -214,16 +214,14 @@ def solve(
     position = (first + n_fold) % (64 * words.shape[0])
     leaving = segment_of(solution, head, 0, 0)
     staying = segment_of(solution, head, 1, blocks)
-    going, going_unit = open_segment(leaving, head, first, n_fold)
-    held, held_unit = open_segment(staying, head, position, n - n_fold)
 
     # ε_j = ε · (W⁺_jj + W⁻_jj) / Σw, and the smallest normal float, both in the weights of the present.
     total, total_unit = 0.0, 0
     for t in range(n_tails):
         T[t], T_unit[t] = tail.total[t], tail.total_unit[t]
         total, total_unit = add(total, total_unit, T[t], T_unit[t])
-    total, total_unit = add(total, total_unit, going, going_unit)
-    total, total_unit = add(total, total_unit, held, held_unit)
+    total, total_unit = open_segment(leaving, head, first, n_fold, total, total_unit)
+    total, total_unit = open_segment(staying, head, position, n - n_fold, total, total_unit)
     share, share_unit = 0.0, 0
     if smoothing > 0.0 and total > 0.0:
         share, share_unit = normal(smoothing, 0)
