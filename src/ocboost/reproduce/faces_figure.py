@@ -130,7 +130,8 @@ def _lines(
             axes.fill_between(result.examples, low, mean + spread, color=how["color"], alpha=0.13, lw=0)
         ink = INKS.get(how["color"], how["color"])
         ends.append((float(mean[-1]), name if compact else f"{mean[-1]:.{places}f}  {name}", ink))
-    axes.set_ylim(bottom=bottom)
+    if bottom is not None:
+        axes.set_ylim(bottom=bottom - 0.02 * axes.get_ylim()[1])  # so that a line at the bottom is seen
     axes.set_xlabel("training windows")
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))

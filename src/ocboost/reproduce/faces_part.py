@@ -6,7 +6,7 @@ from ocboost.reporting.tables import Row, Table
 from ocboost.reproduce import faces_figure
 from ocboost.reproduce.faces import ONE_BY_ONE, FacesResult
 from ocboost.reproduce.method import Floats
-from ocboost.reproduce.part import Headline, Part, Picture
+from ocboost.reproduce.part import Headline, Part, Picture, in_digits
 
 THEOREM = "ocb-order-400-theorem"
 ONLINE = ("oza-russell", THEOREM, "ocb-order-400", "ocb-full", "ocb-head", "ocb-head-newest")
@@ -79,7 +79,7 @@ def tables(result: FacesResult) -> tuple[Table, ...]:
             label += f" ({len(errors)} {'permutation' if len(errors) == 1 else 'permutations'})"
         at = [float(value) for value in errors.mean(axis=0)[some]]
         if key != "adaboost":
-            cells = [f"{value:.4f}" for value in at]
+            cells = [in_digits(value) for value in at]
             oza = _end(result.approximation_error["oza-russell"][: len(errors)])  # of the same permutations
             far.append(Row((label, *cells, _spread(errors, ".4f"), _ratio(at[-1], oza))))
         at = [float(value) for value in area.mean(axis=0)[some]]
@@ -112,7 +112,7 @@ def findings(result: FacesResult) -> tuple[str, ...]:
     end = {key: _end(rows) for key, rows in errors.items()}
     order = _order(result)
     ratios = ", ".join(
-        f"{end[key]:.4f} {what} ({_ratio(end[key], oza)})"
+        f"{in_digits(end[key])} {what} ({_ratio(end[key], oza)})"
         for key, what in zip(
             BALANCED_ONES, (f"at order {order}", "at full order", "with a head"), strict=True
         )
@@ -127,7 +127,7 @@ def findings(result: FacesResult) -> tuple[str, ...]:
         "it here.",
         f"With our balanced correction OCB ends at {ratios}; in brackets the ratio to Oza and Russell. With "
         f"it the claim {with_ours}. The head keeps the windows that weigh; one of the newest ends at "
-        f"{end['ocb-head-newest']:.4f}.",
+        f"{in_digits(end['ocb-head-newest'])}.",
         *filter(None, (_early(result, key) for key in OCB)),
         _deteriorates(end["ocb-full-theorem"], end[THEOREM], order),
         "Where each sum has its own factor but the total is not kept, OCB ends at "
@@ -224,7 +224,7 @@ def _early(result: FacesResult, key: str) -> str:
     when = f" after {at[0]}" if len(worse) > 1 else ""
     return (
         f"{result.labels[key]}, is farther from AdaBoost than Oza and Russell {where} "
-        f"({ours[first]:.4f} against {oza[first]:.4f}{when})."
+        f"({in_digits(ours[first])} against {in_digits(oza[first])}{when})."
     )
 
 
@@ -239,7 +239,7 @@ def _shows(result: FacesResult) -> str:
             ("ocb-order-400", "with our balanced correction"),
         )
     )
-    named = "; ".join(f"{result.labels[key]} {value:.4f}" for key, value in ends.items())
+    named = "; ".join(f"{result.labels[key]} {in_digits(value)}" for key, value in ends.items())
     some = ("adaboost", THEOREM, "ocb-order-400", "oza-russell")
     areas = "; ".join(f"{result.labels[key]} {_end(result.one_minus_auc[key]):.2e}" for key in some)
     return f"{claim}. Approximation error at the end: {named}. 1 − AUC at the end: {areas}."
@@ -271,8 +271,8 @@ def _end(rows: Floats) -> float:
 
 
 def _spread(rows: Floats, form: str) -> str:
-    return format(float(rows[:, -1].std(ddof=1)), form) if len(rows) > 1 else "–"
+    return in_digits(float(rows[:, -1].std(ddof=1)), form) if len(rows) > 1 else "–"
 
 
 def _ratio(value: float, yardstick: float) -> str:
-    return f"{value / yardstick:.2f}" if yardstick > 0.0 else "–"
+    return in_digits(value / yardstick, ".2f") if yardstick > 0.0 else "–"

@@ -23,6 +23,16 @@ HEADLINE = (
 IN_PAPER = "  in the paper"
 
 
+def in_digits(value: float, form: str = ".4f") -> str:
+    """A number as it is to be written; one too small for that has an exponent.
+
+    >>> in_digits(0.0242), in_digits(0.0), in_digits(1.234e-5)
+    ('0.0242', '0.0000', '1.2e-05')
+    """
+    text = format(value, form)
+    return f"{value:.1e}" if value > 0.0 == float(text) else text
+
+
 @dataclass(frozen=True)
 class Headline:
     """One row of the report's first table, with its numbers as they are.
@@ -51,7 +61,7 @@ class Headline:
     @property
     def row(self) -> Row:
         """As it stands in the table."""
-        cells = ("–" if value is None else format(value, self.form) for value in self.values)
+        cells = ("–" if value is None else in_digits(value, self.form) for value in self.values)
         return Row((self.name, *cells), quiet=self.quiet)
 
 
