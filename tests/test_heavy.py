@@ -330,9 +330,27 @@ def test_what_does_not_fit_is_an_error(options, message):
 
 
 def test_the_newest_in_so_many_bytes():
-    assert BoostingSketch(10, memory=5_000, keep="newest").head == 8 * (5_000 - 880) // 106
-    with pytest.raises(InputError, match="memory must be at least 894 bytes"):
+    # 880 bytes of sums and 416 of other numbers of the tail leave four blocks of 64 examples.
+    assert BoostingSketch(10, memory=5_000, keep="newest").head == 3 * 64
+    assert (
+        BoostingSketch(10, memory=1_450, keep="newest").head == 8 * (1_450 - 1_296) // 106
+    )  # fewer than a block
+    with pytest.raises(InputError, match="memory must be at least 1310 bytes"):
         BoostingSketch(10, memory=800, keep="newest")
+
+
+@pytest.mark.parametrize("how", [{}, {"order": 3}, {"tail": False}])
+@pytest.mark.parametrize("keep", ["heavy", "newest"])
+@pytest.mark.parametrize("J", [3, 10, 70, 200])
+def test_it_never_takes_more_than_its_memory(keep, J, how):
+    if keep == "heavy" and how:
+        return
+    margins = random_margins(np.random.default_rng(J), 3000, J)
+    for memory in (40 * J * J + 5000, 80 * J * J + 20_001):
+        sketch = BoostingSketch(J, memory=memory, keep=keep, **how)
+        for start in range(0, 3000, 100):
+            sketch.update_many(margins[start : start + 100])
+            assert sketch.nbytes <= memory
 
 
 @pytest.mark.parametrize("J", [1, 2, 3])

@@ -295,11 +295,13 @@ def test_order_of_the_sums(order):
         ("smoothing", {"smoothing": 0.25}),
         ("forgetting", {"forgetting": 0.5}),
         ("tail", {"tail": False}),
+        ("keep", {"keep": "heavy"}),
     ],
 )
 def test_merging_what_does_not_match(parameter, options, saved_bytes):
-    sketch = make_sketch()
-    other = ocboost.BoostingSketch(**({"n_hypotheses": 4, "head": 3, "forgetting": 0.9} | options))
+    sketch = make_sketch().remade(keep="newest")
+    given = {"n_hypotheses": 4, "head": 3, "forgetting": 0.9, "keep": "newest"} | options
+    other = ocboost.BoostingSketch(**given)
     other.update(np.ones(other.n_hypotheses, dtype=int))
     before = saved_bytes(sketch), saved_bytes(other)
     for merge in (sketch.merge, other.merge, lambda o: sketch + o):

@@ -17,8 +17,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import naive
-import ocboost
-from makers import independent_columns, random_margins
+from makers import independent_columns, newest, newest_from, random_margins
 from ocboost.kernels import band, bits, lanes, scaled, tail
 from ocboost.kernels.compile import FAST_MATH
 
@@ -502,7 +501,7 @@ def test_the_pairs_are_those_of_the_plain_twin(correction, J, order, head, batch
     rng = np.random.default_rng(206)
     margins = random_margins(rng, 260, J, low=0.45, high=0.65)
     options = {"order": order, "head": head, "correction": correction, "forgetting": forgetting}
-    sketch = ocboost.BoostingSketch.from_margins(margins[:200], **options)
+    sketch = newest_from(margins[:200], **options)
     plain = naive.NaiveSketch.from_margins(margins[:200], **options)
     for booster in (sketch, plain):
         booster.update_many(margins[200:], batch_size=batch_size)
@@ -522,7 +521,7 @@ def test_rows_of_one_mind_survive_a_large_change(correction, weight):
     options = {"correction": correction}
     margins = np.array([[1, 1]] * 100 + [[-1, -1]] * 60 + [[-1, 1]])
     for rows in (margins[:-1], margins):
-        sketch = ocboost.BoostingSketch.from_margins(rows, **options)
+        sketch = newest_from(rows, **options)
         plain = naive.NaiveSketch.from_margins(rows, **options)
         for booster in (sketch, plain):
             booster.update([1, -1], weight)
@@ -544,8 +543,7 @@ def test_pairs_stay_in_range_after_large_folds_and_merges():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         a, b = (
-            ocboost.BoostingSketch.from_margins(random_margins(rng, 300, 130, low=0.85, high=0.99), head=head)
-            for head in (1, 100)
+            newest_from(random_margins(rng, 300, 130, low=0.85, high=0.99), head=head) for head in (1, 100)
         )
         for sketch in (a, b, a.merge(b)):
             assert_pairs_in_range(sketch)
@@ -556,9 +554,7 @@ def test_copies_of_one_hypothesis_are_of_one_mind_exactly(head):
     # A digit less than one would be examples that differ, and a large Δ would bring them up by exp(2Δ).
     rng = np.random.default_rng(208)
     margins = np.repeat(random_margins(rng, 300, 1), 300, axis=1)
-    a, b = (
-        ocboost.BoostingSketch.from_margins(margins, head=head, sample_weight=rng.random(300)) for _ in "ab"
-    )
+    a, b = (newest_from(margins, head=head, sample_weight=rng.random(300)) for _ in "ab")
     c = a.merge(b)
     c.update_many(margins[:50], sample_weight=rng.random(50))
     for sketch in (a, b, a.merge(b), c):
@@ -582,7 +578,7 @@ def test_pairs_stay_in_range_on_hard_streams(head, batch_size, correction):
         (turning, wild, {"smoothing": 0.0}),
         (np.ones((n, J), np.int8), None, {"smoothing": 0.0}),
     ]:
-        sketch = ocboost.BoostingSketch(J, head=head, correction=correction, **options)
+        sketch = newest(J, head=head, correction=correction, **options)
         for start in range(0, n, 200):
             part = slice(start, start + 200)
             w = None if weight is None else weight[part]

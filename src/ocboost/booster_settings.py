@@ -22,7 +22,12 @@ def booster_settings(
     is the default, means nothing.
     """
     settings = {name: given[name] for name in SETTINGS}
-    if _is_auto(settings["head"]) and settings["memory"] is not None:
+    if settings["memory"] is not None:
+        if not _is_auto(settings["head"]):
+            raise InputError(
+                f"head and memory exclude each other; got head={settings['head']!r:.40} and "
+                f"memory={settings['memory']!r:.40}. Leave out one of them; head is 'auto' then."
+            )
         settings["head"] = 1
     if _is_auto(settings["smoothing"]):
         settings["smoothing"] = CAUTION * (most if growth is None else growth.budget) if has_offset else 1.0

@@ -8,7 +8,7 @@ from .errors import InputError
 from .kernels.tail import CORRECTIONS
 from .light import Room, automatic_memory, example_bits, least_memory, room_for, room_in
 from .margins import MANY, as_count
-from .tails import automatic_head, sum_bytes
+from .tails import automatic_head, tail_bytes
 
 HEAVY, NEWEST = "heavy", "newest"
 DEFAULT = HEAVY  # where keep is left out and both would do
@@ -99,14 +99,15 @@ def _newest_head(J: int, K: int, head: int, memory: int | None, *, tail: bool) -
     if head == 0:  # "auto"
         return automatic_head(J, K)
     if memory is not None:
-        bytes_left = memory - (sum_bytes(J, K) if tail else 0)
+        bytes_left = memory - tail_bytes(J, K, pairs=tail)
         if 8 * bytes_left < example_bits(J):
             least = memory - bytes_left + (example_bits(J) + 7) // 8
             raise InputError(
                 f"memory must be at least {least} bytes for the sums and one example; got {memory}. Give "
                 "more, or a smaller order."
             )
-        return 8 * bytes_left // example_bits(J)
+        blocks = bytes_left // (8 * example_bits(J))  # of 64 examples; a ring takes one more than it fills
+        return 64 * (blocks - 1) if blocks > 1 else min(64, 8 * bytes_left // example_bits(J))
     return head
 
 

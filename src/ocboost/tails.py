@@ -45,6 +45,15 @@ def sum_bytes(n_hypotheses: int, order: int) -> int:
     return 16 * (n_pairs(n_hypotheses, order) + n_hypotheses)
 
 
+def tail_bytes(n_hypotheses: int, order: int, *, pairs: bool = True) -> int:
+    """The bytes that a tail takes in all.
+
+    >>> tail_bytes(4, 4) == sum(array.nbytes for array in empty_tail(4, 4))
+    True
+    """
+    return sum_bytes(n_hypotheses, order if pairs else 0) + 40 * n_hypotheses + 16
+
+
 def automatic_head(n_hypotheses: int, order: int) -> int:
     """As many examples as the sums take bytes, at least one: what ``head="auto"`` means.
 

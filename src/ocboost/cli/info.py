@@ -124,7 +124,8 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
     classes = [shown(label)[:40] for label in clf.classes_[:20]]
     memory = f"the last {booster.head:,} examples and nothing else"
     if booster.keep == "heavy":
-        memory = f"all examples in sums, up to {booster.head:,} by themselves: those that weigh, and a sample"
+        kept = "those that weigh, and a sample of the others"
+        memory = f"all examples in sums, up to {booster.head:,} by themselves: {kept}"
     elif booster.tail:
         memory = f"all examples in sums, up to {booster.head:,} recent ones exactly"
     if booster.forgetting < 1:

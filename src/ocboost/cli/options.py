@@ -121,6 +121,8 @@ class Following:
             settings["keep"] = None
         if self.keep is not None:
             settings["keep"] = self.keep
+        if self.keep == "heavy":
+            settings["tail"] = True
         if self.forgetting is not None:
             settings["forgetting"] = self.forgetting
         if self.smoothing is not None:
