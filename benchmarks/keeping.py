@@ -58,8 +58,8 @@ class Runner:
 
     def until_fold(self) -> int:
         """Examples between two folds, in whole batches."""
-        store = self.sketch._store
-        left = (self.sketch.head + 7) // 8 if store is None else self.sketch.head - store.room.after_fold
+        room = self.sketch.kept.room
+        left = (self.sketch.head + 7) // 8 if room is None else self.sketch.head - room.after_fold
         return BATCH * max(1, -(-left // BATCH))
 
     def feed(self, n: int) -> float:

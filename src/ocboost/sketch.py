@@ -68,8 +68,8 @@ class BoostingSketch(SummingBooster):
         Bytes for sums and examples, instead of ``head``. With heavy examples a share goes to differences of
         pairs, ``2 J²`` bytes, if these take at most half of it; until the first fold all of it holds
         examples. With a ``head`` in examples there are pairs if it holds at least J. While a fold lasts it
-        takes more: with an automatic head about 4.6 times as much again at J = 100, 2.4 times at 400 and 1.4
-        times at 1,520 (of the newest 2.2, 1.2 and 0.8 times).
+        takes more: with an automatic head about 4.8 times as much again at J = 100, 2.4 times at 400 and 1.4
+        times at 1,520 (of the newest 2.7, 1.2 and 0.8 times).
 
     Notes
     -----
