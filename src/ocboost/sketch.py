@@ -82,7 +82,7 @@ class BoostingSketch(SummingBooster):
 
     ``update`` and ``update_many`` never solve for α but when the head is folded into the tail; reading
     ``alpha`` does, changes nothing, and is cached until the next example. A read costs about 0.1 ns · J ·
-    (examples in the head) and little for the pairs: 1 ms at J = 400 and 12 ms at J = 1520 with an automatic
+    (examples in the head) and little for the pairs: 1 ms at J = 400 and 18 ms at J = 1520 with an automatic
     head, next to nothing with ``head=1``.
 
     Examples
