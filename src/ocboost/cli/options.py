@@ -38,13 +38,14 @@ def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-def number_of_bytes(type_: Any, tokens: Sequence[Token]) -> int:
+def _bytes(text: str) -> int:
     """Bytes, as a whole number with or without a unit."""
-    text = tokens[0].value
     found = re.fullmatch(r"(\d{1,15})\s*([A-Za-z]*)", text, re.ASCII)
     unit = None if found is None else UNITS.get(found[2].lower())
     if found is None or unit is None or int(found[1]) == 0:
-        raise ValueError(f"Must be a number of bytes, such as 500000, 500kB or 4MB; got {text!r:.40}.")
+        raise UsageError(
+            f"--memory must be a number of bytes, such as 500000, 500kB or 4MB; got {text!r:.40}."
+        )
     return int(found[1]) * unit
 
 
@@ -92,7 +93,7 @@ class Following:
     forgetting: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))] = None
     window: MaybeCount = None
     head: str | None = None
-    memory: Annotated[int | None, Parameter(converter=number_of_bytes)] = None
+    memory: str | None = None
     keep: Literal["heavy", "newest"] | None = None
     smoothing: Annotated[float | None, Parameter(validator=validators.Number(gte=0))] = None
     grow: MaybeCount = None
@@ -116,7 +117,7 @@ class Following:
         if self.head is not None:
             settings |= {"head": _head(self.head), "memory": None, "tail": True}
         if self.memory is not None:
-            settings |= {"head": "auto", "memory": self.memory, "tail": True}
+            settings |= {"head": "auto", "memory": _bytes(self.memory), "tail": True}
         if other is not None:
             settings["keep"] = None
         if self.keep is not None:
