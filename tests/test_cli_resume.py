@@ -184,6 +184,30 @@ class TestResumption:
         assert what in refused(capsys, *begun, *change, "--resume")
         assert (tmp_path / "out.ocb.checkpoint").read_bytes() == before
 
+    def test_a_checkpoint_from_before_there_was_memory(self, tmp_path, capsys, monkeypatch):
+        model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(400))
+        words = [
+            "adapt",
+            model,
+            stream,
+            "--out",
+            tmp_path / "out.ocb",
+            "--checkpoint-rows",
+            "40",
+            "--window",
+            "30",
+        ]
+        with monkeypatch.context() as patch:
+            kill_after(patch, Adaptation, "take", 4)
+            killed(capsys, *words)
+        place = tmp_path / "out.ocb.checkpoint"
+        begun = Adaptation.load(place)
+        assert begun.origin["settings"].pop("memory") is None
+        begun.origin["settings"].pop("keep", None)
+        begun.save(place)
+        assert ran(capsys, *words, "--resume")[0] == 0
+        assert Model.load(tmp_path / "out.ocb").history[-1]["rows"] == 400
+
     def test_another_model(self, begun, capsys, tmp_path):
         begun[1] = fitted(tmp_path, "--rows", "250", name="other.ocb")
         assert "belongs to a run with another model" in refused(capsys, *begun, "--resume")

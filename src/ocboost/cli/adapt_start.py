@@ -77,7 +77,7 @@ def check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, checkp
         ("whole", "with or without --again or --new"),
         ("model", "with another model"),
     ):
-        changed = before.get(key) != origin[key]
+        changed = _given(before.get(key)) != _given(origin[key])
         if changed and not (key == "model" and begun.finished):  # the finished model may be in its place
             raise InputError(
                 f"'{checkpoint}' belongs to a run {what}. Give the same ones, or --restart to begin anew."
@@ -87,6 +87,11 @@ def check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, checkp
             f"'{checkpoint}' belongs to another stream, or to one whose beginning has changed. "
             "Give the same one, or --restart to begin anew."
         )
+
+
+def _given(value: Any) -> Any:
+    """Settings without those that say nothing, which older checkpoints do not have; others as they are."""
+    return {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
 
 
 def start_of(
