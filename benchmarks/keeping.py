@@ -58,7 +58,9 @@ class Runner:
 
     def until_fold(self) -> int:
         """Examples between two folds, in whole batches."""
-        room = self.sketch.kept.room
+        room = getattr(
+            self.sketch._store, "room", None
+        )  # `--ways` gives it another one than its parameters do
         left = (self.sketch.head + 7) // 8 if room is None else self.sketch.head - room.after_fold
         return BATCH * max(1, -(-left // BATCH))
 

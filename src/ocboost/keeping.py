@@ -13,7 +13,7 @@ from .tails import automatic_head, tail_bytes
 HEAVY, NEWEST = "heavy", "newest"
 DEFAULT = HEAVY  # where keep is left out and both would do
 
-HEAD_ADVICE = "It is the number of examples kept; 'auto' takes as many as the sums take bytes."
+HEAD_ADVICE = "It is the number of examples kept; 'auto' takes twice the bytes of the sums of all pairs."
 MEMORY_ADVICE = "It is the number of bytes for sums and examples together."
 
 
