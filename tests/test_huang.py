@@ -303,7 +303,7 @@ def test_pieces_for_ctrl_c_change_nothing(saved_bytes, monkeypatch):
     boosters = []
     for piece in (None, 1):
         if piece:
-            monkeypatch.setattr("ocboost.lineage.huang.PIECE", piece)
+            monkeypatch.setattr("ocboost.boosters.huang.PIECE", piece)
         booster = HuangBooster(6, window=50)
         booster.update_many(margins, sample_weight=weights, labels=labels, batch_size=7)
         boosters.append(saved_bytes(booster))

@@ -22,8 +22,8 @@ from .adaboost import (
     adaboost_weights,
     approximation_error,
 )
+from .boosters.oza_russell import OzaRussell
 from .errors import InputError, MissingExtraError, ModelFileError, NotSavableError, OcboostError
-from .oza_russell import OzaRussell
 from .sketch import BoostingSketch
 from .threads import get_num_threads, set_num_threads
 

@@ -490,7 +490,9 @@ def _fed(
     booster = _writable(booster)
     margins = np.empty(answers.shape, np.int8)
     margins_of(np.ascontiguousarray(answers), labels, margins)
-    booster._take(margins, np.require(weights, requirements="W"), batch_size)  # it has all been checked
+    booster._take(
+        margins, np.require(weights, requirements="W"), labels, batch_size
+    )  # it has all been checked
     return booster
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .booster import SummingBooster
+from .booster import Settings, SummingBooster
 from .errors import InputError, ModelFileError
 from .guard import locks_of, reads, writes, written
 from .heavy_store import HeavyStore
@@ -102,6 +102,8 @@ class BoostingSketch(SummingBooster):
     """
 
     kind = "BoostingSketch"
+    settings = ("order", "head", "memory", "keep", "tail", "smoothing", "forgetting", "correction")
+    can_grow = True
 
     def __init__(
         self,
@@ -181,6 +183,11 @@ class BoostingSketch(SummingBooster):
         return self._correction
 
     @property
+    def last_only(self) -> int | None:
+        """The size of a window; None where there is a tail."""
+        return None if self._has_tail else self.head
+
+    @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         """All that it writes to."""
         return self._store.arrays
@@ -237,6 +244,11 @@ class BoostingSketch(SummingBooster):
             return False
         return self._view()[1]
 
+    @staticmethod
+    def _alpha_of(view: Any) -> NDArray[np.float64]:
+        alpha: NDArray[np.float64] = view[0]
+        return alpha
+
     def _view(self) -> tuple[NDArray[np.float64], bool]:
         view: tuple[NDArray[np.float64], bool] = self._guard.view(self._store.solved)
         return view
@@ -250,7 +262,13 @@ class BoostingSketch(SummingBooster):
         with uninterrupted():
             self._store.decay(factor)
 
-    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+    def _take(
+        self,
+        rows: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        labels: NDArray[np.int8] | None,
+        batch_size: int,
+    ) -> None:
         # What `guard.writes` does, by hand: here it is paid for every example.
         guard = self._guard
         lock = guard.lock
@@ -340,6 +358,54 @@ class BoostingSketch(SummingBooster):
         elif "head" in changes:
             known.pop("memory", None)
         return {**known, **changes, "keep": rule}
+
+    # Settings, as a committee has them ---------------------------------------------------------------------
+
+    @classmethod
+    def made(cls, n_hypotheses: int, settings: Settings) -> Self:
+        """An empty one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
+        return cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
+
+    @classmethod
+    def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
+        """Refuse settings that no sketch of so many hypotheses has; others than its own may be among them."""
+        cls._of(settings, n_hypotheses)
+
+    @classmethod
+    def _of(cls, settings: Settings, n_hypotheses: int) -> Self:
+        """One of these settings that takes no room: of the newest examples a window."""
+        given = {key: settings[key] for key in cls.settings}
+        given["order"] = _order_for(n_hypotheses, given["order"])
+        if type(given["tail"]) is not bool:
+            raise InputError(f"tail must be True or False; got {given['tail']!r:.80}. False makes a window.")
+        wanted = ("order", "head", "memory", "keep", "tail", "correction")
+        kept = what_is_kept(n_hypotheses, **{key: given[key] for key in wanted})
+        if kept.keep != HEAVY:
+            given |= {"tail": False, "keep": NEWEST, "memory": None, "head": kept.head}
+        return cls(n_hypotheses, **given)
+
+    def made_with(self, settings: Settings) -> bool:
+        """Whether it is one of these settings; without ``keep`` it has kept to what it was."""
+        if set(settings) != set(self.settings) or type(settings["tail"]) is not bool:
+            return False
+        keep = self.keep if settings["keep"] is None else settings["keep"]
+        try:
+            expected = self._of({**settings, "keep": keep}, self._J)
+        except InputError:
+            return False
+        heavy = self.keep == HEAVY
+        sizes = expected.kept.room == self.kept.room if heavy else expected.head == self.head
+        names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")
+        same = all(getattr(expected, name) == getattr(self, name) for name in names)
+        return settings["tail"] == self.tail and sizes and same
+
+    def followed(self, settings: Settings, before: Settings) -> Self:
+        """A sketch of the same examples that goes on with other settings, where that can be (`remade`)."""
+        self.check_settings(settings, self._J)  # all of them together, as where they begin
+        changes = {k: v for k, v in settings.items() if isinstance(v, np.ndarray) or v != before[k]}
+        # What these mean depends on each other and on the rest.
+        changes |= {"head": settings["head"], "memory": settings["memory"]}
+        return self.remade(**changes)
 
     # More and fewer hypotheses ----------------------------------------------------------------------------
 
@@ -455,6 +521,12 @@ class BoostingSketch(SummingBooster):
             raise ModelFileError(f"{name} is not a valid model: {error}") from None
         sketch._store.resume(state, name)
         return sketch._begun()
+
+
+def _order_for(n_hypotheses: int, order: Any) -> int | None:
+    if order is None:
+        return None
+    return min(as_count(order, "order", 1, None, "None takes every earlier coordinate."), n_hypotheses)
 
 
 def _do_not_match(name: str, here: object, there: object) -> InputError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..oza_russell import OzaRussell
+from ..boosters.oza_russell import OzaRussell
 from .baselines import Majority, NoChange
 from .contenders import OCB, Fixed, LogisticSGD, OverAnswers
 from .learner import Contender

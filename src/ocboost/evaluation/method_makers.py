@@ -61,7 +61,7 @@ def oza_russell(**settings: Any) -> Maker:
     """Oza and Russell's weights for the same hypotheses."""
 
     def make(start: Start, title: str) -> Contender:
-        from ..oza_russell import OzaRussell
+        from ..boosters.oza_russell import OzaRussell
 
         beside = OverAnswers.beside(start.classifier, lambda n: OzaRussell(n, **settings), name=title)
         return _taught(beside, start)

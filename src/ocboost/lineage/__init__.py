@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .exponentiated_gradient import EGPlusMinus
+    from ..boosters.exponentiated_gradient import EGPlusMinus
+    from ..boosters.huang import HuangBooster
+    from ..boosters.linear import OnlineLogistic, PassiveAggressive, Perceptron
+    from ..boosters.winnow import Winnow
     from .filterboost import FilterBoost
-    from .huang import HuangBooster
-    from .linear import OnlineLogistic, PassiveAggressive, Perceptron
     from .oza_boost import OzaRussellClassifier
-    from .winnow import Winnow
 
 __all__ = [
     "EGPlusMinus",
@@ -24,20 +24,20 @@ __all__ = [
 
 # Imported when first asked for: some of them need scikit-learn, which takes its time.
 _LATER = {
-    "EGPlusMinus": "exponentiated_gradient",
-    "FilterBoost": "filterboost",
-    "HuangBooster": "huang",
-    "OnlineLogistic": "linear",
-    "OzaRussellClassifier": "oza_boost",
-    "PassiveAggressive": "linear",
-    "Perceptron": "linear",
-    "Winnow": "winnow",
+    "EGPlusMinus": "..boosters.exponentiated_gradient",
+    "FilterBoost": ".filterboost",
+    "HuangBooster": "..boosters.huang",
+    "OnlineLogistic": "..boosters.linear",
+    "OzaRussellClassifier": ".oza_boost",
+    "PassiveAggressive": "..boosters.linear",
+    "Perceptron": "..boosters.linear",
+    "Winnow": "..boosters.winnow",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(import_module(f".{_LATER[name]}", __name__), name)
+        return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -12,7 +12,7 @@ from ..booster import Booster
 from ..errors import InputError, ModelFileError
 from ..guard import reads, writes
 from ..interrupts import uninterrupted
-from ..margins import as_margins
+from ..margins import as_array, as_remaining
 from ..storage import Arrays, fill, require
 
 PIECE = 20_000_000  # entries taken in by one call: Ctrl-C is heard between
@@ -24,7 +24,7 @@ class SteppingBooster(Booster):
     It implements ``_step``, which moves ``_state``, and ``_weights``, which says what α it stands for.
     """
 
-    settings: ClassVar[tuple[str, ...]]  # the names of its parameters, besides n_hypotheses
+    can_grow = True
     state: ClassVar[str]  # what its numbers are called in files
     limit: ClassVar[float]  # how far from 0 they can get
 
@@ -57,26 +57,28 @@ class SteppingBooster(Booster):
         """Bytes of what it remembers."""
         return self._state.nbytes
 
-    @classmethod
-    def from_margins(
-        cls, margins: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
-    ) -> Self:
-        """Start from a first set of examples, one after the other.
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return (self._state,)
 
-        Parameters are those of the class, without ``n_hypotheses``. Unlike a booster of sums this one does
-        not add them all at once, which would be a single step.
-        """
-        rows = as_margins(margins)
-        booster = cls(rows.shape[1], **parameters)
-        booster.update_many(rows, sample_weight=sample_weight)
-        return booster
+    def _begin(
+        self, rows: NDArray[np.int8], weights: NDArray[np.float64], labels: NDArray[np.int8] | None
+    ) -> None:
+        """Take in the first examples one by one: all at once they would make a single step."""
+        self._take(rows, weights, labels, 1)
 
     @abstractmethod
     def _step(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         """Move the state by these examples."""
 
     @writes
-    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+    def _take(
+        self,
+        rows: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        labels: NDArray[np.int8] | None,
+        batch_size: int,
+    ) -> None:
         batch_size = min(batch_size, len(rows))
         piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
         for start in range(0, len(rows), piece):
@@ -88,12 +90,43 @@ class SteppingBooster(Booster):
                 self._guard.publish(self._weights())
 
     @reads
-    def copy(self) -> Self:
-        """A booster of its own with the same state."""
-        other = type(self)(self.n_hypotheses, **{name: getattr(self, name) for name in self.settings})
-        other._state[...] = self._state
+    def appended(self, margins: ArrayLike) -> Self:
+        """One with further hypotheses behind those it has, which begin with no weight.
+
+        Parameters
+        ----------
+        margins : array of shape (0, k)
+            Without a row, as no examples are kept; k is the number of new hypotheses.
+        """
+        given = as_array(margins)
+        if given.ndim != 2 or given.shape[0] != 0 or given.shape[1] == 0:
+            raise InputError(
+                "margins must be of shape (0, k) for k new hypotheses, as no examples are kept; got shape "
+                f"{given.shape}. Give np.empty((0, k))."
+            )
+        return self._with(np.append(self._state, np.zeros(given.shape[1])))
+
+    @reads
+    def without(self, members: ArrayLike) -> Self:
+        """One without some of the hypotheses; the others stay where they are.
+
+        Parameters
+        ----------
+        members : array of int
+            Which to leave out; one must stay.
+        """
+        return self._with(self._state[as_remaining(members, self.n_hypotheses)])
+
+    def _with(self, state: NDArray[np.float64]) -> Self:
+        other = type(self)(len(state), **self.chosen)
+        other._state[...] = state
         other._n = self._n
         return other
+
+    @reads
+    def copy(self) -> Self:
+        """A booster of its own with the same state."""
+        return self._with(self._state)
 
     @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:

@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .booster import SummingBooster
-from .errors import InputError, ModelFileError
-from .guard import locks_of, reads, writes
-from .interrupts import uninterrupted
-from .kernels.oza import Sums, accumulate, oza_alpha, oza_batches
-from .kernels.scaled import normal_number, rescale
-from .margins import as_number
-from .storage import Arrays, fill, require, require_normal
+from ..booster import SummingBooster
+from ..errors import InputError, ModelFileError
+from ..guard import locks_of, reads, writes
+from ..interrupts import uninterrupted
+from ..kernels.oza import Sums, accumulate, oza_alpha, oza_batches
+from ..kernels.scaled import normal_number, rescale
+from ..margins import as_number
+from ..storage import Arrays, fill, require, require_normal
 
 PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
 
@@ -46,6 +46,7 @@ class OzaRussell(SummingBooster):
     """
 
     kind = "OzaRussell"
+    settings = ("smoothing", "forgetting")
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
         super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
@@ -76,6 +77,10 @@ class OzaRussell(SummingBooster):
         return sum(array.nbytes for array in self._sums)
 
     @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self._sums
+
+    @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses, (J,) float64."""
         alpha: NDArray[np.float64] = self._guard.view(self._weights)
@@ -87,7 +92,13 @@ class OzaRussell(SummingBooster):
         return alpha
 
     @writes
-    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+    def _take(
+        self,
+        rows: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        labels: NDArray[np.int8] | None,
+        batch_size: int,
+    ) -> None:
         batch_size = min(batch_size, len(rows))
         piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
         d, d_unit = np.zeros(batch_size), np.zeros(batch_size, np.int64)

@@ -45,14 +45,20 @@ class LinearBooster(SteppingBooster):
         """A classifier of scikit-learn."""
 
     @writes
-    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+    def _take(
+        self,
+        rows: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        labels: NDArray[np.int8] | None,
+        batch_size: int,
+    ) -> None:
         heaviest = int(np.argmax(weights))
         if weights[heaviest] > HEAVIEST:
             raise InputError(
                 f"sample_weight must be at most {HEAVIEST:g} for {type(self).__name__}; got "
                 f"{weights[heaviest]} for example {heaviest}. Divide all weights by the greatest."
             )
-        super()._take(rows, weights, 1)
+        super()._take(rows, weights, labels, 1)
 
     def _step(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         import sklearn

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..adaboost import SMOOTHING_ADVICE, adaboost_weights
-from ..booster import Booster
+from ..booster import FORGETTING_ADVICE, Booster
 from ..errors import InputError, ModelFileError
 from ..guard import reads, writes
 from ..interrupts import uninterrupted
@@ -24,7 +24,7 @@ from ..kernels.huang import (
     evaluate,
     learn,
 )
-from ..margins import MANY, as_array, as_count, as_margins, as_number, as_row, as_weight, as_weights
+from ..margins import MANY, as_array, as_count, as_number
 from ..storage import Arrays, fill, require
 from .huang_file import require_sound
 
@@ -108,6 +108,7 @@ class HuangBooster(Booster):
     """
 
     kind = "HuangBooster"
+    settings = ("window", *How._fields)
 
     def __init__(
         self,
@@ -125,7 +126,6 @@ class HuangBooster(Booster):
         super().__init__(n_hypotheses)
         if not isinstance(absorb, bool | np.bool_):
             raise InputError(f"absorb must be True or False; got {absorb!r:.80}. False drops what leaves.")
-        forgets = "1 forgets nothing, 0.99 halves a weight in 69 examples."
         ends = "It bounds the gradient where a descent ends; 0 takes all the steps."
         self._how = How(
             share=as_number(share, "share", 0.0, 1.0, _SHARE_ADVICE),
@@ -134,7 +134,7 @@ class HuangBooster(Booster):
             max_steps=as_count(max_steps, "max_steps", 1, MANY, "20 is the usual choice."),
             tolerance=as_number(tolerance, "tolerance", 0.0, np.inf, ends),
             smoothing=as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE),
-            forgetting=as_number(forgetting, "forgetting", 0.0, 1.0, forgets, low_open=True),
+            forgetting=as_number(forgetting, "forgetting", 0.0, 1.0, FORGETTING_ADVICE, low_open=True),
         )
         J, n = self.n_hypotheses, as_count(window, "window", 1, MANY, "It is the number of examples kept.")
         self._point = Point(alpha=np.zeros(J), length=np.ones(1))
@@ -150,11 +150,17 @@ class HuangBooster(Booster):
         self._work = Work(*(np.zeros(size) for size in (J, J, n + 2, n + 2, J, J, J, J)))
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{key}={value!r}" for key, value in self._settings().items())
+        given = ", ".join(f"{key}={value!r}" for key, value in self.chosen.items())
         return f"HuangBooster({self.n_hypotheses}, {given})"
 
-    def _settings(self) -> dict[str, Any]:
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """Its settings by name."""
         return {"window": len(self._recent.rows), **self._how._asdict()}
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return (*self._past, *self._recent, *self._point, *self._work)
 
     @property
     def n_seen(self) -> int:
@@ -174,8 +180,7 @@ class HuangBooster(Booster):
     @property
     def nbytes(self) -> int:
         """Bytes of the past, the window and the working space."""
-        arrays = (*self._past, *self._recent, *self._point, *self._work)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in self._arrays)
 
     @property
     def alpha(self) -> NDArray[np.float64]:
@@ -201,38 +206,16 @@ class HuangBooster(Booster):
         result = evaluate(self._how, self._past, self._recent, self._work, alpha, gradient)
         return float(result), gradient
 
-    @classmethod
-    def from_margins(
-        cls,
-        margins: ArrayLike,
-        *,
-        labels: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        **parameters: Any,
-    ) -> Self:
-        """Start from examples of the past: their P_l and p_jl, and AdaBoost's α of them.
-
-        Parameters
-        ----------
-        margins : array of shape (n, J)
-            +1 where the hypothesis is right, -1 where it is wrong.
-        labels : array of shape (n,), optional
-            The classes of the examples, -1 and +1; left out, all are of one.
-        sample_weight : array of shape (n,), optional
-            Finite and not negative.
-        **parameters
-            Those of the class, without ``n_hypotheses``.
-        """
-        rows = as_margins(margins)
-        weights = as_weights(sample_weight, len(rows))
-        groups = _as_groups(labels, len(rows))
-        booster = cls(rows.shape[1], **parameters)
-        add_to_past(Examples(rows, weights, groups), booster._how, booster._past, booster._recent.counts)
-        booster._n = len(rows)
-        present = weights * booster._how.forgetting ** np.arange(len(rows) - 1, -1, -1.0)
-        alpha = adaboost_weights(rows, smoothing=booster._how.smoothing, sample_weight=present)
-        booster._point.alpha[:] = np.clip(alpha, -LIMIT, LIMIT)
-        return booster
+    def _begin(
+        self, rows: NDArray[np.int8], weights: NDArray[np.float64], labels: NDArray[np.int8] | None
+    ) -> None:
+        """Start from examples of the past: their P_l and p_jl, and AdaBoost's α of them."""
+        examples = Examples(rows, weights, _groups(labels, len(rows)))
+        add_to_past(examples, self._how, self._past, self._recent.counts)
+        self._n = len(rows)
+        present = weights * self._how.forgetting ** np.arange(len(rows) - 1, -1, -1.0)
+        alpha = adaboost_weights(rows, smoothing=self._how.smoothing, sample_weight=present)
+        self._point.alpha[:] = np.clip(alpha, -LIMIT, LIMIT)
 
     @classmethod
     def from_alpha(
@@ -289,58 +272,15 @@ class HuangBooster(Booster):
         booster._point.alpha[:] = weights
         return booster
 
-    def update(self, row: ArrayLike, sample_weight: float = 1.0, label: object = None) -> None:
-        """Take in one example: its margins y·h_j(x), of shape (J,), and its class, -1 or +1.
-
-        Without a label all examples are of one class, which is that of +1.
-        """
-        checked = as_row(row, self.n_hypotheses)
-        groups = _as_groups(None if label is None else np.asarray([label]), 1)
-        self._learn(checked, as_weight(sample_weight), groups, 1)
-
-    def update_many(
-        self,
-        margins: ArrayLike,
-        *,
-        batch_size: int = 1,
-        sample_weight: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
-    ) -> None:
-        """Take in several examples, in order.
-
-        Parameters
-        ----------
-        margins : array of shape (n, J)
-            +1 where the hypothesis is right, -1 where it is wrong.
-        batch_size : int, default 1
-            Examples added at once, with at most one descent after them; 1 is ``update`` in a loop.
-        sample_weight : array of shape (n,), optional
-            Finite and not negative. An example of weight zero takes no place in the window.
-        labels : array of shape (n,), optional
-            The classes of the examples, -1 and +1; left out, all are of one.
-
-        Notes
-        -----
-        After Ctrl-C the booster holds the examples taken in by then, whole batches of them; ``n_seen`` says
-        how many.
-        """
-        rows = as_margins(margins, self.n_hypotheses)
-        weights = as_weights(sample_weight, len(rows))
-        groups = _as_groups(labels, len(rows))
-        batch_size = as_count(batch_size, "batch_size", 1, None, "1 adds example by example.")
-        self._learn(rows, weights, groups, min(batch_size, MANY))
-
-    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        self._learn(rows, weights, np.zeros(len(rows), np.int64), batch_size)
-
     @writes
-    def _learn(
+    def _take(
         self,
         rows: NDArray[np.int8],
         weights: NDArray[np.float64],
-        groups: NDArray[np.int64],
+        labels: NDArray[np.int8] | None,
         batch_size: int,
     ) -> None:
+        groups = _groups(labels, len(rows))
         batch_size = min(batch_size, len(rows))
         descent = 4 * min(self._how.max_steps, 1000) * (len(self._recent.rows) + 50) * self.n_hypotheses
         cost = self.n_hypotheses * batch_size + descent * min(1.0, batch_size / self._how.every)
@@ -357,7 +297,7 @@ class HuangBooster(Booster):
     @reads
     def copy(self) -> Self:
         """A booster of its own with the same state."""
-        other = type(self)(self.n_hypotheses, **self._settings())
+        other = type(self)(self.n_hypotheses, **self.chosen)
         other._past = Past._make(array.copy() for array in self._past)
         other._recent = Recent._make(array.copy() for array in self._recent)
         other._n = self._n
@@ -367,7 +307,7 @@ class HuangBooster(Booster):
     @reads
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         """What a file holds: parameters for JSON, and arrays."""
-        parameters = {"n_hypotheses": self.n_hypotheses, **self._settings()}
+        parameters = {"n_hypotheses": self.n_hypotheses, **self.chosen}
         return parameters, _arrays(self._past, self._recent, self._point)
 
     @classmethod
@@ -397,21 +337,9 @@ def _arrays(past: Past, recent: Recent, point: Point) -> Arrays:
     return {**past._asdict(), **recent._asdict(), **point._asdict()}
 
 
-def _as_groups(labels: ArrayLike | None, n: int) -> NDArray[np.int64]:
+def _groups(labels: NDArray[np.int8] | None, n: int) -> NDArray[np.int64]:
     """Classes as 0 for +1 and 1 for -1; None is all of one."""
-    if labels is None:
-        return np.zeros(n, np.int64)
-    given = as_array(labels)
-    if given.shape != (n,):
-        raise InputError(
-            f"labels must have one class for each of the {n} examples, shape ({n},); got shape "
-            f"{given.shape}. Leave them out if the classes are not known."
-        )
-    if given.dtype.kind not in "iuf" or not ((given == 1) | (given == -1)).all():
-        raise InputError(
-            f"labels must be -1 and +1; got {labels!r:.80}. Convert with np.where(positive, 1, -1)."
-        )
-    return np.where(given == 1, 0, 1).astype(np.int64)
+    return np.zeros(n, np.int64) if labels is None else (labels < 0).astype(np.int64)
 
 
 def _as_alpha(alpha: ArrayLike, n_hypotheses: int | None = None) -> NDArray[np.float64]:

@@ -1,0 +1,168 @@
+"""Every booster by its name: what a classifier, the command line, files and comparisons know it by.
+
+A new booster is a file of its own, with a class that meets `ocboost.booster.Booster`, and a line here.
+
+>>> named("oza").load()
+<class 'ocboost.boosters.oza_russell.OzaRussell'>
+>>> class_of("Winnow").__name__
+'Winnow'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from ..booster import Booster
+from ..errors import InputError
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A booster under a name.
+
+    Parameters
+    ----------
+    name : str
+        What parameters and options call it.
+    title : str
+        What tables and figures call it.
+    place : str
+        Its module and class, with a colon between; the class is called in files what it is called there.
+    about : str
+        One line: what it is, and when to choose it.
+    settings : dict
+        Those that differ from the defaults of its class.
+    usual : bool
+        Whether a comparison has it unless someone says otherwise.
+    """
+
+    name: str
+    title: str
+    place: str
+    about: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    usual: bool = True
+
+    def load(self) -> type[Booster]:
+        """Its class, imported when first asked for."""
+        module, name = self.place.split(":")
+        found: type[Booster] = getattr(import_module(module, "ocboost"), name)
+        return found
+
+
+_SKETCH = ".sketch:BoostingSketch"
+_OZA = ".boosters.oza_russell:OzaRussell"
+
+BOOSTERS: dict[str, Registered] = {
+    each.name: each
+    for each in (
+        Registered(
+            "ocb",
+            "OCB, all history",
+            _SKETCH,
+            "weights that remember everything: closest to AdaBoost, for streams that do not change",
+        ),
+        Registered(
+            "ocb-forgetting",
+            "OCB, forgetting 0.995",
+            _SKETCH,
+            "the past fades, half in 139 examples: for drift; the first to try",
+            {"forgetting": 0.995, "head": 500},
+        ),
+        Registered(
+            "ocb-window-200",
+            "OCB, window 200",
+            _SKETCH,
+            "the last 200 examples and nothing else: for drift that is faster",
+            {"tail": False, "head": 200},
+        ),
+        Registered(
+            "ocb-window-20",
+            "OCB, window 20",
+            _SKETCH,
+            "the last 20: where labels come in runs, or the stream jumps",
+            {"tail": False, "head": 20},
+        ),
+        Registered(
+            "oza",
+            "Oza-Russell",
+            _OZA,
+            "online AdaBoost over the same hypotheses: the cheapest update, no look at pairs",
+        ),
+        Registered(
+            "oza-forgetting",
+            "Oza-Russell, forgetting 0.995",
+            _OZA,
+            "online AdaBoost over the same hypotheses, with fading weights: a cheap way to follow drift",
+            {"forgetting": 0.995},
+        ),
+        Registered(
+            "winnow",
+            "Winnow",
+            ".boosters.winnow:Winnow",
+            "multiplicative updates on mistakes: where few of many hypotheses matter",
+        ),
+        Registered(
+            "eg",
+            "EG±",
+            ".boosters.exponentiated_gradient:EGPlusMinus",
+            "exponentiated gradients of both signs: as Winnow, with a loss for every example",
+        ),
+        Registered(
+            "logistic",
+            "logistic regression",
+            ".boosters.linear:OnlineLogistic",
+            "by stochastic gradients over the answers: often hard to beat, if its rate fits",
+        ),
+        Registered(
+            "perceptron",
+            "perceptron",
+            ".boosters.linear:Perceptron",
+            "additive updates on mistakes: simple, and jumpy where classes overlap",
+            usual=False,
+        ),
+        Registered(
+            "pa",
+            "passive-aggressive",
+            ".boosters.linear:PassiveAggressive",
+            "as little change as corrects each example: quick to follow, sensitive to noise",
+        ),
+        Registered(
+            "huang",
+            "Huang et al.",
+            ".boosters.huang:HuangBooster",
+            "the offline model and an online one combined: for a deployed model that must not stray far",
+            usual=False,
+        ),
+    )
+}
+
+KINDS: dict[str, Registered] = {}  # by what files call them
+for _each in BOOSTERS.values():
+    KINDS.setdefault(_each.place.split(":")[1], _each)
+
+
+def named(name: Any) -> Registered:
+    """The booster of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none; it lists those there are.
+    """
+    if isinstance(name, str) and name in BOOSTERS:
+        return BOOSTERS[name]
+    close = get_close_matches(str(name).lower(), BOOSTERS, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InputError(
+        f"booster must be the name of a booster, or an object of ocboost.booster.Booster; got {name!r:.80}."
+        f"{hint} There are {', '.join(BOOSTERS)}."
+    )
+
+
+def class_of(kind: str) -> type[Booster] | None:
+    """The class that files call so; None if there is none."""
+    return KINDS[kind].load() if kind in KINDS else None
