@@ -185,7 +185,7 @@ def test_memory_is_bounded():
     class Census(Witness):
         def learn(self, view):
             if view.rows[0] % 512 == 0:
-                chunks.append(weakref.ref(view.chunk))
+                chunks.append(weakref.ref(view._table))
                 alive.append(len({id(ref()) for ref in chunks if ref() is not None}))
 
     prequential(stream(8192, cut=(500,)), [Census()], classes=CLASSES, delay=100, drift=False)

@@ -41,6 +41,7 @@ class Booster(ABC):
     kind: ClassVar[str]  # its name in files
     settings: ClassVar[tuple[str, ...]]  # the names of its parameters, besides n_hypotheses
     can_grow: ClassVar[bool] = False
+    can_correct: ClassVar[bool] = False  # an offset: weights w·exp(-y F₀) stand for it in exponential loss
 
     def __init__(self, n_hypotheses: int) -> None:
         self._J = as_count(

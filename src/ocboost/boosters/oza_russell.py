@@ -47,6 +47,7 @@ class OzaRussell(SummingBooster):
 
     kind = "OzaRussell"
     settings = ("smoothing", "forgetting")
+    can_correct = True
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
         super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
