@@ -270,10 +270,8 @@ class _Old:
         form, sample = self.take(machine, "sample"), groups.pop("sample", {})
         self.used(groups)
         rows = self.matrix(sample, "X") if sample else None
-        dense = isinstance(rows, np.ndarray)
-        self.require(
-            form == (("dense" if dense else "sparse") if sample else None), "its sample is not known"
-        )
+        known = None if rows is None else "dense" if isinstance(rows, np.ndarray) else "sparse"
+        self.require(form == known, "its sample is not known")
         own = {
             "rng": self.generator(self.take(machine, "rng")),
             "test": test,

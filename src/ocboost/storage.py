@@ -11,7 +11,8 @@ r"""The file a model is saved in: plain arrays behind a plain header, and a chec
 
 A tree is dicts with keys of text and lists, one within the other, of None, bool, int, finite float, str and
 arrays. In the header an array is null where it belongs, and its path says where that is:
-``["committee", "boosters", 0, "W"]``. Files of version 1 had names for their arrays; `ocboost.old_format` makes trees of them.
+``["committee", "boosters", 0, "W"]``. Files of version 1 had names for their arrays; `ocboost.old_format`
+makes trees of them.
 
 A file is written beside its place and renamed, so a reader sees the old one or the new one, and so does
 whoever comes after a loss of power. Reading trusts nothing: sizes are checked against the length of the file

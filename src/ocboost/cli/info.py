@@ -143,10 +143,10 @@ def _show_filterboost(console: Any, clf: FilterBoost, path: Path, top: int) -> N
         ("hypotheses", "; ".join(sorted(kinds)[:MOST_CLASSES]) or "none found yet"),
         ("rounds", f"{_listed(rounds)} finished{each}, {_listed(found)} of {clf.n_hypotheses:,} found"),
         ("has seen", f"{clf.n_seen_:,} examples, and let {_listed(clf.n_accepted_)} through"),
-        ("goes on", shown(clf.stopped_ or "yes")[:200]),
     ]
-    if clf.waiting_ is not None:
-        facts.append(("waits", shown(clf.waiting_)[:200]))
+    for name, fact in (("ended", clf.stopped_), ("waits", clf.waiting_)):
+        if fact is not None:
+            facts.append((name, shown(fact)[:200]))
     _show_facts(console, facts)
     _show_weights(console, clf, [(own, 0) for own in clf.hypotheses_], _named_features(clf), top)
 
@@ -202,12 +202,18 @@ def _file_and_classes(clf: Any, path: Path) -> list[tuple[str, str]]:
 
 def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
     """What there is to say besides the weights."""
+    from ocboost.kinds import KINDS
+
     clf = model.classifier
     facts = [
         *_file_and_classes(clf, path),
         ("hypotheses", repr(clf.hypotheses_).strip("<>")),
         *_of_booster(clf.boosters_[0]),
     ]
+    offset = clf.committee_.offset
+    if offset is not None:
+        known = KINDS.get(offset.kind)
+        facts.append(("offset", "not in the file: it is given to load it" if known is None else known.title))
     if clf.grower_ is not None:
         budget = clf.grower_.growth.budget
         facts.append(
