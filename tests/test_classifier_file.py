@@ -507,7 +507,7 @@ def test_another_thing_in_the_place_of_hypotheses(files, tmp_path):
         ("weight_scale", 0.0, "weight_scale must be a number"),
         ("weight_scale", 1, "weight_scale must be a number"),
         ("settings.booster", "best", "its booster is not known"),
-        ("settings.booster", "oza", "of another kind than it says"),
+        ("settings.booster", "oza", "must be left out with the booster .oza"),
         ("grower", {}, "its growth has no settings"),
         ("schema", {}, "its schema must have columns"),
         ("schema", {"columns": ["a"], "label": None, "label_kind": None}, "schema must have the 4 features"),
