@@ -235,6 +235,9 @@ class BoostingSketch(SummingBooster):
         """
         return self._view()[0].copy()
 
+    def _solved(self) -> NDArray[np.float64]:
+        return self._view()[0]
+
     @property
     def diverged(self) -> bool:
         """Whether an unbalanced correction has left its range, so that the weights mean nothing any more.
