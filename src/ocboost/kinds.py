@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .boosters.registry import BOOSTERS, class_at
+from .boosters import registry
 from .errors import ModelFileError, NotSavableError
 from .fields import Fields, Tree
 
@@ -45,13 +45,13 @@ class Kind:
 
     def load(self) -> Any:
         """Its class, imported when first asked for."""
-        return class_at(self.place)
+        return registry.class_at(self.place)
 
 
-def _listed() -> list[Kind]:
-    boosters = [Kind(each.place.split(":")[1], BOOSTER, each.place, each.title) for each in BOOSTERS.values()]
-    return [
-        *boosters[::-1],  # of several that share a class the first gives the title
+KINDS: dict[str, Kind] = {
+    each.name: each
+    for each in (
+        *(Kind(name, BOOSTER, each.place, each.title) for name, each in registry.KINDS.items()),
         Kind("Stumps", HYPOTHESES, ".hypotheses.stumps:Stumps", "stumps"),
         Kind("Trees", HYPOTHESES, ".hypotheses.trees:Trees", "trees"),
         Kind("Balls", HYPOTHESES, ".hypotheses.balls:Balls", "balls"),
@@ -65,10 +65,8 @@ def _listed() -> list[Kind]:
         Kind("Adaptation", "checkpoint", ".adaptation:Adaptation", "a checkpoint"),
         Kind("FilterBoost", "filterboost", ".lineage.filterboost:FilterBoost", "a FilterBoost"),
         Kind("CacheEntry", "cache entry", ".reproduce.cache:Entry", "a result kept by ocboost reproduce"),
-    ]
-
-
-KINDS: dict[str, Kind] = {each.name: each for each in _listed()}
+    )
+}
 
 
 def known(kind: str, axis: str | None, name: str) -> Kind:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .errors import InputError
 
 Where = slice | NDArray[np.int64]
+_ONE = np.ones(1)  # the weight of one row; nobody writes to it
 
 
 class Answering(Protocol):
@@ -146,6 +147,14 @@ class Rows:
         """Rows whose codes are known."""
         return cls(X, codes=np.asarray(codes, np.int64))
 
+    @classmethod
+    def one(cls, x: NDArray[Any], code: int, weight: NDArray[np.float64] | None) -> Self:
+        """One row that has been checked, (1, F), without a look at anything."""
+        rows = object.__new__(cls)
+        rows._table = _Table(x, None, None, np.array([code]), weight, 0, None)
+        rows._where, rows._n = slice(0, 1), 1
+        return rows
+
     def __len__(self) -> int:
         return self._n
 
@@ -194,7 +203,9 @@ class Rows:
     def weights(self) -> NDArray[np.float64]:
         """The weight of each row."""
         weights = self._table.weights
-        return np.ones(self._n) if weights is None else weights[self._where]
+        if weights is None:
+            return _ONE if self._n == 1 else np.ones(self._n)
+        return weights[self._where]
 
     @property
     def known(self) -> NDArray[np.bool_]:
