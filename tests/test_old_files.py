@@ -16,6 +16,8 @@ import pytest
 
 from ocboost import BoostingSketch, ModelFileError, OCBClassifier
 from ocboost.cli.info import held
+from ocboost.hypotheses import hypotheses_from_parts, hypotheses_parts
+from ocboost.offsets import ScaledOffset, offset_in, offset_parts
 from ocboost.reproduce.cache import Cache
 from ocboost.storage import MAGIC
 from old_files import make
@@ -104,6 +106,31 @@ def test_a_cache_of_version_1(tmp_path):
     assert found[0] == make.ENTRY_OF[0]
     for name, array in make.ENTRY_OF[1].items():
         np.testing.assert_array_equal(found[1][name], array)
+
+
+@pytest.mark.parametrize("name", make.HYPOTHESES)
+def test_hypotheses_in_parts(name):
+    made = make.HYPOTHESES[name]()
+    (kind, parameters), arrays = hypotheses_parts(made)
+    if name == "joined":
+        assert [described[0] for described in parameters["sets"]] == ["Stumps", "Trees", "Balls"]
+        assert "1/root" in arrays
+    again = hypotheses_from_parts(kind, parameters, arrays, "parts")
+    assert make.after(again) == make.after(made)
+    with pytest.raises(ModelFileError, match="parts is not a valid model"):
+        hypotheses_from_parts(kind, {**parameters, "more": 1}, arrays, "parts")
+
+
+def test_offsets_in_parts():
+    scaled = ScaledOffset(make.VOTED, 2.0, 0.5)
+    for offset in (make.LINEAR, make.VOTED, scaled):
+        described, arrays = offset_parts(offset)
+        again = offset_in(described, arrays, "parts", None)
+        np.testing.assert_array_equal(again(make.X[:9]), offset(make.X[:9]))
+    assert "scorer/hypotheses/1/centre" in arrays
+    assert offset_parts(scaled, without=True) == (["GivenOffset", {}], {})
+    assert offset_in(["GivenOffset", {}], {}, "parts", scaled) is scaled
+    assert offset_in(None, {}, "parts", None) is None
 
 
 def header_changed(path, change):
