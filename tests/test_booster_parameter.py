@@ -181,11 +181,10 @@ class Mean(Booster):
         other.sums[...], other.n = self.sums, self.n
         return other
 
-    def parts(self):
+    def tree(self):
         raise NotImplementedError
 
-    from_parts = classmethod(parts)
-    tree, from_tree = parts, from_parts
+    from_tree = classmethod(tree)
 
 
 def test_a_booster_of_ones_own(tmp_path):

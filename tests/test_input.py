@@ -213,6 +213,7 @@ def test_decay(factor, make, saved_bytes):
         ("smoothing", -0.1),
         ("smoothing", np.nan),
         ("smoothing", np.inf),
+        ("smoothing", 10**400),
         ("smoothing", "some"),
         ("smoothing", None),
         ("forgetting", 0.0),

@@ -12,7 +12,8 @@ from .fields import Fields, Tree, is_plain
 from .guard import Guard
 from .handover import Handover
 from .kinds import BOOSTER, HYPOTHESES, is_known, known, tree_within, within
-from .offsets import Offset, offset_from, offset_tree
+from .offsets import Offset
+from .offsets.offset_file import offset_from, offset_tree
 
 
 def committee_tree(committee: Committee, *, without_offset: bool = False) -> Tree:
