@@ -86,8 +86,8 @@ def _require_text(data: bytes, place: Path) -> None:
     kind = next(kinds, "not text" if b"\x00" in data[:1024] else None)
     if kind is not None:
         raise ModelFileError(
-            f"{place} must be a cascade of OpenCV, an XML file such as haarcascade_frontalface_default.xml; it "
-            f"is {kind}. Was another file meant?"
+            f"{place} must be a cascade of OpenCV, an XML file such as haarcascade_frontalface_default.xml; "
+            f"it is {kind}. Was another file meant?"
         )
 
 

@@ -134,9 +134,9 @@ def fit(
         )
         if len(y) < FEW * len(np.unique(y)):
             say(
-                f"{len(y):,} rows are few, less than {FEW} for each class: “right on {right:.1%}” is about the "
-                "very rows it learnt from, and says next to nothing about others. Give more rows, or see how it "
-                f"does on others: ocboost evaluate others.csv --model {shown(out.name)}."
+                f"{len(y):,} rows are few, less than {FEW} for each class: “right on {right:.1%}” is about "
+                "the very rows it learnt from, and says next to nothing about others. Give more rows, or see "
+                f"how it does on others: ocboost evaluate others.csv --model {shown(out.name)}."
             )
         if unlabelled:
             console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
