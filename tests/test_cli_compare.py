@@ -16,7 +16,7 @@ from cli_runs import feed, ran, refused, started, table, write
 from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
 from ocboost.datasets.labelled_rows import LabelledRows
-from ocboost.evaluation import arena_jobs
+from ocboost.evaluation import jobs as jobs_module
 from ocboost.evaluation.baselines import Majority
 from ocboost.evaluation.methods import METHODS
 
@@ -224,7 +224,7 @@ class TestNamed:
 
     def test_what_was_done_is_kept_when_interrupted(self, named, tmp_path, capsys, monkeypatch):
         out = tmp_path / "report"
-        run, done = arena_jobs.run_task, []
+        run, done = jobs_module.run_task, []
 
         def pressed(task, progress=None):
             if task.stream == "two":
@@ -233,13 +233,13 @@ class TestNamed:
             return run(task, progress)
 
         words = compare("all", out, "--seeds", "2", "--jobs", "1", methods="static,oza")
-        monkeypatch.setattr(arena_jobs, "run_task", pressed)
+        monkeypatch.setattr(jobs_module, "run_task", pressed)
         code, told, err = ran(capsys, *words)
         assert (code, told) == (130, "")
         assert "streams that were done are kept" in err
         assert [p.name for p in out.iterdir()] == [".finished"]
         assert len(done) == 2
-        monkeypatch.setattr(arena_jobs, "run_task", lambda *task: done.append(task[0]) or run(*task))
+        monkeypatch.setattr(jobs_module, "run_task", lambda *task: done.append(task[0]) or run(*task))
         assert ran(capsys, *words)[0] == 0
         assert [task.stream for task in done[2:]] == ["two", "two"]
         assert not (out / ".finished").exists()
@@ -250,7 +250,7 @@ class TestNamed:
         def pressed(task, progress=None):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(arena_jobs, "run_task", pressed)
+        monkeypatch.setattr(jobs_module, "run_task", pressed)
         code, _, err = ran(capsys, *compare("all", out, "--jobs", "1", "--no-cache"))
         assert code == 130
         assert "are kept" not in err
@@ -267,7 +267,7 @@ class TestNamed:
             seen.append(task.rows)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(arena_jobs, "run_task", stop)
+        monkeypatch.setattr(jobs_module, "run_task", stop)
         said = ""
         for methods, more in (("static", ()), ("static,forest", ()), ("forest", ("--rows", "777"))):
             words = compare("all", tmp_path / "report", "--jobs", "1", *more, methods=methods)

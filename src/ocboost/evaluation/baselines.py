@@ -16,6 +16,7 @@ class Majority(Contender):
     """Says the class that has been most frequent so far; its probabilities are (count + 1) / (n + K)."""
 
     role = "baseline"
+    deployable = False
 
     def __init__(self, name: str = "majority") -> None:
         super().__init__(name)
@@ -47,6 +48,7 @@ class NoChange(Contender):
     """
 
     role = "baseline"
+    deployable = False
 
     def __init__(self, name: str = "no change") -> None:
         super().__init__(name)

@@ -24,6 +24,8 @@ class SklearnContender(Contender):
         The name of its class if left out.
     """
 
+    deployable = False
+
     def __init__(self, estimator: Any, name: str | None = None) -> None:
         super().__init__(type(estimator).__name__ if name is None else name)
         for method in ("partial_fit", "predict_proba"):
@@ -82,6 +84,8 @@ class RiverContender(Contender):
     name : str, optional
         The name of its class if left out.
     """
+
+    deployable = False
 
     def __init__(self, model: Any, name: str | None = None) -> None:
         super().__init__(type(model).__name__ if name is None else name)

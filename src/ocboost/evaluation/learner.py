@@ -28,10 +28,14 @@ class Contender(ABC):
         How a figure draws it.
     learns : bool
         False for a fixed model, which may then predict many rows at once.
+    deployable : bool
+        False for what takes part for comparison only: what is no model, and what cannot be saved without
+        pickle.
     """
 
     role: Role = "rival"
     learns: bool = True
+    deployable: bool = True
 
     def __init__(self, name: str) -> None:
         self.name = name

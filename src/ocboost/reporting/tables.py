@@ -79,7 +79,7 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
     table : Table
     whole : bool, default=False
         Give it its natural width also where the terminal is narrower, so that no number is broken over
-        lines; print it with ``crop=False``.
+        lines; print it with ``crop=False``. Only the words of its heads stand below each other.
 
     Raises
     ------
@@ -105,8 +105,9 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
         padding=(0, 1, 0, 0),
     )
     for rank, column in enumerate(table.columns):
+        head = printable(column)
         drawn.add_column(
-            Text(printable(column)),
+            Text(head.replace(" ", "\n") if whole and rank else head),
             justify="right" if rank else "left",
             no_wrap=whole or rank == 0,
             overflow="fold",  # a number without its end would be another number
@@ -117,6 +118,41 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
     if whole:
         drawn.width = Console(width=10_000, file=StringIO()).measure(drawn).maximum
     return drawn
+
+
+def width_of(table: Table) -> int:
+    """How many columns of a terminal the whole table takes."""
+    return as_rich(table, whole=True).width or 0
+
+
+def without(table: Table, column: str) -> Table:
+    """The same without a column, if it has it.
+
+    >>> without(Table("Fruit", ("kind", "n"), (Row(("apple", "3")),)), "n").rows
+    (Row(cells=('apple',), quiet=False),)
+    """
+    if column not in table.columns:
+        return table
+    at = table.columns.index(column)
+
+    def less(cells: tuple[str, ...]) -> tuple[str, ...]:
+        return cells[:at] + cells[at + 1 :]
+
+    rows = tuple(Row(less(row.cells), row.quiet) for row in table.rows)
+    return Table(table.title, less(table.columns), rows, table.caption)
+
+
+def as_text(table: Table) -> str:
+    """The table in plain text, which needs nothing installed."""
+    lines = [[printable(cell) for cell in cells] for cells in (table.columns, *(r.cells for r in table.rows))]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(table.columns))]
+    written = []
+    for first, *others in lines:
+        figures = (text.rjust(width) for text, width in zip(others, widths[1:], strict=True))
+        written.append("  ".join([first.ljust(widths[0]), *figures]).rstrip())
+    rule = "-" * max(len(line) for line in written)
+    below = ["", printable(table.caption, 1000)] if table.caption else []
+    return "\n".join([printable(table.title), "", written[0], rule, *written[1:], *below]) + "\n"
 
 
 def as_markdown(table: Table) -> str:

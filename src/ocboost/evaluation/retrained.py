@@ -1,8 +1,8 @@
-"""Contenders that only a comparison needs: retrained ones, and some with special wishes."""
+"""What one would do by hand: a model that is learnt anew from time to time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,11 @@ class Retrained(Contender):
     Where all rows that are kept are of one class, it goes on with what it has.
     """
 
+    deployable = False
+
     def __init__(self, start: Start, *, rows: int = 2000, every: int = 1000, name: str) -> None:
         super().__init__(name)
+        assert start.view is not None
         self.classifier = start.classifier
         self._start = start
         self._every, self._wait = every, every
@@ -70,8 +73,7 @@ class Retrained(Contender):
         if len(np.unique(codes)) < 2:
             return
         start = self._start
-        again = Start(X, codes, start.classes, hypotheses=start.hypotheses)
-        again.seed = start.seed
+        again = Start(X, codes, start.classes, hypotheses=start.hypotheses, seed=start.seed, whole=True)
         self.classifier = again.fitted()
 
     @property
@@ -95,6 +97,7 @@ class WithLabels(OverAnswers):
         classifier = start.classifier
         columns = classifier.committee_.columns
         super().__init__(classifier.hypotheses_, _already_made, columns=columns, name=name)
+        assert start.view is not None
         answers = start.view.answers(self.hypotheses)
         for c, own in enumerate(columns):
             labels = signs(start.codes, c, len(columns))
@@ -108,44 +111,6 @@ class WithLabels(OverAnswers):
             labels = signs(codes, c, len(self.boosters))
             told: Any = booster
             told.update_many(answers[:, columns] * labels[:, None], labels=labels)
-
-
-class Filled(Contender):
-    """A contender that cannot do without a number: what is missing becomes the mean of the first rows.
-
-    Parameters
-    ----------
-    contender : Contender
-    means : array of shape (F,)
-    """
-
-    def __init__(self, contender: Contender, means: NDArray[np.float64]) -> None:
-        super().__init__(contender.name)
-        self.role = contender.role
-        self.contender = contender
-        self._means = means
-
-    def begin(self, classes: Sequence[Any]) -> None:
-        """Let it begin."""
-        self.contender.begin(classes)
-
-    def predict(self, view: View) -> NDArray[np.float64]:
-        """What it says to the rows without gaps."""
-        return self.contender.predict(self._filled(view))
-
-    def learn(self, view: View) -> None:
-        """Let it learn the rows without gaps."""
-        self.contender.learn(self._filled(view))
-
-    def _filled(self, view: View) -> View:
-        X = view.X
-        missing = np.isnan(X)
-        return View.of(np.where(missing, self._means, X), view.codes) if missing.any() else view
-
-    @property
-    def nbytes(self) -> int | None:
-        """Its bytes."""
-        return self.contender.nbytes
 
 
 def _already_made(n_hypotheses: int) -> Booster:

@@ -1,4 +1,4 @@
-"""The arena: protocol, aggregation over seeds, ranks, and what a report says."""
+"""Comparisons: protocol, aggregation over seeds, ranks, and what a report says."""
 
 from __future__ import annotations
 
@@ -22,24 +22,28 @@ from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
 from ocboost.datasets.labelled_rows import LabelledRows
 from ocboost.errors import InputError, MissingExtraError
-from ocboost.evaluation import arena_jobs, methods
-from ocboost.evaluation.arena import Board, batches_of, compete
-from ocboost.evaluation.arena_board import DRAWN, mean_of, ranks_of, spread_of, thinned
-from ocboost.evaluation.arena_contenders import Filled, Retrained
-from ocboost.evaluation.arena_figure import draw_curves, draw_ranks, role_of, styles_of
-from ocboost.evaluation.arena_jobs import Kept, Task, boards_of, run_tasks
-from ocboost.evaluation.arena_report import files_of, findings, lead, stream_report, summary_report
-from ocboost.evaluation.arena_summary import Summary
-from ocboost.evaluation.arena_table import (
+from ocboost.evaluation import jobs as jobs_module
+from ocboost.evaluation import methods
+from ocboost.evaluation.board import DRAWN, Board, mean_of, ranks_of, spread_of, thinned
+from ocboost.evaluation.comparison import batches_of, compete
+from ocboost.evaluation.figure import draw, draw_ranks, keys_of
+from ocboost.evaluation.filled import Filled
+from ocboost.evaluation.jobs import Kept, Task, boards_of, run_tasks
+from ocboost.evaluation.learner import Contender
+from ocboost.evaluation.looks import looks_of
+from ocboost.evaluation.methods import METHODS, Method, methods_named
+from ocboost.evaluation.report import chance, files_of, findings, lead, stream_report, summary_report
+from ocboost.evaluation.retrained import Retrained
+from ocboost.evaluation.start import Start, some_of
+from ocboost.evaluation.summary import Summary
+from ocboost.evaluation.table import (
     accuracy_table,
     board_table,
     growth_table,
+    narrowed,
     rank_table,
     winner_table,
 )
-from ocboost.evaluation.learner import Contender
-from ocboost.evaluation.methods import METHODS, Method, methods_named
-from ocboost.evaluation.start import Start, some_of
 from ocboost.evaluation.view import View
 from ocboost.reporting.document import Illustration
 from ocboost.reporting.tables import as_rich
@@ -453,7 +457,7 @@ class TestFigures:
     def test_the_axes_hold_the_bands(self, board):
         wide = [0.2] * len(board.curve_rows)
         places = [type(p)(**{**p.__dict__, "band": wide}) for p in board.places]
-        axes = draw_curves(Board(**{**board.__dict__, "places": places}), title="toy").axes[0]
+        axes = draw(Board(**{**board.__dict__, "places": places}), title="toy").axes[0]
         (band,) = axes.collections  # of the one OCB
         low, high = axes.get_ylim()
         drawn = band.get_paths()[0].vertices[:, 1]
@@ -471,7 +475,7 @@ class TestFigures:
 
     def test_a_method_has_one_colour(self, summary):
         alone = made_up("sea", {"oza": 0.5, "growing": 0.9, "eg": 0.8})
-        axes = draw_curves(alone, title="").axes[0]
+        axes = draw(alone, title="").axes[0]
         named = {text.get_text(): text.get_color() for text in axes.texts}
         lanes = draw_ranks(summary).axes[0]
         titles = [label.get_text() for label in lanes.get_yticklabels()]
@@ -705,7 +709,7 @@ class TestJobs:
             object.__setattr__(found.result, "interrupted", True)
             return found
 
-        monkeypatch.setattr(arena_jobs, "compete", pressed)
+        monkeypatch.setattr(jobs_module, "compete", pressed)
         with pytest.raises(KeyboardInterrupt):
             list(run_tasks(tasks_of("one"), jobs=1))
 
@@ -716,7 +720,7 @@ class TestKept:
         run = {"jobs": 1, "told": lambda *news: None}
         first = boards_of(["one"], tasks_of, kept=kept, **run)
         assert len(list((tmp_path / "kept").iterdir())) == 1
-        monkeypatch.setattr(arena_jobs, "run_task", lambda *words: pytest.fail("run again"))
+        monkeypatch.setattr(jobs_module, "run_task", lambda *words: pytest.fail("run again"))
         for jobs in (1, 2):  # with nothing left to do
             assert boards_of(["one"], tasks_of, kept=kept, **{**run, "jobs": jobs}) == first
         monkeypatch.undo()
