@@ -283,6 +283,19 @@ class TestNamed:
         for name in (*METHODS, *drift.STREAMS):
             assert re.search(rf"^  {re.escape(name)} ", told, re.MULTILINE), name
         assert METHODS["eg"].about in told
+        assert "c: comparison only, it cannot be deployed" in told
+        for method in METHODS.values():
+            (line,) = [line for line in told.splitlines() if line.startswith(f"  {method.name} ")]
+            assert ("c" in line[23:26]) is not method.deployable
+
+    def test_a_number_of_ones_own(self, stream, tmp_path, capsys):
+        words = compare(stream, tmp_path / "report", "--label", "y", methods="ocb-window-50,logistic-0.1")
+        assert ran(capsys, *words)[0] == 0
+        titles = [place["title"] for place in record(tmp_path / "report")["places"]]
+        assert titles == ["OCB, window 50", "logistic regression, rate 0.1"]
+        for bad in ("ocb-window-0", "ocb-window-1.5", "ocb-forgetting-2", "eg-3"):
+            words = compare(stream, tmp_path / "report", "--label", "y", methods=bad)
+            assert f"got '{bad}'" in refused(capsys, *words)
 
 
 def gone(group):

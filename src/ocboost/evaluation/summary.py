@@ -35,7 +35,9 @@ class Summary:
         self.complete = [board for board in self.boards if len(board.places) == len(names)]
         self._ranks = {board.stream: _ranks(board) for board in self.complete}
         order = {name: self.mean_rank(name) for name in names}
-        self.names = sorted(names, key=lambda name: (order[name] is None, order[name] or 0.0))
+        self.names = sorted(
+            names, key=lambda name: (order[name] is None, order[name] or 0.0, not self.deployable(name))
+        )
 
     def accuracy(self, board: Board, name: str) -> float | None:
         """Mean accuracy of a method on a stream; None if it did not take part."""
