@@ -114,7 +114,7 @@ class TestTake:
         adaptation, straight = begun(), begun()
         X, y = examples(60, 1)
         straight.take(batches(X, y, 60)[0])
-        learn, left = OCBClassifier.learn_from, [25]
+        learn, left = OCBClassifier.learn_rows, [25]
 
         def interrupting(self, *words):
             left[0] -= 1
@@ -122,7 +122,7 @@ class TestTake:
                 signal.raise_signal(signal.SIGINT)
             learn(self, *words)
 
-        monkeypatch.setattr(OCBClassifier, "learn_from", interrupting)
+        monkeypatch.setattr(OCBClassifier, "learn_rows", interrupting)
         with pytest.raises(KeyboardInterrupt):
             adaptation.take(batches(X, y, 60)[0])
         assert adaptation.rows == adaptation.learnt == adaptation.confusion.sum() == 25

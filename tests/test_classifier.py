@@ -285,7 +285,7 @@ def test_boosters_that_cannot_be_written_to_are_copied(fitted_alone, tmp_path):
     frozen = expected.boosters_[0].copy()
     frozen._arrays[0].flags.writeable = False
     fed = committee._fed(
-        frozen, np.ones((1, frozen.n_hypotheses), np.int8), np.ones(1, np.int8), np.ones(1), 1
+        frozen, np.ones((1, frozen.n_hypotheses), np.int8), 0, np.ones(1, np.int8), np.ones(1), 1
     )
     assert fed.n_seen == frozen.n_seen + 1
 

@@ -185,7 +185,7 @@ def test_memory_is_bounded():
     class Census(Witness):
         def learn(self, view):
             if view.rows[0] % 512 == 0:
-                chunks.append(weakref.ref(view.chunk))
+                chunks.append(weakref.ref(view._table))
                 alive.append(len({id(ref()) for ref in chunks if ref() is not None}))
 
     prequential(stream(8192, cut=(500,)), [Census()], classes=CLASSES, delay=100, drift=False)
@@ -361,6 +361,7 @@ def test_progress_is_told_within_a_chunk_that_takes_long(monkeypatch):
             clock[0] += 100_000_000  # a tenth of a second for each row
             super().learn(view)
 
+    module = sys.modules["ocboost.evaluation.prequential"]
     monkeypatch.setattr(module, "perf_counter_ns", lambda: clock[0])
     seen = []
 

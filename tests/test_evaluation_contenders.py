@@ -288,7 +288,7 @@ class TestRiver:
 
 
 def test_views_of_rows_and_codes_that_do_not_fit():
-    with pytest.raises(InputError, match="one class for each of the 3 rows"):
+    with pytest.raises(InputError, match="codes must be one for each of the 3 rows"):
         View.of(np.zeros((3, 1)), np.zeros(2, int))
 
 

@@ -360,13 +360,6 @@ def test_from_a_learner_that_accepts_all_to_one_that_does_not():
     assert_sound(clf)
 
 
-def test_learning_from_answers_is_refused():
-    X, y = stream(110)
-    clf = growing()
-    with pytest.raises(InputError, match="learns from rows, not from answers"):
-        clf.learn_from(clf.hypotheses_.answers(X), y.astype(np.int64), np.ones(110))
-
-
 # Settings that change, and copies ------------------------------------------------------------------------
 
 

@@ -420,7 +420,7 @@ def test_scores_are_not_forgotten():
     with pytest.raises(InputError, match="scores must be those of the offset where there is one"):
         clf.committee_.votes_of(answers)
     with pytest.raises(InputError, match="scores must be those of the offset"):
-        clf.learn_from(answers, y, np.ones(len(y)))
+        clf.committee_.learn(answers, y, np.ones(len(y)))
     none = OCBClassifier(n_hypotheses=4).fit(X, y)
     with pytest.raises(InputError, match="and None elsewhere"):
         none.committee_.votes_of(none.hypotheses_.answers(X), linear(2)(X)[:, None])

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .been_through import remember
 from .committee import winners
 from .errors import InputError
 from .interrupts import uninterrupted
 from .model import Model
-from .offsets import require_range
+from .rows import Rows, UnseenLabelError
 from .storage import load, require, save
-from .streams import Batch
 
 KIND = "Adaptation"
 RECENT = 1000
@@ -66,44 +64,28 @@ class Adaptation:
         self.confusion = np.zeros((K, K), np.int64)
         self._recent: deque[bool] = deque(maxlen=RECENT)
 
-    def take(self, batch: Batch, step: int = 1) -> None:
-        """Predict rows of a batch, then learn from those with a label, ``step`` rows at a time."""
-        given = batch
+    def take(self, batch: Rows, step: int = 1) -> None:
+        """Predict rows of a stream, then learn from those with a label, ``step`` rows at a time."""
         if batch.y is None:
             raise InputError("the stream must have a label column to learn from; name it with --label.")
         clf = self.model.classifier
-        codes, strange = self._codes(batch, batch.y)
-        if strange is not None:  # whole steps before it are learnt
-            batch, _ = batch.parted(strange // step * step)
-            if len(batch):
-                self.take(batch, step)
-            raise self._unseen(strange, given)
-        growing = clf.grower_ is not None  # then answers would not last
-        answers = np.empty((len(batch), 0), np.int8) if growing else clf.hypotheses_.answers(batch.X)
-        scores = None if growing else clf.committee_.scores_of(batch.X)
-        # As partial_fit does: every row weighs the same, on the scale of the weights that came first.
-        alike, labelled = np.full(step, clf.weight_scale_), codes >= 0
-        for start in range(0, len(batch), step):
-            rows = np.arange(start, min(start + step, len(batch)))
-            end = batch.first + start + len(rows)
-            rows = rows[labelled[rows]]
-            if not len(rows):
+        try:
+            rows = batch.coded(clf.classes_.tolist(), leave_unseen=self.leave_unseen)
+        except UnseenLabelError as error:  # whole steps before it are learnt
+            before, _ = batch.parted(error.place // step * step)
+            if len(before):
+                self.take(before, step)
+            raise self._unseen(error) from None
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            end, part = part.first + len(part), part.labelled()
+            if not len(part):
                 self.rows = end
                 continue
-            truth, weights = codes[rows], alike[: len(rows)]
-            if growing:
-                X = batch.X[rows]
-                guesses = winners(clf.committee_.votes(X))
-            else:
-                theirs = None if scores is None else scores[rows]
-                require_range(weights, theirs)
-                guesses = winners(clf.committee_.votes_of(answers[rows], theirs))
+            guesses = winners(clf.votes_of(part)).tolist()
             with uninterrupted():  # what is learnt is counted
-                if growing:
-                    clf.learn_rows(X, truth, weights)
-                else:
-                    clf.learn_from(answers[rows], truth, weights, theirs)
-                self._count(truth.tolist(), guesses.tolist())
+                clf.learn_rows(part)
+                self._count(part.codes.tolist(), guesses)
                 self.rows = end
 
     def _count(self, truth: list[int], guesses: list[int]) -> None:
@@ -112,22 +94,12 @@ class Adaptation:
             self.confusion[code, int(guess)] += 1
             self._recent.append(code == guess)
 
-    def _codes(self, batch: Batch, y: NDArray[Any]) -> tuple[NDArray[np.int64], int | None]:
-        """The class of each row, -1 where nothing is learnt; and the first that must not be there."""
-        place = {label: code for code, label in enumerate(self.model.classifier.classes_.tolist())}
-        codes = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
-        strange = (codes < 0) & batch.known
-        codes[~batch.known] = -1
-        wrong = strange.any() and not self.leave_unseen
-        return codes, int(np.argmax(strange)) if wrong else None
-
-    def _unseen(self, i: int, batch: Batch) -> InputError:
-        assert batch.y is not None
+    def _unseen(self, error: UnseenLabelError) -> InputError:
         classes = self.model.classifier.classes_.tolist()
         return InputError(
-            f"the label {batch.y.tolist()[i]!r:.60} in row {batch.first + i} (the first is row 0) is no "
-            f"class of the model, which knows {classes!s:.100}. Leave such rows out with --leave-unseen, or "
-            "fit a model that knows it (fit --classes)."
+            f"the label {error.label!r:.60} in row {error.row} (the first is row 0) is no class of the "
+            f"model, which knows {classes!s:.100}. Leave such rows out with --leave-unseen, or fit a model "
+            "that knows it (fit --classes)."
         )
 
     @property

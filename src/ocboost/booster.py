@@ -41,6 +41,7 @@ class Booster(ABC):
     kind: ClassVar[str]  # its name in files
     settings: ClassVar[tuple[str, ...]]  # the names of its parameters, besides n_hypotheses
     can_grow: ClassVar[bool] = False
+    can_correct: ClassVar[bool] = False  # an offset: weights w·exp(-y F₀) stand for it in exponential loss
 
     def __init__(self, n_hypotheses: int) -> None:
         self._J = as_count(
@@ -74,6 +75,10 @@ class Booster(ABC):
     @abstractmethod
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         """All that it writes to."""
+
+    def _solved(self) -> NDArray[np.float64]:
+        """α as its guard has it; not to be changed."""
+        return self.alpha
 
     @staticmethod
     def _alpha_of(view: Any) -> NDArray[np.float64]:

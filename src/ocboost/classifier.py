@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from operator import is_, itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +21,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .all_or_nothing import all_or_nothing
-from .booster_settings import booster_settings
+from .booster import Booster, Settings
+from .booster_settings import SKETCH_DEFAULTS, booster_settings
 from .classifier_file import KIND, classifier_from_parts, classifier_parts
-from .committee import SETTINGS, Committee, Settings
+from .committee import Committee
 from .errors import InputError
 from .growth import Grower, Growth, as_growth, learner_of
 from .guard import GuardedEstimator, reads, writes, written
@@ -32,14 +35,16 @@ from .learners import Learner, learner_for
 from .link import probabilities
 from .margins import MANY, as_count
 from .offsets import Offset, as_offset, require_classes, require_range, scores_of
+from .one_row import OneRow, as_one_row, as_one_weight
 from .pool import learnt_pool
-from .sketch import BoostingSketch
+from .rows import Rows
 from .storage import load, save
 
+_followed = itemgetter("offset", "grow", "batch_size", "booster", *SKETCH_DEFAULTS)  # what may be set later
 PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is heard in between
 
 
-class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose weights keep learning after it has been fitted.
 
     ``fit`` finds weak hypotheses by AdaBoost and weighs them; ``partial_fit`` keeps the hypotheses and
@@ -63,6 +68,12 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         it is, but of an AdaBoostClassifier the votes before it divides them by the sum of its weights.
         F₀ is half the log-odds, and most scores are not: put them on that scale with
         `ocboost.offsets.fit_offset`. See Notes.
+    booster : str or Booster, default "ocb"
+        What weighs the hypotheses, by its name in ``ocboost compare``: "ocb" is Online Coordinate Boosting;
+        "oza", "winnow", "eg", "logistic", "perceptron", "pa" and "huang" are the methods it is compared with
+        (`ocboost.lineage`). Or an object of one of their classes that has learnt nothing, whose settings are
+        taken: ``booster=EGPlusMinus(1, rate=0.001)``. The settings that follow here are those of "ocb", and
+        an error with any other.
     order, head, tail, forgetting, correction
         As in `BoostingSketch`. By default everything is remembered, the examples that weigh exactly
         (``head="auto"``). To follow a stream that changes: ``forgetting=0.995``, or ``tail=False, head=200``
@@ -95,7 +106,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
     committee_ : Committee
         The hypotheses and their weights, as they vote and learn.
     hypotheses_ : Hypotheses
-    boosters_ : list of BoostingSketch
+    boosters_ : list of Booster
         One for two classes, otherwise one for each.
     alpha_ : list of arrays
         The weights each booster votes with, now.
@@ -148,6 +159,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         n_hypotheses: int = 100,
         *,
         offset: Any = None,
+        booster: str | Booster = "ocb",
         order: int | None = None,
         head: int | str = "auto",
         memory: int | None = None,
@@ -164,6 +176,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         self.estimator = estimator
         self.n_hypotheses = n_hypotheses
         self.offset = offset
+        self.booster = booster
         self.order = order
         self.head = head
         self.memory = memory
@@ -214,7 +227,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             rows, labels, weights = self._examples(X, y, sample_weight, reset=False)
             if classes is not None:
                 require_same(sorted_classes(np.asarray(classes)), self.classes_)
-            self.learn_rows(rows, codes_of(labels, self.classes_), weights * self.weight_scale_)
+            self.learn_rows(Rows(rows, codes=codes_of(labels, self.classes_), weights=weights))
             return self
         with all_or_nothing(self) as draft:
             rows, labels, weights = draft._examples(X, y, sample_weight, reset=True)
@@ -222,7 +235,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             codes = codes_of(labels, given)
             if isinstance(self.estimator, Hypotheses):
                 draft._set_up(rows, given, codes, weights, start=False)
-                draft.learn_rows(rows, codes, weights * draft.weight_scale_)
+                draft.learn_rows(Rows(rows, codes=codes, weights=weights))
             else:
                 draft._begin(rows, given, codes, weights)
         return self
@@ -375,8 +388,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
                 f"classes must be at least two; got {classes.tolist()!s:.80}. Name all that will ever come."
             )
         n_boosters = 1 if len(classes) == 2 else len(classes)
-        self._batch()
-        growth = as_growth(self.grow)
+        self._batch, growth = self._batch_size(), as_growth(self.grow)
         offset = None if self.offset is None else as_offset(self.offset)
         require_classes(offset, classes)
         scale = scale_of(weights)
@@ -395,11 +407,14 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             ]
         else:
             pool, columns = self._found(X, codes, weights, scores, n_boosters)
-        committee = Committee(pool, columns, self._settings(columns, offset), offset)
+        kind, settings = self._settings(columns, offset)
+        committee = Committee(pool, columns, settings, offset, kind)
         if start:
             committee.start(X, codes, weights * scale, scores, n_jobs=self.n_jobs)
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
-        self._offset_given, self.grower_ = self.offset, None
+        self.grower_: Grower | None = None
+        self._offset_given = self.offset
+        self._settled = _followed(self.__dict__)
         if growth is not None:
             self.grower_ = self._grower(growth)
             if start:
@@ -432,116 +447,103 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             n_jobs=self.n_jobs,
         )
 
-    def _settings(self, columns: list[slice], offset: Offset | None) -> Settings:
-        given = {name: getattr(self, name) for name in SETTINGS}
-        most = max(c.stop - c.start for c in columns)
-        return booster_settings(given, most=most, growth=as_growth(self.grow), has_offset=offset is not None)
+    def _settings(self, columns: list[slice], offset: Offset | None) -> tuple[type[Booster], Settings]:
+        given = {name: getattr(self, name) for name in SKETCH_DEFAULTS}
+        most, growth = max(c.stop - c.start for c in columns), as_growth(self.grow)
+        return booster_settings(self.booster, given, most=most, growth=growth, has_offset=offset is not None)
 
     def _grower(self, growth: Growth) -> Grower:
         seed = check_random_state(self.random_state).randint(1 << 31)
         return Grower(growth, learner_of(growth, self.estimator), self.committee_, seed)
 
-    def _batch(self) -> int:
-        return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
-
     @writes
-    def learn_rows(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
-        """Learn from rows that have been checked already, as `partial_fit` does.
+    def learn_rows(self, rows: Rows) -> None:
+        """Learn from rows that have been checked and have codes: the way that every example comes in.
 
         Parameters
         ----------
-        X : array of shape (n, n_features)
-        codes : int64 array of shape (n,)
-            The place of each label in ``classes_``.
-        weights : float64 array of shape (n,)
+        rows : Rows
+            All of them labelled; what has been computed of them is not computed again.
         """
-        written(self.committee_, partial(self._learn_pieces, X, codes, weights))
+        written(self.committee_, partial(self._learn, rows))
 
-    def _learn_pieces(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+    def _learn(self, rows: Rows) -> None:
         committee: Committee = self.committee_
-        committee.spare_readers(len(codes), self._batch())
-        self.follow_settings()
+        committee.spare_readers(len(rows), self._batch)
+        if not self._is_settled():
+            self.follow_settings()
         if self.grower_ is not None:
-            self._learn_and_grow(self.grower_, X, codes, weights)
+            self._learn_and_grow(self.grower_, rows)
             return
-        piece = max(1, PIECE // self._batch()) * self._batch()
-        scores = committee.scores_of(X)
-        require_range(weights, scores)
-        for start in range(0, len(codes), piece):
-            part = slice(start, start + piece)
-            theirs = None if scores is None else scores[part]
+        piece = max(1, PIECE // self._batch) * self._batch
+        if len(rows) <= piece:
+            self._weigh(committee, rows)
+            return
+        require_range(self._scaled(rows), rows.scores(committee))  # of all, before the first is learnt from
+        for start in range(0, len(rows), piece):
             if start:
                 committee.refresh()
-            self.learn_from(committee.hypotheses.answers(X[part]), codes[part], weights[part], theirs)
+            self._weigh(committee, rows.apart(start, start + piece))
 
-    def _learn_and_grow(
-        self, grower: Grower, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> None:
+    def _weigh(self, committee: Committee, rows: Rows) -> None:
+        """Let the weights of the hypotheses follow."""
+        answers, scores = rows.answers(committee.hypotheses), rows.scores(committee)
+        weights = self._scaled(rows)
+        committee.learn(answers, rows.codes, weights, scores, batch_size=self._batch, n_jobs=self.n_jobs)
+
+    def _scaled(self, rows: Rows) -> NDArray[np.float64]:
+        scale: float = self.weight_scale_
+        return rows.weights if scale == 1.0 else rows.weights * scale
+
+    def _learn_and_grow(self, grower: Grower, rows: Rows) -> None:
         committee, start = self.committee_, 0
-        committee.hypotheses.check(X)  # all rows, before the first is learnt from
-        scores = committee.scores_of(X)
-        require_range(weights, scores)
-        while start < len(codes):
-            part = slice(start, start + min(grower.due, PIECE))
-            rows, theirs = X[part], None if scores is None else scores[part]
-            answers = committee.hypotheses.answers(rows)
+        committee.hypotheses.check(rows.X)  # all rows, before the first is learnt from
+        require_range(self._scaled(rows), rows.scores(committee))
+        while start < len(rows):
+            part = rows[start : start + min(grower.due, PIECE)]
+            answers = committee.hypotheses.answers(part.X)  # they do not last
+            weights, scores = self._scaled(part), part.scores(committee)
             with uninterrupted():  # the rows of the head are those that it has learnt from
                 committee.learn(
-                    answers, codes[part], weights[part], theirs, batch_size=self._batch(), n_jobs=self.n_jobs
+                    answers, part.codes, weights, scores, batch_size=self._batch, n_jobs=self.n_jobs
                 )
-                grower.take(committee, rows, codes[part], weights[part])
-            start += rows.shape[0]
-
-    @writes
-    def learn_from(
-        self,
-        answers: NDArray[np.int8],
-        codes: NDArray[np.int64],
-        weights: NDArray[np.float64],
-        scores: NDArray[np.float64] | None = None,
-    ) -> None:
-        """Learn from answers that ``hypotheses_`` has given already; nothing is checked, and nothing grows.
-
-        Parameters
-        ----------
-        answers : int8 array of shape (n, J)
-        codes : int64 array of shape (n,)
-            The place of each label in ``classes_``.
-        weights : float64 array of shape (n,)
-        scores : float64 array of shape (n, boosters), optional
-            Those of the offset, where there is one: ``committee_.scores_of(X)``.
-        """
-        written(self.committee_, partial(self._learn_answers, answers, codes, weights, scores))
-
-    def _learn_answers(
-        self,
-        answers: NDArray[np.int8],
-        codes: NDArray[np.int64],
-        weights: NDArray[np.float64],
-        scores: NDArray[np.float64] | None,
-    ) -> None:
-        self.committee_.spare_readers(len(codes), self._batch())
-        self.follow_settings()
-        if self.grower_ is not None:
-            raise InputError("a classifier that grows learns from rows, not from answers. Use learn_rows.")
-        self.committee_.learn(answers, codes, weights, scores, batch_size=self._batch(), n_jobs=self.n_jobs)
+                grower.take(committee, part.X, part.codes, weights)
+            start += len(part)
 
     @writes
     def follow_settings(self) -> None:
         """Let ``set_params`` take effect on what has been fitted, where it can; learning does so too."""
+        if self._is_settled():
+            return
         if self.offset is not self._offset_given:
             raise InputError(
                 "offset cannot change once the classifier has been fitted, as what was learnt rests on it. "
                 "Fit anew with another one."
             )
-        growth = as_growth(self.grow)
-        self.committee_.follow(self._settings(self.committee_.columns, self.committee_.offset))
+        growth, committee = as_growth(self.grow), self.committee_
+        kind, settings = self._settings(committee.columns, committee.offset)
+        if kind is not committee.kind:
+            raise InputError(
+                f"booster cannot change once the classifier has been fitted; it has "
+                f"{committee.kind.__name__}, and got {kind.__name__}. Fit anew."
+            )
+        batch = self._batch_size()
+        committee.follow(settings)
         if growth is None:
             self.grower_ = None
         elif self.grower_ is None:
             self.grower_ = self._grower(growth)
         elif self.grower_.growth != growth:
             self.grower_.follow(growth, learner_of(growth, self.estimator))
+        self._settled, self._batch = _followed(self.__dict__), batch
+
+    def _is_settled(self) -> bool:
+        """Whether what has been fitted follows the parameters as they are; of other objects it asks anew."""
+        settled: tuple[Any, ...] | None = self._settled
+        return settled is not None and all(map(is_, _followed(self.__dict__), settled))
+
+    def _batch_size(self) -> int:
+        return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
 
     # Answering -------------------------------------------------------------------------------------------
 
@@ -552,7 +554,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         return committee.hypotheses if self.grower_ is None else committee.view().hypotheses
 
     @property
-    def boosters_(self) -> list[BoostingSketch]:
+    def boosters_(self) -> list[Booster]:
         """One booster for two classes, otherwise one for each."""
         return self.committee_.boosters
 
@@ -571,6 +573,13 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
     def n_retired_(self) -> int:
         """Hypotheses that had to make room for them."""
         return 0 if self.grower_ is None else self.grower_.n_retired
+
+    def votes_of(self, rows: Rows) -> NDArray[np.float64]:
+        """The votes on rows that have been checked, see `decision_function`."""
+        committee: Committee = self.committee_
+        if self.grower_ is not None:  # answers would not last
+            return committee.votes(rows.X)
+        return committee.votes_of(rows.answers(committee.hypotheses), rows.scores(committee))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one.
@@ -592,6 +601,67 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K), by the logistic link."""
         return probabilities(self.decision_function(X))
+
+    # One row ---------------------------------------------------------------------------------------------
+
+    def predict_one(self, row: Sequence[float]) -> Any:
+        """The class of one row, as `predict` finds it, without what scikit-learn's checks take.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+            A list, a tuple or an array; None and NaN are missing numbers.
+
+        Examples
+        --------
+        >>> from ocboost.hypotheses import Stumps
+        >>> clf = OCBClassifier(Stumps([0], [1.5], [-1])).fit([[1.0], [2.0]], ["no", "yes"])
+        >>> clf.predict_one([3.0]), clf.learn_one([3.0], "no").predict_proba_one([3.0]).round(2)
+        ('yes', array([0.5, 0.5]))
+        """
+        now = self._fitted_now()
+        view, x = now["committee_"].view(), _one(now, row)
+        code = int(view.predict(x)[0]) if view.deployed is not None else view.winner_of_one(x)
+        return _labels_of(now)[0][code]
+
+    def predict_proba_one(self, row: Sequence[float]) -> NDArray[np.float64]:
+        """The probability of each class for one row, (K,), as `predict_proba` finds them."""
+        now = self._fitted_now()
+        committee: Committee = now["committee_"]
+        shares: NDArray[np.float64] = probabilities(committee.view().votes_of_one(_one(now, row)))[0]
+        return shares
+
+    @writes
+    def learn_one(self, row: Sequence[float], label: Any, sample_weight: float = 1.0) -> Self:
+        """Learn one row, as `partial_fit` would; a weight of 0 counts as an example without weight.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+        label : object
+            Its class, one of ``classes_``.
+        sample_weight : float, default 1.0
+            Not negative.
+        """
+        now = self._fitted_now()
+        x = _one(now, row)
+        try:
+            code = _labels_of(now)[1][label]
+        except (KeyError, TypeError):
+            raise InputError(
+                f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
+                "such examples out, or fit anew with that class."
+            ) from None
+        weight = None if sample_weight == 1.0 else as_one_weight(sample_weight)
+        written(self.committee_, partial(self._learn, Rows.one(x, code, weight)))
+        return self
+
+    def _fitted_now(self) -> dict[str, Any]:
+        """The attributes as they are now; fitting anew binds others all at once."""
+        now = self.__dict__
+        if "committee_" not in now:
+            check_is_fitted(self, "committee_")
+        return now
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "committee_")
@@ -673,6 +743,22 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         described = {key: value for key, value in parameters.items() if key not in ("schema", "history")}
         clf: Self = classifier_from_parts(described, arrays, os.fspath(path), cls, offset)
         return clf
+
+
+def _one(now: dict[str, Any], row: Any) -> NDArray[Any]:
+    """One row, checked as the classifier of these attributes needs it."""
+    hypotheses, grower = now["committee_"].hypotheses, now["grower_"]
+    missing = hypotheses.accepts_missing and (grower is None or grower.learner.accepts_missing)
+    return as_one_row(row, now["n_features_in_"], missing=missing)
+
+
+def _labels_of(now: dict[str, Any]) -> tuple[list[Any], dict[Any, int]]:
+    """The classes as Python's own values, and the place of each."""
+    classes, kept = now["classes_"], now.get("_labels")
+    if kept is None or kept[0] is not classes:
+        labels = classes.tolist()
+        kept = now["_labels"] = classes, labels, {label: code for code, label in enumerate(labels)}
+    return kept[1], kept[2]
 
 
 def _accepted(asked: list[Learner | Hypotheses]) -> dict[str, Any]:

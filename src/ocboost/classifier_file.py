@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import committee
-from .booster_settings import booster_settings
-from .committee import Committee, check_settings, is_plain, pair, plain, with_keep
+from .booster import Booster
+from .booster_settings import SKETCH_DEFAULTS, booster_settings
+from .boosters.registry import BOOSTERS
+from .committee_file import committee_from_parts, committee_parts, is_plain, pair, plain, with_keep
 from .errors import InputError, ModelFileError
 from .growth import as_growth, learner_of
 from .growth_file import grower_from_parts, grower_parts, growth_from_settings, growth_settings
@@ -23,7 +24,7 @@ from .offsets import as_offset, require_classes
 from .storage import Arrays, require
 
 KIND = "OCBClassifier"
-SETTINGS = ("n_hypotheses", *committee.SETTINGS, "batch_size", "n_jobs", "random_state")
+SETTINGS = ("n_hypotheses", *SKETCH_DEFAULTS, "batch_size", "n_jobs", "random_state")
 _KEYS = {"settings", "weight_scale", "classes", "features", "committee"}  # and "grower", once there was one
 GROWTH = "growth/"  # what arrays of the grower begin with
 _CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
@@ -38,10 +39,12 @@ def classifier_parts(clf: Any, *, without_offset: bool = False) -> tuple[dict[st
     _require_settings(clf, settings)
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
+    if clf.booster != "ocb":  # an object is made again of the settings of its kind
+        settings["booster"] = None if isinstance(clf.booster, Booster) else clf.booster
     growth = as_growth(clf.grow)
     settings["grow"] = growth_settings(growth, clf.estimator)
     names = getattr(clf, "feature_names_in_", None)
-    described, arrays = clf.committee_.parts(without_offset=without_offset)
+    described, arrays = committee_parts(clf.committee_, without_offset=without_offset)
     grower = None
     if clf.grower_ is not None and growth is not None:
         following = clf.grower_
@@ -69,7 +72,8 @@ def _require_settings(clf: Any, settings: dict[str, Any]) -> None:
     J = max(c.stop - c.start for c in clf.committee_.columns)
     as_count(settings["batch_size"], "batch_size", 1, None, "1 adds example by example.")
     growth, has_offset = as_growth(clf.grow), clf.committee_.offset is not None
-    check_settings(booster_settings(settings, most=J, growth=growth, has_offset=has_offset), J)
+    kind, chosen = booster_settings(clf.booster, settings, most=J, growth=growth, has_offset=has_offset)
+    kind.check_settings(chosen, J)
 
 
 def classifier_from_parts(
@@ -89,7 +93,7 @@ def classifier_from_parts(
     given = None if offset is None else as_offset(offset)
     kept = {key[len(GROWTH) :]: array for key, array in arrays.items() if key.startswith(GROWTH)}
     arrays = {key: array for key, array in arrays.items() if not key.startswith(GROWTH)}
-    members = Committee.from_parts(parameters["committee"], arrays, len(classes), name, given)
+    members = committee_from_parts(parameters["committee"], arrays, len(classes), name, given)
     require_classes(given, classes)
     pool = members.hypotheses
     settings = parameters["settings"]
@@ -97,6 +101,10 @@ def classifier_from_parts(
     estimator = settings.get("estimator", pool)
     settings = with_keep(settings)
     growth = growth_from_settings(settings.pop("grow", None), name)
+    booster = settings.pop("booster", "ocb")
+    if booster is None:
+        booster = members.kind.made(1, members.settings)
+    require(isinstance(booster, Booster) or booster in BOOSTERS, name, "its booster is not known")
     require(set(settings) - {"estimator"} == set(SETTINGS), name, "its settings are not known")
     require(all(map(is_plain, settings.values())), name, "its settings must be simple values")
     require(estimator is pool or estimator is None or estimator in NAMED, name, "its estimator is not known")
@@ -104,11 +112,14 @@ def classifier_from_parts(
         require(type(settings[key]) is int and settings[key] >= 1, name, f"{key} must be a count")
     most, has_offset = max(c.stop - c.start for c in members.columns), members.offset is not None
     try:
-        check_settings(booster_settings(settings, most=most, growth=growth, has_offset=has_offset), most)
+        kind, chosen = booster_settings(booster, settings, most=most, growth=growth, has_offset=has_offset)
+        kind.check_settings(chosen, most)
     except InputError as error:
         raise ModelFileError(f"{name} is not a valid model: {error}") from None
+    require(kind is members.kind, name, "its boosters are of another kind than it says")
     clf = make(
         estimator,
+        booster=booster,
         offset=members.offset if offset is None else offset,
         grow=growth,
         **{key: settings[key] for key in SETTINGS},
@@ -125,6 +136,7 @@ def classifier_from_parts(
     require(type(scale) is float and 0.0 < scale < np.inf, name, "its scale of weights must be positive")
     clf.classes_, clf.committee_, clf.weight_scale_ = classes, members, scale
     clf._offset_given, clf.grower_ = clf.offset, None
+    clf._settled, clf._batch = None, settings["batch_size"]  # set_params may have waited for the next example
     grower = parameters.get("grower")
     if grower is not None:
         require(growth is not None, name, "its growth is not known")

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import copy
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from .booster import Booster, Settings
 from .errors import InputError
 from .guard import Guard, reads, writes
 from .handover import Handover
-from .hypotheses import Ballot, Hypotheses, hypotheses_from_parts, hypotheses_parts, join_tightly
+from .hypotheses import Ballot, Hypotheses, join_tightly
 from .interrupts import uninterrupted
-from .keeping import HEAVY, NEWEST, what_is_kept
-from .kernels.answers import margins_of, rows_to_block, tally
-from .margins import as_count
-from .offsets import Offset, offset_in, offset_parts, require_range, reweighted, scores_of
+from .kernels.answers import margins_of, tally_rows
+from .offsets import Offset, require_range, reweighted, scores_of
 from .sketch import BoostingSketch
-from .storage import Arrays, require
 
-SETTINGS = ("order", "head", "memory", "keep", "tail", "smoothing", "forgetting", "correction")
 MOST_ANSWERS = 1 << 28  # answers held at once when a committee begins
 WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 
-Settings = dict[str, Any]
+
+_ONE_SIGN = tuple(np.array([sign], np.int8) for sign in (-1, 1))
 
 
 class CommitteeView(NamedTuple):
@@ -56,14 +54,23 @@ class CommitteeView(NamedTuple):
 
     def votes_of(self, answers: NDArray[np.int8], scores: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """The same, from answers the hypotheses have given, and the offset's scores where there is one."""
-        block = np.empty(answers.shape[::-1], np.int8)
-        rows_to_block(answers, block)
-        votes = np.zeros((len(self.columns), len(answers)))
-        for total, ballot in zip(votes, self.ballots(), strict=True):
-            tally(block[ballot.first :], ballot.up, ballot.down, total)
+        votes = np.empty((len(self.columns), len(answers)))
+        for total, alpha, c in zip(votes, self.alphas, self.columns, strict=True):
+            tally_rows(answers, c.start, alpha, total)
         if scores is not None:
             votes = scores.T + votes
         return votes[0] if len(self.columns) == 1 else votes.T
+
+    def votes_of_one(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """The votes on one row that has been checked, (1,) or (1, K); see `votes`."""
+        answers = self.hypotheses.answers(x)
+        scores = None if self.offset is None else scores_of(self.offset, x, len(self.columns))
+        return self.votes_of(answers, scores)
+
+    def winner_of_one(self, x: NDArray[Any]) -> int:
+        """The code of the class with the highest vote on one row that has been checked."""
+        votes = self.votes_of_one(x)
+        return int(votes[0] > 0.0) if votes.ndim == 1 else int(votes[0].argmax())
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The code of the class with the highest vote, of each row."""
@@ -88,13 +95,15 @@ class Committee:
     columns : list of slice
         Which of them each booster weighs.
     settings : dict
-        order, head, memory, keep, tail, smoothing, forgetting and correction, as in `BoostingSketch`.
+        Those of the boosters, by name.
     offset : Offset, optional
         A score that their votes are added to, see `ocboost.offsets`.
+    kind : type, default BoostingSketch
+        What the boosters are.
 
     Attributes
     ----------
-    boosters : list of BoostingSketch
+    boosters : list of Booster
     handover : Handover or None
         What is left of the weights a model was deployed with.
     """
@@ -105,12 +114,14 @@ class Committee:
         columns: list[slice],
         settings: Settings,
         offset: Offset | None = None,
+        kind: type[Booster] = BoostingSketch,
     ) -> None:
         self.hypotheses = hypotheses
         self.columns = columns
         self.settings = settings
         self.offset = offset
-        self.boosters = [booster_for(c.stop - c.start, settings) for c in columns]
+        self.kind = kind
+        self.boosters: list[Booster] = [kind.made(c.stop - c.start, settings) for c in columns]
         self.handover: Handover | None = None
         self._guard: Guard[CommitteeView] = Guard()
 
@@ -134,22 +145,29 @@ class Committee:
         self._require(scores)
         require_range(weights, scores)
         n = len(self.boosters)
-        passing_on: AbstractContextManager[None] = nullcontext()
-        if self._has_one_alpha:
-            passing_on = self.boosters[0]._guard.passing_on(self._guard, self._with)
-        with uninterrupted(), passing_on:
-            work = [
-                (booster, answers[:, c], *_started(weights, signs(codes, k, n), scores, k), batch_size)
+        with uninterrupted():
+            if n == 1 and self.handover is None:  # what the booster publishes is all that it votes with
+                booster, first = self.boosters[0], self.columns[0].start
+                with booster._guard.passing_on(self._guard, self._with):
+                    _feed(booster, answers, first, *_share(codes, weights, scores, 0, 1), batch_size)
+                return
+            work = (
+                (booster, answers, c.start, *_share(codes, weights, scores, k, n), batch_size)
                 for k, (booster, c) in enumerate(zip(self.boosters, self.columns, strict=True))
-            ]
-            if n == 1 or answers.size < WORTH_JOBS:
-                self.boosters = [_fed(*each) for each in work]
-            else:
-                self.boosters = Parallel(n_jobs=n_jobs, prefer="threads", max_nbytes=None)(
-                    delayed(_fed)(*each) for each in work
-                )
+            )
+            self._feed_all(work, answers.size, n_jobs)
             if self.handover is not None:
-                self.handover.take(weights, self.settings["forgetting"])
+                self.handover.take(weights, self.boosters[0].forgetting)
+
+    def _feed_all(self, work: Iterable[tuple[Any, ...]], size: int, n_jobs: int | None) -> None:
+        """Let each booster learn its share; several at once where there are many answers."""
+        if len(self.boosters) == 1 or size < WORTH_JOBS:
+            for each in work:
+                _feed(*each)
+        else:
+            self.boosters = Parallel(n_jobs=n_jobs, prefer="threads", max_nbytes=None)(
+                delayed(_fed)(*each) for each in work
+            )
 
     @writes
     def start(
@@ -167,33 +185,34 @@ class Committee:
         """
         self._require(scores)
         require_range(weights, scores)
-        n, J = len(codes), len(self.hypotheses)
-        if n * J <= MOST_ANSWERS or len(self.boosters) == 1:
-            self.learn(self.hypotheses.answers(X), codes, weights, scores, batch_size=n, n_jobs=n_jobs)
-            return
-        for k, c in enumerate(self.columns):
-            answers, labels = self.hypotheses[c].answers(X), signs(codes, k, len(self.boosters))
-            self.boosters[k] = _fed(self.boosters[k], answers, *_started(weights, labels, scores, k), n)
+        n, size = len(self.boosters), len(codes) * len(self.hypotheses)
+        held = self.hypotheses.answers(X) if n == 1 or size <= MOST_ANSWERS else None
+        work = (
+            (
+                booster,
+                *((self.hypotheses[c].answers(X), 0) if held is None else (held, c.start)),
+                *_share(codes, weights, scores, k, n),
+                None,
+            )
+            for k, (booster, c) in enumerate(zip(self.boosters, self.columns, strict=True))
+        )
+        self._feed_all(work, size if held is not None else 0, n_jobs)
 
     @writes
     def follow(self, settings: Settings) -> None:
-        """Go on with other settings, where that can be (`BoostingSketch.remade`)."""
+        """Go on with other settings, where that can be (`Booster.followed`)."""
         known = self.settings
-        changes = {k: v for k, v in settings.items() if isinstance(v, np.ndarray) or v != known[k]}
-        if not changes:
+        if not any(isinstance(v, np.ndarray) or v != known[k] for k, v in settings.items()):
             return
-        for booster in self.boosters:
-            check_settings(settings, booster.n_hypotheses)  # all of them together, as where they begin
-        # What these mean depends on each other and on the rest.
-        changes |= {"head": settings["head"], "memory": settings["memory"]}
-        boosters = [booster.remade(**changes) for booster in self.boosters]
+        boosters = [booster.followed(settings, known) for booster in self.boosters]
         held, size = max(new.n_head for new in boosters), max(new.head for new in boosters)
+        window = boosters[0].last_only is not None
         both = zip(boosters, self.boosters, strict=True)
-        if not settings["tail"] and any(new.n_head < min(new.head, old.n_head) for new, old in both):
+        if window and any(new.n_head < min(new.head, old.n_head) for new, old in both):
             # The heavy examples were not the last ones: vote as before until the window has filled.
             self.handover = Handover(self.view().alphas, None, 1.0, None)
         self.boosters, self.settings = boosters, settings
-        if self.handover is not None and not settings["tail"]:
+        if self.handover is not None and window:
             self.handover.enter_window(size, held)
         elif self.handover is not None:
             self.handover.leave_window()
@@ -213,8 +232,8 @@ class Committee:
         """
         started = [booster.alpha for booster in self.boosters]
         self.handover = Handover([deployed] * len(started), started, weight, total)
-        if not self.settings["tail"]:
-            self.handover.enter_window(self.boosters[0].head, self.boosters[0].n_head)
+        if self.boosters[0].last_only is not None:
+            self.handover.enter_window(self.boosters[0].last_only, self.boosters[0].n_head)
 
     @writes
     def reshape(
@@ -253,6 +272,7 @@ class Committee:
     def shorten_head(self, k: int, n: int) -> None:
         """Let the head of a booster hold at most n examples for now; the older ones go to its tail."""
         booster = self.boosters[k]
+        assert isinstance(booster, BoostingSketch)  # no other has a head and a tail
         short = booster.remade(head=max(1, n)).remade(head=booster.head)
         self.boosters = [*self.boosters[:k], short, *self.boosters[k + 1 :]]
 
@@ -263,16 +283,17 @@ class Committee:
         return self._guard.view(self._look)
 
     def _look(self) -> CommitteeView:
-        own, handover = [booster.alpha for booster in self.boosters], self.handover
+        own, handover = [booster._solved() for booster in self.boosters], self.handover
         alphas = own if handover is None else [handover.alpha(alpha, k) for k, alpha in enumerate(own)]
         deployed = None
         if handover is not None and handover.untouched and handover.total is not None:
             deployed = (handover.deployed[0], handover.total)
         return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed)
 
-    def _with(self, solved: tuple[NDArray[np.float64], bool]) -> CommitteeView:
+    def _with(self, published: Any) -> CommitteeView:
         """How it votes with what its only booster has published."""
-        return CommitteeView(self.hypotheses, self.columns, [solved[0]], self.offset, None)
+        alpha = self.kind._alpha_of(published)
+        return CommitteeView(self.hypotheses, self.columns, [alpha], self.offset, None)
 
     @property
     def _has_one_alpha(self) -> bool:
@@ -353,97 +374,13 @@ class Committee:
         # joblib.load(mmap_mode="r") gives what cannot be written to.
         self.boosters = [_writable(booster) for booster in self.boosters]
 
-    @reads
-    def parts(self, *, without_offset: bool = False) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds; an offset that is left out is given again when it is loaded."""
-        arrays: Arrays = {}
-
-        def put(prefix: str, parts: tuple[Any, Arrays]) -> Any:
-            arrays.update({f"{prefix}/{key}": array for key, array in parts[1].items()})
-            return parts[0]
-
-        parameters = {
-            "settings": {name: plain(value) for name, value in self.settings.items()},
-            "hypotheses": put("hypotheses", hypotheses_parts(self.hypotheses)),
-            "columns": [[c.start, c.stop] for c in self.columns],
-            "boosters": [put(f"booster/{k}", booster.parts()) for k, booster in enumerate(self.boosters)],
-            "handover": None if self.handover is None else put("handover", self.handover.parts()),
-        }
-        if self.offset is not None:
-            parameters["offset"] = put("offset", offset_parts(self.offset, without=without_offset))
-        return parameters, arrays
-
-    @classmethod
-    def from_parts(
-        cls,
-        parameters: dict[str, Any],
-        arrays: Arrays,
-        n_classes: int,
-        name: str,
-        offset: Offset | None = None,
-    ) -> Self:
-        """A committee of what `parts` gave; whatever makes no sense is a `ModelFileError`.
-
-        ``offset`` is one that the file does not hold.
-        """
-        known = {"settings", "hypotheses", "columns", "boosters", "handover"}
-        require(
-            set(parameters) - {"offset"} == known,
-            name,
-            f"a committee has the entries {', '.join(sorted(known))}",
-        )
-        groups = _grouped(arrays)
-        kind, described = pair(parameters["hypotheses"], name, "hypotheses")
-        require(isinstance(kind, str) and isinstance(described, dict), name, "its hypotheses are not known")
-        committee = cls.__new__(cls)
-        committee._guard = Guard()
-        committee.hypotheses = hypotheses_from_parts(kind, described, groups.pop("hypotheses", {}), name)
-        n = 1 if n_classes == 2 else n_classes
-        committee.columns = _columns_in(parameters["columns"], n, len(committee.hypotheses), name)
-        settings = parameters["settings"]
-        require(isinstance(settings, dict), name, "its settings are missing")
-        committee.settings = with_keep(settings)
-        described = parameters["boosters"]
-        require(isinstance(described, list) and len(described) == n, name, "its boosters are missing")
-        committee.boosters = []
-        for k, (one, c) in enumerate(zip(described, committee.columns, strict=True)):
-            require(isinstance(one, dict), name, "a booster must have parameters")
-            booster = BoostingSketch.from_parts(one, groups.pop(f"booster/{k}", {}), name)
-            require(booster.n_hypotheses == c.stop - c.start, name, "a booster does not fit its hypotheses")
-            require(_made_with(booster, committee.settings), name, "a booster does not fit its settings")
-            committee.boosters.append(booster)
-        committee.handover = None
-        if parameters["handover"] is not None:
-            require(isinstance(parameters["handover"], dict), name, "its handover is not known")
-            sizes = [booster.n_hypotheses for booster in committee.boosters]
-            held = groups.pop("handover", {})
-            committee.handover = Handover.from_parts(parameters["handover"], held, sizes, name)
-        committee.offset = offset_in(parameters.get("offset"), groups.pop("offset", {}), name, offset)
-        if committee.offset is not None:
-            require(committee.handover is None, name, "it has a handover and an offset")
-            if offset is None:
-                require(
-                    committee._answers_to_offset(), name, "its offset does not fit its classes or features"
-                )
-        require(not groups, name, f"it holds unknown arrays: {', '.join(groups)!s:.80}")
-        return committee
-
-
-def booster_for(n_hypotheses: int, settings: Settings) -> BoostingSketch:
-    """An empty booster; a class with fewer hypotheses than ``order`` looks back to all of them."""
-    order = _order_for(n_hypotheses, settings["order"])
-    return BoostingSketch(n_hypotheses, **{**settings, "order": order})
-
-
-def _order_for(n_hypotheses: int, order: Any) -> int | None:
-    if order is None:
-        return None
-    return min(as_count(order, "order", 1, None, "None takes every earlier coordinate."), n_hypotheses)
-
 
 def signs(codes: NDArray[np.int64], booster: int, n_boosters: int) -> NDArray[np.int8]:
     """±1 for one booster: the second of two classes, or one against the rest."""
-    return np.where(codes == (1 if n_boosters == 1 else booster), np.int8(1), np.int8(-1))
+    own = 1 if n_boosters == 1 else booster
+    if len(codes) == 1:  # as a table: NumPy takes microseconds
+        return _ONE_SIGN[1 if codes[0] == own else 0]
+    return np.where(codes == own, np.int8(1), np.int8(-1))
 
 
 def winners(votes: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -455,112 +392,44 @@ def winners(votes: NDArray[np.float64]) -> NDArray[np.intp]:
     return (votes > 0.0).astype(np.intp) if votes.ndim == 1 else votes.argmax(axis=1)
 
 
-def plain(value: Any) -> Any:
-    """A setting as JSON has it; what has no such form becomes None."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if is_plain(value) else None
-
-
-def is_plain(value: Any) -> bool:
-    """Whether JSON has a form for it that is no list and no object."""
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def pair(value: Any, name: str, what: str) -> tuple[Any, Any]:
-    """Two things that a file holds as a list."""
-    require(isinstance(value, list) and len(value) == 2, name, f"its {what} are not known")
-    return value[0], value[1]
-
-
-def _started(
-    weights: NDArray[np.float64], labels: NDArray[np.int8], scores: NDArray[np.float64] | None, booster: int
+def _share(
+    codes: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64] | None,
+    booster: int,
+    n_boosters: int,
 ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    """The labels, and the weights that the examples begin with for one booster."""
+    """The labels, and the weights that the examples begin with, for one booster."""
+    labels = signs(codes, booster, n_boosters)
     return labels, weights if scores is None else reweighted(weights, labels, scores[:, booster])
 
 
-def _fed(
-    booster: BoostingSketch,
+def _feed(
+    booster: Booster,
     answers: NDArray[np.int8],
+    first: int,
     labels: NDArray[np.int8],
     weights: NDArray[np.float64],
-    batch_size: int,
-) -> BoostingSketch:
+    batch_size: int | None,
+) -> None:
+    """Let a booster learn, or begin if no size of a batch is given; it has all been checked."""
+    margins = np.empty((len(answers), booster.n_hypotheses), np.int8)
+    margins_of(answers, first, labels, margins)
+    if not weights.flags.writeable:
+        weights = weights.copy()
+    if batch_size is None:
+        booster._begin(margins, weights, labels)
+    else:
+        booster._take(margins, weights, labels, batch_size)
+
+
+def _fed(booster: Booster, *examples: Any) -> Booster:
+    """The same for a job of its own: a booster that cannot be written to is copied first."""
     booster = _writable(booster)
-    margins = np.empty(answers.shape, np.int8)
-    margins_of(np.ascontiguousarray(answers), labels, margins)
-    booster._take(
-        margins, np.require(weights, requirements="W"), labels, batch_size
-    )  # it has all been checked
+    _feed(booster, *examples)
     return booster
 
 
-def _writable(booster: BoostingSketch) -> BoostingSketch:
+def _writable(booster: Booster) -> Booster:
     """The booster, or a copy where it came from where others read too: Ray's store, or a mapped file."""
     return booster if all(array.flags.writeable for array in booster._arrays) else booster.copy()
-
-
-def with_keep(settings: Settings) -> Settings:
-    """Settings of a file: those that say nothing of ``keep`` and ``memory`` mean the newest."""
-    return {**settings, **{"memory": settings.get("memory"), "keep": settings.get("keep", NEWEST)}}
-
-
-def check_settings(settings: Settings, n_hypotheses: int = 1) -> BoostingSketch:
-    """Check that there are boosters of these settings, others among them aside; gives one that takes no room.
-
-    One that keeps the newest examples is given as a window.
-    """
-    given = {key: settings[key] for key in SETTINGS}
-    given["order"] = _order_for(n_hypotheses, given["order"])
-    if type(given["tail"]) is not bool:
-        raise InputError(f"tail must be True or False; got {given['tail']!r:.80}. False makes a window.")
-    kept = what_is_kept(
-        n_hypotheses, **{key: value for key, value in given.items() if key not in ("smoothing", "forgetting")}
-    )
-    if kept.keep == HEAVY:
-        return BoostingSketch(n_hypotheses, **given)
-    as_window = {"tail": False, "keep": NEWEST, "memory": None, "head": kept.head}
-    return BoostingSketch(n_hypotheses, **{**given, **as_window})
-
-
-def _made_with(booster: BoostingSketch, settings: Settings) -> bool:
-    """Whether a booster is one of these settings; without ``keep`` it has kept to what it was."""
-    if set(settings) != set(SETTINGS) or type(settings["tail"]) is not bool:
-        return False
-    try:
-        keep = booster.keep if settings["keep"] is None else settings["keep"]
-        expected = check_settings({**settings, "keep": keep}, booster.n_hypotheses)
-    except InputError:
-        return False
-    names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")
-    return (
-        settings["tail"] == booster.tail
-        and (
-            expected.kept.room == booster.kept.room
-            if booster.keep == HEAVY
-            else expected.head == booster.head
-        )
-        and all(getattr(expected, name) == getattr(booster, name) for name in names)
-    )
-
-
-def _grouped(arrays: Arrays) -> dict[str, Arrays]:
-    """Arrays by what they belong to: ``hypotheses``, ``booster/0``, …, ``handover``."""
-    groups: dict[str, Arrays] = {}
-    for key, array in arrays.items():
-        words = key.split("/")
-        depth = 2 if words[0] == "booster" else 1
-        groups.setdefault("/".join(words[:depth]), {})["/".join(words[depth:])] = array
-    return groups
-
-
-def _columns_in(value: Any, n: int, J: int, name: str) -> list[slice]:
-    require(isinstance(value, list) and len(value) == n, name, "its columns do not fit its classes")
-    columns = []
-    for one in value:
-        start, stop = pair(one, name, "columns")
-        inside = type(start) is int and type(stop) is int and 0 <= start < stop <= J
-        require(inside, name, "its columns do not fit its hypotheses")
-        columns.append(slice(start, stop))
-    return columns

@@ -288,7 +288,7 @@ class Grower:
         A tail takes in the rows of the head that came before. A window has none: it must pass them first.
         """
         n = len(self.recent)
-        if n < committee.boosters[k].n_head and committee.boosters[k].tail:
+        if n < committee.boosters[k].n_head and committee.boosters[k].last_only is None:
             committee.shorten_head(k, n)
         return n >= committee.boosters[k].n_head
 

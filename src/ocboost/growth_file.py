@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .committee import Committee, pair
+from .committee import Committee
+from .committee_file import pair
 from .errors import InputError, NotSavableError
 from .growth import Grower, Growth, Scout, learner_of
 from .handover import LARGEST

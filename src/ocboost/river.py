@@ -24,6 +24,7 @@ from .growth import Growth
 from .guard import Guard, reads, writes
 from .link import probabilities
 from .margins import as_count
+from .rows import Rows
 
 try:
     from river import base
@@ -184,7 +185,7 @@ class OCBClassifier(base.MiniBatchClassifier):
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
         with self._clf.committee_._guard.passing_on(self._guard, self._with):
-            self._clf.learn_rows(_matrix(rows, self._names), codes, np.ones(len(codes)))
+            self._clf.learn_rows(Rows(_matrix(rows, self._names), codes=codes))
 
     def _with(self, committee: CommitteeView) -> _View:
         """How it answers with what the committee has published."""

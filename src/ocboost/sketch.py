@@ -104,6 +104,7 @@ class BoostingSketch(SummingBooster):
     kind = "BoostingSketch"
     settings = ("order", "head", "memory", "keep", "tail", "smoothing", "forgetting", "correction")
     can_grow = True
+    can_correct = True
 
     def __init__(
         self,
@@ -130,6 +131,7 @@ class BoostingSketch(SummingBooster):
             J, keep=keep, memory=memory, head=head, order=order, tail=self._has_tail, correction=correction
         )
         self._kept = kept
+        self._asked: Settings = {"order": order, "head": head, "memory": memory, "keep": keep}
         self._store: Store
         if kept.room is not None:
             self._store = HeavyStore(J, kept, smoothing=self._smoothing, forgetting=self._forgetting)
@@ -233,6 +235,9 @@ class BoostingSketch(SummingBooster):
         """
         return self._view()[0].copy()
 
+    def _solved(self) -> NDArray[np.float64]:
+        return self._view()[0]
+
     @property
     def diverged(self) -> bool:
         """Whether an unbalanced correction has left its range, so that the weights mean nothing any more.
@@ -304,7 +309,7 @@ class BoostingSketch(SummingBooster):
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
         other = self._made(self._store.parameters)
-        other._store = self._store.copy()
+        other._store, other._asked = self._store.copy(), self._asked
         return other._begun()
 
     def _made(self, parameters: dict[str, Any]) -> Self:
@@ -383,6 +388,12 @@ class BoostingSketch(SummingBooster):
         if kept.keep != HEAVY:
             given |= {"tail": False, "keep": NEWEST, "memory": None, "head": kept.head}
         return cls(n_hypotheses, **given)
+
+    @property
+    def chosen(self) -> Settings:
+        """Its settings by name, as they were asked for."""
+        others = ("tail", "smoothing", "forgetting", "correction")
+        return {**self._asked, **{name: getattr(self, name) for name in others}}
 
     def made_with(self, settings: Settings) -> bool:
         """Whether it is one of these settings; without ``keep`` it has kept to what it was."""

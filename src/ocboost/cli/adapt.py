@@ -325,7 +325,12 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     if lately is not None and adaptation.learnt > RECENT:
         console.print(f"Of the last {RECENT:,} rows {lately:.1%} were right.", soft_wrap=True)
         booster = adaptation.model.classifier.boosters_[0]
-        if total is not None and lately < total - WORSE and booster.tail and booster.forgetting == 1.0:
+        if (
+            total is not None
+            and lately < total - WORSE
+            and booster.last_only is None
+            and booster.forgetting == 1.0
+        ):
             console.print(
                 "That is less than before. If the stream changes, --window 200 or --forgetting 0.995 follows "
                 "faster; `ocboost evaluate` compares them.",

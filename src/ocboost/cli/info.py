@@ -14,6 +14,7 @@ from ocboost.shown import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ocboost.booster import Booster
     from ocboost.hypotheses import Stumps
     from ocboost.model import Model
 
@@ -120,23 +121,12 @@ def _show_model(console: Any, model: Model, path: Path, top: int) -> None:
 def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
     """What there is to say besides the weights."""
     clf = model.classifier
-    booster = clf.boosters_[0]
     classes = [shown(label)[:40] for label in clf.classes_[:20]]
-    memory = f"the last {booster.head:,} examples and nothing else"
-    if booster.keep == "heavy":
-        kept = "those that weigh, and a sample of the others"
-        memory = f"all examples in sums, up to {booster.head:,} by themselves: {kept}"
-    elif booster.tail:
-        memory = f"all examples in sums, up to {booster.head:,} recent ones exactly"
-    if booster.forgetting < 1:
-        half = math.log(0.5) / math.log(booster.forgetting)
-        memory += f"; forgets half in {half:,.0f} (forgetting {booster.forgetting:g})"
     facts = [
         ("file", f"{path}, {path.stat().st_size:,} bytes"),
         ("classes", ", ".join(classes) + (f", … ({len(clf.classes_):,})" if len(clf.classes_) > 20 else "")),
         ("hypotheses", repr(clf.hypotheses_).strip("<>")),
-        ("remembers", f"{memory}; smoothing {booster.smoothing:g}"),
-        ("has seen", f"{booster.n_seen:,} examples, and holds {booster.n_head:,}"),
+        *_of_booster(clf.boosters_[0]),
     ]
     if clf.grower_ is not None:
         budget = clf.grower_.growth.budget
@@ -160,6 +150,34 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
         name, stream = shown(event.get("event", ""))[:20], shown(event.get("stream"))[:60]
         facts.append((name, f"{counted} rows of {stream}{right}"))
     return facts
+
+
+def _of_booster(booster: Booster) -> list[tuple[str, str]]:
+    """What weighs the hypotheses, and what it remembers."""
+    from ocboost.boosters.registry import KINDS
+    from ocboost.sketch import BoostingSketch
+
+    if not isinstance(booster, BoostingSketch):
+        settings = ", ".join(f"{name} {value}" for name, value in booster.chosen.items())
+        title = KINDS[booster.kind].title
+        return [
+            ("booster", f"{title} ({settings})" if settings else title),
+            ("has seen", f"{booster.n_seen:,} examples"),
+        ]
+    memory = f"the last {booster.head:,} examples and nothing else"
+    if booster.keep == "heavy":
+        kept = "those that weigh, and a sample of the others"
+        memory = f"all examples in sums, up to {booster.head:,} by themselves: {kept}"
+    elif booster.tail:
+        memory = f"all examples in sums, up to {booster.head:,} recent ones exactly"
+    if booster.forgetting < 1:
+        half = math.log(0.5) / math.log(booster.forgetting)
+        memory += f"; forgets half in {half:,.0f} (forgetting {booster.forgetting:g})"
+    return [
+        ("booster", "Online Coordinate Boosting"),
+        ("remembers", f"{memory}; smoothing {booster.smoothing:g}"),
+        ("has seen", f"{booster.n_seen:,} examples, and holds {booster.n_head:,}"),
+    ]
 
 
 def _features(model: Model) -> list[Feature]:

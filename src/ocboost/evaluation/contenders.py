@@ -13,7 +13,6 @@ from ..committee import signs
 from ..errors import InputError
 from ..hypotheses.base import Hypotheses
 from ..link import probabilities
-from ..offsets import require_range
 from .learner import Contender, Role, bytes_of, even
 from .view import View
 
@@ -52,23 +51,11 @@ class OCB(Contender):
 
     def predict(self, view: View) -> NDArray[np.float64]:
         """The classifier's probabilities."""
-        committee = self.classifier.committee_
-        if self.classifier.grower_ is not None:  # answers would not last
-            return probabilities(committee.votes(view.X))
-        scores = committee.scores_of(view.X)
-        return probabilities(committee.votes_of(view.answers(committee.hypotheses), scores))
+        return probabilities(self.classifier.votes_of(view))
 
     def learn(self, view: View) -> None:
         """Let the classifier's weights follow, and its hypotheses if it grows."""
-        # As partial_fit does: every row weighs the same, on the scale of the weights that came first.
-        weights = np.full(len(view), self.classifier.weight_scale_)
-        if self.classifier.grower_ is not None:
-            self.classifier.learn_rows(view.X, view.codes, weights)
-            return
-        answers = view.answers(self.classifier.hypotheses_)
-        scores = self.classifier.committee_.scores_of(view.X)
-        require_range(weights, scores)
-        self.classifier.learn_from(answers, view.codes, weights, scores)
+        self.classifier.learn_rows(view)
 
     @property
     def nbytes(self) -> int:

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from ..errors import InputError, MissingExtraError
 from ..interrupts import uninterrupted
 from ..margins import as_count
+from ..rows import Clock, Rows
 from .chunks import chunks_of
 from .learner import Contender
 from .metrics import Series, Tally, Window
 from .result import Result, Standing
-from .view import Chunk, Clock, View
 
 CHUNK = 1024  # rows that one contender goes through before the next does
 TICK = 500_000_000  # nanoseconds from one word about progress to the next
-Schedule = list[tuple[View, list[View]]]
+Schedule = list[tuple[Rows, list[Rows]]]
 
 
 def prequential(
@@ -159,28 +159,28 @@ class _Queue:
 
     def __init__(self, step: int, delay: int) -> None:
         self._step, self._delay = step, delay
-        self._chunks: deque[tuple[int, Chunk]] = deque()  # with rows still to be learnt, and where they begin
+        self._chunks: deque[tuple[int, Rows]] = deque()  # with rows still to be learnt, and where they begin
         self._predicted = self._arrived = self._learnt = 0
         self.n_predicted = self.n_learnt = 0
 
-    def take(self, chunk: Chunk) -> Schedule:
+    def take(self, chunk: Rows) -> Schedule:
         """The views of a chunk to predict, each with the views to learn after it."""
         self._chunks.append((self._predicted, chunk))
         schedule: Schedule = []
         for start in range(0, len(chunk), self._step):
             stop = min(start + self._step, len(chunk))
             learnable = self._arrivals(self._predicted + stop - self._delay)
-            schedule.append((View(chunk, slice(start, stop), stop - start), learnable))
+            schedule.append((chunk[start:stop], learnable))
         self._predicted += len(chunk)
         return schedule
 
-    def _arrivals(self, until: int) -> list[View]:
+    def _arrivals(self, until: int) -> list[Rows]:
         views = []
         while self._arrived < until:
             first, chunk = self._chunks[0]
             stop = min(until, first + len(chunk))
-            view = chunk.with_labels(self._arrived - first, stop - first)
-            if view is not None:
+            view = chunk[self._arrived - first : stop - first].labelled()
+            if len(view):
                 views.append(view)
                 self._learnt += len(view)
             self._arrived = stop
@@ -230,14 +230,14 @@ class _Track:
         self._predict_ns = self._learn_ns = 0
         self._chunk_ns = 0, 0
 
-    def run(self, chunk: Chunk, schedule: Schedule, clock: Clock, ticks: _Ticks) -> NDArray[np.float64]:
+    def run(self, chunk: Rows, schedule: Schedule, clock: Clock, ticks: _Ticks) -> NDArray[np.float64]:
         """Predict and learn as scheduled; gives the probabilities of the whole chunk."""
         contender, now = self.contender, perf_counter_ns
         predict, learn = contender.predict, contender.learn
         table = np.empty((len(chunk), self._K))
         if not contender.learns:
-            schedule = [(View(chunk, slice(0, len(chunk)), len(chunk)), [])]
-        predict_ns = learn_ns = 0
+            schedule = [(chunk, [])]
+        predict_ns = learn_ns = done = 0
         view = schedule[0][0]
         try:
             for view, learnable in schedule:
@@ -251,7 +251,8 @@ class _Track:
                         f"{contender.name!r} must predict probabilities of shape ({len(view)}, {self._K}), "
                         f"one for each row and class; got shape {share.shape}."
                     )
-                table[view.where] = share
+                table[done : done + len(view)] = share
+                done += len(view)
                 if learnable:
                     shared = clock.ns
                     start = now()
@@ -273,13 +274,14 @@ class _Track:
             )
         return table
 
-    def score(self, chunk: Chunk, table: NDArray[np.float64], n_before: int) -> None:
+    def score(self, chunk: Rows, table: NDArray[np.float64], n_before: int) -> None:
         """Score the labelled rows of a chunk, and count the time it took."""
         self._predict_ns += self._chunk_ns[0]
         self._learn_ns += self._chunk_ns[1]
         codes, rows = chunk.codes, chunk.rows
-        if not chunk.all_known:
-            table, codes, rows = table[chunk.known], codes[chunk.known], rows[chunk.known]
+        known = chunk.known
+        if not known.all():
+            table, codes, rows = table[known], codes[known], rows[known]
         predicted = table.argmax(axis=1)
         self._tally.add(table, codes, predicted)
         start = 0

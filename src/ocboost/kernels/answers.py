@@ -1,6 +1,7 @@
-"""What weak hypotheses answered, laid out hypothesis by hypothesis: into rows, and into votes.
+"""What weak hypotheses answered: from blocks into rows, and into votes.
 
-A block holds the answers of J hypotheses on n rows, (J, n) of ±1, so that every loop over rows is contiguous.
+A block holds the answers of J hypotheses on n rows, (J, n) of ±1, so that every loop over rows is contiguous:
+that is how they come. Whatever keeps answers, and learns from them, has them as rows, (n, J).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .compile import exact, kernel
+from .compile import exact, kernel, plain
 
 TILE = 64
 
@@ -24,12 +25,6 @@ def block_to_rows(block: NDArray[np.int8], out: NDArray[np.int8]) -> None:
             for i in range(i0, i1):
                 for j in range(j0, j1):
                     out[i, j] = block[j, i]
-
-
-@kernel
-def rows_to_block(rows: NDArray[np.int8], out: NDArray[np.int8]) -> None:
-    """Turn rows (n, J) into a block (J, n)."""
-    block_to_rows(rows, out)
 
 
 @exact
@@ -51,11 +46,24 @@ def tally(
         _add_answers(block[j], up[j], down[j], total)
 
 
+@plain
+def tally_rows(
+    answers: NDArray[np.int8], first: int, alpha: NDArray[np.float64], total: NDArray[np.float64]
+) -> None:
+    """Σ_j α_j h_j of each row of answers, from ``first`` on: `tally`'s sum to the last bit."""
+    for i in range(answers.shape[0]):
+        row = answers[i]
+        votes = 0.0
+        for j in range(alpha.size):
+            votes += alpha[j] if row[first + j] > 0 else -alpha[j]
+        total[i] = votes
+
+
 @kernel
-def margins_of(answers: NDArray[np.int8], sign: NDArray[np.int8], out: NDArray[np.int8]) -> None:
-    """y·h: each row of answers times that example's label, ±1."""
+def margins_of(answers: NDArray[np.int8], first: int, sign: NDArray[np.int8], out: NDArray[np.int8]) -> None:
+    """y·h: each row of answers, those of ``first`` and after, times that example's label, ±1."""
     for i in range(answers.shape[0]):
         s = sign[i]
         row, to = answers[i], out[i]
-        for j in range(row.size):
-            to[j] = row[j] * s
+        for j in range(to.size):
+            to[j] = row[first + j] * s

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..classifier_file import classes_in, classes_out
-from ..committee import is_plain, pair, plain
+from ..committee_file import is_plain, pair, plain
 from ..errors import InputError
 from ..filtering import EdgeTest
 from ..hypotheses import Hypotheses, hypotheses_from_parts, hypotheses_parts
