@@ -24,8 +24,8 @@ from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
 from ocboost.datasets.labelled_rows import LabelledRows
 from ocboost.errors import InputError, MissingExtraError
+from ocboost.evaluation import View, lineup, methods, prequential
 from ocboost.evaluation import jobs as jobs_module
-from ocboost.evaluation import lineup, methods, prequential
 from ocboost.evaluation.board import DRAWN, Board, mean_of, ranks_of, spread_of, thinned
 from ocboost.evaluation.comparison import batches_of, compete
 from ocboost.evaluation.figure import draw, draw_ranks, keys_of
@@ -47,7 +47,6 @@ from ocboost.evaluation.table import (
     rank_table,
     winner_table,
 )
-from ocboost.evaluation.view import View
 from ocboost.reporting.document import Illustration
 from ocboost.reporting.tables import width_of
 
@@ -518,7 +517,9 @@ class TestFigures:
             keys = [float(key.value) for key in keys_of(drawn)]
             assert keys == sorted(keys, reverse=True)
             texts = draw(drawn).axes[0].texts
-            figures = {t.get_position()[1]: t.get_text() for t in texts if re.fullmatch(r"0\.\d{3}", t.get_text())}
+            figures = {
+                t.get_position()[1]: t.get_text() for t in texts if re.fullmatch(r"0\.\d{3}", t.get_text())
+            }
             in_order = [float(figures[height]) for height in sorted(figures, reverse=True)]
             assert in_order == keys
             titles = [text.get_text() for text in texts]
@@ -528,11 +529,13 @@ class TestFigures:
 
     def test_the_page_has_the_names_as_text(self, board):
         page = files_of("toy", stream_report(board, {}, name="toy", file=True))["report.html"].decode()
-        figure, _, after = page.partition("</div><ul class=\"legend\">")
+        figure, _, after = page.partition('</div><ul class="legend">')
         names = after[: after.index("</ul>")]
         for place in board.places:
             assert names.count(f"</b> {place.title}") == 1
-        assert "whole stream" not in figure[figure.index("<figure") :]  # the SVG has none, and needs less room
+        assert (
+            "whole stream" not in figure[figure.index("<figure") :]
+        )  # the SVG has none, and needs less room
         assert names.count("stroke: var(--") == len(board.places)
 
 
@@ -602,7 +605,9 @@ class TestSummary:
         k, n = len(summary.names), len(summary.complete)
         squares = sum(summary.mean_rank(name) ** 2 for name in summary.names)
         uncorrected = 12 * n / (k * (k + 1)) * (squares - k * (k + 1) ** 2 / 4)
-        assert summary.friedman < stats.chi2.sf(uncorrected, k - 1)  # which takes ties for differences of none
+        assert summary.friedman < stats.chi2.sf(
+            uncorrected, k - 1
+        )  # which takes ties for differences of none
         assert summary.critical == pytest.approx(
             2.569 * math.sqrt(4 * 5 / (6 * 3)), abs=2e-3
         )  # Demšar's table
@@ -639,7 +644,12 @@ class TestSummary:
         assert "comparison" not in first  # the forest has the same
         assert "Best on a stream: OCB, all history on sea, elec2" in won
         assert "Better there, but for comparison only: adaptive random forest † on sea." in won
-        assert summary.as_dict()["deployable"] == {"ocb": True, "forest": False, "eg": True, "majority": False}
+        assert summary.as_dict()["deployable"] == {
+            "ocb": True,
+            "forest": False,
+            "eg": True,
+            "majority": False,
+        }
         assert summary.wins("ocb") == ["sea", "elec2"]
         behind = Summary([board, made_up("elec2", scores)])
         assert behind.names[0] == "forest"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rows import Rows
 from .learner import Contender
-from .view import View
 
 
 class Filled(Contender):
@@ -31,18 +31,18 @@ class Filled(Contender):
         """Let it begin."""
         self.contender.begin(classes)
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """What it says to the rows without gaps."""
         return self.contender.predict(self._filled(view))
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Let it learn the rows without gaps."""
         self.contender.learn(self._filled(view))
 
-    def _filled(self, view: View) -> View:
+    def _filled(self, view: Rows) -> Rows:
         X = view.X
         missing = np.isnan(X)
-        return View.of(np.where(missing, self._means, X), view.codes) if missing.any() else view
+        return Rows.of(np.where(missing, self._means, X), view.codes) if missing.any() else view
 
     @property
     def nbytes(self) -> int | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..rows import Rows
 from .learner import Contender
 from .methods import METHODS, Method, method_of
 from .start import Start
-from .view import View
 
 if TYPE_CHECKING:
     from ..classifier import OCBClassifier
@@ -38,7 +38,7 @@ def methods_for(
 
 def lineup(
     classifier: OCBClassifier,
-    start: View | None = None,
+    start: Rows | None = None,
     *,
     windows: Sequence[int] = (20, 200),
     forgetting: Sequence[float] = (0.995,),
@@ -51,7 +51,7 @@ def lineup(
     ----------
     classifier : OCBClassifier
         A fitted one; each contender has a copy of its own.
-    start : View, optional
+    start : Rows, optional
         The examples it was fitted on, for those that start from nothing else: Oza and Russell's boosting and
         logistic regression.
     windows, forgetting : sequences

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..boosters.registry import BOOSTERS, Registered
-from .contenders import OCB, Fixed, OverAnswers
+from .contenders import OCB, Fixed
 from .filled import Filled
 from .guests import RiverContender, SklearnContender
 from .learner import Contender
-from .retrained import Retrained, WithLabels
+from .retrained import Retrained
 from .start import MEMORY, Start
 
 Maker = Callable[[Start, str], Contender]
@@ -32,11 +32,7 @@ def over_answers(booster: Registered) -> Maker:
     def make(start: Start, title: str) -> Contender:
         if booster.place == BOOSTERS["ocb"].place:
             return OCB(start.following(booster.settings), title)
-        kind = booster.load()
-        if booster.name == "huang":
-            return WithLabels(start, kind.from_margins, name=title)
-        beside = OverAnswers.beside(start.classifier, lambda n: kind(n, **booster.settings), name=title)
-        return _taught(beside, start)
+        return OCB(start.classifier.weighed_by(booster.load()(1, **booster.settings), start.view), title)
 
     return make
 

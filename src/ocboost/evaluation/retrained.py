@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..booster import Booster
-from ..committee import signs
 from ..link import probabilities
 from ..recent_rows import RecentRows
-from .contenders import OverAnswers
+from ..rows import Rows
 from .learner import Contender
 from .start import Start
-from .view import View
 
 
 class Retrained(Contender):
@@ -47,12 +41,12 @@ class Retrained(Contender):
         self._recent = RecentRows(rows)
         self._keep(start.view)
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """The probabilities of the last model."""
         committee = self.classifier.committee_
         return probabilities(committee.votes_of(view.answers(committee.hypotheses)))
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Keep the rows, and train when it is time."""
         done = 0
         while done < len(view):
@@ -64,7 +58,7 @@ class Retrained(Contender):
                 self._wait = self._every
                 self._train()
 
-    def _keep(self, view: View, first: int = 0, last: int | None = None) -> None:
+    def _keep(self, view: Rows, first: int = 0, last: int | None = None) -> None:
         codes = view.codes[first:last]
         self._recent.take(view.X[first:last], codes, np.ones(len(codes)))
 
@@ -80,38 +74,3 @@ class Retrained(Contender):
     def nbytes(self) -> int:
         """Bytes of the weights, and of the rows that are kept."""
         return self._recent.nbytes + sum(alpha.nbytes for alpha in self.classifier.alpha_)
-
-
-class WithLabels(OverAnswers):
-    """Boosters that are told the labels beside the margins, and are begun with the first rows at once.
-
-    Parameters
-    ----------
-    start : Start
-    begun : callable
-        Makes a booster from margins and ``labels``, ±1 for each: ``from_margins`` of its class.
-    name : str
-    """
-
-    def __init__(self, start: Start, begun: Callable[..., Any], *, name: str) -> None:
-        classifier = start.classifier
-        columns = classifier.committee_.columns
-        super().__init__(classifier.hypotheses_, _already_made, columns=columns, name=name)
-        assert start.view is not None
-        answers = start.view.answers(self.hypotheses)
-        for c, own in enumerate(columns):
-            labels = signs(start.codes, c, len(columns))
-            self.boosters.append(begun(answers[:, own] * labels[:, None], labels=labels))
-
-    def learn(self, view: View) -> None:
-        """Let each booster follow, example by example."""
-        assert self._columns is not None
-        answers, codes = view.answers(self.hypotheses), view.codes
-        for c, (columns, booster) in enumerate(zip(self._columns, self.boosters, strict=True)):
-            labels = signs(codes, c, len(self.boosters))
-            told: Any = booster
-            told.update_many(answers[:, columns] * labels[:, None], labels=labels)
-
-
-def _already_made(n_hypotheses: int) -> Booster:
-    raise AssertionError("boosters are begun with the first rows")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .view import View
+from ..rows import Rows
 
 if TYPE_CHECKING:
     from ..classifier import OCBClassifier
@@ -56,7 +56,7 @@ class Start:
         self.seed = seed
 
     @classmethod
-    def of(cls, classifier: OCBClassifier, rows: View | None = None, *, seed: int = 0) -> Self:
+    def of(cls, classifier: OCBClassifier, rows: Rows | None = None, *, seed: int = 0) -> Self:
         """The start of those who follow a model, with the rows it was fitted on, if they are there."""
         X = np.empty((0, 0)) if rows is None else rows.X
         codes = np.empty(0, np.int64) if rows is None else rows.codes
@@ -79,9 +79,9 @@ class Start:
         return np.array(self.classes)[self.codes]
 
     @cached_property
-    def view(self) -> View | None:
+    def view(self) -> Rows | None:
         """The rows, to learn from; None where there are none."""
-        return View.of(self.X, self.codes)
+        return Rows.of(self.X, self.codes)
 
     @cached_property
     def classifier(self) -> OCBClassifier:
