@@ -58,7 +58,7 @@ class TestEvaluate:
         assert found["rows"]["scored"] == 500
         assert "500 of 500 rows scored" in " ".join(told.split())
         assert [name for name, one in found["contenders"].items() if not one["deployable"]] == EVERYONE[-2:]
-        assert "majority †" in told
+        assert "majority†" in told
         assert "Highest accuracy: " in told
         page = (out / "report.html").read_text()
         assert "<svg" in page

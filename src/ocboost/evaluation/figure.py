@@ -17,7 +17,7 @@ from .looks import Look, looks_of
 from .metrics import LOSSES
 from .result import Result
 from .summary import Summary
-from .table import marked, title_of
+from .table import marked, marked_title
 from .wording import NAMES
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def draw_ranks(summary: Summary) -> Figure:
             axes.plot(ranks, [lane] * len(ranks), ms=4, alpha=0.3, mew=0, **dots)
             filled: dict[str, Any] = {} if summary.deployable(name) else {"mfc": "white", "mew": 2}
             axes.plot([float(np.mean(ranks))], [lane], ms=9, zorder=3, **dots, **filled)
-        axes.set_yticks(range(len(names)), [title_of(name) for name in names])
+        axes.set_yticks(range(len(names)), [marked_title(name) for name in names])
         axes.tick_params(axis="y", length=0)
         axes.grid(False)
         axes.set_ylim(len(names) - 0.5, -1.5)
@@ -319,7 +319,7 @@ def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
         axes.grid(False)
         for side in axes.spines.values():
             side.set_visible(False)
-        axes.set_yticks(np.arange(len(names)) + 0.5, [title_of(name) for name in names], fontsize=11)
+        axes.set_yticks(np.arange(len(names)) + 0.5, [marked_title(name) for name in names], fontsize=11)
         axes.xaxis.tick_top()
         axes.set_xticks(
             np.arange(len(boards)) + 0.5, [b.stream for b in boards], rotation=50, ha="left", fontsize=11

@@ -14,7 +14,7 @@ from .summary import Summary
 from .wording import NONE, bytes_in_words, time_of
 
 BEST, BEST_OF_ALL = "★ ", "☆ "
-ONLY = " †"  # behind the name of what takes part for comparison only
+ONLY = "†"  # behind the name of what takes part for comparison only
 HEADS = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "kappa": "kappa", "auc": "AUC"}
 HEADS["log_loss"] = "log-loss"
 LEAST = ("state", "balanced", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "AUC", "µs")
@@ -41,7 +41,7 @@ def board_table(board: Board, title: str) -> Table:
     if board.settings["drift"]:
         columns["alarms"] = [f"{sum(map(len, place.alarms)):,}" for place in board.places]
     rows = [Row(cells) for cells in zip(*columns.values(), strict=True)]
-    rows += [Row((title_of(name), *[NONE] * (len(columns) - 1)), quiet=True) for name in board.skipped]
+    rows += [Row((marked_title(name), *[NONE] * (len(columns) - 1)), quiet=True) for name in board.skipped]
     return Table(title, tuple(columns), tuple(rows), _caption(board))
 
 
@@ -97,7 +97,7 @@ def stars(places: Sequence[Place]) -> str:
     some, all_ = (any(place.deployable is yes for place in places) for yes in (False, True))
     if not some:
         return "★ best"
-    only = f"{ONLY.strip()} comparison only, cannot be deployed"
+    only = f"{ONLY} comparison only, cannot be deployed"
     return (
         f"★ best that can be deployed, ☆ better but for comparison only; {only}"
         if all_
@@ -143,10 +143,13 @@ def stars_of(
 
 
 def title_of(name: str) -> str:
-    """What a method is called in tables."""
-    if name not in METHODS:
-        return name
-    return METHODS[name].title + ("" if METHODS[name].deployable else ONLY)
+    """What a method is called."""
+    return METHODS[name].title if name in METHODS else name
+
+
+def marked_title(name: str) -> str:
+    """The same with a mark if it takes part for comparison only."""
+    return title_of(name) + ("" if name not in METHODS or METHODS[name].deployable else ONLY)
 
 
 # Many streams ---------------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ def accuracy_table(summary: Summary) -> Table:
         found = {place.name: text for place, text in zip(board.places, texts, strict=True)}
         columns.append([found.get(name, NONE) for name in summary.names])
     rows = tuple(
-        Row((title_of(name), *(column[k] for column in columns))) for k, name in enumerate(summary.names)
+        Row((marked_title(name), *(column[k] for column in columns))) for k, name in enumerate(summary.names)
     )
     places = [place for board in summary.boards for place in board.places]
     caption = (
@@ -182,7 +185,7 @@ def rank_table(summary: Summary, groups: Mapping[str, Sequence[str]]) -> Table:
         rows.append(
             Row(
                 (
-                    title_of(name),
+                    marked_title(name),
                     _figure(summary.mean_rank(name), 2),
                     *(_figure(rank, 2) for rank in ranks),
                     str(len(summary.wins(name))),
@@ -193,7 +196,7 @@ def rank_table(summary: Summary, groups: Mapping[str, Sequence[str]]) -> Table:
             )
         )
     only = (
-        f" {ONLY.strip()}: for comparison only, as it cannot be deployed."
+        f" {ONLY}: for comparison only, as it cannot be deployed."
         if any(not summary.deployable(name) for name in summary.names)
         else ""
     )
