@@ -100,7 +100,7 @@ def run_tasks(
                 found = run_task(task, _teller(told, task, done, n))
             except InputError as error:
                 found = error
-            told("", done + 1, n)
+            told("", done + 1.0, n)
             yield task, found
         return
     context = multiprocessing.get_context("spawn")
@@ -127,7 +127,7 @@ def run_tasks(
                 yield task, wrong if isinstance(wrong, InputError) else future.result()
             running = {p: said for p, said in news_of.items() if tasks[p] in waiting.values()}
             words = [_of_task(tasks[p], what, share) for p, (what, share) in running.items()]
-            done_in_part = sum(share for _, share in running.values())
+            done_in_part = float(sum(share for _, share in running.values()))
             told("; ".join(words[:jobs]), n - len(waiting) + done_in_part, n)
     except BaseException:
         for child in set(multiprocessing.active_children()) - before:
