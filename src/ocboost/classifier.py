@@ -638,7 +638,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         >>> from ocboost.hypotheses import Stumps
         >>> clf = OCBClassifier(Stumps([0], [1.5], [-1])).fit([[1.0], [2.0]], ["no", "yes"])
         >>> clf.predict_one([3.0]), clf.learn_one([3.0], "no").predict_proba_one([3.0]).round(2)
-        ('yes', array([0.5, 0.5]))
+        ('yes', array([0.4, 0.6]))
         """
         now = self._fitted_now()
         view, x = now["committee_"].view(), _one(now, row)

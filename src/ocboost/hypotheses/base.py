@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..kernels.answers import block_to_rows, tally
 from ..storage import Arrays, load, save
 from ..threads import get_num_threads, run
-from .features import as_features
+from .features import DOUBLE, as_features
 
 BLOCK = 256  # rows answered at once: what they need stays in the cache
 SHARE = 1 << 22  # answers from which on several threads are worth their start
@@ -152,7 +152,7 @@ class Hypotheses(ABC):
 
     def check(self, X: Any) -> Any:
         """Check rows of features, and give them as C-contiguous float32 or float64, or as CSR."""
-        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous
+        plain = type(X) is np.ndarray and X.dtype is DOUBLE and X.flags.c_contiguous
         if plain and X.ndim == 2 and X.shape[1] == self.n_features:
             return X
         X = as_features(X, sparse=self.accepts_sparse, what=self.kind)
