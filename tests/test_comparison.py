@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from scipy import sparse, stats
 
 import ocboost
@@ -28,7 +29,7 @@ from ocboost.evaluation import View, lineup, methods, prequential
 from ocboost.evaluation import jobs as jobs_module
 from ocboost.evaluation.board import DRAWN, Board, mean_of, ranks_of, spread_of, thinned
 from ocboost.evaluation.comparison import batches_of, compete
-from ocboost.evaluation.figure import draw, draw_ranks, keys_of
+from ocboost.evaluation.figure import draw, draw_behind, draw_ranks, keys_of
 from ocboost.evaluation.filled import Filled
 from ocboost.evaluation.jobs import Kept, Task, boards_of, run_tasks
 from ocboost.evaluation.learner import Contender
@@ -48,6 +49,7 @@ from ocboost.evaluation.table import (
     winner_table,
 )
 from ocboost.reporting.document import Illustration
+from ocboost.reporting.page import COLOURS
 from ocboost.reporting.tables import width_of
 
 QUICK = "static,ocb,oza,no-change"
@@ -511,6 +513,14 @@ class TestFigures:
         looks = looks_of([*strange, "eg"], dict.fromkeys(strange, "ocb"))
         assert looks["eg"] == looks_of(["eg"])["eg"]
         assert len({*looks.values(), *looks_of(list(METHODS)).values()}) == len(METHODS) + 12
+
+    def test_numbers_on_a_map_can_be_read_on_any_paper(self, summary):
+        turned = {light for light, _ in COLOURS.values()}
+        axes = draw_behind(summary).axes[0]
+        assert len(axes.texts) == 16
+        inks = {text.get_color() for text in axes.texts if text.get_text() != "–"}
+        cells = {to_hex(colour) for colour in axes.collections[0].to_rgba(np.linspace(0, 10, 50))}
+        assert not turned & (inks | cells)
 
     def test_names_stand_in_the_order_of_their_figures(self, board):
         for drawn in (board, made_up("sea", {"oza": 0.5, "growing": 0.9, "forest": 0.95, "eg": 0.8})):

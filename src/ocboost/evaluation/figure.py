@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..reporting import figure_style
 from ..reporting.document import Key
-from ..reporting.figure_style import BLUES, GREY, INK, LANE, RED, any_script, house_style
+from ..reporting.figure_style import GREY, LANE, RED, any_script, house_style
 from ..reporting.page import printable
 from .board import Board, Place, board_of, thinned
 from .looks import Look, looks_of
@@ -28,6 +28,8 @@ LEFT, RIGHT = 0.06, 0.68  # the axes' sides; names stand to the right
 GAP = 0.245  # inches from a name to the next
 LONGEST = 32  # letters of a name
 USUAL = ("accuracy", "kappa")  # panels
+# Of a map of numbers, the same on light and dark paper: none is a colour that `page` turns round.
+SHADES, DARK = ("#fefefe", "#8bbde4", "#2373b5", "#09396f"), "#14181d"
 MOST_POINTS = 250  # of a line: more of them would only be scribble
 
 
@@ -270,7 +272,7 @@ def draw_ranks(summary: Summary) -> Figure:
         if gap is not None and best is not None:
             end = min(best + gap, len(names) + 0.5)
             axes.plot([best, end], [-0.7, -0.7], color=RED, lw=2.5, solid_capstyle="butt")
-            said = "as far from the best that can be deployed as this may be chance"
+            said = "as far behind may be chance"
             axes.text(best, -1.15, said, color=RED, fontsize=11, va="center")
         n = len(summary.complete)
         figure.text(
@@ -298,7 +300,7 @@ def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
         figure = Figure(figsize=(wide, tall))
         axes = figure.add_axes((3.1 / wide, 0.1 / tall, 0.62 * len(boards) / wide, 0.3 * len(names) / tall))
         gaps = np.array([_array([summary.behind(board, name) for board in boards]) for name in names])
-        colours = LinearSegmentedColormap.from_list("behind", ["#ffffff", BLUES[0], BLUES[2], BLUES[3]])
+        colours = LinearSegmentedColormap.from_list("behind", SHADES)
         axes.pcolormesh(
             np.ma.masked_invalid(np.minimum(gaps, most)), cmap=colours, vmin=0.0, vmax=most, rasterized=False
         )
@@ -310,7 +312,7 @@ def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
             else:
                 best = gap < 0.05
                 text = "best" if best else f"{gap:.1f}" if gap < 9.95 else f"{gap:.0f}"
-                colour = "#ffffff" if gap > 0.45 * most else INK
+                colour = SHADES[0] if gap > 0.45 * most else DARK
                 axes.text(
                     j + 0.5, i + 0.5, text, color=colour, fontweight="bold" if best else "normal", **style
                 )

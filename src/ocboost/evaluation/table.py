@@ -169,7 +169,7 @@ def accuracy_table(summary: Summary) -> Table:
     )
     places = [place for board in summary.boards for place in board.places]
     caption = (
-        f"Mean accuracy over the seeds, in percent; {stars(places)}, to the digit shown; {NONE} did not take "
+        f"Mean accuracy over the seeds, in percent, to the digit shown; {stars(places)}; {NONE} did not take "
         "part."
     )
     heads = ("method", *(board.stream for board in summary.boards))

@@ -75,7 +75,7 @@ h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; overflow-wrap: any
 h2 { font-size: 1.15rem; margin: 2.4rem 0 .7rem; }
 h3 { font-size: 1rem; margin: 1.6rem 0 .5rem; }
 ul { max-width: 46rem; padding-left: 1.3rem; }
-pre { background: var(--shade); padding: .6rem .9rem; }
+pre { background: var(--shade); padding: .6rem .9rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 figcaption { margin: .4rem 0 1.4rem; }
 p { max-width: 46rem; margin: .5rem 0; }
 .lead, .small { color: var(--grey); }
@@ -88,7 +88,12 @@ tr { border-bottom: 1px solid var(--faint); }
 th { font-weight: 600; color: var(--grey); }
 th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 tbody th { color: var(--ink); font-weight: 400; min-width: 9rem; }
-td b { font-weight: 700; }
+.words { text-align: left; white-space: normal; min-width: 9rem; }
+.dense { font-size: .78rem; }
+.dense th, .dense td { padding: .3rem .25rem; }
+.dense thead th + th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left;
+  white-space: nowrap; }
+.dense caption { font-size: .92rem; }
 .settings th, .settings td { text-align: left; white-space: normal; vertical-align: top; }
 .settings td { overflow-wrap: anywhere; }
 .note { border-left: 3px solid var(--orange); background: var(--shade); padding: .5rem .9rem;

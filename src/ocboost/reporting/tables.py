@@ -12,6 +12,8 @@ from ocboost.reporting.page import printable, safe
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+LONG = 24  # letters; longer cells are words, not numbers
+MANY = 12  # columns of a table that is crowded
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|~"})
 
 
@@ -173,18 +175,32 @@ def as_markdown(table: Table) -> str:
 
 
 def as_html(table: Table) -> str:
-    """The table as HTML that scrolls sideways where it is too wide; any text is only text."""
-    heads = "".join(f'<th scope="col">{safe(column)}</th>' for column in table.columns)
+    """The table as HTML that scrolls sideways where it is too wide; any text is only text.
+
+    Columns of words break into lines, those of numbers do not; many columns stand closer together.
+    """
+    of_words = [
+        any(len(cell) > LONG for cell in cells) for cells in zip(*(r.cells for r in table.rows), strict=True)
+    ]
+    kinds = [
+        ' class="words"' if words and k else ""
+        for k, words in enumerate(of_words or [False] * len(table.columns))
+    ]
+    heads = "".join(
+        f'<th scope="col"{kind}>{safe(column)}</th>'
+        for column, kind in zip(table.columns, kinds, strict=True)
+    )
     body = ""
     for row in table.rows:
         first, *others = (safe(cell) for cell in row.cells)
         opened = '<tr class="quiet">' if row.quiet else "<tr>"
-        cells = "".join(f"<td>{cell}</td>" for cell in others)
+        cells = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(others, kinds[1:], strict=True))
         body += f'\n{opened}<th scope="row">{first}</th>{cells}</tr>'
     below = f'\n<p class="small">{safe(table.caption, 1000)}</p>' if table.caption else ""
+    dense = ' class="dense"' if len(table.columns) > MANY else ""
     return (
-        f'<div class="wide"><table><caption>{safe(table.title)}</caption><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{body}\n</tbody></table></div>{below}"
+        f'<div class="wide"><table{dense}><caption>{safe(table.title)}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}\n</tbody></table></div>{below}"
     )
 
 
