@@ -69,7 +69,7 @@ class TestTables:
         many = Table("Streams", tuple(f"stream {k}" for k in range(19)), (Row(tuple("a" * 19)),))
         assert '<table class="dense">' in tables.as_html(many)
         assert tables.as_html(Table("Nothing", ("a", "b"), ())).count("<th") == 2 + 1  # and thead
-        assert "thead th { white-space: normal" in page.STYLE  # or long heads make a table wider than the page
+        assert "thead th { white-space: normal" in page.STYLE  # long heads would make a table too wide
         assert ".words { text-align: left; white-space: normal" in page.STYLE
         assert ".dense th, .dense td { padding" in page.STYLE
 
