@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from cli_runs import feed, fitted, ran, refused, table, write
+from ocboost import OzaRussell
 from ocboost.classifier import OCBClassifier
 from ocboost.evaluation import Fixed, View, lineup, prequential
 from ocboost.evaluation.methods import METHODS
 from ocboost.evaluation.start import Start
+from ocboost.model import Model
+from ocboost.offsets import fit_offset
 from ocboost.streams import ArrayStream
 
 EVERYONE = [
@@ -86,6 +89,25 @@ class TestEvaluate:
         assert "OCB, window 20" not in names
         assert "Oza-Russell, forgetting 0.9" in names
         assert "began with nothing" in found["notes"][0]
+
+    def test_a_model_of_another_booster(self, stream, tmp_path, capsys):
+        data = write(tmp_path / "train.csv", table(300, 99))
+        words = ("--label", "y", "--out", tmp_path / "eg.ocb", "--hypotheses", "12", "--method", "eg")
+        assert ran(capsys, "fit", data, *words)[0] == 0
+        out = tmp_path / "report"
+        code, _, _ = ran(
+            capsys, "evaluate", stream, "--out", out, "--model", tmp_path / "eg.ocb", "--step", "20"
+        )
+        assert code == 0
+        assert list(record(out)["contenders"]) == [*EVERYONE[:-2], "EG±", *EVERYONE[-2:]]
+        model = Model.load(tmp_path / "eg.ocb").classifier
+        rows = np.array(table(700))
+        right = np.zeros(700, bool)
+        for at in range(0, 700, 20):
+            X, y = rows[at : at + 20, :4], rows[at : at + 20, 4].astype(int)
+            right[at : at + 20] = model.predict(X) == y
+            model.partial_fit(X, y)
+        assert record(out)["contenders"]["EG±"]["accuracy"] == pytest.approx(right.mean(), abs=1e-12)
 
     def test_three_classes_delay_and_rows(self, tmp_path, capsys):
         path = write(tmp_path / "three.csv", table(700, classes=3))
@@ -165,6 +187,28 @@ class TestRefusals:
 
 
 class TestLineup:
+    def test_a_model_goes_on_from_what_it_knows(self):
+        rows = np.array(table(400))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        own = OzaRussell(1, forgetting=0.9)
+        for booster, name in (("winnow", "Winnow"), (own, "Oza-Russell, as deployed")):
+            clf = OCBClassifier(n_hypotheses=10, booster=booster).fit(X[:200], y[:200])
+            found = {one.name: one for one in lineup(clf)}
+            np.testing.assert_array_equal(found[name].classifier.alpha_[0], clf.alpha_[0])
+            assert not found["OCB, all history"].classifier.alpha_[0].any()  # it knows nothing
+            with_rows = {one.name: one for one in lineup(clf, View.of(X[:200], y[:200]))}
+            assert with_rows["OCB, all history"].classifier.alpha_[0].any()
+
+    def test_a_model_with_an_offset(self):
+        rows = np.array(table(400))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        offset = fit_offset(lambda X: X[:, 0], X[:100], y[:100])
+        clf = OCBClassifier(n_hypotheses=10, offset=offset).fit(X[:200], y[:200])
+        contenders = lineup(clf, View.of(X[:200], y[:200]))
+        with ArrayStream(X[200:], y[200:], batch_size=50) as batches:
+            result = prequential(batches, contenders, classes=[0, 1], drift=False)
+        assert [standing.name for standing in result.standings] == EVERYONE
+
     def test_forgetting_has_one_meaning(self):
         rows = np.array(table(400))
         X, y = rows[:, :4], rows[:, 4].astype(int)

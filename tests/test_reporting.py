@@ -64,7 +64,7 @@ class TestTables:
         html = tables.as_html(Table("Best", ("stream", "best", "a"), (words, Row(("elec2", "EG±", "0.8")))))
         assert html.count('<td class="words">') == 2  # the whole column
         assert '<th scope="col" class="words">best</th>' in html
-        assert '<td>0.9</td>' in html
+        assert "<td>0.9</td>" in html
         assert "dense" not in html
         many = Table("Streams", tuple(f"stream {k}" for k in range(19)), (Row(tuple("a" * 19)),))
         assert '<table class="dense">' in tables.as_html(many)

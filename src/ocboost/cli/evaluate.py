@@ -137,7 +137,7 @@ def evaluate(
 
     return compare_on(
         opened,
-        methods_for(windows, forgetting, rates),
+        methods_for(windows, forgetting, rates, None if deployed is None else deployed.classifier),
         {
             "seeds": (seed,),
             "start": start if deployed is None else Start.of(deployed.classifier, seed=seed),

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..boosters.registry import BOOSTERS, KINDS
 from ..rows import Rows
+from . import method_makers as makers
 from .learner import Contender
 from .methods import METHODS, Method, method_of
 from .start import Start
@@ -19,8 +21,9 @@ def methods_for(
     windows: Sequence[int] = (20, 200),
     forgetting: Sequence[float] = (0.995,),
     rates: Sequence[float] = (0.03,),
+    deployed: OCBClassifier | None = None,
 ) -> list[Method]:
-    """The methods of `lineup`."""
+    """The methods of `lineup`, and that of a deployed model."""
     logistic = [replace(method_of("logistic", rate), title=f"logistic SGD, rate {rate:g}") for rate in rates]
     chosen = [
         METHODS["static"],
@@ -30,10 +33,27 @@ def methods_for(
         METHODS["oza"],
         *(method_of("oza-forgetting", rate) for rate in forgetting),
         *logistic,
+        *([] if deployed is None else _going_on(deployed)),
         METHODS["majority"],
         METHODS["no-change"],
     ]
-    return list({method.name: method for method in chosen}.values())
+    found: dict[str, Method] = {}
+    for method in chosen:
+        found.setdefault(method.name, method)
+    return list(found.values())
+
+
+def _going_on(classifier: OCBClassifier) -> list[Method]:
+    """The method of a model that is not OCB, going on from what it knows."""
+    kind, settings = classifier.committee_.kind, classifier.boosters_[0].chosen
+    known = METHODS[KINDS[kind.kind].name]
+    if known.role == "ocb":
+        return []
+    for each in BOOSTERS.values():
+        if each.load() is kind and kind(1, **each.settings).made_with(settings):
+            return [METHODS[each.name]]
+    title = f"{known.title}, as deployed"
+    return [replace(known, name="deployed", title=title, make=makers.going_on, usual=False)]
 
 
 def lineup(
@@ -62,4 +82,4 @@ def lineup(
     seed : int
     """
     begin = Start.of(classifier, start, seed=seed)
-    return [method.begun(begin) for method in methods_for(windows, forgetting, rates)]
+    return [method.begun(begin) for method in methods_for(windows, forgetting, rates, classifier)]

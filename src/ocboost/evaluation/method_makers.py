@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..boosters.registry import BOOSTERS, Registered
-from .contenders import OCB, Fixed
+from .contenders import OCB, Fixed, OverAnswers
 from .filled import Filled
 from .guests import RiverContender, SklearnContender
 from .learner import Contender
@@ -32,9 +32,18 @@ def over_answers(booster: Registered) -> Maker:
     def make(start: Start, title: str) -> Contender:
         if booster.place == BOOSTERS["ocb"].place:
             return OCB(start.following(booster.settings), title)
-        return OCB(start.classifier.weighed_by(booster.load()(1, **booster.settings), start.view), title)
+        kind = booster.load()
+        if start.classifier.committee_.offset is not None and not kind.can_correct:  # it goes without
+            beside = OverAnswers.beside(start.classifier, lambda n: kind(n, **booster.settings), name=title)
+            return _taught(beside, start)
+        return OCB(start.weighed(kind(1, **booster.settings)), title)
 
     return make
+
+
+def going_on(start: Start, title: str) -> Contender:
+    """The classifier of the start, which goes on as it is."""
+    return OCB(copy.copy(start.classifier), title)
 
 
 def growing(settings: Mapping[str, Any]) -> Maker:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..rows import Rows
 
 if TYPE_CHECKING:
+    from ..booster import Booster
     from ..classifier import OCBClassifier
 
 SHARE = 0.8  # of the first rows, for every seed but 0
@@ -89,16 +90,36 @@ class Start:
         return self.fitted()
 
     @cached_property
+    def _sketched(self) -> OCBClassifier:
+        """The same weighed by OCB, as it is unless it is a deployed model of another booster."""
+        from ..sketch import BoostingSketch
+
+        if self.classifier.committee_.kind is BoostingSketch:
+            return self.classifier
+        return self.classifier.weighed_by("ocb", self.view)
+
+    @cached_property
     def _with_newest(self) -> OCBClassifier:
         """The same whose heads hold the newest rows, as a window wants them; not to be changed."""
-        return self.classifier if self._deployed else self.fitted(keep="newest")
+        return self._sketched if self._deployed else self.fitted(keep="newest")
 
     def following(self, settings: Mapping[str, Any]) -> OCBClassifier:
         """A classifier of its own that goes on from the first one's weights with this memory."""
         memory = {**MEMORY, **settings}
-        begun = self.classifier if memory["tail"] else self._with_newest
+        begun = self._sketched if memory["tail"] else self._with_newest
         following: OCBClassifier = copy.copy(begun).set_params(**memory)
         return following
+
+    def weighed(self, booster: Booster) -> OCBClassifier:
+        """A classifier of its own whose hypotheses are weighed by a booster, begun with the rows.
+
+        A deployed model of the same booster goes on from what it knows.
+        """
+        clf = self.classifier
+        same = clf.committee_.kind is type(booster) and booster.made_with(clf.boosters_[0].chosen)
+        if self._deployed and same:
+            return copy.copy(clf)
+        return clf.weighed_by(booster, self.view)
 
     def fitted(self, **parameters: Any) -> OCBClassifier:
         """A classifier of its own, learnt from the rows, with these parameters of `OCBClassifier`."""
