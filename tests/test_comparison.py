@@ -513,6 +513,8 @@ class TestFigures:
         looks = looks_of([*strange, "eg"], dict.fromkeys(strange, "ocb"))
         assert looks["eg"] == looks_of(["eg"])["eg"]
         assert len({*looks.values(), *looks_of(list(METHODS)).values()}) == len(METHODS) + 12
+        beside = looks_of(["ocb", "ocb-window-50", "ocb-forgetting"], {"ocb-window-50": "ocb"})
+        assert len({look.colour for look in beside.values()}) == 3
 
     def test_numbers_on_a_map_can_be_read_on_any_paper(self, summary):
         turned = {light for light, _ in COLOURS.values()}

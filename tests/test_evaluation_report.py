@@ -131,6 +131,7 @@ class TestFigure:
         lane = draw(result).axes[1]
         np.testing.assert_array_equal(lane.lines[-1].get_xdata(), result["static"].alarms)
         assert "static" in lane.texts[0].get_text()
+        assert lane.get_xlim()[0] <= min(result["static"].alarms)  # none is out of sight
         both = draw(result, alarms=["OCB", "majority"]).axes[1]
         assert len(both.texts) == 2
 

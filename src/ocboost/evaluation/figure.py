@@ -96,7 +96,7 @@ def draw(
                 top -= strip
                 box = (LEFT, (top + 0.35) / height, right - LEFT, strip / height)
                 _alarms(figure.add_axes(box, sharex=axes), lanes, beside=named)
-        _along(panels, board)
+        _along(panels, board, lanes)
         if title != "":
             heading = printable("Learning as the stream goes by" if title is None else title, 90)
             style: dict[str, Any] = {"va": "center", "parse_math": False}
@@ -192,7 +192,7 @@ def _alarms(axes: Axes, lanes: list[Place], *, beside: bool) -> None:
         )  # fmt: skip
 
 
-def _along(panels: list[Axes], board: Board) -> None:
+def _along(panels: list[Axes], board: Board, lanes: list[Place]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     for axes in panels[:-1]:
@@ -201,7 +201,8 @@ def _along(panels: list[Axes], board: Board) -> None:
     last.set_xlabel("row of the stream")
     last.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     if len(board.curve_rows) > 1:
-        last.set_xlim(board.curve_rows[0], board.curve_rows[-1])
+        early = [row for place in lanes for alarms in place.alarms for row in alarms]
+        last.set_xlim(min([board.curve_rows[0], *early]), board.curve_rows[-1])
 
 
 def _note(board: Board) -> str:

@@ -62,14 +62,18 @@ def looks_of(names: Sequence[str], roles: Mapping[str, Role] | None = None) -> d
     roles : mapping, optional
         The roles of the others; rivals if left out.
     """
-    known, taken = _known(), set(_known().values())
+    known = _known()
+    taken = set(known.values())
+    colours = {known[name].colour for name in names if name in known}
     found: dict[str, Look] = {}
     for name in names:
         look = known.get(name)
         if look is None:
-            role = (roles or {}).get(name, "rival")
-            look = next((each for each in _all(role) if each not in taken), next(_all(role)))
+            all_ = list(_all((roles or {}).get(name, "rival")))
+            free = [each for each in all_ if each not in taken] or all_
+            look = next((each for each in free if each.colour not in colours), free[0])
             taken.add(look)
+            colours.add(look.colour)
         found[name] = look
     return found
 
