@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import InputError, OcboostError
 
 Where = slice | NDArray[np.int64]
 
@@ -22,10 +22,10 @@ class Answering(Protocol):
 
 
 class Scoring(Protocol):
-    """What scores rows: a committee that has an offset, or not."""
+    """What scores rows: a committee that has an offset, or not; or voters."""
 
     def scores_of(self, X: Any) -> NDArray[np.float64] | None:
-        """The offset's score of each row, (n, boosters), if there is an offset."""
+        """The scores of each row, (n, boosters), if there are any: a committee's are those of its offset."""
 
 
 class Clock:
@@ -46,6 +46,7 @@ class _Table:
         "clock",
         "codes",
         "known",
+        "names",
         "numbers",
         "weights",
         "y",
@@ -59,10 +60,12 @@ class _Table:
         codes: NDArray[np.int64] | None,
         weights: NDArray[np.float64] | None,
         numbers: NDArray[np.int64] | int,
+        names: Sequence[Any] | None,
         clock: Clock | None,
     ) -> None:
         self.X, self.y, self.known, self.codes, self.weights = X, y, known, codes, weights
         self.numbers = numbers  # of the rows in the stream, or of the first of them
+        self.names = names
         self.clock = clock
         # What answered is kept beside its answers, so that no other object can get its id.
         self._answers: dict[int, tuple[Answering, NDArray[np.int8]]] = {}
@@ -78,9 +81,9 @@ class _Table:
                 self.clock.ns += perf_counter_ns() - start
         return held[1]
 
-    def scores(self, committee: Scoring) -> NDArray[np.float64] | None:
-        if self._scores[0] is not committee:
-            self._scores = committee, committee.scores_of(self.X)
+    def scores(self, scoring: Scoring) -> NDArray[np.float64] | None:
+        if self._scores[0] is not scoring:
+            self._scores = scoring, scoring.scores_of(self.X)
         return self._scores[1]
 
 
@@ -106,6 +109,8 @@ class Rows:
         Sample weights; 1 if left out.
     numbers : int64 array of shape (n,), optional
         The numbers of the rows, where they do not follow one another.
+    names : sequence, optional
+        What the features are called; by default by their places.
     clock : Clock, optional
         Is given the time that answers take.
 
@@ -117,7 +122,7 @@ class Rows:
     (array([1, 0]), array([ 1, -1], dtype=int8))
     """
 
-    __slots__ = ("_n", "_table", "_where")
+    __slots__ = ("_dictionaries", "_n", "_table", "_where")
 
     def __init__(
         self,
@@ -129,6 +134,7 @@ class Rows:
         codes: NDArray[np.int64] | None = None,
         weights: NDArray[np.float64] | None = None,
         numbers: NDArray[np.int64] | None = None,
+        names: Sequence[Any] | None = None,
         clock: Clock | None = None,
     ) -> None:
         n: int = X.shape[0]
@@ -137,9 +143,10 @@ class Rows:
                 raise InputError(
                     f"{name} must be one for each of the {n} rows of X; got shape {column.shape}."
                 )
-        self._table = _Table(X, y, known, codes, weights, first if numbers is None else numbers, clock)
+        self._table = _Table(X, y, known, codes, weights, first if numbers is None else numbers, names, clock)
         self._where: Where = slice(0, n)  # or the places of rows
         self._n = n
+        self._dictionaries: list[dict[Any, Any]] | None = None
 
     @classmethod
     def of(cls, X: Any, codes: Any) -> Self:
@@ -152,7 +159,7 @@ class Rows:
     def __getitem__(self, members: Any) -> Self:
         """Some of the rows, without a copy: a slice, or the places of rows."""
         other = object.__new__(type(self))
-        other._table = self._table
+        other._table, other._dictionaries = self._table, None
         where = self._where
         if isinstance(members, slice) and members.step is None and isinstance(where, slice):
             start, stop, _ = members.indices(self._n)
@@ -207,19 +214,34 @@ class Rows:
         return np.full(self._n, table.y is not None)
 
     @property
+    def classes(self) -> list[Any]:
+        """The different labels, in order."""
+        y = self.y
+        found: list[Any] = [] if y is None else np.unique(y[self.known]).tolist()
+        return found
+
+    @property
     def rows(self) -> NDArray[np.int64]:
         """Their numbers in the stream."""
-        numbers = self._table.numbers
-        if isinstance(numbers, int):
-            numbers = np.arange(numbers, numbers + self._table.X.shape[0])
-        return numbers[self._where]
+        numbers, where = self._table.numbers, self._where
+        if not isinstance(numbers, int):
+            return numbers[where]
+        return numbers + (np.arange(where.start, where.stop) if isinstance(where, slice) else where)
 
     @property
     def first(self) -> int:
         """The number of the first row in the stream."""
         numbers, where = self._table.numbers, self._where
         at = where.start if isinstance(where, slice) else int(where[0]) if self._n else 0
-        return numbers + at if isinstance(numbers, int) else int(numbers[at])
+        return numbers + at if isinstance(numbers, int) else int(numbers[at]) if self._n else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the features, labels, codes and weights."""
+        columns = (self._table.y, self._table.codes, self._table.weights)
+        X = self.X
+        held = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+        return int(held) + sum(column[self._where].nbytes for column in columns if column is not None)
 
     # What is computed of them -----------------------------------------------------------------------------
 
@@ -227,10 +249,17 @@ class Rows:
         """What the hypotheses say to the rows, (n, J) of ±1."""
         return self._table.answers(hypotheses)[self._where]
 
-    def scores(self, committee: Scoring) -> NDArray[np.float64] | None:
-        """What the offset of a committee says to the rows, (n, boosters), if it has one."""
-        scores = self._table.scores(committee)
+    def scores(self, scoring: Scoring) -> NDArray[np.float64] | None:
+        """The scores of the rows, (n, boosters), if there are any; those of what scored last are kept."""
+        scores = self._table.scores(scoring)
         return None if scores is None else scores[self._where]
+
+    def dictionaries(self) -> list[dict[Any, Any]]:
+        """Each row as a dictionary of its features by their names, as River wants them; made once."""
+        if self._dictionaries is None:
+            names = range(self._table.X.shape[1]) if self._table.names is None else self._table.names
+            self._dictionaries = [dict(zip(names, row, strict=True)) for row in self.X.tolist()]
+        return self._dictionaries
 
     # Other rows -------------------------------------------------------------------------------------------
 
@@ -260,13 +289,13 @@ class Rows:
             self.X, y, codes >= 0, codes=codes, weights=self._weights_given(), **self._numbered()
         )
 
-    def apart(self, start: int, stop: int) -> Self:
+    def apart(self, start: int = 0, stop: int | None = None, clock: Clock | None = None) -> Self:
         """Some of the rows, which share nothing of what is computed of them; for few of very many."""
         part = self[start:stop]
         table, known = self._table, None if self._table.known is None else part.known
         codes = None if table.codes is None else part.codes
         weights, numbers = part._weights_given(), part._numbered()
-        return type(self)(part.X, part.y, known, codes=codes, weights=weights, **numbers)
+        return type(self)(part.X, part.y, known, codes=codes, weights=weights, clock=clock, **numbers)
 
     def labelled(self) -> Self:
         """Those rows that have a label."""
@@ -278,7 +307,8 @@ class Rows:
 
     def _numbered(self) -> dict[str, Any]:
         straight = isinstance(self._table.numbers, int) and isinstance(self._where, slice)
-        return {"first": self.first} if straight else {"numbers": self.rows}
+        numbers = {"first": self.first} if straight else {"numbers": self.rows}
+        return {**numbers, "names": self._table.names}
 
 
 class UnseenLabelError(InputError):
@@ -303,21 +333,60 @@ class UnseenLabelError(InputError):
 
 
 def joined(parts: Sequence[Rows], clock: Clock | None = None) -> Rows:
-    """Rows one after the other; all of them have labels, codes and weights, or none has."""
+    """Rows one after the other, which share nothing with the parts; all of them have codes, or none has."""
     first = parts[0]
-    if len(parts) == 1 and clock is None:
-        return first
-    has = (first._table.y is not None, first._table.codes is not None)
+    if len(parts) == 1:
+        return first.apart(clock=clock)
+    labels = next((part.y for part in parts if part.y is not None), None)
     weighted = any(part._table.weights is not None for part in parts)
+    ends = [part.first + len(part) for part in parts[:-1]]
+    numbered = [part._numbered() for part in parts]
+    straight = all("first" in each for each in numbered) and ends == [part.first for part in parts[1:]]
     return Rows(
         stacked([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]) if has[0] else None,
+        None if labels is None else np.concatenate([_labels_or_zeros(part, labels.dtype) for part in parts]),
         np.concatenate([part.known for part in parts]),
-        codes=np.concatenate([part.codes for part in parts]) if has[1] else None,
+        first.first if straight else 0,
+        codes=None if first._table.codes is None else np.concatenate([part.codes for part in parts]),
         weights=np.concatenate([part.weights for part in parts]) if weighted else None,
-        numbers=np.concatenate([part.rows for part in parts]),
+        numbers=None if straight else np.concatenate([part.rows for part in parts]),
+        names=first._table.names,
         clock=clock,
     )
+
+
+def _labels_or_zeros(part: Rows, dtype: np.dtype[Any]) -> NDArray[Any]:
+    y = part.y
+    return np.zeros(len(part), dtype) if y is None else y
+
+
+def cut_anew(parts: Iterable[Rows], size: int, clock: Clock | None = None) -> Iterator[Rows]:
+    """The same rows, so many at a time, the last ones fewer; they share nothing with the parts.
+
+    If what gives the parts fails, the rows before come first, and then the error.
+    """
+    waiting: list[Rows] = []
+    held = 0
+    failure: Exception | None = None
+    arriving = iter(parts)
+    while True:
+        try:
+            rest = next(arriving, None)
+        except (OcboostError, OSError) as error:
+            failure, rest = error, None
+        if rest is None:
+            break
+        while len(rest):
+            part, rest = rest.parted(size - held)
+            waiting.append(part)
+            held += len(part)
+            if held == size:
+                yield joined(waiting, clock)
+                waiting, held = [], 0
+    if held:
+        yield joined(waiting, clock)
+    if failure is not None:
+        raise failure
 
 
 def stacked(matrices: list[Any]) -> Any:

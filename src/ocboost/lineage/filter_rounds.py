@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..filtering import EdgeTest, acceptance
 from ..hypotheses import Hypotheses, Stumps
 from ..learners import Learner
-from ..recent_rows import stacked
+from ..rows import stacked
 from .example_sources import Examples
 from .voters import Voters
 
