@@ -17,8 +17,9 @@ import ocboost
 from ..datasets.drift import stream_named
 from ..errors import InputError
 from ..interrupts import deaf
+from ..rows import cut_anew
 from ..storage import write_atomically
-from .arena import START, Contest, batches_of, compete
+from .arena import PIECE, START, Contest, compete
 from .arena_board import DRAWN, Board
 from .methods import methods_named
 
@@ -52,22 +53,22 @@ class Outcome:
 def run_task(task: Task, progress: Callable[[int, int], None] | None = None) -> Outcome:
     """Load the stream, and let the methods compete; ``progress`` is told rows done, and rows there are."""
     stream = stream_named(task.stream)
-    rows = stream.load(task.data, rows=task.rows, seed=task.seed)
-    total = len(rows)
+    loaded = stream.load(task.data, rows=task.rows, seed=task.seed)
+    total = len(loaded.rows)
     contest = compete(
-        batches_of(rows.X, rows.y),
+        cut_anew([loaded.rows], PIECE),
         methods_named(task.methods),
         seeds=(task.seed,),
         start=task.start,
         hypotheses=task.hypotheses,
-        classes=rows.classes,
+        classes=loaded.rows.classes,
         step=task.step,
         window=task.window,
         progress=None if progress is None else lambda done: progress(done, total),
     )
     if contest.result.interrupted:
         raise KeyboardInterrupt
-    return Outcome(contest, rows.source, rows.notes)
+    return Outcome(contest, loaded.source, loaded.notes)
 
 
 def run_tasks(
