@@ -20,7 +20,7 @@ from cli_runs import table
 from ocboost import interrupts
 from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
-from ocboost.datasets.labelled_rows import LabelledRows
+from ocboost.datasets.loaded import Loaded
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation import arena_jobs, methods
 from ocboost.evaluation.arena import Board, batches_of, compete
@@ -43,6 +43,7 @@ from ocboost.evaluation.start import Start, some_of
 from ocboost.evaluation.view import View
 from ocboost.reporting.document import Illustration
 from ocboost.reporting.tables import as_rich
+from ocboost.rows import Rows
 
 QUICK = "static,ocb,oza,no-change"
 SMALL = {"hypotheses": 8, "start": 100}
@@ -626,7 +627,7 @@ def named(monkeypatch):
 
     def stream(name, drawn):
         def make(folder, rows, seed):
-            return LabelledRows(*rows_of(rows or 300, seed if drawn else 0), f"made up as {name}")
+            return Loaded(Rows(*rows_of(rows or 300, seed if drawn else 0)), f"made up as {name}")
 
         origin = "generated" if drawn else "bundled"
         return drift.NamedStream(name, name.title(), "rows", origin, drawn, make)
@@ -678,7 +679,7 @@ class TestJobs:
     def test_a_stream_that_cannot_be_compared_does_not_stop_the_others(self, named, monkeypatch):
         def make(folder, rows, seed):
             X, y = rows_of(300)
-            return LabelledRows(X, y if seed == 0 else 0 * y, "one class with seed 1")
+            return Loaded(Rows(X, y if seed == 0 else 0 * y), "one class with seed 1")
 
         bad = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
         monkeypatch.setattr(drift, "STREAMS", {"bad": bad, **named})

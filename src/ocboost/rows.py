@@ -161,7 +161,7 @@ class Rows:
         other = object.__new__(type(self))
         other._table, other._dictionaries = self._table, None
         where = self._where
-        if isinstance(members, slice) and members.step is None and isinstance(where, slice):
+        if isinstance(members, slice) and members.step in (None, 1) and isinstance(where, slice):
             start, stop, _ = members.indices(self._n)
             other._n = max(0, stop - start)
             other._where = slice(where.start + start, where.start + start + other._n)
