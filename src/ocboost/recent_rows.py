@@ -43,11 +43,12 @@ class RecentRows:
         if len(rows) > self.capacity:
             rows = rows[len(rows) - self.capacity :]
             self._blocks, self._few, self._n_few = [], [], 0  # or there would be a gap
-        while len(rows):
-            part, rows = rows.parted(BLOCK - self._n_few)
-            self._few.append(
-                Rows(part.X.copy(), codes=part.codes.copy(), weights=part.weights.copy())  # nothing else
-            )
+        at = 0
+        while at < len(rows):
+            part = rows[at : at + BLOCK - self._n_few]
+            at += len(part)
+            own = Rows(part.X.copy(), codes=part.codes.copy(), weights=part.weights.copy())  # nothing else
+            self._few.append(own)
             self._n_few += len(part)
             if self._n_few == BLOCK:
                 self._blocks.append(joined(self._few))

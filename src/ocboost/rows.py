@@ -138,11 +138,9 @@ class Rows:
         clock: Clock | None = None,
     ) -> None:
         n: int = X.shape[0]
-        for name, column in (("y", y), ("known", known), ("codes", codes), ("weights", weights)):
+        for column in (y, known, codes, weights):
             if column is not None and column.shape != (n,):
-                raise InputError(
-                    f"{name} must be one for each of the {n} rows of X; got shape {column.shape}."
-                )
+                raise _not_one_each(n, y=y, known=known, codes=codes, weights=weights)
         self._table = _Table(X, y, known, codes, weights, first if numbers is None else numbers, names, clock)
         self._where: Where = slice(0, n)  # or the places of rows
         self._n = n
@@ -291,7 +289,7 @@ class Rows:
 
     def apart(self, start: int = 0, stop: int | None = None, clock: Clock | None = None) -> Self:
         """Some of the rows, which share nothing of what is computed of them; for few of very many."""
-        part = self[start:stop]
+        part = self if start == 0 and stop is None else self[start:stop]
         table, known = self._table, None if self._table.known is None else part.known
         codes = None if table.codes is None else part.codes
         weights, numbers = part._weights_given(), part._numbered()
@@ -309,6 +307,11 @@ class Rows:
         straight = isinstance(self._table.numbers, int) and isinstance(self._where, slice)
         numbers = {"first": self.first} if straight else {"numbers": self.rows}
         return {**numbers, "names": self._table.names}
+
+
+def _not_one_each(n: int, **columns: NDArray[Any] | None) -> InputError:
+    name, shape = next((k, c.shape) for k, c in columns.items() if c is not None and c.shape != (n,))
+    return InputError(f"{name} must be one for each of the {n} rows of X; got shape {shape}.")
 
 
 class UnseenLabelError(InputError):
@@ -334,30 +337,44 @@ class UnseenLabelError(InputError):
 
 def joined(parts: Sequence[Rows], clock: Clock | None = None) -> Rows:
     """Rows one after the other, which share nothing with the parts; all of them have codes, or none has."""
-    first = parts[0]
     if len(parts) == 1:
-        return first.apart(clock=clock)
-    labels = next((part.y for part in parts if part.y is not None), None)
-    weighted = any(part._table.weights is not None for part in parts)
-    ends = [part.first + len(part) for part in parts[:-1]]
-    numbered = [part._numbered() for part in parts]
-    straight = all("first" in each for each in numbered) and ends == [part.first for part in parts[1:]]
+        return parts[0].apart(clock=clock)
+    tables = [part._table for part in parts]
+    first = tables[0]
+    labelled = [table.y is not None for table in tables]
+    plain = all(table.known is None for table in tables) and len(set(labelled)) == 1
+    weighted = any(table.weights is not None for table in tables)
     return Rows(
         stacked([part.X for part in parts]),
-        None if labels is None else np.concatenate([_labels_or_zeros(part, labels.dtype) for part in parts]),
-        np.concatenate([part.known for part in parts]),
-        first.first if straight else 0,
-        codes=None if first._table.codes is None else np.concatenate([part.codes for part in parts]),
+        _labels(parts) if any(labelled) else None,
+        None if plain else np.concatenate([part.known for part in parts]),
+        codes=None if first.codes is None else np.concatenate([part.codes for part in parts]),
         weights=np.concatenate([part.weights for part in parts]) if weighted else None,
-        numbers=None if straight else np.concatenate([part.rows for part in parts]),
-        names=first._table.names,
+        names=first.names,
         clock=clock,
+        **_numbers(parts),
     )
 
 
-def _labels_or_zeros(part: Rows, dtype: np.dtype[Any]) -> NDArray[Any]:
-    y = part.y
-    return np.zeros(len(part), dtype) if y is None else y
+def _labels(parts: Sequence[Rows]) -> NDArray[Any]:
+    """The labels of all parts; zeros, or the like, where one has none."""
+    given = [part.y for part in parts]
+    kind = next(y.dtype for y in given if y is not None)
+    return np.concatenate(
+        [np.zeros(len(part), kind) if y is None else y for part, y in zip(parts, given, strict=True)]
+    )
+
+
+def _numbers(parts: Sequence[Rows]) -> dict[str, Any]:
+    """The numbers of all parts, or of the first row where they follow one another."""
+    at = parts[0].first
+    first = at
+    for part in parts:
+        straight = isinstance(part._table.numbers, int) and isinstance(part._where, slice)
+        if not straight or part.first != at:
+            return {"numbers": np.concatenate([part.rows for part in parts])}
+        at += len(part)
+    return {"first": first}
 
 
 def cut_anew(parts: Iterable[Rows], size: int, clock: Clock | None = None) -> Iterator[Rows]:
@@ -371,15 +388,16 @@ def cut_anew(parts: Iterable[Rows], size: int, clock: Clock | None = None) -> It
     arriving = iter(parts)
     while True:
         try:
-            rest = next(arriving, None)
+            rows = next(arriving, None)
         except (OcboostError, OSError) as error:
-            failure, rest = error, None
-        if rest is None:
+            failure, rows = error, None
+        if rows is None:
             break
-        while len(rest):
-            part, rest = rest.parted(size - held)
+        at = 0
+        while at < len(rows):
+            part = rows[at : at + size - held]
             waiting.append(part)
-            held += len(part)
+            at, held = at + len(part), held + len(part)
             if held == size:
                 yield joined(waiting, clock)
                 waiting, held = [], 0
