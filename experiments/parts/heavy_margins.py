@@ -93,7 +93,7 @@ def stumps(places: Places, name: str, J: int, rows: int | None = None) -> np.nda
         found = StumpLearner().learn(table.X[first], y[first], n_hypotheses=J)
         return np.ascontiguousarray(found.answers(table.X) * y[:, None], dtype=np.int8)
 
-    return places.kept("heavy-stumps", make, name=name, J=J, rows=rows)
+    return places.kept("heavy-stumps", make, name=name, J=J, rows=rows, texts="one-hot")
 
 
 def digit(places: Places, which: int) -> np.ndarray:
