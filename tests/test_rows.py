@@ -94,6 +94,15 @@ class TestParts:
         assert Rows.of(np.zeros((3, 1)), [0, -1, 1]).known.tolist() == [True, False, True]
         assert Rows(np.zeros((2, 1)), np.array([1, 0])).known.tolist() == [True, True]
 
+    def test_one_row_is_as_any_other(self):
+        one = Rows.one(np.array([[1.0, 2.0]]), 1, None)
+        other = Rows.of(np.array([[1.0, 2.0]]), [1])
+        for each in (one, other, joined([one, one])[1:], joined([one, other])[:1]):
+            assert (each.X.tolist(), each.codes.tolist(), each.weights.tolist()) == ([[1.0, 2.0]], [1], [1.0])
+            assert (len(each), each.y, each.known.tolist()) == (1, None, [True])
+            assert each.dictionaries() == [{0: 1.0, 1: 2.0}]
+        assert Rows.one(np.zeros((1, 1)), 0, np.array([3.0])).weights.tolist() == [3.0]
+
     @pytest.mark.parametrize("name", ["y", "known", "codes", "weights"])
     def test_columns_must_fit(self, name):
         with pytest.raises(

@@ -56,7 +56,6 @@ def test_pieces_are_the_whole(name, saved_bytes, monkeypatch):
     whole, pieces = MADE[name](17), MADE[name](17)
     whole.update_many(margins, batch_size=6, sample_weight=weight)
     monkeypatch.setattr("ocboost.boosters.stepping.PIECE", 17 * 13)
-    monkeypatch.setattr("ocboost.boosters.linear.PIECE", 17 * 5)
     pieces.update_many(margins, batch_size=6, sample_weight=weight)
     assert saved_bytes(whole) == saved_bytes(pieces)
 

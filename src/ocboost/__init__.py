@@ -28,7 +28,7 @@ from .sketch import BoostingSketch
 from .threads import get_num_threads, set_num_threads
 
 if TYPE_CHECKING:
-    from . import evaluation, hypotheses, learners, lineage, offsets, streams
+    from . import boosters, evaluation, hypotheses, learners, lineage, offsets, streams
     from .classifier import OCBClassifier
     from .growth import Growth
     from .model import Model
@@ -51,6 +51,7 @@ __all__ = [
     "adaboost_sums",
     "adaboost_weights",
     "approximation_error",
+    "boosters",
     "evaluation",
     "get_num_threads",
     "hypotheses",
@@ -63,7 +64,7 @@ __all__ = [
 
 # Imported when first asked for: they need scikit-learn, which takes its time.
 _LATER = {"OCBClassifier": "classifier", "Growth": "growth", "Model": "model"}
-_PACKAGES = ("evaluation", "hypotheses", "learners", "lineage", "offsets", "streams")
+_PACKAGES = ("boosters", "evaluation", "hypotheses", "learners", "lineage", "offsets", "streams")
 
 
 def __getattr__(name: str) -> Any:

@@ -76,6 +76,10 @@ class Booster(ABC):
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         """All that it writes to."""
 
+    def _solved(self) -> NDArray[np.float64]:
+        """α as its guard has it; not to be changed."""
+        return self.alpha
+
     @staticmethod
     def _alpha_of(view: Any) -> NDArray[np.float64]:
         """α of what its guard publishes."""

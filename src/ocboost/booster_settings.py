@@ -83,8 +83,8 @@ def _refuse(booster: Any, own: Settings) -> None:
     other = [name for name, default in SKETCH_DEFAULTS.items() if not _same(own[name], default)]
     if other:
         raise InputError(
-            f"{', '.join(other)} must be left out with the booster {_name(booster)}: they are settings of "
-            "the booster 'ocb'. Give a booster's own settings to it: booster=OzaRussell(1, forgetting=0.995)."
+            f"{', '.join(other)} must be left out with the booster {_name(booster)}, being for the booster "
+            "'ocb'. Give a booster's own settings to it: booster=OzaRussell(1, forgetting=0.995)."
         )
 
 

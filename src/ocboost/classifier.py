@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from operator import is_, itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -33,15 +35,16 @@ from .learners import Learner, learner_for
 from .link import probabilities
 from .margins import MANY, as_count
 from .offsets import Offset, as_offset, require_classes, require_range, scores_of
+from .one_row import OneRow, as_one_row, as_one_weight
 from .pool import learnt_pool
 from .rows import Rows
 from .storage import load, save
 
-_FOLLOWED = ("offset", "grow", "batch_size", "booster", *SKETCH_DEFAULTS)  # what set_params may change later
+_followed = itemgetter("offset", "grow", "batch_size", "booster", *SKETCH_DEFAULTS)  # what may be set later
 PIECE = 1 << 14  # rows learnt at once: their answers are held, and Ctrl-C is heard in between
 
 
-class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose weights keep learning after it has been fitted.
 
     ``fit`` finds weak hypotheses by AdaBoost and weighs them; ``partial_fit`` keeps the hypotheses and
@@ -411,7 +414,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
         self.grower_: Grower | None = None
         self._offset_given = self.offset
-        self._settled = tuple(self.__dict__[name] for name in _FOLLOWED)
+        self._settled = _followed(self.__dict__)
         if growth is not None:
             self.grower_ = self._grower(growth)
             if start:
@@ -467,7 +470,8 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
     def _learn(self, rows: Rows) -> None:
         committee: Committee = self.committee_
         committee.spare_readers(len(rows), self._batch)
-        self.follow_settings()
+        if not self._is_settled():
+            self.follow_settings()
         if self.grower_ is not None:
             self._learn_and_grow(self.grower_, rows)
             return
@@ -509,11 +513,7 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
     @writes
     def follow_settings(self) -> None:
         """Let ``set_params`` take effect on what has been fitted, where it can; learning does so too."""
-        settled: tuple[Any, ...] | None = self._settled
-        given = self.__dict__
-        if settled is not None and all(
-            given[name] is value for name, value in zip(_FOLLOWED, settled, strict=True)
-        ):
+        if self._is_settled():
             return
         if self.offset is not self._offset_given:
             raise InputError(
@@ -535,7 +535,12 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
             self.grower_ = self._grower(growth)
         elif self.grower_.growth != growth:
             self.grower_.follow(growth, learner_of(growth, self.estimator))
-        self._settled, self._batch = tuple(given[name] for name in _FOLLOWED), batch
+        self._settled, self._batch = _followed(self.__dict__), batch
+
+    def _is_settled(self) -> bool:
+        """Whether what has been fitted follows the parameters as they are; of other objects it asks anew."""
+        settled: tuple[Any, ...] | None = self._settled
+        return settled is not None and all(map(is_, _followed(self.__dict__), settled))
 
     def _batch_size(self) -> int:
         return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
@@ -596,6 +601,67 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K), by the logistic link."""
         return probabilities(self.decision_function(X))
+
+    # One row ---------------------------------------------------------------------------------------------
+
+    def predict_one(self, row: Sequence[float]) -> Any:
+        """The class of one row, as `predict` finds it, without what scikit-learn's checks take.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+            A list, a tuple or an array; None and NaN are missing numbers.
+
+        Examples
+        --------
+        >>> from ocboost.hypotheses import Stumps
+        >>> clf = OCBClassifier(Stumps([0], [1.5], [-1])).fit([[1.0], [2.0]], ["no", "yes"])
+        >>> clf.predict_one([3.0]), clf.learn_one([3.0], "no").predict_proba_one([3.0]).round(2)
+        ('yes', array([0.4, 0.6]))
+        """
+        now = self._fitted_now()
+        view, x = now["committee_"].view(), _one(now, row)
+        code = int(view.predict(x)[0]) if view.deployed is not None else view.winner_of_one(x)
+        return _labels_of(now)[0][code]
+
+    def predict_proba_one(self, row: Sequence[float]) -> NDArray[np.float64]:
+        """The probability of each class for one row, (K,), as `predict_proba` finds them."""
+        now = self._fitted_now()
+        committee: Committee = now["committee_"]
+        shares: NDArray[np.float64] = probabilities(committee.view().votes_of_one(_one(now, row)))[0]
+        return shares
+
+    @writes
+    def learn_one(self, row: Sequence[float], label: Any, sample_weight: float = 1.0) -> Self:
+        """Learn one row, as `partial_fit` would; a weight of 0 counts as an example without weight.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+        label : object
+            Its class, one of ``classes_``.
+        sample_weight : float, default 1.0
+            Not negative.
+        """
+        now = self._fitted_now()
+        x = _one(now, row)
+        try:
+            code = _labels_of(now)[1][label]
+        except (KeyError, TypeError):
+            raise InputError(
+                f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
+                "such examples out, or fit anew with that class."
+            ) from None
+        weight = None if sample_weight == 1.0 else as_one_weight(sample_weight)
+        written(self.committee_, partial(self._learn, Rows.one(x, code, weight)))
+        return self
+
+    def _fitted_now(self) -> dict[str, Any]:
+        """The attributes as they are now; fitting anew binds others all at once."""
+        now = self.__dict__
+        if "committee_" not in now:
+            check_is_fitted(self, "committee_")
+        return now
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "committee_")
@@ -677,6 +743,22 @@ class OCBClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: 
         described = {key: value for key, value in parameters.items() if key not in ("schema", "history")}
         clf: Self = classifier_from_parts(described, arrays, os.fspath(path), cls, offset)
         return clf
+
+
+def _one(now: dict[str, Any], row: Any) -> NDArray[Any]:
+    """One row, checked as the classifier of these attributes needs it."""
+    hypotheses, grower = now["committee_"].hypotheses, now["grower_"]
+    missing = hypotheses.accepts_missing and (grower is None or grower.learner.accepts_missing)
+    return as_one_row(row, now["n_features_in_"], missing=missing)
+
+
+def _labels_of(now: dict[str, Any]) -> tuple[list[Any], dict[Any, int]]:
+    """The classes as Python's own values, and the place of each."""
+    classes, kept = now["classes_"], now.get("_labels")
+    if kept is None or kept[0] is not classes:
+        labels = classes.tolist()
+        kept = now["_labels"] = classes, labels, {label: code for code, label in enumerate(labels)}
+    return kept[1], kept[2]
 
 
 def _accepted(asked: list[Learner | Hypotheses]) -> dict[str, Any]:

@@ -24,6 +24,9 @@ MOST_ANSWERS = 1 << 28  # answers held at once when a committee begins
 WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
 
 
+_ONE_SIGN = tuple(np.array([sign], np.int8) for sign in (-1, 1))
+
+
 class CommitteeView(NamedTuple):
     """How a committee votes at one moment; it never changes, so any number of threads may vote with it."""
 
@@ -57,6 +60,17 @@ class CommitteeView(NamedTuple):
         if scores is not None:
             votes = scores.T + votes
         return votes[0] if len(self.columns) == 1 else votes.T
+
+    def votes_of_one(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """The votes on one row that has been checked, (1,) or (1, K); see `votes`."""
+        answers = self.hypotheses.answers(x)
+        scores = None if self.offset is None else scores_of(self.offset, x, len(self.columns))
+        return self.votes_of(answers, scores)
+
+    def winner_of_one(self, x: NDArray[Any]) -> int:
+        """The code of the class with the highest vote on one row that has been checked."""
+        votes = self.votes_of_one(x)
+        return int(votes[0] > 0.0) if votes.ndim == 1 else int(votes[0].argmax())
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The code of the class with the highest vote, of each row."""
@@ -269,7 +283,7 @@ class Committee:
         return self._guard.view(self._look)
 
     def _look(self) -> CommitteeView:
-        own, handover = [booster.alpha for booster in self.boosters], self.handover
+        own, handover = [booster._solved() for booster in self.boosters], self.handover
         alphas = own if handover is None else [handover.alpha(alpha, k) for k, alpha in enumerate(own)]
         deployed = None
         if handover is not None and handover.untouched and handover.total is not None:
@@ -363,7 +377,10 @@ class Committee:
 
 def signs(codes: NDArray[np.int64], booster: int, n_boosters: int) -> NDArray[np.int8]:
     """±1 for one booster: the second of two classes, or one against the rest."""
-    return np.where(codes == (1 if n_boosters == 1 else booster), np.int8(1), np.int8(-1))
+    own = 1 if n_boosters == 1 else booster
+    if len(codes) == 1:  # as a table: NumPy takes microseconds
+        return _ONE_SIGN[1 if codes[0] == own else 0]
+    return np.where(codes == own, np.int8(1), np.int8(-1))
 
 
 def winners(votes: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -398,7 +415,8 @@ def _feed(
     """Let a booster learn, or begin if no size of a batch is given; it has all been checked."""
     margins = np.empty((len(answers), booster.n_hypotheses), np.int8)
     margins_of(answers, first, labels, margins)
-    weights = np.require(weights, requirements="W")
+    if not weights.flags.writeable:
+        weights = weights.copy()
     if batch_size is None:
         booster._begin(margins, weights, labels)
     else:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .booster import Booster
 from .classifier import OCBClassifier as SklearnOCB
 from .committee import CommitteeView
 from .errors import InputError, MissingExtraError
@@ -24,6 +25,7 @@ from .growth import Growth
 from .guard import Guard, reads, writes
 from .link import probabilities
 from .margins import as_count
+from .one_row import as_one_weight
 from .rows import Rows
 
 try:
@@ -66,7 +68,7 @@ class OCBClassifier(base.MiniBatchClassifier):
     grace_period : int, default 200
         Examples the stumps are learnt from; they, and one for each label, are all that is ever kept as they
         came.
-    order, head, tail, smoothing, forgetting, correction, keep, memory
+    order, head, tail, smoothing, forgetting, correction, keep, memory, booster
         As in `ocboost.OCBClassifier`.
     grow : None, int or ocboost.Growth, default None
         Lets the stream bring new stumps, up to so many in all, as in `ocboost.OCBClassifier`. The rows of the
@@ -96,6 +98,7 @@ class OCBClassifier(base.MiniBatchClassifier):
         seed: int | None = None,
         keep: str | None = None,
         memory: int | None = None,
+        booster: str | Booster = "ocb",
     ) -> None:
         self.n_hypotheses = n_hypotheses
         self.grace_period = as_count(grace_period, "grace_period", 2, None, "200 is a good start.")
@@ -109,8 +112,9 @@ class OCBClassifier(base.MiniBatchClassifier):
         self.seed = seed
         self.keep = keep
         self.memory = memory
-        self._recent: deque[tuple[Features, Any]] = deque(maxlen=self.grace_period)
-        self._latest: dict[Any, Features] = {}  # the last example of each label
+        self.booster = booster
+        self._recent: deque[tuple[Features, Any, float]] = deque(maxlen=self.grace_period)
+        self._latest: dict[Any, tuple[Features, float]] = {}  # the last example of each label
         self._counts: Counter[Any] = Counter()
         self._wait = self.grace_period  # examples until stumps are learnt
         self._names: dict[Any, int] = {}
@@ -133,18 +137,18 @@ class OCBClassifier(base.MiniBatchClassifier):
 
     # Learning --------------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Any) -> None:
-        """Learn from one example."""
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn from one example, of sample weight ``w``."""
         _check_label(y)
-        self._learn_numbers(_numbers(x), y)
+        self._learn_numbers(_numbers(x), y, float(as_one_weight(w)[0]))
 
     @writes
-    def _learn_numbers(self, row: Features, y: Any) -> None:
+    def _learn_numbers(self, row: Features, y: Any, w: float) -> None:
         self._spare_readers(1)
         new = y not in self._counts
-        self._keep([row], [y])
+        self._keep([row], [y], [w])
         if self._clf is not None and y in self._codes:
-            self._learn([row], [y])
+            self._learn([row], [y], [w])
         if new and self._wait <= 0:  # not from this one example of it: some more may come
             self._wait = max(1, self.grace_period // 2)
         if self._wait > 0:
@@ -165,10 +169,10 @@ class OCBClassifier(base.MiniBatchClassifier):
             while self._wait == -1 and j < len(rows) and labels[j] in self._codes:
                 j += 1  # so far the stumps stay as they are
             if j > i:
-                self._keep(rows[i:j], labels[i:j])
-                self._learn(rows[i:j], labels[i:j])
+                self._keep(rows[i:j], labels[i:j], [1.0] * (j - i))
+                self._learn(rows[i:j], labels[i:j], [1.0] * (j - i))
             if j < len(rows):
-                self._learn_numbers(rows[j], labels[j])
+                self._learn_numbers(rows[j], labels[j], 1.0)
             i = j + 1
 
     def _spare_readers(self, n: int) -> None:
@@ -176,16 +180,17 @@ class OCBClassifier(base.MiniBatchClassifier):
         if self._clf is not None and any(each.folds_long(n) for each in self._clf.boosters_):
             self._guard.keep(self._look)
 
-    def _keep(self, rows: list[Features], labels: list[Any]) -> None:
+    def _keep(self, rows: list[Features], labels: list[Any], weights: list[float]) -> None:
         self._counts.update(labels)
-        self._recent.extend(zip(rows, labels, strict=True))
-        self._latest.update(zip(labels, rows, strict=True))
+        self._recent.extend(zip(rows, labels, weights, strict=True))
+        self._latest.update(zip(labels, zip(rows, weights, strict=True), strict=True))
 
-    def _learn(self, rows: list[Features], labels: list[Any]) -> None:
+    def _learn(self, rows: list[Features], labels: list[Any], weights: list[float]) -> None:
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
         with self._clf.committee_._guard.passing_on(self._guard, self._with):
-            self._clf.learn_rows(Rows(_matrix(rows, self._names), codes=codes))
+            X = _matrix(rows, self._names)
+            self._clf.learn_rows(Rows(X, codes=codes, weights=np.array(weights)))
 
     def _with(self, committee: CommitteeView) -> _View:
         """How it answers with what the committee has published."""
@@ -193,10 +198,10 @@ class OCBClassifier(base.MiniBatchClassifier):
 
     def _begin(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""
-        recent = {label for _, label in self._recent}
-        older = [(row, label) for label, row in self._latest.items() if label not in recent]
+        recent = {label for _, label, _ in self._recent}
+        older = [(row, label, w) for label, (row, w) in self._latest.items() if label not in recent]
         examples = [*older, *self._recent]
-        names = {name for row, _ in examples for name in row}
+        names = {name for row, _, _ in examples for name in row}
         if not names:
             return
         # By name and not as they came: the order of a dictionary means nothing in River.
@@ -216,10 +221,12 @@ class OCBClassifier(base.MiniBatchClassifier):
             forgetting=self.forgetting,
             correction=self.correction,
             grow=self.grow,
+            booster=self.booster,
             random_state=self.seed,
         )
-        X = _matrix([row for row, _ in examples], self._names)
-        self._clf = clf.fit(X, np.array([self._codes[label] for _, label in examples]))
+        X = _matrix([row for row, _, _ in examples], self._names)
+        codes = np.array([self._codes[label] for _, label, _ in examples])
+        self._clf = clf.fit(X, codes, np.array([w for *_, w in examples]))
         self._wait = -1
 
     # Answering -------------------------------------------------------------------------------------------

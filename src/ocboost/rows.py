@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .errors import InputError, OcboostError
 
 Where = slice | NDArray[np.int64]
+_ONE = np.ones(1)  # the weight of one row; nobody writes to it
 
 
 class Answering(Protocol):
@@ -151,6 +152,14 @@ class Rows:
         """Rows whose codes are known."""
         return cls(X, codes=np.asarray(codes, np.int64))
 
+    @classmethod
+    def one(cls, x: NDArray[Any], code: int, weight: NDArray[np.float64] | None) -> Self:
+        """One row that has been checked, (1, F), without a look at anything."""
+        rows = object.__new__(cls)
+        rows._table = _Table(x, None, None, np.array([code]), weight, 0, None, None)
+        rows._where, rows._n, rows._dictionaries = slice(0, 1), 1, None
+        return rows
+
     def __len__(self) -> int:
         return self._n
 
@@ -199,7 +208,9 @@ class Rows:
     def weights(self) -> NDArray[np.float64]:
         """The weight of each row."""
         weights = self._table.weights
-        return np.ones(self._n) if weights is None else weights[self._where]
+        if weights is None:
+            return _ONE if self._n == 1 else np.ones(self._n)
+        return weights[self._where]
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -303,9 +314,13 @@ class Rows:
     def _weights_given(self) -> NDArray[np.float64] | None:
         return None if self._table.weights is None else self.weights
 
+    @property
+    def _straight(self) -> bool:
+        """Whether their numbers follow one another, which is known without a look at them."""
+        return isinstance(self._table.numbers, int) and isinstance(self._where, slice)
+
     def _numbered(self) -> dict[str, Any]:
-        straight = isinstance(self._table.numbers, int) and isinstance(self._where, slice)
-        numbers = {"first": self.first} if straight else {"numbers": self.rows}
+        numbers = {"first": self.first} if self._straight else {"numbers": self.rows}
         return {**numbers, "names": self._table.names}
 
 
@@ -367,11 +382,9 @@ def _labels(parts: Sequence[Rows]) -> NDArray[Any]:
 
 def _numbers(parts: Sequence[Rows]) -> dict[str, Any]:
     """The numbers of all parts, or of the first row where they follow one another."""
-    at = parts[0].first
-    first = at
+    at = first = parts[0].first
     for part in parts:
-        straight = isinstance(part._table.numbers, int) and isinstance(part._where, slice)
-        if not straight or part.first != at:
+        if not part._straight or part.first != at:
             return {"numbers": np.concatenate([part.rows for part in parts])}
         at += len(part)
     return {"first": first}

@@ -235,6 +235,9 @@ class BoostingSketch(SummingBooster):
         """
         return self._view()[0].copy()
 
+    def _solved(self) -> NDArray[np.float64]:
+        return self._view()[0]
+
     @property
     def diverged(self) -> bool:
         """Whether an unbalanced correction has left its range, so that the weights mean nothing any more.
@@ -366,7 +369,9 @@ class BoostingSketch(SummingBooster):
     @classmethod
     def made(cls, n_hypotheses: int, settings: Settings) -> Self:
         """An empty one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
-        return cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
+        sketch = cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
+        sketch._asked["order"] = settings["order"]
+        return sketch
 
     @classmethod
     def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:

@@ -4,45 +4,39 @@ A linear rule without intercept changes its weights by ``step(y F(x)) y h(x)``, 
 and y F(x) = Σ_j α_j m_j. Answers and label come in as their product only, so an example with the margins m
 and the label +1 teaches it the same as the answers h(x) with the label y, and margins are all that it needs.
 There is no intercept: hypotheses that always answer +1 would be one.
+
+The steps are those of scikit-learn's ``SGDClassifier`` without intercept, penalty or shuffling, whose call
+takes half a millisecond for one example; here it is microseconds. The tests compare the two.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..guard import writes
+from ..kernels.linear import LOGISTIC, PASSIVE_AGGRESSIVE, PERCEPTRON, linear_steps
 from ..margins import as_number
 from .stepping import SteppingBooster
 
 HEAVIEST = 1e100  # sample weights up to here leave every sum a number, however many there are
 HIGHEST_RATE = 1e6
-PIECE = 4_000_000  # entries made into floats at a time
 
 
 class LinearBooster(SteppingBooster):
-    """A linear rule of scikit-learn over margins, all of them of the label +1.
-
-    Its steps are scikit-learn's ``partial_fit``, without intercept, penalty or shuffling. What it has learnt
-    is kept here, as plain numbers; a subclass says in ``_model`` which rule it is.
-    """
+    """A linear rule over margins, all of them of the label +1; a subclass says which rule, and its rate."""
 
     state = "coef"
     limit = 1e150
+    rule: ClassVar[int]
 
-    def __init__(self, n_hypotheses: int) -> None:
-        super().__init__(n_hypotheses)
-        model = self._model()
-        model.partial_fit(np.ones((1, self.n_hypotheses)), [1], classes=[-1, 1])
-        self._rule = model  # what it has learnt by this one example is overwritten before it is used
-
-    @abstractmethod
-    def _model(self) -> Any:
-        """A classifier of scikit-learn."""
+    @property
+    def _length(self) -> float:
+        """The longest step, or what steps are proportional to."""
+        return 1.0
 
     @writes
     def _take(
@@ -52,7 +46,7 @@ class LinearBooster(SteppingBooster):
         labels: NDArray[np.int8] | None,
         batch_size: int,
     ) -> None:
-        heaviest = int(np.argmax(weights))
+        heaviest = int(weights.argmax())
         if weights[heaviest] > HEAVIEST:
             raise InputError(
                 f"sample_weight must be at most {HEAVIEST:g} for {type(self).__name__}; got "
@@ -61,21 +55,7 @@ class LinearBooster(SteppingBooster):
         super()._take(rows, weights, labels, 1)
 
     def _step(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        import sklearn
-
-        counts = np.flatnonzero(weights)  # it refuses weights that are all 0, and one of 0 makes no step
-        coef = self._state.reshape(1, -1).copy()
-        piece = max(1, PIECE // self.n_hypotheses)
-        for start in range(0, len(counts), piece):
-            chosen = counts[start : start + piece]
-            self._rule.coef_ = coef
-            with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-                self._learn(rows[chosen].astype(np.float64), weights[chosen])
-            coef = self._rule.coef_
-        self._state[...] = coef[0]
-
-    def _learn(self, rows: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        self._rule.partial_fit(rows, np.ones(len(rows), np.int64), sample_weight=weights)
+        linear_steps(rows, weights, self.rule, self._length, self._state)
 
 
 class OnlineLogistic(LinearBooster):
@@ -99,7 +79,7 @@ class OnlineLogistic(LinearBooster):
 
     Notes
     -----
-    scikit-learn steps from example to example: ``batch_size`` changes nothing. There is no penalty, unlike
+    Each example makes a step, as in scikit-learn: ``batch_size`` changes nothing. There is no penalty, unlike
     scikit-learn's own default. Sample weights of more than 1e100 are refused.
 
     Examples
@@ -114,13 +94,15 @@ class OnlineLogistic(LinearBooster):
 
     kind = "OnlineLogistic"
     settings = ("rate",)
+    rule = LOGISTIC
 
     def __init__(self, n_hypotheses: int, *, rate: float = 0.03) -> None:
-        self._rate = _as_rate(rate, "rate", "It is the length of a step; try 0.1, 0.03 and 0.01.")
         super().__init__(n_hypotheses)
+        self._rate = _as_rate(rate, "rate", "It is the length of a step; try 0.1, 0.03 and 0.01.")
 
-    def _model(self) -> Any:
-        return _sgd(loss="log_loss", learning_rate="constant", eta0=self._rate)
+    @property
+    def _length(self) -> float:
+        return self._rate
 
     @property
     def rate(self) -> float:
@@ -154,7 +136,7 @@ class Perceptron(LinearBooster):
     logistic link as if they were half the log-odds; they keep the order of the examples and are not
     calibrated.
 
-    scikit-learn steps from example to example: ``batch_size`` changes nothing. Sample weights of more than
+    Each example makes a step, as in scikit-learn: ``batch_size`` changes nothing. Sample weights of more than
     1e100 are refused.
 
     Examples
@@ -167,9 +149,7 @@ class Perceptron(LinearBooster):
 
     kind = "Perceptron"
     settings = ()
-
-    def _model(self) -> Any:
-        return _sgd(loss="perceptron", learning_rate="constant", eta0=1.0)
+    rule = PERCEPTRON
 
     def _weights(self) -> NDArray[np.float64]:
         greatest = np.abs(self._state).max()
@@ -205,7 +185,7 @@ class PassiveAggressive(LinearBooster):
     Votes aim at 1 on the side of the label, which the logistic link takes for a probability of 0.88. They are
     not calibrated.
 
-    scikit-learn steps from example to example: ``batch_size`` changes nothing. Sample weights of more than
+    Each example makes a step, as in scikit-learn: ``batch_size`` changes nothing. Sample weights of more than
     1e100 are refused.
 
     Examples
@@ -218,30 +198,15 @@ class PassiveAggressive(LinearBooster):
 
     kind = "PassiveAggressive"
     settings = ("C",)
+    rule = PASSIVE_AGGRESSIVE
 
     def __init__(self, n_hypotheses: int, *, C: float = 1.0) -> None:
-        self._C = _as_rate(C, "C", "It is the longest step.")
         super().__init__(n_hypotheses)
+        self._C = _as_rate(C, "C", "It is the longest step.")
 
-    def _model(self) -> Any:
-        from sklearn import __version__
-
-        if tuple(int(part) for part in __version__.split(".")[:2]) >= (1, 8):
-            return _sgd(loss="hinge", learning_rate="pa1", eta0=self._C)
-        from sklearn.linear_model import PassiveAggressiveClassifier  # deprecated since 1.8
-
-        return PassiveAggressiveClassifier(
-            C=self._C, loss="hinge", fit_intercept=False, shuffle=False, random_state=0
-        )
-
-    def _learn(self, rows: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        if hasattr(self._rule, "eta0") and self._rule.learning_rate == "pa1":
-            super()._learn(rows, weights)
-            return
-        # The old class takes no weights of examples, but one of the class, which is the same for one example.
-        for i in range(len(rows)):
-            self._rule.set_params(class_weight={-1: 1.0, 1: weights[i]})
-            self._rule.partial_fit(rows[i : i + 1], [1])
+    @property
+    def _length(self) -> float:
+        return self._C
 
     @property
     def C(self) -> float:
@@ -254,9 +219,3 @@ class PassiveAggressive(LinearBooster):
 
 def _as_rate(value: object, name: str, advice: str) -> float:
     return as_number(value, name, 0.0, HIGHEST_RATE, advice, low_open=True)
-
-
-def _sgd(**settings: Any) -> Any:
-    from sklearn.linear_model import SGDClassifier
-
-    return SGDClassifier(penalty=None, fit_intercept=False, shuffle=False, random_state=0, **settings)

@@ -158,7 +158,7 @@ def named(name: Any) -> Registered:
     close = get_close_matches(str(name).lower(), BOOSTERS, 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise InputError(
-        f"booster must be the name of a booster, or an object of ocboost.booster.Booster; got {name!r:.80}."
+        f"booster must be the name of a booster, or an object of ocboost.boosters.Booster; got {name!r:.80}."
         f"{hint} There are {', '.join(BOOSTERS)}."
     )
 

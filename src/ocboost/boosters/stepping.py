@@ -45,8 +45,11 @@ class SteppingBooster(Booster):
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The weights of the hypotheses, (J,) float64; all 0 before the first example."""
+        return self._solved().copy()
+
+    def _solved(self) -> NDArray[np.float64]:
         alpha: NDArray[np.float64] = self._guard.view(self._weights)
-        return alpha.copy()
+        return alpha
 
     @abstractmethod
     def _weights(self) -> NDArray[np.float64]:

@@ -112,6 +112,7 @@ def adapt(
     format
         What the file is, where its name does not say.
     """
+    from ocboost.cli.method import booster_of
     from ocboost.file_lock import locked
 
     if resume and restart:
@@ -119,10 +120,13 @@ def adapt(
     if again and new:
         raise UsageError("--again and --new exclude each other: the same stream once more, or another one.")
     settings = following.settings()
+    if following.method is not None:
+        booster_of(following.method)
     check_out(out, stream)
     check_apart(out, stream=stream, model=model)
     options = {
         "settings": settings,
+        **({} if following.method is None else {"method": following.method}),
         "label": label,
         "drop": sorted(drop or ()),
         "batch": batch,
@@ -170,6 +174,7 @@ def _adapted(
     from ocboost.adaptation import Adaptation, model_digest
     from ocboost.been_through import covered
     from ocboost.cli.columns import open_for
+    from ocboost.cli.method import going_on
     from ocboost.model import Model
 
     checkpoint = checkpoint_of(out)
@@ -206,7 +211,9 @@ def _adapted(
             origin["before"] = start.before
             leave = options["leave_unseen"]
             adaptation = Adaptation(deployed, origin, first=start.row, leave_unseen=leave)
-            deployed.classifier.set_params(**options["settings"])
+            deployed.classifier.set_params(
+                **going_on(options.get("method"), options["settings"], deployed.classifier)
+            )
             deployed.classifier.follow_settings()
         for note in opened.notes:
             say(note)
@@ -305,6 +312,7 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     from rich.table import Table
 
     from ocboost.adaptation import RECENT
+    from ocboost.sketch import BoostingSketch
 
     console = results()
     classes = adaptation.model.classifier.classes_.tolist()
@@ -325,12 +333,8 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     if lately is not None and adaptation.learnt > RECENT:
         console.print(f"Of the last {RECENT:,} rows {lately:.1%} were right.", soft_wrap=True)
         booster = adaptation.model.classifier.boosters_[0]
-        if (
-            total is not None
-            and lately < total - WORSE
-            and booster.last_only is None
-            and booster.forgetting == 1.0
-        ):
+        all_sums = isinstance(booster, BoostingSketch) and booster.tail and booster.forgetting == 1.0
+        if total is not None and lately < total - WORSE and all_sums:
             console.print(
                 "That is less than before. If the stream changes, --window 200 or --forgetting 0.995 follows "
                 "faster; `ocboost evaluate` compares them.",

@@ -69,6 +69,7 @@ def check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, checkp
     before = begun.origin
     for key, what in (
         ("settings", "with other settings"),
+        ("method", "with another --method"),
         ("label", "with another --label"),
         ("drop", "with another --drop"),
         ("batch", "with another --batch"),
@@ -77,7 +78,7 @@ def check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, checkp
         ("whole", "with or without --again or --new"),
         ("model", "with another model"),
     ):
-        changed = _given(before.get(key)) != _given(origin[key])
+        changed = _given(before.get(key)) != _given(origin.get(key))
         if changed and not (key == "model" and begun.finished):  # the finished model may be in its place
             raise InputError(
                 f"'{checkpoint}' belongs to a run {what}. Give the same ones, or --restart to begin anew."

@@ -47,6 +47,9 @@ def fit(
     A model in one line:
         ocboost fit data.csv --label y --out model.ocb
 
+    Logistic regression over the hypotheses, in the place of Online Coordinate Boosting:
+        ocboost fit data.csv --label y --method logistic --out model.ocb
+
     On the first rows of a stream:
         ocboost fit stream.csv.gz --label y --drop date --rows 2000 --out model.ocb
 
@@ -79,11 +82,12 @@ def fit(
 
     from ocboost.classifier import OCBClassifier
     from ocboost.cli.columns import require_complete
+    from ocboost.cli.method import of_method
     from ocboost.file_lock import locked
     from ocboost.model import Model
     from ocboost.streams import open_stream
 
-    settings = following.settings()
+    settings = of_method(following.method or "ocb", following.settings(), hypotheses)
     check_out(out, data)
     check_apart(out, data=data)
     with after_writing("the model", out) as written:

@@ -70,6 +70,11 @@ class Following:
 
     Parameters
     ----------
+    method
+        What weighs the hypotheses, by its name in `ocboost compare`: ocb (the default of fit), oza, winnow,
+        eg, logistic, perceptron, pa or huang; also ocb-forgetting, ocb-window-200 and the like, and the same
+        with growing in the place of ocb. A model keeps to its method. The options below are those of ocb;
+        --grow is also for winnow, eg and the linear rules.
     forgetting
         λ: an example of n examples ago weighs λ^n. 1 forgets nothing, 0.995 half in 139 examples.
     window
@@ -90,6 +95,7 @@ class Following:
         room.
     """
 
+    method: str | None = None
     forgetting: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))] = None
     window: MaybeCount = None
     head: str | None = None

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..kernels.answers import block_to_rows, tally
 from ..storage import Arrays, load, save
 from ..threads import get_num_threads, run
-from .features import as_features
+from .features import DOUBLE, as_features
 
 BLOCK = 256  # rows answered at once: what they need stays in the cache
 SHARE = 1 << 22  # answers from which on several threads are worth their start
@@ -99,6 +99,9 @@ class Hypotheses(ABC):
         """
         X = self.check(X)
         out = np.empty((X.shape[0], self.n_hypotheses), np.int8)
+        if X.shape[0] == 1:  # a block of one row is that row
+            self._fill(X, out.reshape(-1, 1))
+            return out
 
         def answer(start: int) -> None:
             rows = X[start : start + BLOCK]
@@ -149,6 +152,9 @@ class Hypotheses(ABC):
 
     def check(self, X: Any) -> Any:
         """Check rows of features, and give them as C-contiguous float32 or float64, or as CSR."""
+        plain = type(X) is np.ndarray and X.dtype is DOUBLE and X.flags.c_contiguous
+        if plain and X.ndim == 2 and X.shape[1] == self.n_features:
+            return X
         X = as_features(X, sparse=self.accepts_sparse, what=self.kind)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise InputError(

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, ModelFileError
-from ..kernels.stumps import answer_stumps
+from ..kernels.stumps import answer_row, answer_stumps
 from ..storage import Arrays, require
 from .base import Hypotheses
-from .features import PRECISIONS, FeatureLines, rounded_down
+from .features import DOUBLE, PRECISIONS, FeatureLines, rounded_down
 
 
 class Stumps(Hypotheses):
@@ -107,6 +107,9 @@ class Stumps(Hypotheses):
         return self._beside_by_members(other)
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        if X.shape[0] == 1 and type(X) is np.ndarray and X.dtype is DOUBLE and self.precision == "double":
+            answer_row(X[0], self.feature, self.threshold, self.left, self.missing, block.reshape(-1))
+            return
         lines = self._lines.gather(X)
         threshold = self._single if lines.dtype == np.float32 else self.threshold
         answer_stumps(lines, self._line, threshold, self.left, self.missing, block)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .compile import exact, kernel
+from .compile import exact, kernel, plain
 
 TILE = 64
 
@@ -46,7 +46,7 @@ def tally(
         _add_answers(block[j], up[j], down[j], total)
 
 
-@kernel
+@plain
 def tally_rows(
     answers: NDArray[np.int8], first: int, alpha: NDArray[np.float64], total: NDArray[np.float64]
 ) -> None:

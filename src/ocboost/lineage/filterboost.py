@@ -25,6 +25,7 @@ from ..labels import codes_of, require_same, sorted_classes, weights_to_fit
 from ..learners import Learner, learner_for
 from ..link import probabilities
 from ..margins import as_count, as_number
+from ..one_row import OneRow
 from ..rows import Rows
 from ..storage import load, save
 from .example_sources import drawn, labelled
@@ -36,7 +37,7 @@ PIECE = 1 << 14  # rows taken at once from a stream
 LEAST_DELTA = 1e-100
 
 
-class FilterBoost(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Boosting by filtering, for more examples than can be kept: each is looked at and let go.
 
     Bradley and Schapire, "FilterBoost: Regression and Classification on Large Datasets" (NIPS 2007). Round t
@@ -221,6 +222,14 @@ class FilterBoost(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ig
                     machine.take(Rows(X[at : at + PIECE], own[at : at + PIECE]), settings, learner)
             draft.machines_, draft._ended = machines, None
         return self
+
+    def _learn_one(self, x: NDArray[Any], label: NDArray[Any], weight: NDArray[np.float64] | None) -> None:
+        if weight is not None:
+            raise InputError(
+                f"sample_weight must be 1 for FilterBoost, whose filter takes rows as they come; got "
+                f"{weight[0]:g}. Leave it out."
+            )
+        self.partial_fit(x, label)
 
     @writes
     def fit_stream(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Self:

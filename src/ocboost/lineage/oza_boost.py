@@ -19,6 +19,7 @@ from ..guard import GuardedEstimator, reads, writes
 from ..labels import codes_of, require_same, sorted_classes, weights_to_fit
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
+from ..one_row import OneRow
 from ..rows import Rows
 from .base_learner_checks import prototypes_of, require_votes
 from .base_learners import BaseLearner
@@ -29,7 +30,7 @@ HEAVIEST = 1e100  # sums of sample weights stay within a double's range
 PIECE = 1 << 12  # rows answered at once
 
 
-class OzaRussellClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Online boosting after Oza and Russell: members that learn, each what the ones before it got wrong.
 
     An example comes with λ = 1 (or its sample weight) and passes the members in order. Each of them learns it
