@@ -15,10 +15,11 @@ import pytest
 from cli_runs import feed, ran, refused, started, table, write
 from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
-from ocboost.datasets.labelled_rows import LabelledRows
+from ocboost.datasets.loaded import Loaded
 from ocboost.evaluation import jobs as jobs_module
 from ocboost.evaluation.baselines import Majority
 from ocboost.evaluation.methods import METHODS
+from ocboost.rows import Rows
 
 FILES = ["curves.png", "curves.svg", "report.html", "report.md", "results.json"]
 FEW = "static,ocb-window-20,oza,no-change"
@@ -40,7 +41,7 @@ def named(monkeypatch):
 
     def make(folder, rows, seed):
         data = np.array(table(rows or 300, seed))
-        return LabelledRows(data[:, :4], data[:, 4].astype(int), "made up")
+        return Loaded(Rows(data[:, :4], data[:, 4].astype(int)), "made up")
 
     streams = {
         "file": drift.NamedStream("file", "A file", "rows", "file", True, make, None, "streams/a.csv.gz"),
@@ -199,7 +200,7 @@ class TestNamed:
     def test_a_stream_of_one_class_is_left_out(self, named, tmp_path, capsys):
         def make(folder, rows, seed):
             data = np.array(table(300, seed))
-            return LabelledRows(data[:, :4], np.where(np.arange(300) < 250, 0, 1), "late")
+            return Loaded(Rows(data[:, :4], np.where(np.arange(300) < 250, 0, 1)), "late")
 
         named["bad"] = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
         out = tmp_path / "report"

@@ -23,7 +23,7 @@ from cli_runs import table
 from ocboost import interrupts
 from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
-from ocboost.datasets.labelled_rows import LabelledRows
+from ocboost.datasets.loaded import Loaded
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation import View, lineup, methods, prequential
 from ocboost.evaluation import jobs as jobs_module
@@ -51,6 +51,7 @@ from ocboost.evaluation.table import (
 from ocboost.reporting.document import Illustration
 from ocboost.reporting.page import COLOURS
 from ocboost.reporting.tables import width_of
+from ocboost.rows import Rows
 
 QUICK = "static,ocb,oza,no-change"
 SMALL = {"hypotheses": 8, "start": 100}
@@ -750,7 +751,7 @@ def named(monkeypatch):
 
     def stream(name, drawn):
         def make(folder, rows, seed):
-            return LabelledRows(*rows_of(rows or 300, seed if drawn else 0), f"made up as {name}")
+            return Loaded(Rows(*rows_of(rows or 300, seed if drawn else 0)), f"made up as {name}")
 
         origin = "generated" if drawn else "bundled"
         return drift.NamedStream(name, name.title(), "rows", origin, drawn, make)
@@ -809,7 +810,7 @@ class TestJobs:
     def test_a_stream_that_cannot_be_compared_does_not_stop_the_others(self, named, monkeypatch):
         def make(folder, rows, seed):
             X, y = rows_of(300)
-            return LabelledRows(X, y if seed == 0 else 0 * y, "one class with seed 1")
+            return Loaded(Rows(X, y if seed == 0 else 0 * y), "one class with seed 1")
 
         bad = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
         monkeypatch.setattr(drift, "STREAMS", {"bad": bad, **named})

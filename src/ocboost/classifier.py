@@ -418,7 +418,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         if growth is not None:
             self.grower_ = self._grower(growth)
             if start:
-                self.grower_.remember(X, codes, weights * scale)
+                self.grower_.remember(Rows(X, codes=codes, weights=weights * scale))
 
     def _found(
         self,
@@ -507,7 +507,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
                 committee.learn(
                     answers, part.codes, weights, scores, batch_size=self._batch, n_jobs=self.n_jobs
                 )
-                grower.take(committee, part.X, part.codes, weights)
+                grower.take(committee, Rows(part.X, codes=part.codes, weights=weights))
             start += len(part)
 
     @writes

@@ -14,7 +14,8 @@ from .growth import Grower, Growth, Scout, learner_of
 from .handover import LARGEST
 from .hypotheses import Hypotheses, hypotheses_from_parts, hypotheses_parts
 from .learners.choose import NAMED
-from .recent_rows import RecentRows, matrix_from_parts, matrix_parts, stacked
+from .recent_rows import RecentRows, matrix_from_parts, matrix_parts
+from .rows import stacked
 from .storage import Arrays, require
 
 FIELDS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
@@ -111,7 +112,7 @@ def grower_from_parts(
         parameters["recent"], groups.pop("recent", {}), n_features, n_classes, name
     )
     if len(recent):
-        _require_accepted(committee.hypotheses, recent.last(len(recent))[0], name)
+        _require_accepted(committee.hypotheses, recent.last(len(recent)).X, name)
     grower.recent = recent
     counts, luck, scouts = (parameters[key] for key in ("counts", "luck", "scouts"))
     fits = isinstance(counts, list) and len(counts) == len(COUNTS)

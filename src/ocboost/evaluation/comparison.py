@@ -24,7 +24,7 @@ import numpy as np
 from ..errors import InputError
 from ..labels import codes_of, require_class_labels, sorted_classes
 from ..margins import as_count
-from ..recent_rows import stacked
+from ..rows import stacked
 from .methods import Method
 from .prequential import prequential
 from .result import Result, Standing

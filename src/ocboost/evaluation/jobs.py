@@ -17,9 +17,10 @@ import ocboost
 from ..datasets.drift import stream_named
 from ..errors import InputError
 from ..interrupts import deaf
+from ..rows import cut_anew
 from ..storage import write_atomically
 from .board import DRAWN, Board
-from .comparison import START, Contest, batches_of, compete
+from .comparison import PIECE, START, Contest, compete
 from .methods import methods_named
 
 Told = Callable[[str, float, int], None]  # what is being done, tasks done (in part too), tasks there are
@@ -55,22 +56,22 @@ def run_task(task: Task, told: TaskTold | None = None) -> Outcome:
     told = told or (lambda what, share: None)
     stream = stream_named(task.stream)
     told("loading the stream" if stream.origin == "file" else "making the stream", 0.0)
-    rows = stream.load(task.data, rows=task.rows, seed=task.seed)
-    total = len(rows)
+    loaded = stream.load(task.data, rows=task.rows, seed=task.seed)
+    total = len(loaded.rows)
     contest = compete(
-        batches_of(rows.X, rows.y),
+        cut_anew([loaded.rows], PIECE),
         methods_named(task.methods),
         seeds=(task.seed,),
         start=task.start,
         hypotheses=task.hypotheses,
-        classes=rows.classes,
+        classes=loaded.rows.classes,
         step=task.step,
         window=task.window,
         told=lambda what, done: told(what, min(0.99, done / total)),
     )
     if contest.result.interrupted:
         raise KeyboardInterrupt
-    return Outcome(contest, rows.source, rows.notes)
+    return Outcome(contest, loaded.source, loaded.notes)
 
 
 def run_tasks(

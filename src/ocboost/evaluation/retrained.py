@@ -39,7 +39,7 @@ class Retrained(Contender):
         self._start = start
         self._every, self._wait = every, every
         self._recent = RecentRows(rows)
-        self._keep(start.view)
+        self._recent.take(start.view)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
         """The probabilities of the last model."""
@@ -51,23 +51,21 @@ class Retrained(Contender):
         done = 0
         while done < len(view):
             part = min(len(view) - done, self._wait)
-            self._keep(view, done, done + part)
+            self._recent.take(view[done : done + part])
             done += part
             self._wait -= part
             if self._wait == 0:
                 self._wait = self._every
                 self._train()
 
-    def _keep(self, view: Rows, first: int = 0, last: int | None = None) -> None:
-        codes = view.codes[first:last]
-        self._recent.take(view.X[first:last], codes, np.ones(len(codes)))
-
     def _train(self) -> None:
-        X, codes, _ = self._recent.last(self._recent.capacity)
-        if len(np.unique(codes)) < 2:
+        rows = self._recent.last(self._recent.capacity)
+        if len(np.unique(rows.codes)) < 2:
             return
         start = self._start
-        again = Start(X, codes, start.classes, hypotheses=start.hypotheses, seed=start.seed, whole=True)
+        again = Start(
+            rows.X, rows.codes, start.classes, hypotheses=start.hypotheses, seed=start.seed, whole=True
+        )
         self.classifier = again.fitted()
 
     @property

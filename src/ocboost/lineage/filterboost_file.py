@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..filtering import EdgeTest
 from ..hypotheses import Hypotheses, hypotheses_from_parts, hypotheses_parts
 from ..learners.choose import NAMED
-from ..recent_rows import stacked
+from ..rows import stacked
 from ..storage import Arrays, require
 from .filter_rounds import FOR_EVER, TRIES, FilterRounds
 from .voters import Voters
