@@ -28,7 +28,7 @@ from ocboost.learners import BallLearner, Learner, StumpLearner
 from ocboost.lineage import FilterBoost
 from ocboost.lineage.example_sources import drawn
 from ocboost.lineage.filter_rounds import TRIES, FilterRounds
-from ocboost.lineage.filterboost_file import filterboost_parts
+from ocboost.lineage.filterboost_file import filterboost_tree
 from ocboost.lineage.voters import Voters
 from ocboost.rows import Rows
 from ocboost.storage import to_bytes
@@ -54,7 +54,7 @@ def base_of(random_state):
 
 def state_of(clf):
     """All there is to a FilterBoost, as bytes."""
-    return to_bytes("x", *filterboost_parts(clf))
+    return to_bytes("x", filterboost_tree(clf))
 
 
 class TheEndError(Exception):

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ocboost import ModelFileError
-from ocboost.recent_rows import BLOCK, RecentRows, matrix_from_parts, matrix_parts
+from ocboost.fields import read
+from ocboost.matrix_file import matrix_from, matrix_tree
+from ocboost.recent_rows import BLOCK, RecentRows
 from ocboost.rows import Rows, stacked
+from saved_trees import GONE, changed
 
 
 def numbered(start, stop, kind="dense"):
@@ -21,6 +24,10 @@ def numbered(start, stop, kind="dense"):
     X = np.stack([number, -number, np.zeros(stop - start)], axis=1).astype(float)
     X = sparse.csr_matrix(X) if kind == "sparse" else X
     return Rows(X, codes=number % 3, weights=number / 2.0)
+
+
+def back(tree):
+    return read(tree, "a file", lambda fields: RecentRows.from_tree(fields, 3, 3))
 
 
 def dense(X):
@@ -85,11 +92,11 @@ def test_a_larger_capacity_brings_nothing_back_that_a_file_does_not_hold():
     recent.take(numbered(0, 4))
     recent.take(numbered(4, 8))
     assert len(recent) == 8
-    again = RecentRows.from_parts(*recent.parts(), 3, 3, "a file")
+    again = back(recent.tree())
     for each in (recent, again):
         each.resize(7)
         each.take(numbered(8, 9))
-        assert each.parts()[0] == {"capacity": 7, "n": 6}
+        assert (each.tree()["capacity"], len(each.tree()["codes"])) == (7, 6)
         assert_last(each, 6, 9)
 
 
@@ -106,14 +113,13 @@ def test_rows_are_copied_and_copies_are_their_own():
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_parts_hold_what_may_still_be_asked_for(kind):
+def test_a_file_holds_what_may_still_be_asked_for(kind):
     recent = RecentRows(30)
-    assert RecentRows.from_parts(*recent.parts(), 3, 3, "a file").parts() == recent.parts()
+    assert len(back(recent.tree())) == 0
     recent.take(numbered(0, 700, kind))
     recent.take(numbered(700, 703, kind))
-    parameters, arrays = recent.parts()
-    assert parameters == {"capacity": 30, "n": 30}
-    again = RecentRows.from_parts(parameters, arrays, 3, 3, "a file")
+    again = back(recent.tree())
+    assert again.capacity == 30
     assert len(again) == 30
     assert_last(again, 30, 703)
     again.take(numbered(703, 720, kind))
@@ -121,26 +127,35 @@ def test_parts_hold_what_may_still_be_asked_for(kind):
 
 
 @pytest.mark.parametrize(
-    "parameters",
+    "change",
     [
-        None,
-        [],
-        {"capacity": 5},
-        {"capacity": 5, "n": 5, "more": 1},
-        {"capacity": True, "n": 1},
-        {"capacity": 5.0, "n": 5},
-        {"capacity": 5, "n": -1},
-        {"capacity": 4, "n": 5},
-        {"capacity": 1 << 50, "n": 5},
-        {"capacity": 5, "n": 4},
-        {"capacity": 5, "n": 0},
+        {"capacity": GONE},
+        {"more": 1},
+        {"capacity": True},
+        {"capacity": 5.0},
+        {"capacity": -1},
+        {"capacity": 4},
+        {"capacity": 1 << 50},
+        {"rows": None},
+        {"rows": GONE},
+        {"rows": {}},
+        {"rows": [[1.0] * 3] * 5},
+        {"codes": np.empty(0, np.int64), "weights": np.empty(0)},
+        {"codes": None},
     ],
+    ids=repr,
 )
-def test_parameters_of_a_stranger(parameters):
+def test_entries_of_a_stranger(change):
     recent = RecentRows(5)
     recent.take(numbered(0, 5))
-    with pytest.raises(ModelFileError, match="its recent rows"):
-        RecentRows.from_parts(parameters, recent.parts()[1], 3, 3, "a file")
+    tree = recent.tree()
+    back(tree)
+    for key, value in change.items():
+        tree = changed(tree, key, value)
+    with pytest.raises(ModelFileError, match="a file is not a valid model"):
+        back(tree)
+    with pytest.raises(ModelFileError, match="must be entries with names"):
+        back(None)
 
 
 DENSE = {
@@ -175,16 +190,15 @@ SPARSE = {
 def test_arrays_of_a_stranger(kind, key):
     recent = RecentRows(5)
     recent.take(numbered(0, 5, kind))
-    parameters, arrays = recent.parts()
-    RecentRows.from_parts(parameters, arrays, 3, 3, "a file")
+    tree = recent.tree()
+    back(tree)
     wrong = [np.asarray(value) for value in (DENSE if kind == "dense" else SPARSE)[key]]
-    for changed in [
-        {**arrays, "more": np.zeros(1)},
-        {name: array for name, array in arrays.items() if name != key},
-        *({**arrays, key: value} for value in wrong),
-    ]:
-        with pytest.raises(ModelFileError, match="its recent"):
-            RecentRows.from_parts(parameters, changed, 3, 3, "a file")
+    path = ("rows", key) if kind == "sparse" else (key,)
+    for value in (GONE, None, 1.0, *wrong):
+        with pytest.raises(ModelFileError, match="a file is not a valid model"):
+            back(changed(tree, path, value))
+    with pytest.raises(ModelFileError, match="entries that are not known"):
+        back(changed(tree, (*path[:-1], "more"), np.zeros(1)))
 
 
 def test_stacked_keeps_kind_and_type():
@@ -196,5 +210,6 @@ def test_stacked_keeps_kind_and_type():
     assert both.format == "csr"
     np.testing.assert_array_equal(both.toarray(), np.concatenate([X, X, X]))
     X[0, 0] = np.nan
-    again = matrix_from_parts(matrix_parts(stacked([X, both])), 16, 3, "a file")
+    tree = {"X": matrix_tree(stacked([X, both]))}
+    again = read(tree, "a file", lambda fields: matrix_from(fields, "X", 16, 3))
     np.testing.assert_array_equal(again.toarray()[:4], X)

@@ -23,9 +23,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .all_or_nothing import all_or_nothing
 from .booster import Booster, Settings
 from .booster_settings import SKETCH_DEFAULTS, booster_settings
-from .classifier_file import KIND, classifier_from_parts, classifier_parts
+from .classifier_file import KIND, classifier_from_tree, classifier_tree
 from .committee import Committee
 from .errors import InputError
+from .fields import read
 from .growth import Grower, Growth, as_growth, learner_of
 from .guard import GuardedEstimator, reads, writes, written
 from .hypotheses import Hypotheses
@@ -741,7 +742,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         """
         check_is_fitted(self, "committee_")
         # Of a copy, as others may learn while it is written.
-        save(path, KIND, *classifier_parts(self.__copy__(), without_offset=without_offset))
+        save(path, KIND, classifier_tree(self.__copy__(), without_offset=without_offset))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, offset: Any = None) -> Self:
@@ -760,9 +761,9 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         ModelFileError
             If the file is damaged, of another version, or not a classifier. Nothing in a file is executed.
         """
-        parameters, arrays = load(path, KIND)
-        described = {key: value for key, value in parameters.items() if key not in ("schema", "history")}
-        clf: Self = classifier_from_parts(described, arrays, os.fspath(path), cls, offset)
+        tree = load(path, KIND)
+        alone = {key: value for key, value in tree.items() if key not in ("schema", "history")}
+        clf: Self = read(alone, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
         return clf
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
+from .fields import Fields, Tree
+from .matrix_file import matrix_from, matrix_tree
 from .rows import Rows, joined
-from .storage import Arrays, require
 
 BLOCK = 256  # rows kept together: fewer than twice so many more than asked for are held
 
@@ -83,67 +84,36 @@ class RecentRows:
         other._blocks, other._few, other._n_few = list(self._blocks), list(self._few), self._n_few
         return other
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds: the rows that may still be asked for."""
         n = min(len(self), self.capacity)
-        parameters: dict[str, Any] = {"capacity": self.capacity, "n": n}
         if n == 0:
-            return parameters, {}
+            return {
+                "capacity": self.capacity,
+                "rows": None,
+                "codes": np.empty(0, np.int64),
+                "weights": np.empty(0),
+            }
         rows = self.last(n)
-        return parameters, {**matrix_parts(rows.X), "codes": rows.codes, "weights": rows.weights}
+        return {
+            "capacity": self.capacity,
+            "rows": matrix_tree(rows.X),
+            "codes": rows.codes,
+            "weights": rows.weights,
+        }
 
     @classmethod
-    def from_parts(cls, parameters: Any, arrays: Arrays, n_features: int, n_classes: int, name: str) -> Self:
-        """Rows of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
-        known = isinstance(parameters, dict) and set(parameters) == {"capacity", "n"}
-        require(known, name, "its recent rows are not known")
-        capacity, n = parameters["capacity"], parameters["n"]
-        fits = type(capacity) is int and type(n) is int and 0 <= n <= capacity < 1 << 40
-        require(fits, name, "its recent rows are not known")
-        recent = cls(capacity)
-        if n:
-            arrays = dict(arrays)
-            codes, weights = arrays.pop("codes", np.empty(0)), arrays.pop("weights", np.empty(0))
-            X = matrix_from_parts(arrays, n, n_features, name)
-            fits = codes.dtype == np.int64 and codes.shape == (n,)
-            fits = fits and bool(((codes >= 0) & (codes < n_classes)).all())
-            require(fits, name, "its recent codes do not fit")
-            fits = weights.dtype == np.float64 and weights.shape == (n,)
-            fits = fits and bool(((weights >= 0.0) & np.isfinite(weights)).all())
-            require(fits, name, "its recent weights do not fit")
+    def from_tree(cls, fields: Fields, n_features: int, n_classes: int) -> Self:
+        """Rows of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        recent = cls(fields.count("capacity", 0, 1 << 40))
+        codes = fields.array("codes", np.int64, (None,))
+        weights = fields.array("weights", np.float64, codes.shape)
+        fields.require(len(codes) <= recent.capacity, "there are more rows than may be kept")
+        fields.require(((codes >= 0) & (codes < n_classes)).all(), "codes must be those of its classes")
+        fields.require(((weights >= 0.0) & np.isfinite(weights)).all(), "weights must not be negative")
+        if len(codes):
+            X = matrix_from(fields, "rows", len(codes), n_features)
             recent.take(Rows(X, codes=codes, weights=weights))
         else:
-            require(not arrays, name, "its recent rows are not known")
+            fields.require(fields.takes("rows", None), "there are rows without codes")
         return recent
-
-
-def matrix_parts(X: Any) -> Arrays:
-    """A dense or a CSR matrix as arrays."""
-    if isinstance(X, np.ndarray):
-        return {"rows": X}
-    return {
-        "data": X.data,
-        "indices": X.indices.astype(np.int64),
-        "indptr": X.indptr.astype(np.int64),
-    }
-
-
-def matrix_from_parts(arrays: Arrays, n: int, n_features: int, name: str) -> Any:
-    """A matrix of what `matrix_parts` gave."""
-    what = "its recent rows do not fit"
-    if set(arrays) == {"rows"}:
-        X = arrays["rows"]
-        fits = X.dtype in (np.float32, np.float64) and X.shape == (n, n_features)
-        require(fits and not np.isinf(X).any(), name, what)
-        return X
-    require(set(arrays) == {"data", "indices", "indptr"}, name, what)
-    data, indices, indptr = (arrays[key] for key in ("data", "indices", "indptr"))
-    fits = data.dtype in (np.float32, np.float64) and indices.dtype == indptr.dtype == np.int64
-    fits = fits and data.ndim == indices.ndim == 1 and indptr.shape == (n + 1,) and data.size == indices.size
-    require(fits, name, what)
-    ordered = indptr[0] == 0 and indptr[-1] == data.size and bool((np.diff(indptr) >= 0).all())
-    inside = bool(((indices >= 0) & (indices < n_features)).all()) and not np.isinf(data).any()
-    require(bool(ordered) and inside, name, what)
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix((data, indices, indptr), shape=(n, n_features))
