@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -129,7 +131,7 @@ def test_how_it_is_cut_means_nothing(name):
         rows, more = given_to(name)
         pieces = booster(name, J)
         ends = sorted({0, *places, N})
-        for start, stop in zip(ends, ends[1:], strict=False):
+        for start, stop in pairwise(ends):
             part = {key: each[start:stop] for key, each in more.items()}
             pieces.update_many(rows[start:stop], **part)
             assert np.isfinite(pieces.alpha).all()  # reading in between changes nothing
@@ -184,15 +186,20 @@ def test_huang_tells_classes_apart():
     assert np.abs(apart.alpha - alike.alpha).max() > 1e-3
 
 
+def takes(name, weight):
+    """Whether a booster takes so heavy an example; if not, it says what it takes."""
+    try:
+        booster(name, J).update(np.ones(J), sample_weight=weight)
+    except InputError as error:
+        if not re.search(r"sample_weight must be at most 1e\+100 .* Divide all weights", str(error)):
+            raise
+        return False
+    return True
+
+
 @every
 def test_weights_of_any_size_in_any_order_leave_alpha_finite(name):
-    heaviest = 1e300
-    try:
-        booster(name, J).update(np.ones(J), sample_weight=heaviest)
-    except InputError as error:
-        assert "sample_weight must be at most" in str(error)
-        assert is_hinted(error)
-        heaviest = 1e100
+    heaviest = 1e300 if takes(name, 1e300) else 1e100
 
     @settings(max_examples=25)
     @given(st.lists(st.sampled_from([0.0, 1e-300, 1.0, heaviest]), min_size=1, max_size=30), st.data())
@@ -366,9 +373,8 @@ def test_merging_with_nothing_is_a_copy(name, saved_bytes):
 @summing
 def test_what_cannot_be_merged(name):
     one = taught(name)
-    with pytest.raises(InputError, match="same n_hypotheses|same J|n_hypotheses") as caught:
+    with pytest.raises(InputError, match="same n_hypotheses to be merged"):
         one.merge(booster(name, J + 1))
-    assert is_hinted(caught.value) or "to be merged" in str(caught.value)
     settings_of = {**one.chosen, "smoothing": 0.25}
     with pytest.raises(InputError, match="same smoothing to be merged"):
         one.merge(type(one).made(J, settings_of))
