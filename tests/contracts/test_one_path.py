@@ -1,7 +1,7 @@
 """One way for every example: the same stream by any road ends in the same weights, to the bit.
 
-The roads: `partial_fit` in one call, row by row and in odd pieces; `learn_one`; `ocboost adapt`; a contender of
-an evaluation, as `ocboost evaluate` and `ocboost compare` have them; River's `learn_one` and `learn_many`.
+The roads: `partial_fit` in one call, row by row and in odd pieces; `learn_one`; `ocboost adapt`; a contender
+of an evaluation, as `ocboost evaluate` and `ocboost compare` have them; River's `learn_one` and `learn_many`.
 Where the first weights sum to 1, all examples are scaled, and a road that forgets that is seen here.
 """
 
