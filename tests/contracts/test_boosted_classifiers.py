@@ -327,8 +327,9 @@ def test_river_takes_it(name, K):
 @two_and_three
 def test_readers_while_it_learns(name, K):
     X, y = thread_stress.rows(180, K)
-    subject = thread_stress.classifier_subject(name, lambda: made(name).fit(X[:60], y[:60]), K, refit=False)
-    subject.reads["predict_one"] = lambda clf: clf.predict_one(X[3])
+    subject = thread_stress.classifier_subject(
+        name, lambda: made(name).fit(X[:60], y[:60]), K, refit=False, one_by_one=K == 2
+    )
     alone = thread_stress.expected(subject)
     with thread_stress.switching(1e-6):
         assert not thread_stress.trial(subject, alone, n_readers=2)
