@@ -48,9 +48,6 @@ class Joined(Hypotheses):
         """How many features a row has."""
         return self.sets[0].n_features
 
-    def __repr__(self) -> str:
-        return f"<{len(self)} hypotheses: {', '.join(repr(each).strip('<>') for each in self.sets)}>"
-
     @property
     def _may_share(self) -> bool:
         return all(each._may_share for each in self.sets)
