@@ -445,7 +445,7 @@ def test_headers_of_version_1_that_make_no_sense(header, file):
         assert_refused(file)
 
 
-W = {"kind": "BoostingSketch", "tree": {"W": None, "n": 1, "of": [None, {"V": None}]}, "arrays": []}
+W = {"kind": "BoostingSketch", "tree": {"n": 1, "none": None, "of": [None, {}]}, "arrays": []}
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,8 @@ W = {"kind": "BoostingSketch", "tree": {"W": None, "n": 1, "of": [None, {"V": No
         ({**W, "arrays": [["W", "f8", [1]]]}, "no path"),
         ({**W, "arrays": [[[], "f8", [1]]]}, "no path"),
         ({**W, "arrays": [[{"W": 0}, "f8", [1]]]}, "no path"),
-        ({**W, "arrays": [[["V"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["V", "W"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["none", "W"], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[[0], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[[["W"]], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[["W", "V"], "f8", [1]]]}, "leads nowhere"),
@@ -473,9 +474,12 @@ W = {"kind": "BoostingSketch", "tree": {"W": None, "n": 1, "of": [None, {"V": No
         ({**W, "arrays": [[["of", 2], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[["of", -1], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[["of", True, "V"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["of", False], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[["of", "0"], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[["of", 1, 0], "f8", [1]]]}, "leads nowhere"),
         ({**W, "arrays": [[["n"], "f8", [1]]]}, "is taken"),
+        ({**W, "arrays": [[["none"], "f8", [1]]]}, "is taken"),
+        ({**W, "arrays": [[["of", 1], "f8", [1]]]}, "is taken"),
         ({**W, "arrays": [[["of"], "f8", [1]]]}, "is taken"),
         ({**W, "arrays": [[["W"], "f8", [0]], [["W"], "f8", [1]]]}, "is taken"),
         ({**W, "arrays": [[["of", 0], "f8", [0]], [["of", 0, 0], "f8", [1]]]}, "leads nowhere"),
@@ -508,12 +512,18 @@ def test_a_tree_of_arrays_and_plain_values_comes_back():
         "deep": {"a/b": [1, {"": np.arange(6).reshape(2, 3)}], "0": np.array(1.5)},
     }
     back = storage.from_bytes(storage.to_bytes("x", tree), "x")
-    assert [*back] == [*tree]
+    assert back.keys() == tree.keys()
+    assert [back[key] for key in ("none", "flags", "n", "x", "text")] == [
+        None,
+        [True, False],
+        2**100,
+        0.1,
+        "ä\n\0",
+    ]
     assert arrays_of(back).keys() == arrays_of(tree).keys()
     for path, array in arrays_of(back).items():
         np.testing.assert_array_equal(array, arrays_of(tree)[path], strict=True)
         assert array.flags.writeable
-    assert storage.to_bytes("x", back) == storage.to_bytes("x", tree)
 
 
 def test_what_no_tree_holds_is_not_written():

@@ -30,10 +30,15 @@ MOST = (1 << 60) - 1  # that anything is counted to
 MOST_UNITS = 1 << 40
 
 
+def refusal(name: str, what: str) -> ModelFileError:
+    """The error for a file whose contents cannot be a model's, however well its checksum fits."""
+    return ModelFileError(f"{name} is not a valid model: {what}. It was not written by ocboost.")
+
+
 def require(condition: bool, name: str, what: str) -> None:
-    """Refuse a file whose contents cannot be a model's, however well its checksum fits."""
+    """Refuse a file unless this holds."""
     if not condition:
-        raise ModelFileError(f"{name} is not a valid model: {what}. It was not written by ocboost.")
+        raise refusal(name, what)
 
 
 def is_plain(value: object) -> bool:
@@ -67,8 +72,8 @@ class Fields:
     """
 
     def __init__(self, tree: object, name: str, path: str = "") -> None:
-        require(isinstance(tree, dict), name, f"{path or 'what it holds'} must be entries with names")
-        assert isinstance(tree, dict)
+        if not isinstance(tree, dict):
+            raise refusal(name, f"{path or 'what it holds'} must be entries with names")
         self.name = name
         self._path = path
         self._left = dict(tree)
@@ -78,50 +83,58 @@ class Fields:
 
     def require(self, condition: bool | np.bool_, what: str) -> None:
         """Refuse the file unless this holds."""
-        require(bool(condition), self.name, f"{self._path}: {what}" if self._path else what)
+        if not condition:
+            raise refusal(self.name, f"{self._path}: {what}" if self._path else what)
 
     def _place(self, key: str) -> str:
         return f"{self._path}.{key}" if self._path else key
 
     def take(self, key: str) -> Any:
         """An entry, whatever it is."""
-        require(key in self._left, self.name, f"{self._place(key)} is missing")
+        if key not in self._left:
+            raise refusal(self.name, f"{self._place(key)} is missing")
         return self._left.pop(key)
 
-    def _taken(self, key: str, fits: Callable[[Any], bool], what: str) -> Any:
-        value = self.take(key)
+    def _not(self, what: str, key: str, value: object) -> ModelFileError:
         came = f"{value!r:.40}" if is_plain(value) else f"a {type(value).__name__}"
-        require(fits(value), self.name, f"{self._place(key)} must be {what}; it is {came}")
-        return value
+        return refusal(self.name, f"{self._place(key)} must be {what}; it is {came}")
 
     # Plain values -----------------------------------------------------------------------------------------
 
     def count(self, key: str, least: int = 0, most: int = MOST) -> int:
         """A whole number from ``least`` to ``most``."""
-        what = f"a whole number from {least} to {most}"
-        found: int = self._taken(key, lambda v: type(v) is int and least <= v <= most, what)
-        return found
+        value = self.take(key)
+        if type(value) is int and least <= value <= most:
+            return value
+        raise self._not(f"a whole number from {least} to {most}", key, value)
 
     def number(self, key: str, low: float, high: float) -> float:
         """A number of floating point, at least ``low`` and less than ``high``."""
-        what = f"a number from {low:g} to less than {high:g}"
-        found: float = self._taken(key, lambda v: type(v) is float and low <= v < high, what)
-        return found
+        value = self.take(key)
+        if type(value) is float and low <= value < high:
+            return value
+        raise self._not(f"a number from {low:g} to less than {high:g}", key, value)
 
     def flag(self, key: str) -> bool:
         """True or false."""
-        found: bool = self._taken(key, lambda v: type(v) is bool, "true or false")
-        return found
+        value = self.take(key)
+        if type(value) is bool:
+            return value
+        raise self._not("true or false", key, value)
 
     def text(self, key: str, most: int = 1000) -> str:
         """A text of at most so many characters."""
-        what = f"a text of at most {most} characters"
-        found: str = self._taken(key, lambda v: type(v) is str and len(v) <= most, what)
-        return found
+        value = self.take(key)
+        if type(value) is str and len(value) <= most:
+            return value
+        raise self._not(f"a text of at most {most} characters", key, value)
 
     def plain(self, key: str) -> Any:
         """A single value, of whatever kind: its taker checks it."""
-        return self._taken(key, is_plain, "a single value")
+        value = self.take(key)
+        if is_plain(value):
+            return value
+        raise self._not("a single value", key, value)
 
     def rest(self) -> Tree:
         """All that is left, each a single value."""
@@ -142,11 +155,13 @@ class Fields:
     ) -> NDArray[Any]:
         """An array of this type and shape; None in a shape is any number."""
         found = self.take(key)
-        fits = isinstance(found, np.ndarray) and (dtype is None or found.dtype == np.dtype(dtype))
-        fits = fits and (shape is None or _is_of(found, shape))
-        require(fits, self.name, f"the array {self._place(key)} has the wrong shape or type")
-        array: NDArray[Any] = found
-        return array
+        if (
+            isinstance(found, np.ndarray)
+            and (dtype is None or found.dtype == dtype)
+            and (shape is None or _is_of(found, shape))
+        ):
+            return found
+        raise refusal(self.name, f"the array {self._place(key)} has the wrong shape or type")
 
     def size(self, key: str) -> int:
         """The entries of an array that is still to be taken; -1 if there is none."""
@@ -162,10 +177,10 @@ class Fields:
 
     def items(self, key: str, n: int | None = None, most: int = MOST) -> list[Any]:
         """A list, of n things or of at most so many."""
-        least, most = (0, most) if n is None else (n, n)
-        what = f"a list of at most {most}" if n is None else f"a list of {n}"
-        found: list[Any] = self._taken(key, lambda v: isinstance(v, list) and least <= len(v) <= most, what)
-        return found
+        value = self.take(key)
+        if isinstance(value, list) and (len(value) <= most if n is None else len(value) == n):
+            return value
+        raise self._not(f"a list of at most {most}" if n is None else f"a list of {n}", key, value)
 
     def read(self, key: str, make: Callable[[Fields], Made]) -> Made:
         """What a function makes of the entries of an entry; it must take all of them."""
@@ -186,8 +201,10 @@ class Fields:
         return made
 
     def _done(self) -> None:
-        unknown = ", ".join(map(repr, self._left))
-        self.require(not self._left, f"it holds entries that are not known: {unknown:.80}")
+        if self._left:
+            self.require(
+                False, f"it holds entries that are not known: {', '.join(map(repr, self._left)):.80}"
+            )
 
     # Making -------------------------------------------------------------------------------------------------
 
@@ -207,6 +224,5 @@ class Fields:
 
 
 def _is_of(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
-    return array.ndim == len(shape) and all(
-        n in (None, size) for n, size in zip(shape, array.shape, strict=True)
-    )
+    sizes = zip(shape, array.shape, strict=False)
+    return array.shape == shape or (array.ndim == len(shape) and all(n in (None, size) for n, size in sizes))

@@ -40,6 +40,30 @@ def tree_of(kind: str, parameters: Tree, arrays: Arrays, name: str) -> Tree:
     return how.get(kind, old.flat)(parameters, arrays)
 
 
+def offset_tree_of(described: Any, arrays: Arrays, name: str) -> Tree | str | None:
+    """What a committee's tree has for an offset."""
+    return _Old(name).offset(described, arrays)
+
+
+def parts_of(tree: Tree) -> tuple[list[Any], Arrays]:
+    """The way back, for hypotheses and offsets: a kind with parameters, and named arrays."""
+    parameters: Tree = {}
+    arrays: Arrays = {}
+    for key, value in tree.items():
+        if isinstance(value, np.ndarray):
+            arrays[key] = value
+        elif isinstance(value, dict):
+            parameters[key], held = parts_of(value)
+            arrays.update({f"{key}/{name}": array for name, array in held.items()})
+        elif isinstance(value, list):
+            parts = [parts_of(one) for one in value]
+            parameters[key] = [described for described, _ in parts]
+            arrays.update({f"{k}/{name}": a for k, (_, held) in enumerate(parts) for name, a in held.items()})
+        elif key != "kind":
+            parameters[key] = value
+    return [tree["kind"], parameters], arrays
+
+
 class _Old:
     """Makes trees of what the file of this name holds."""
 

@@ -10,9 +10,9 @@ r"""The file a model is saved in: plain arrays behind a plain header, and a chec
     32 bytes  SHA-256 of everything before
 
 A tree is dicts with keys of text and lists, one within the other, of None, bool, int, finite float, str and
-arrays. In the header an array is null where it belongs, and its path says where that is:
-``["committee", "boosters", 0, "W"]``. Files of version 1 had names for their arrays; `ocboost.old_format`
-makes trees of them.
+arrays. The header leaves arrays out, in a list there is a null instead, and says where each belongs by its
+path, ``["committee", "boosters", 0, "W"]``. Files of version 1 had names for their arrays, of which
+`ocboost.old_format` makes trees.
 
 A file is written beside its place and renamed, so a reader sees the old one or the new one, and so does
 whoever comes after a loss of power. Reading trusts nothing: sizes are checked against the length of the file
@@ -116,23 +116,26 @@ def to_bytes(kind: str, tree: Tree) -> bytes:
     table: list[tuple[_Place, str, list[int]]] = []
     arrays: list[NDArray[Any]] = []
 
-    def put(value: Any, place: _Place) -> Any:
+    def without_arrays(inner: Any, place: _Place) -> Any:
         if len(place) > MOST_LEVELS:
             raise InputError(
                 f"what is saved must be at most {MOST_LEVELS} levels deep; got more at "
                 f"{'.'.join(map(str, place[:5]))!r:.80}. Flatten it."
             )
-        if isinstance(value, dict):
-            return {key: put(each, [*place, key]) for key, each in value.items()}
-        if isinstance(value, list):
-            return [put(each, [*place, i]) for i, each in enumerate(value)]
-        if not isinstance(value, np.ndarray):
-            return value
-        table.append((place, f"{value.dtype.kind}{value.dtype.itemsize}", list(value.shape)))
-        arrays.append(value)
-        return None
+        is_list = isinstance(inner, list)
+        kept: dict[Any, Any] = {}
+        for key, value in enumerate(inner) if is_list else inner.items():
+            if isinstance(value, np.ndarray):
+                table.append(([*place, key], f"{value.dtype.kind}{value.dtype.itemsize}", list(value.shape)))
+                arrays.append(value)
+                if is_list:
+                    kept[key] = None
+            else:
+                kept[key] = without_arrays(value, [*place, key]) if isinstance(value, dict | list) else value
+        return list(kept.values()) if is_list else kept
 
-    header = json.dumps({"kind": kind, "tree": put(tree, []), "arrays": table}, allow_nan=False).encode()
+    all_of_it = {"kind": kind, "tree": without_arrays(tree, []), "arrays": table}
+    header = json.dumps(all_of_it, allow_nan=False, separators=(",", ":")).encode()
     if len(header) > MAX_HEADER:
         raise InputError(
             f"a model's names and settings must fit into {MAX_HEADER:,} bytes; these take {len(header):,}. "
@@ -260,19 +263,28 @@ def _array_at(data: bytes, start: int, code: Any, shape: Any) -> tuple[NDArray[A
 
 
 def _put(tree: Tree, place: Any, array: NDArray[Any]) -> None:
-    """Put an array where its path leads, which must be a null."""
+    """Put an array where its path leads, which must be free."""
     if not isinstance(place, list) or not place:
         raise TypeError("an array has no path")
+    *steps, last = place
     inner: Any = tree
-    for k, step in enumerate(place):
-        if isinstance(inner, dict):
-            fits = type(step) is str and step in inner
-        else:
-            fits = isinstance(inner, list) and type(step) is int and 0 <= step < len(inner)
-        if not fits:
+    for step in steps:
+        if not _has(inner, step):
             raise ValueError("the path of an array leads nowhere")
-        if k < len(place) - 1:
-            inner = inner[step]
-    if inner[step] is not None:
+        inner = inner[step]
+    if isinstance(inner, dict) and type(last) is str:
+        free = last not in inner
+    elif isinstance(inner, list) and _has(inner, last):
+        free = inner[last] is None
+    else:
+        raise ValueError("the path of an array leads nowhere")
+    if not free:
         raise ValueError("the place of an array is taken")
-    inner[step] = array
+    inner[last] = array
+
+
+def _has(inner: Any, step: Any) -> bool:
+    """Whether a step of a path leads further into a tree."""
+    if isinstance(inner, dict):
+        return type(step) is str and step in inner
+    return isinstance(inner, list) and type(step) is int and 0 <= step < len(inner)

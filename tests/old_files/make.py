@@ -310,9 +310,9 @@ def after(thing):
     return [*(alpha.tolist() for alpha in thing.alpha_), thing.decision_function(rows[:5]).ravel().tolist()]
 
 
-def place(name):
+def place(name, folder=FOLDER):
     """Where the file of a name lies."""
-    return FOLDER / f"{name.replace(' ', '-')}.ocb"
+    return folder / f"{name.replace(' ', '-')}.ocb"
 
 
 def save(name, thing, path):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter, validators
 
 from ocboost.cli.terminal import results
-from ocboost.kinds import BOOSTER, HYPOTHESES, OFFSET, Kind
 from ocboost.shown import shown
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from ocboost.adaptation import Adaptation
     from ocboost.booster import Booster
     from ocboost.hypotheses import Hypotheses, Stumps
+    from ocboost.kinds import Kind
     from ocboost.lineage import FilterBoost
     from ocboost.model import Model
     from ocboost.offsets import Offset
@@ -53,8 +53,10 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
     top
         Show so many of the heaviest weights for each class.
     """
+    from ocboost.kinds import BOOSTER, HYPOTHESES, OFFSET
+
     console = results()
-    kind, held = _held(model)
+    kind, thing = held(model)
     show: dict[str, Callable[[Any, Any, Path, int], None]] = {
         "model": _show_model,
         "checkpoint": _show_checkpoint,
@@ -64,11 +66,11 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
         OFFSET: _show_offset,
         "cache entry": _show_entry,
     }
-    show[kind.axis](console, held, model, top)
+    show[kind.axis](console, thing, model, top)
     return 0
 
 
-def _held(path: Path) -> tuple[Kind, Any]:
+def held(path: Path) -> tuple[Kind, Any]:
     """What a file holds, whatever it is; what it leaves out to be given again need not be known here."""
     from ocboost.fields import read
     from ocboost.kinds import known
@@ -111,9 +113,9 @@ def _show_offset(console: Any, offset: Offset, path: Path, top: int) -> None:
 
 def _show_entry(console: Any, entry: Entry, path: Path, top: int) -> None:
     n = len(entry.arrays)
-    held = f"{n:,} array{'' if n == 1 else 's'}, {path.stat().st_size:,} bytes"
+    size = f"{n:,} array{'' if n == 1 else 's'}, {path.stat().st_size:,} bytes"
     console.print(
-        f"A result that ocboost reproduce keeps for its next run: {held}. It may be deleted.", soft_wrap=True
+        f"A result that ocboost reproduce keeps for its next run: {size}. It may be deleted.", soft_wrap=True
     )
 
 

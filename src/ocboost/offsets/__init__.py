@@ -33,6 +33,7 @@ from .choose import as_offset
 from .fitting import fit_offset
 from .linear import LinearOffset
 from .offset_file import offset_from, offset_tree
+from .parts import offset_in, offset_parts
 from .scaled import ScaledOffset
 from .scores import require_classes, require_range, reweighted, scores_of
 from .voted import VotedOffset
@@ -46,6 +47,8 @@ __all__ = [
     "as_offset",
     "fit_offset",
     "offset_from",
+    "offset_in",
+    "offset_parts",
     "offset_tree",
     "require_classes",
     "require_range",
