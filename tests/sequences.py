@@ -17,6 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 import ocboost
 from ocboost import Growth, Model, OCBClassifier, lineage
 from ocboost.adaptation import Adaptation
+from ocboost.boosters import BOOSTERS
+from ocboost.boosters.linear import LinearBooster
 from ocboost.hypotheses import Stumps
 from ocboost.light import least_memory
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset
@@ -246,7 +248,9 @@ class OfClassifiers:
             "grow": grow,
             "random_state": 0,
         }
-        how = draw.one(("stump", "stumps", "trees", "offset", "deployed"))
+        how = draw.one(("stump", "stumps", "trees", "offset", "deployed", "boosted"))
+        if how == "boosted":
+            return OfClassifiers.boosted(draw, X, y, grow, settings)
         if how == "deployed":
             deployed = AdaBoostClassifier(n_estimators=4, random_state=0).fit(X, y)
             return OCBClassifier.from_fitted(deployed, X, y, **settings)
@@ -260,15 +264,31 @@ class OfClassifiers:
         return OCBClassifier("stump", 4, offset=offset, order=order, **settings).fit(X, y)
 
     @staticmethod
+    def boosted(draw, X, y, grow, settings):
+        """With another booster than the sketch, of its own settings."""
+        name = draw.one([name for name in BOOSTERS if name != "ocb"])
+        growing = {"grow": grow} if BOOSTERS[name].load().can_grow else {}
+        own = {"booster": name, "batch_size": settings["batch_size"], "random_state": 0, **growing}
+        if draw.whole(0, 1):
+            deployed = AdaBoostClassifier(n_estimators=4, random_state=0).fit(X, y)
+            return OCBClassifier.from_fitted(deployed, X, y, **own)
+        return OCBClassifier("stump", 4, **own).fit(X, y)
+
+    @staticmethod
     def step(draw, model):
-        what = draw.one(("learn",) * 5 + ("set", "copy", "read"))
+        what = draw.one(("learn",) * 5 + ("learn_one", "set", "copy", "read"))
         K = len(model.classes_)
+        heaviest = 1e100 if issubclass(model.committee_.kind, LinearBooster) else np.inf
         if what == "copy":
             return Step("copy", copy.copy)
         X, y = some_examples(draw, draw.one((1, 3, 20, 60)), K)
         if what == "read":
             return Step("predict", lambda model: _answers(model, X))
-        if what == "set":
+        if what == "learn_one":
+            weight = draw.one((1.0, 0.5, 2.0, 0.0))
+            row, label = X[0].tolist(), int(y[0])
+            return Step(f"learn_one({label}, {weight})", lambda model: model.learn_one(row, label, weight))
+        if what == "set" and model.booster == "ocb":
             changes = {
                 "tail": draw.one((True, False)),
                 "forgetting": draw.one((1.0, 0.95, 1e-300)),
@@ -283,12 +303,14 @@ class OfClassifiers:
         # On top of an offset a weight must lie between 1e-299 and 1e299 with it.
         possible = [w for w in WEIGHTS if any(w) and (model.offset is None or not {1e300, 1e-300} & {*w})]
         weights = seeded(draw).choice(draw.one(possible), len(y))
+        weights = np.minimum(weights, heaviest / max(1.0, model.weight_scale_))
         weights[0] = max(weights[0], 1e-250)  # scikit-learn wants one that counts
         return Step(f"partial_fit({len(y)})", lambda model: model.partial_fit(X, y, sample_weight=weights))
 
 
 def _answers(model, X):
     assert np.isfinite(model.predict_proba(X)).all()
+    assert model.predict_one(X[0]) == model.predict(X[:1])[0]
 
 
 class OfModels:

@@ -28,8 +28,8 @@ from ocboost import (
     storage,
 )
 from ocboost.adaptation import Adaptation
+from ocboost.evaluation import View
 from ocboost.evaluation.contenders import OCB
-from ocboost.evaluation.view import View
 from ocboost.hypotheses import Callables, Stumps, from_sklearn
 from ocboost.learners import StumpLearner
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset, fit_offset

@@ -199,6 +199,8 @@ def of_classifier(X: Any, *, saves: bool = True) -> dict[str, Callable[[Any], An
         "predict": lambda c: c.predict(X),
         "predict_proba": lambda c: c.predict_proba(X),
         "decision_function": lambda c: c.decision_function(X),
+        "predict_one": lambda c: c.predict_one(X[0]),
+        "predict_proba_one": lambda c: c.predict_proba_one(X[0]),
         "alpha_": lambda c: c.alpha_,
         "repr": repr,
         "copy": lambda c: copy.copy(c).decision_function(X),
@@ -249,6 +251,8 @@ def votes_of(X: Any, classes: Any) -> Callable[[Any], dict[str, Any]]:
             "decision_function": votes,
             "predict_proba": probabilities(votes),
             "predict": classes[view.predict(X)],
+            "predict_one": classes[view.predict(X)].tolist()[0],
+            "predict_proba_one": probabilities(votes)[0],
             "alpha_": view.alphas,
         }
 
@@ -269,6 +273,8 @@ def classifier_subject(name: str, make: Callable[[], Any], K: int = 2, **options
     """A classifier that has been fitted on 60 rows and takes a few at a time."""
     X, y = rows(180, K)
     steps = [(lambda c, i=i: c.partial_fit(X[i : i + 6], y[i : i + 6])) for i in range(60, 180, 6)]
+    if options.pop("one_by_one", False):
+        steps = [(lambda c, i=i: c.learn_one(X[i].tolist(), y[i].item(), 0.5)) for i in range(60, 120)]
     if options.pop("refit", True):
         steps.insert(10, lambda c: c.fit(X[40:100], y[40:100]))
     saves = options.pop("saves", True)
@@ -330,6 +336,11 @@ def classifiers() -> Iterator[Subject]:
     yield classifier_subject("classifier, growing, 3 classes", lambda: fitted(3, grow=14, head=40), 3)
     yield classifier_subject("classifier, adopted", lambda: adopted(2), refit=False)
     yield classifier_subject("classifier, adopted, 3 classes", lambda: adopted(3), 3, refit=False)
+    for name, K in (("oza", 3), ("winnow", 2), ("logistic", 3), ("huang", 2)):
+        yield classifier_subject(
+            f"classifier, {name}, {K} classes", lambda n=name, K=K: fitted(K, booster=n), K, one_by_one=K == 2
+        )
+    yield classifier_subject("classifier, one by one", lambda: fitted(head=20), one_by_one=True)
     offset = ocboost.offsets.LinearOffset([0.5, 0.1, 0.0, 0.0], 0.1)
     yield classifier_subject("classifier, offset", lambda: fitted(offset=offset, head=20))
 

@@ -17,7 +17,8 @@ from .hypotheses import Hypotheses
 from .kinds import HYPOTHESES, tree_within, within
 from .learners.choose import NAMED
 from .matrix_file import matrix_from, matrix_tree
-from .recent_rows import RecentRows, stacked
+from .recent_rows import RecentRows
+from .rows import stacked
 
 FIELDS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
 
@@ -80,7 +81,7 @@ def grower_from_tree(
         "recent", lambda recent: RecentRows.from_tree(recent, hypotheses.n_features, n_classes)
     )
     if len(grower.recent):
-        fields.make(hypotheses.check, grower.recent.last(len(grower.recent))[0])
+        fields.make(hypotheses.check, grower.recent.last(len(grower.recent)).X)
     grower._since = fields.count("since", 0, min(growth.every - 1, len(grower.recent)))
     grower.n_grown, grower.n_retired = fields.count("n_grown"), fields.count("n_retired")
     grower._filter, grower._luck = fields.read_all("luck", generator_from, 2)

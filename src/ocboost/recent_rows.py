@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .fields import Fields, Tree
 from .matrix_file import matrix_from, matrix_tree
+from .rows import Rows, joined
 
 BLOCK = 256  # rows kept together: fewer than twice so many more than asked for are held
 
@@ -20,42 +20,41 @@ class RecentRows:
     --------
     >>> recent = RecentRows(2)
     >>> for i in range(5):
-    ...     recent.take(np.array([[float(i)]]), np.array([i]), np.ones(1))
-    >>> X, codes, _ = recent.last(3)
-    >>> X.ravel(), codes
+    ...     recent.take(Rows.of(np.array([[float(i)]]), [i]))
+    >>> recent.last(3).X.ravel(), recent.last(3).codes
     (array([2., 3., 4.]), array([2, 3, 4]))
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._blocks: list[tuple[Any, NDArray[np.int64], NDArray[np.float64]]] = []
-        self._few: list[tuple[Any, NDArray[np.int64], NDArray[np.float64]]] = []  # not yet a block
+        self._blocks: list[Rows] = []
+        self._few: list[Rows] = []  # not yet a block
         self._n_few = 0
 
     def __len__(self) -> int:
-        return self._n_few + sum(len(codes) for _, codes, _ in self._blocks)
+        return self._n_few + sum(map(len, self._blocks))
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows."""
-        return sum(_bytes(X) + codes.nbytes + w.nbytes for X, codes, w in (*self._blocks, *self._few))
+        return sum(rows.nbytes for rows in (*self._blocks, *self._few))
 
-    def take(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+    def take(self, rows: Rows) -> None:
         """More rows; the oldest leave when there are enough without them."""
-        if len(codes) > self.capacity:
-            last = slice(len(codes) - self.capacity, None)
-            X, codes, weights = X[last], codes[last], weights[last]
+        if len(rows) > self.capacity:
+            rows = rows[len(rows) - self.capacity :]
             self._blocks, self._few, self._n_few = [], [], 0  # or there would be a gap
-        start = 0
-        while start < len(codes):
-            part = slice(start, start + BLOCK - self._n_few)
-            self._few.append((X[part].copy(), codes[part].copy(), weights[part].copy()))
-            start += len(codes[part])
-            self._n_few += len(codes[part])
+        at = 0
+        while at < len(rows):
+            part = rows[at : at + BLOCK - self._n_few]
+            at += len(part)
+            own = Rows(part.X.copy(), codes=part.codes.copy(), weights=part.weights.copy())  # nothing else
+            self._few.append(own)
+            self._n_few += len(part)
             if self._n_few == BLOCK:
-                self._blocks.append(_together(self._few))
+                self._blocks.append(joined(self._few))
                 self._few, self._n_few = [], 0
-                while len(self) - len(self._blocks[0][1]) >= self.capacity:
+                while len(self) - len(self._blocks[0]) >= self.capacity:
                     del self._blocks[0]
 
     def resize(self, capacity: int) -> None:
@@ -66,20 +65,19 @@ class RecentRows:
         if capacity > self.capacity and len(self) > self.capacity:
             kept = self.last(self.capacity)
             self._blocks, self._few, self._n_few = [], [], 0
-            self.take(*kept)
+            self.take(kept)
         self.capacity = capacity
 
-    def last(self, n: int) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
+    def last(self, n: int) -> Rows:
         """The last n rows, oldest first, with their codes and weights."""
-        parts: list[tuple[Any, NDArray[np.int64], NDArray[np.float64]]] = []
+        parts: list[Rows] = []
         missing = n
-        for X, codes, weights in (*self._few[::-1], *self._blocks[::-1]):
+        for rows in (*self._few[::-1], *self._blocks[::-1]):
             if missing <= 0:
                 break
-            skip = slice(max(0, len(codes) - missing), None)
-            parts.append((X[skip], codes[skip], weights[skip]))
-            missing -= len(codes)
-        return _together(parts[::-1])
+            parts.append(rows[max(0, len(rows) - missing) :])
+            missing -= len(rows)
+        return joined(parts[::-1])
 
     def __copy__(self) -> Self:
         other = type(self)(self.capacity)
@@ -96,8 +94,13 @@ class RecentRows:
                 "codes": np.empty(0, np.int64),
                 "weights": np.empty(0),
             }
-        X, codes, weights = self.last(n)
-        return {"capacity": self.capacity, "rows": matrix_tree(X), "codes": codes, "weights": weights}
+        rows = self.last(n)
+        return {
+            "capacity": self.capacity,
+            "rows": matrix_tree(rows.X),
+            "codes": rows.codes,
+            "weights": rows.weights,
+        }
 
     @classmethod
     def from_tree(cls, fields: Fields, n_features: int, n_classes: int) -> Self:
@@ -109,32 +112,8 @@ class RecentRows:
         fields.require(((codes >= 0) & (codes < n_classes)).all(), "codes must be those of its classes")
         fields.require(((weights >= 0.0) & np.isfinite(weights)).all(), "weights must not be negative")
         if len(codes):
-            recent.take(matrix_from(fields, "rows", len(codes), n_features), codes, weights)
+            X = matrix_from(fields, "rows", len(codes), n_features)
+            recent.take(Rows(X, codes=codes, weights=weights))
         else:
             fields.require(fields.takes("rows", None), "there are rows without codes")
         return recent
-
-
-def stacked(rows: list[Any]) -> Any:
-    """Matrices under one another; sparse if one of them is."""
-    if len(rows) == 1:
-        return rows[0]
-    if all(isinstance(each, np.ndarray) for each in rows):
-        return np.concatenate(rows)
-    from scipy.sparse import csr_matrix, vstack
-
-    return vstack([csr_matrix(each) if isinstance(each, np.ndarray) else each for each in rows], format="csr")
-
-
-def _together(
-    parts: list[tuple[Any, NDArray[np.int64], NDArray[np.float64]]],
-) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
-    return (
-        stacked([X for X, _, _ in parts]),
-        np.concatenate([codes for _, codes, _ in parts]),
-        np.concatenate([weights for _, _, weights in parts]),
-    )
-
-
-def _bytes(X: Any) -> int:
-    return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)

@@ -91,7 +91,7 @@ class OCBClassifier(base.MiniBatchClassifier):
         order: int | None = None,
         head: int | str = "auto",
         tail: bool = True,
-        smoothing: float = 1.0,
+        smoothing: float | str = "auto",
         forgetting: float = 1.0,
         correction: str = "balanced",
         grow: int | Growth | None = None,

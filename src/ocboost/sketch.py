@@ -385,6 +385,7 @@ class BoostingSketch(SummingBooster):
         given["order"] = _order_for(n_hypotheses, given["order"])
         if type(given["tail"]) is not bool:
             raise InputError(f"tail must be True or False; got {given['tail']!r:.80}. False makes a window.")
+        check_correction(given["correction"])
         wanted = ("order", "head", "memory", "keep", "tail", "correction")
         kept = what_is_kept(n_hypotheses, **{key: given[key] for key in wanted})
         if kept.keep != HEAVY:

@@ -129,7 +129,7 @@ class OzaRussell(SummingBooster):
         return other
 
     def merge(self, other: OzaRussell) -> Self:
-        """A new booster with the sums of both."""
+        """A new booster with the sums of both; an empty side gives a copy."""
         if not isinstance(other, OzaRussell):
             raise InputError(f"other must be an OzaRussell; got {type(other).__name__}.")
         for name in ("n_hypotheses", "smoothing", "forgetting"):
@@ -138,6 +138,10 @@ class OzaRussell(SummingBooster):
                     f"other must have the same {name} to be merged: {getattr(self, name)!r} here, "
                     f"{getattr(other, name)!r} there."
                 )
+        if not (self._n and other._n):
+            full: Any = self if self._n else other
+            copied: Self = full.copy()
+            return copied
         result = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
         first, second = locks_of(self, other)
         with first, second:

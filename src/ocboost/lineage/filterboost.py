@@ -27,8 +27,9 @@ from ..learners import Learner, learner_for
 from ..link import probabilities
 from ..margins import as_count, as_number
 from ..one_row import OneRow
+from ..rows import Rows
 from ..storage import load, save
-from .example_sources import Arrived, TrainingSet, labelled
+from .example_sources import drawn, labelled
 from .filter_rounds import FilterRounds, FilterSettings
 from .filterboost_file import KIND, filterboost_from_tree, filterboost_tree
 
@@ -175,11 +176,12 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
                 )
             codes = codes_of(labels, classes)
             draft._begin(classes, shown=True)
+            reach = np.cumsum(weights / weights.max())
             for k, machine in enumerate(draft.machines_):
-                training = TrainingSet(X, signs(codes, k, len(draft.machines_)), weights)
+                training = Rows(X, signs(codes, k, len(draft.machines_)))
                 rng = np.random.default_rng([*machine.seed, 2])
                 while machine.stopped(settings.n_hypotheses) is None:
-                    machine.take(training.draw(DRAWN, rng), settings, learner)
+                    machine.take(training[drawn(DRAWN, reach, rng)], settings, learner)
         return self
 
     @writes
@@ -218,7 +220,7 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
             for k, machine in enumerate(machines):
                 own = signs(codes, k, len(machines))
                 for at in range(0, len(own), PIECE):
-                    machine.take(Arrived(X[at : at + PIECE], own[at : at + PIECE]), settings, learner)
+                    machine.take(Rows(X[at : at + PIECE], own[at : at + PIECE]), settings, learner)
             draft.machines_, draft._ended = machines, None
         return self
 

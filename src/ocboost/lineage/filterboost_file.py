@@ -16,7 +16,7 @@ from ..hypotheses import Hypotheses
 from ..kinds import HYPOTHESES, tree_within, within
 from ..learners.choose import NAMED
 from ..matrix_file import matrix_from, matrix_tree
-from ..recent_rows import stacked
+from ..rows import stacked
 from .filter_rounds import FOR_EVER, TRIES, FilterRounds
 from .voters import Voters
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from .arena_board import Board, Place, mean_of, ranks_of
+from .board import Board, mean_of, ranks_of
 
 ALPHA = 0.05
 
@@ -35,7 +35,9 @@ class Summary:
         self.complete = [board for board in self.boards if len(board.places) == len(names)]
         self._ranks = {board.stream: _ranks(board) for board in self.complete}
         order = {name: self.mean_rank(name) for name in names}
-        self.names = sorted(names, key=lambda name: (order[name] is None, order[name] or 0.0))
+        self.names = sorted(
+            names, key=lambda name: (order[name] is None, order[name] or 0.0, not self.deployable(name))
+        )
 
     def accuracy(self, board: Board, name: str) -> float | None:
         """Mean accuracy of a method on a stream; None if it did not take part."""
@@ -50,33 +52,39 @@ class Summary:
         """Its rank on a stream where every method took part."""
         return self._ranks[board.stream][name]
 
-    def best(self, board: Board, role: str | None = None) -> Place | None:
-        """The most accurate on a stream, the first of equals, among all or those of a role."""
-        return next(iter(board.best(role)), None)
+    def deployable(self, name: str) -> bool:
+        """Whether a method can be deployed; others take part for comparison only."""
+        return next(p.deployable for board in self.boards for p in board.places if p.name == name)
+
+    @property
+    def first(self) -> str | None:
+        """The best mean rank of those that can be deployed."""
+        return next((name for name in self.names if self.deployable(name)), None)
 
     def wins(self, name: str) -> list[str]:
-        """The streams where nobody is better."""
-        return [b.stream for b in self.boards if name in (place.name for place in b.best())]
+        """The streams where nobody that can be deployed is better; for comparison only, where nobody is."""
+        chosen = self.deployable(name)
+        return [b.stream for b in self.boards if name in (p.name for p in b.best(deployable=chosen))]
 
     def behind(self, board: Board, name: str) -> float | None:
-        """Percentage points behind the best of a stream; None if it did not take part."""
-        top, own = self.best(board), self.accuracy(board, name)
-        if top is None or own is None:
+        """Percentage points behind the best of all of a stream; None if it did not take part."""
+        top, own = board.best(deployable=False), self.accuracy(board, name)
+        if not top or own is None:
             return None
-        return 100.0 * ((top.mean("accuracy") or 0.0) - own)
+        return 100.0 * ((top[0].mean("accuracy") or 0.0) - own)
 
     def mean_behind(self, name: str) -> float | None:
         """The same, on average over the streams it took part in."""
         gaps = [gap for board in self.boards if (gap := self.behind(board, name)) is not None]
         return mean_of(gaps)
 
-    def not_apart(self) -> list[str]:
-        """Those whose mean ranks may be worse than the first one's by chance (Nemenyi's test)."""
-        gap, ranks = self.critical, [self.mean_rank(name) for name in self.names]
-        if gap is None or ranks[0] is None:
+    def not_apart(self, first: str) -> list[str]:
+        """Those that can be deployed whose mean ranks may differ from this one's by chance (Nemenyi)."""
+        gap, own = self.critical, self.mean_rank(first)
+        if gap is None or own is None:
             return []
-        pairs = zip(self.names[1:], ranks[1:], strict=True)
-        return [name for name, rank in pairs if rank is not None and rank - ranks[0] <= gap]
+        ranks = {n: self.mean_rank(n) for n in self.names if n != first and self.deployable(n)}
+        return [name for name, rank in ranks.items() if rank is not None and abs(rank - own) <= gap]
 
     def gain(self, board: Board, name: str, other: str) -> float:
         """Percentage points that one method is better than another; 0 where one did not take part."""
@@ -94,16 +102,22 @@ class Summary:
         return max(sizes, default=None)
 
     @property
-    def friedman(self) -> float | None:
-        """The chance of ranks this different if all methods were alike (Friedman's test); None for few."""
-        k, n = len(self.names), len(self.complete)
-        if k < 3 or n < 2:
-            return None
-        from scipy.stats import chi2
+    def all_level(self) -> bool:
+        """Whether on every stream all methods are equal: ranks then say nothing."""
+        return all(len(set(ranks.values())) == 1 for ranks in self._ranks.values())
 
-        squares = math.fsum((self.mean_rank(name) or 0.0) ** 2 for name in self.names)
-        statistic = 12.0 * n / (k * (k + 1)) * (squares - k * (k + 1) ** 2 / 4.0)
-        return float(chi2.sf(statistic, k - 1))
+    @property
+    def friedman(self) -> float | None:
+        """The chance of ranks this different if all methods were alike: Friedman's test, with ties.
+
+        None where there are fewer than three methods or two streams, and where all are level everywhere.
+        """
+        if len(self.names) < 3 or len(self.complete) < 2 or self.all_level:
+            return None
+        from scipy.stats import friedmanchisquare
+
+        ranks = ([self._ranks[board.stream][name] for board in self.complete] for name in self.names)
+        return float(friedmanchisquare(*ranks).pvalue)
 
     @property
     def critical(self) -> float | None:
@@ -122,6 +136,9 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         """Ranks and what they mean, for JSON."""
         return {
+            "deployable": {name: self.deployable(name) for name in self.names},
+            "best_deployable": self.first,
+            "best_of_all": self.names[0],
             "mean_ranks": {name: self.mean_rank(name) for name in self.names},
             "points_behind": {name: self.mean_behind(name) for name in self.names},
             "wins": {name: self.wins(name) for name in self.names},

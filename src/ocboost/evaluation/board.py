@@ -11,7 +11,7 @@ from .learner import Role
 from .metrics import LOSSES, METRICS
 
 if TYPE_CHECKING:
-    from .arena import Contest
+    from .comparison import Contest
     from .result import Result
 
 MOST_POINTS = 250  # of a curve
@@ -36,8 +36,15 @@ class Place:
         Microseconds for a row, for each seed.
     nbytes : int or None
         Bytes of its state at the end, at most over the seeds.
-    curve, band : lists
-        Windowed accuracy, the mean over the seeds and its standard deviation.
+    curves, bands : dict
+        For accuracy, and others if asked for, the windowed values: means over the seeds, and standard
+        deviations.
+    deployable : bool
+        As of its `Method`: False for what takes part for comparison only.
+    alarms : list of lists
+        For each seed the rows at which ADWIN found that its rate of error had changed.
+    auc_bound : float or None
+        How far an AUC may be off at most, being taken from a histogram.
     """
 
     name: str
@@ -48,8 +55,11 @@ class Place:
     predict_us: list[float]
     learn_us: Numbers
     nbytes: int | None
-    curve: Numbers
-    band: Numbers
+    curves: dict[str, Numbers]
+    bands: dict[str, Numbers]
+    deployable: bool = True
+    alarms: list[list[int]] = field(default_factory=list)
+    auc_bound: float | None = None
 
     def mean(self, metric: str) -> float | None:
         """The mean over the seeds; None where it is not defined for one of them."""
@@ -67,8 +77,7 @@ class Place:
     @property
     def us(self) -> float:
         """Microseconds to predict and learn a row, the mean over the seeds."""
-        learning = math.fsum(x or 0.0 for x in self.learn_us)
-        return (math.fsum(self.predict_us) + learning) / len(self.predict_us)
+        return (mean_of(self.predict_us) or 0.0) + (mean_of([x or 0.0 for x in self.learn_us]) or 0.0)
 
 
 @dataclass(frozen=True)
@@ -85,10 +94,11 @@ class Board:
         By a method's name why it did not take part.
     seeds : list of int
     classes : list
-    n_features, start, n_scored : int
-        Features; rows that were learnt first; rows that were predicted after them and had a label.
+    n_features : int or None
+    start, n_scored : int
+        Rows that were learnt first; rows that were predicted after them and had a label.
     settings : dict
-        step and window, as they were used.
+        step, delay, window, every and drift, as they were used.
     curve_rows : list of int
         The row after which each point of the curves was taken.
     seconds : float
@@ -98,6 +108,12 @@ class Board:
     interrupted : bool
     notes : list of str
         What a reader should know.
+    n_predicted, n_learnt : int
+        Rows that were predicted, and those whose label arrived in time to be learnt.
+    answers_us : float
+        Microseconds for each row to compute the weak answers that methods share.
+    full : bool
+        Whether the curves begin where their window is full.
     """
 
     stream: str
@@ -105,7 +121,7 @@ class Board:
     skipped: dict[str, str]
     seeds: list[int]
     classes: list[Any]
-    n_features: int
+    n_features: int | None
     start: int
     n_scored: int
     settings: dict[str, Any]
@@ -114,6 +130,10 @@ class Board:
     peak_bytes: int | None
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
+    n_predicted: int = 0
+    n_learnt: int = 0
+    answers_us: float = 0.0
+    full: bool = True
 
     def __getitem__(self, name: str) -> Place:
         for place in self.places:
@@ -134,39 +154,73 @@ class Board:
         n = self.n_scored * (len(self.seeds) if DRAWN in self.notes else 1)
         return math.sqrt(max(best * (1.0 - best), 1.0 / n) / n)
 
-    def best(self, role: str | None = None) -> list[Place]:
-        """Who has the highest mean accuracy, among all or those of a role; several where they are equal."""
+    def best(self, role: str | None = None, *, deployable: bool = True) -> list[Place]:
+        """Who has the highest mean accuracy; several where they are equal.
+
+        Parameters
+        ----------
+        role : str, optional
+            Among those of a role; among all if left out.
+        deployable : bool, default True
+            Among those that can be deployed; else those for comparison only count too.
+        """
         places = [place for place in self.places if role in (None, place.role)]
+        places = [place for place in places if place.deployable or not deployable]
         top = best_of([place.mean("accuracy") for place in places], "accuracy")
         return [place for place in places if top is not None and place.mean("accuracy") == top]
 
+    def ahead(self) -> list[Place]:
+        """Who has the highest mean accuracy of all, if that is nobody who can be deployed."""
+        best = self.best(deployable=False)
+        return [] if any(place.deployable for place in best) else best
+
     def level(self) -> list[Place]:
-        """Those behind the best by at most two standard errors, so that other rows may turn it round."""
-        top, error = (
-            best_of([place.mean("accuracy") for place in self.places], "accuracy"),
-            self.standard_error,
-        )
+        """Those behind the best that can be deployed by at most two standard errors, who can be too."""
+        best, error = self.best(), self.standard_error
+        top = best[0].mean("accuracy") if best else None
         if top is None or error is None:
             return []
-        known = [(place.mean("accuracy"), place) for place in self.places]
+        known = [(place.mean("accuracy"), place) for place in self.places if place.deployable]
         near = [(value, p) for value, p in known if value is not None and 0 < top - value <= LEVEL * error]
         return [place for _, place in sorted(near, key=lambda pair: -pair[0])]
 
     @classmethod
-    def of(cls, stream: str, contests: Sequence[Contest], notes: Sequence[str] = ()) -> Board:
-        """Put together contests of the same methods on one stream, each with other seeds."""
+    def of(
+        cls,
+        stream: str,
+        contests: Sequence[Contest],
+        notes: Sequence[str] = (),
+        curves: Sequence[str] = ("accuracy",),
+    ) -> Board:
+        """Put together contests of the same methods on one stream, each with other seeds.
+
+        Parameters
+        ----------
+        stream : str
+        contests : sequence of Contest
+        notes : sequence of str
+            What a reader should know besides what the contests note.
+        curves : sequence of str
+            The metrics to keep curves of, accuracy among them.
+        """
         first = contests[0].result
         runs = [run for contest in contests for run in contest.runs]
         seeds = list(dict.fromkeys(run.seed for run in runs))
         ranks = {seed: _ranked([run for run in runs if run.seed == seed]) for seed in seeds}
-        shown = slice(_full(first), min(len(contest.result.curve_rows) for contest in contests))
+        full = _full(first)
+        shown = slice(full or 0, min(len(contest.result.curve_rows) for contest in contests))
         together = -(-len(first.curve_rows[shown]) // MOST_POINTS)
         places = []
         for name in dict.fromkeys(run.method for run in runs):
             own = {run.seed: run for run in runs if run.method == name}
             standings = [own[seed].standing for seed in seeds]
-            curves = [standing.curve["accuracy"][shown] for standing in standings]
-            each = [thinned(curve, together) for curve in curves]
+            points = {
+                metric: list(
+                    zip(*(thinned(s.curve[metric][shown], together) for s in standings), strict=True)
+                )
+                for metric in curves
+            }
+            bounds = [standing.auc_bound for standing in standings if standing.auc_bound is not None]
             bytes_ = [standing.nbytes for standing in standings if standing.nbytes is not None]
             places.append(
                 Place(
@@ -178,8 +232,11 @@ class Board:
                     predict_us=[s.predict_us for s in standings],
                     learn_us=[s.learn_us for s in standings],
                     nbytes=max(bytes_) if bytes_ else None,
-                    curve=[mean_of(list(point)) for point in zip(*each, strict=True)],
-                    band=[spread_of(list(point)) for point in zip(*each, strict=True)],
+                    curves={metric: [mean_of(each) for each in points[metric]] for metric in curves},
+                    bands={metric: [spread_of(each) for each in points[metric]] for metric in curves},
+                    deployable=standings[0].deployable,
+                    alarms=[standing.alarms for standing in standings],
+                    auc_bound=max(bounds, default=None),
                 )
             )
         peaks = [c.result.peak_bytes for c in contests if c.result.peak_bytes is not None]
@@ -192,12 +249,16 @@ class Board:
             n_features=contests[0].n_features,
             start=contests[0].start,
             n_scored=min(contest.result.n_scored for contest in contests),
-            settings={"step": first.settings["step"], "window": first.settings["window"]},
+            settings={**first.settings, "every": together * first.settings["every"]},
             curve_rows=[round(x) for x in thinned(first.curve_rows[shown], together) if x is not None],
             seconds=math.fsum(contest.result.seconds for contest in contests),
             peak_bytes=max(peaks) if peaks else None,
             interrupted=any(contest.result.interrupted for contest in contests),
             notes=list(dict.fromkeys([*notes, *(n for contest in contests for n in contest.result.notes)])),
+            n_predicted=min(contest.result.n_predicted for contest in contests),
+            n_learnt=min(contest.result.n_learnt for contest in contests),
+            answers_us=math.fsum(contest.result.answers_us for contest in contests) / len(contests),
+            full=full is not None,
         )
 
     def as_dict(self, *, curves: bool = True) -> dict[str, Any]:
@@ -210,23 +271,37 @@ class Board:
             for metric in METRICS:
                 one[metric] = {"mean": place.mean(metric), "sd": place.spread(metric)}
             one["rank"], one["us"] = place.rank, place.us
-            if not curves:
-                del one["curve"], one["band"]
+            own, bands = one.pop("curves"), one.pop("bands")
+            if curves:
+                one["curve"], one["band"] = own.pop("accuracy"), bands.pop("accuracy")
+                one["other_curves"], one["other_bands"] = own, bands
         return content
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Board:
         """What `as_dict` gave, with its curves."""
         own = set(Place.__dataclass_fields__)
-        places = [Place(**{k: v for k, v in one.items() if k in own}) for one in content["places"]]
+        places = []
+        for one in content["places"]:
+            curves = {"accuracy": one["curve"], **one["other_curves"]}
+            bands = {"accuracy": one["band"], **one["other_bands"]}
+            kept = {k: v for k, v in one.items() if k in own}
+            places.append(Place(**{**kept, "curves": curves, "bands": bands}))
         return cls(**{**content, "places": places})
 
 
-def _full(result: Result) -> int:
-    """The first point of the curves whose window is full, unless that is so only late."""
+def board_of(result: Result | Board) -> Board:
+    """The board of contenders that went through a stream by `prequential`."""
+    from .comparison import Contest
+
+    return result if isinstance(result, Board) else Board.of("", [Contest.of(result)], curves=METRICS)
+
+
+def _full(result: Result) -> int | None:
+    """The first point of the curves whose window is full; None if that is so only late."""
     counts = result.curve_counts
     full = next((i for i, n in enumerate(counts) if n >= result.settings["window"]), len(counts))
-    return full if full <= len(counts) // 2 else 0
+    return full if full <= len(counts) // 2 and counts else None
 
 
 def mean_of(values: Sequence[float | None]) -> float | None:
@@ -258,9 +333,11 @@ def ranks_of(values: Sequence[float | None], *, less: bool = False) -> list[floa
     >>> ranks_of([0.5, 0.9, 0.5, None])
     [2.5, 1.0, 2.5, 4.0]
     """
-    worst = -math.inf
-    keys = [worst if v is None else (-v if less else v) for v in values]
-    return [1.0 + sum(k > key for k in keys) + (sum(k == key for k in keys) - 1) / 2.0 for key in keys]
+    from scipy.stats import rankdata
+
+    worst = math.inf
+    ranks: list[float] = rankdata([worst if v is None else (v if less else -v) for v in values]).tolist()
+    return ranks
 
 
 def thinned(values: Sequence[float | None], together: int) -> Numbers:

@@ -1,18 +1,21 @@
-"""The arena: protocol, aggregation over seeds, ranks, and what a report says."""
+"""Comparisons: protocol, aggregation over seeds, ranks, and what a report says."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from scipy import sparse, stats
 
 import ocboost
@@ -20,29 +23,35 @@ from cli_runs import table
 from ocboost import interrupts
 from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
-from ocboost.datasets.labelled_rows import LabelledRows
+from ocboost.datasets.loaded import Loaded
 from ocboost.errors import InputError, MissingExtraError
-from ocboost.evaluation import arena_jobs, methods
-from ocboost.evaluation.arena import Board, batches_of, compete
-from ocboost.evaluation.arena_board import DRAWN, mean_of, ranks_of, spread_of, thinned
-from ocboost.evaluation.arena_contenders import Filled, Retrained
-from ocboost.evaluation.arena_figure import draw_curves, draw_ranks, role_of, styles_of
-from ocboost.evaluation.arena_jobs import Kept, Task, boards_of, run_tasks
-from ocboost.evaluation.arena_report import files_of, findings, lead, stream_report, summary_report
-from ocboost.evaluation.arena_summary import Summary
-from ocboost.evaluation.arena_table import (
+from ocboost.evaluation import View, lineup, methods, prequential
+from ocboost.evaluation import jobs as jobs_module
+from ocboost.evaluation.board import DRAWN, Board, mean_of, ranks_of, spread_of, thinned
+from ocboost.evaluation.comparison import batches_of, compete
+from ocboost.evaluation.figure import draw, draw_behind, draw_ranks, keys_of
+from ocboost.evaluation.filled import Filled
+from ocboost.evaluation.jobs import Kept, Task, boards_of, run_tasks
+from ocboost.evaluation.learner import Contender
+from ocboost.evaluation.lineup import methods_for
+from ocboost.evaluation.looks import looks_of
+from ocboost.evaluation.methods import METHODS, Method, methods_named
+from ocboost.evaluation.report import chance, files_of, findings, lead, stream_report, summary_report
+from ocboost.evaluation.retrained import Retrained
+from ocboost.evaluation.start import Start, some_of
+from ocboost.evaluation.summary import Summary
+from ocboost.evaluation.table import (
     accuracy_table,
     board_table,
     growth_table,
+    narrowed,
     rank_table,
     winner_table,
 )
-from ocboost.evaluation.learner import Contender
-from ocboost.evaluation.methods import METHODS, Method, methods_named
-from ocboost.evaluation.start import Start, some_of
-from ocboost.evaluation.view import View
 from ocboost.reporting.document import Illustration
-from ocboost.reporting.tables import as_rich
+from ocboost.reporting.page import COLOURS
+from ocboost.reporting.tables import width_of
+from ocboost.rows import Rows
 
 QUICK = "static,ocb,oza,no-change"
 SMALL = {"hypotheses": 8, "start": 100}
@@ -157,7 +166,7 @@ class TestProtocol:
         apart = Board.of("toy", [contest(seeds=(0,)), contest(seeds=(1,))])
         assert [p.values for p in together.places] == [p.values for p in apart.places]
         assert [p.ranks for p in together.places] == [p.ranks for p in apart.places]
-        assert [p.curve for p in together.places] == [p.curve for p in apart.places]
+        assert [p.curves for p in together.places] == [p.curves for p in apart.places]
         assert together.seeds == apart.seeds == [0, 1]
 
     def test_rows(self):
@@ -290,7 +299,8 @@ class TestMethods:
         for run in found.runs:
             assert run.standing.name == METHODS[run.method].title
             assert 0.3 < run.standing.metrics["accuracy"] <= 1.0, run.method
-            assert role_of(run.method) == run.standing.role
+            assert run.standing.role == METHODS[run.method].role
+            assert run.standing.deployable == METHODS[run.method].deployable
 
     def test_every_method_takes_three_classes_and_gaps(self):
         pytest.importorskip("river")
@@ -377,7 +387,8 @@ class TestBoard:
     def test_curves(self, board):
         assert board.settings["window"] == 60
         for place in board.places:
-            assert len(place.curve) == len(place.band) == len(board.curve_rows)
+            assert list(place.curves) == ["accuracy"]
+            assert len(place.curves["accuracy"]) == len(place.bands["accuracy"]) == len(board.curve_rows)
         assert board.curve_rows[-1] == 599
 
     def test_one_seed_has_no_spread(self):
@@ -415,17 +426,19 @@ class TestBoard:
 
     def test_a_narrow_table(self, board):
         wide = Board.of("toy", [contest(300, names="growing-forgetting,oza-forgetting")])
-        narrow = board_table(wide, "toy", narrow=True)
-        assert narrow.columns == ("method", "accuracy", "rank", "µs")
-        assert as_rich(narrow, whole=True).width <= 80
-        assert "balanced" not in narrow.caption
-        assert as_rich(board_table(wide, "toy"), whole=True).width > 80
+        whole = board_table(wide, "toy")
+        assert width_of(whole) > 80
+        narrow = narrowed(whole, 80)
+        assert width_of(narrow) <= 80
+        assert {"method", "accuracy", "rank"} < set(narrow.columns)
+        assert [row.cells[0] for row in narrow.rows] == [row.cells[0] for row in whole.rows]
+        assert narrowed(whole, 1000) == whole
 
     def test_those_that_were_skipped_are_in_the_table(self, monkeypatch):
         monkeypatch.setattr(methods, "find_spec", lambda name: None)
         skipped = Board.of("toy", [contest(300, names="static,hoeffding")])
         written = board_table(skipped, "toy")
-        assert written.rows[-1].cells[:2] == ("Hoeffding tree", "–")
+        assert written.rows[-1].cells[:2] == ("Hoeffding tree†", "–")
         assert "needs the package 'river': pip install 'ocboost[river]': Hoeffding tree" in written.caption
 
     def test_report(self, board):
@@ -451,9 +464,9 @@ class TestBoard:
 
 class TestFigures:
     def test_the_axes_hold_the_bands(self, board):
-        wide = [0.2] * len(board.curve_rows)
-        places = [type(p)(**{**p.__dict__, "band": wide}) for p in board.places]
-        axes = draw_curves(Board(**{**board.__dict__, "places": places}), title="toy").axes[0]
+        wide = {"accuracy": [0.2] * len(board.curve_rows)}
+        places = [replace(place, bands=wide) for place in board.places]
+        axes = draw(replace(board, places=places), title="toy").axes[0]
         (band,) = axes.collections  # of the one OCB
         low, high = axes.get_ylim()
         drawn = band.get_paths()[0].vertices[:, 1]
@@ -469,22 +482,74 @@ class TestFigures:
         assert "one seed, so no bands" in text
         assert "shaded" not in text
 
-    def test_a_method_has_one_colour(self, summary):
+    def test_a_method_has_one_look_everywhere(self, summary):
         alone = made_up("sea", {"oza": 0.5, "growing": 0.9, "eg": 0.8})
-        axes = draw_curves(alone, title="").axes[0]
-        named = {text.get_text(): text.get_color() for text in axes.texts}
+        keys = {key.text: key.colour for key in keys_of(alone)}
         lanes = draw_ranks(summary).axes[0]
         titles = [label.get_text() for label in lanes.get_yticklabels()]
         dots = [line.get_color() for line in lanes.lines if line.get_markersize() == 9]
         ranked = dict(zip(titles, dots, strict=True))
+        X, y = rows_of(300)
+        clf = OCBClassifier(n_hypotheses=5).fit(X[:100], y[:100])
+        result = prequential(batches_of(X[100:], y[100:]), lineup(clf), classes=[0, 1], drift=False)
+        evaluated = compete(batches_of(X, y), methods_for(), seeds=(0,), **SMALL)
         for title in ("OCB growing, all history", "EG±", "Oza-Russell"):
-            assert named[title] == ranked[title]
-        assert len({how["color"] for name, how in styles_of([]).items() if role_of(name) == "ocb"}) == 8
+            assert keys[title] == ranked[title]
+        both = {key.text: key.colour for key in keys_of(Board.of("toy", [evaluated]))}
+        assert both["Oza-Russell"] == keys["Oza-Russell"]
+        assert both["logistic SGD, rate 0.03"] == looks_of(["logistic"])["logistic"].colour
+        assert [s.name for s in result.standings] == [run.standing.name for run in evaluated.runs]
 
-    def test_methods_that_nobody_knows_have_a_look(self):
-        strange = SimpleNamespace(name="mine", role="rival")
-        assert styles_of([strange])["mine"]["color"]
-        assert styles_of([strange])["eg"] == styles_of([])["eg"]
+    def test_looks_are_different(self):
+        looks = looks_of(list(METHODS))
+        assert len({(look.colour, look.dash) for look in looks.values()}) == len(METHODS)
+        usual = [name for name, method in METHODS.items() if method.usual]
+        assert len({looks[name].colour for name in usual}) == len(usual)
+        assert len({looks[name].colour for name in METHODS if METHODS[name].role == "ocb"}) == 8
+        rivals = [looks[name] for name in usual if METHODS[name].role == "rival"]
+        assert all(a.dash != b.dash for a, b in itertools.pairwise(rivals))
+
+    def test_methods_that_nobody_knows_have_looks_of_their_own(self):
+        strange = [f"mine {k}" for k in range(12)]
+        looks = looks_of([*strange, "eg"], dict.fromkeys(strange, "ocb"))
+        assert looks["eg"] == looks_of(["eg"])["eg"]
+        assert len({*looks.values(), *looks_of(list(METHODS)).values()}) == len(METHODS) + 12
+        beside = looks_of(["ocb", "ocb-window-50", "ocb-forgetting"], {"ocb-window-50": "ocb"})
+        assert len({look.colour for look in beside.values()}) == 3
+
+    def test_numbers_on_a_map_can_be_read_on_any_paper(self, summary):
+        turned = {light for light, _ in COLOURS.values()}
+        axes = draw_behind(summary).axes[0]
+        assert len(axes.texts) == 16
+        inks = {text.get_color() for text in axes.texts if text.get_text() != "–"}
+        cells = {to_hex(colour) for colour in axes.collections[0].to_rgba(np.linspace(0, 10, 50))}
+        assert not turned & (inks | cells)
+
+    def test_names_stand_in_the_order_of_their_figures(self, board):
+        for drawn in (board, made_up("sea", {"oza": 0.5, "growing": 0.9, "forest": 0.95, "eg": 0.8})):
+            keys = [float(key.value) for key in keys_of(drawn)]
+            assert keys == sorted(keys, reverse=True)
+            texts = draw(drawn).axes[0].texts
+            figures = {
+                t.get_position()[1]: t.get_text() for t in texts if re.fullmatch(r"0\.\d{3}", t.get_text())
+            }
+            in_order = [float(figures[height]) for height in sorted(figures, reverse=True)]
+            assert in_order == keys
+            titles = [text.get_text() for text in texts]
+            assert [title for title in titles if title in [key.text for key in keys_of(drawn)]] == [
+                key.text for key in keys_of(drawn)
+            ]
+
+    def test_the_page_has_the_names_as_text(self, board):
+        page = files_of("toy", stream_report(board, {}, name="toy", file=True))["report.html"].decode()
+        figure, _, after = page.partition('</div><ul class="legend">')
+        names = after[: after.index("</ul>")]
+        for place in board.places:
+            assert names.count(f"</b> {place.title}") == 1
+        assert (
+            "whole stream" not in figure[figure.index("<figure") :]
+        )  # the SVG has none, and needs less room
+        assert names.count("stroke: var(--") == len(board.places)
 
 
 class TestNumbers:
@@ -510,8 +575,7 @@ def made_up(stream, accuracies, **skipped):
     places = []
     for name, values in runs.items():
         method = METHODS[name]
-        role = "ocb" if name.startswith(("ocb", "growing")) else "rival"
-        change = {"name": name, "title": method.title, "role": role}
+        change = {"name": name, "title": method.title, "role": method.role, "deployable": method.deployable}
         one = {**template.places[0].__dict__, **change}
         one["values"] = {**one["values"], "accuracy": values}
         places.append(type(template.places[0])(**one))
@@ -549,17 +613,78 @@ class TestSummary:
 
     def test_chance(self, summary):
         columns = [[b[name].mean("accuracy") for b in summary.complete] for name in summary.names]
-        without_ties = Summary([b for b in summary.boards if b.stream in ("elec2", "sea")])
-        columns = [[b[name].mean("accuracy") for b in without_ties.complete] for name in without_ties.names]
-        assert without_ties.friedman == pytest.approx(stats.friedmanchisquare(*columns).pvalue)
+        assert any(len(set(row)) < len(row) for row in zip(*columns, strict=True))  # there are ties
+        assert summary.friedman == pytest.approx(stats.friedmanchisquare(*columns).pvalue)
+        k, n = len(summary.names), len(summary.complete)
+        squares = sum(summary.mean_rank(name) ** 2 for name in summary.names)
+        uncorrected = 12 * n / (k * (k + 1)) * (squares - k * (k + 1) ** 2 / 4)
+        assert summary.friedman < stats.chi2.sf(
+            uncorrected, k - 1
+        )  # which takes ties for differences of none
         assert summary.critical == pytest.approx(
             2.569 * math.sqrt(4 * 5 / (6 * 3)), abs=2e-3
         )  # Demšar's table
         assert Summary(summary.boards[:1]).critical is None
-        assert summary.not_apart() == summary.names[1:]
+        assert summary.not_apart(summary.names[0]) == summary.names[1:]
         many = Summary([made_up(f"s{k}", {"ocb": 0.9, "eg": 0.8, "oza": 0.7}) for k in range(9)])
         assert many.critical < 2
-        assert many.not_apart() == ["eg"]
+        assert many.not_apart("ocb") == ["eg"]
+
+    def test_where_all_are_level_there_is_nothing_to_test(self):
+        level = Summary([made_up(f"s{k}", {"ocb": 0.9, "eg": 0.9, "oza": 0.9}) for k in range(3)])
+        assert level.friedman is None
+        assert chance(level) == "All methods are level on every stream: there are no ranks to test."
+        assert json.loads(json.dumps(level.as_dict(), allow_nan=False))["friedman_p"] is None
+        assert "Too few" in chance(Summary([made_up("s", {"ocb": 0.9, "eg": 0.8, "oza": 0.7})]))
+
+    def test_what_cannot_be_deployed_is_not_crowned(self):
+        scores = {"forest": 0.99, "ocb": 0.9, "eg": 0.8, "majority": 0.5}
+        board = made_up("sea", scores)
+        assert [place.name for place in board.best()] == ["ocb"]
+        assert [place.name for place in board.ahead()] == ["forest"]
+        assert lead(board) == (
+            "4 methods on 100 rows. Highest accuracy: OCB, all history, 0.9000. Higher, but for comparison "
+            "only: adaptive random forest, 0.9900."
+        )
+        cells = {row.cells[0]: row.cells[1] for row in board_table(board, "sea").rows}
+        assert cells["OCB, all history"].startswith("★")
+        assert cells["adaptive random forest†"].startswith("☆")
+        assert not cells["majority†"].startswith(("★", "☆"))
+        assert "† comparison only" in board_table(board, "sea").caption
+        summary = Summary([board, made_up("elec2", {**scores, "ocb": 0.995})])
+        first, won = findings(summary)[:2]
+        assert first.startswith("Best mean rank: OCB, all history, 1.50")
+        assert "comparison" not in first  # the forest has the same
+        assert "Best on a stream: OCB, all history on sea, elec2" in won
+        assert "Better there, but for comparison only: adaptive random forest on sea." in won
+        assert summary.as_dict()["deployable"] == {
+            "ocb": True,
+            "forest": False,
+            "eg": True,
+            "majority": False,
+        }
+        assert summary.wins("ocb") == ["sea", "elec2"]
+        behind = Summary([board, made_up("elec2", scores)])
+        assert behind.names[0] == "forest"
+        assert behind.first == behind.as_dict()["best_deployable"] == "ocb"
+        said = findings(behind)[0]
+        assert said.startswith("Best mean rank: OCB, all history, 2.00")
+        assert said.endswith("Better, but for comparison only: adaptive random forest, 1.00.")
+        written = winner_table(behind)
+        cells = dict(zip(written.columns, written.rows[0].cells, strict=True))
+        assert cells["best"] == "OCB, all history"
+        assert cells["comparison only"] == "adaptive random forest, 99.0"
+        assert board.as_dict()["places"][0]["deployable"] is False
+        only = made_up("sea", {"forest": 0.9, "majority": 0.5})
+        assert lead(only).endswith("Highest accuracy, for comparison only: adaptive random forest, 0.9000.")
+
+    def test_one_of_each(self):
+        one = Summary([made_up("sea", {"ocb": 0.9, "growing": 0.95})])
+        text = " ".join(findings(one))
+        assert "of 1 stream," in text
+        assert "on 1 of 1 drifting stream; by +5.00 points" in text
+        assert "1 streams" not in str(summary_report(one, command="", skipped={}, about={})[0])
+        assert lead(made_up("sea", {"ocb": 0.9})).startswith("1 method on 100 rows.")
 
     def test_equals_are_all_named(self):
         tied = made_up("sea", {"ocb": 0.9, "eg": 0.9, "growing": 0.9, "oza": 0.85, "pa": 0.5})
@@ -582,7 +707,7 @@ class TestSummary:
     def test_nothing_is_behind_where_all_is_won(self, summary):
         assert "points behind where it does worst" in findings(summary)[2]
         won = findings(Summary([made_up("sea", {"ocb": 0.9, "eg": 0.5})]))[2]
-        assert "is the best of all on 1 of 1" in won
+        assert "is the best of all on 1 of 1 stream," in won
         assert "behind" not in won
 
     def test_tables(self, summary):
@@ -626,7 +751,7 @@ def named(monkeypatch):
 
     def stream(name, drawn):
         def make(folder, rows, seed):
-            return LabelledRows(*rows_of(rows or 300, seed if drawn else 0), f"made up as {name}")
+            return Loaded(Rows(*rows_of(rows or 300, seed if drawn else 0)), f"made up as {name}")
 
         origin = "generated" if drawn else "bundled"
         return drift.NamedStream(name, name.title(), "rows", origin, drawn, make)
@@ -652,7 +777,14 @@ class TestJobs:
         assert boards["two"].seeds == [0, 1]
         assert "Each seed draws another stream." in boards["two"].notes
         assert boards["one"].notes == ["One: rows. Source: made up as one."]
-        assert told[-1][1:] == (3, 4)
+        assert told[-1][1:] == (4, 4)
+        done = [each for _, each, _ in told]
+        assert done == sorted(done)
+        assert any(each % 1 for each in done)  # what is half done moves the bar too
+        said = [what for what, _, _ in told]
+        assert said[:2] == ["one, seed 0, making the stream", "one, seed 0, reading the first rows"]
+        assert "one, seed 0, warming up: Oza-Russell" in said
+        assert "two, seed 1, beginning: static, seed 1" in said
 
     def test_processes_find_the_same(self):
         pytest.importorskip("river")
@@ -678,7 +810,7 @@ class TestJobs:
     def test_a_stream_that_cannot_be_compared_does_not_stop_the_others(self, named, monkeypatch):
         def make(folder, rows, seed):
             X, y = rows_of(300)
-            return LabelledRows(X, y if seed == 0 else 0 * y, "one class with seed 1")
+            return Loaded(Rows(X, y if seed == 0 else 0 * y), "one class with seed 1")
 
         bad = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
         monkeypatch.setattr(drift, "STREAMS", {"bad": bad, **named})
@@ -705,7 +837,7 @@ class TestJobs:
             object.__setattr__(found.result, "interrupted", True)
             return found
 
-        monkeypatch.setattr(arena_jobs, "compete", pressed)
+        monkeypatch.setattr(jobs_module, "compete", pressed)
         with pytest.raises(KeyboardInterrupt):
             list(run_tasks(tasks_of("one"), jobs=1))
 
@@ -716,7 +848,7 @@ class TestKept:
         run = {"jobs": 1, "told": lambda *news: None}
         first = boards_of(["one"], tasks_of, kept=kept, **run)
         assert len(list((tmp_path / "kept").iterdir())) == 1
-        monkeypatch.setattr(arena_jobs, "run_task", lambda *words: pytest.fail("run again"))
+        monkeypatch.setattr(jobs_module, "run_task", lambda *words: pytest.fail("run again"))
         for jobs in (1, 2):  # with nothing left to do
             assert boards_of(["one"], tasks_of, kept=kept, **{**run, "jobs": jobs}) == first
         monkeypatch.undo()

@@ -16,8 +16,8 @@ SAMPLE_BYTES = 1 << 22
 Role = Literal["number", "text", "label"]
 
 
-class Rows(ABC):
-    """The rows of a file, as Arrow record batches.
+class Records(ABC):
+    """The rows of a file as Arrow record batches, before they are encoded.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Rows(ABC):
         """Close the file."""
 
 
-class TextRows(Rows):
+class TextRecords(Records):
     """The rows of a file of lines, which is read from its beginning to its end."""
 
     _source: Source

@@ -1,4 +1,4 @@
-"""Named streams in the arena: a task for each stream and seed, side by side in processes."""
+"""Comparisons on named streams: a task for each stream and seed, side by side in processes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ import ocboost
 from ..datasets.drift import stream_named
 from ..errors import InputError
 from ..interrupts import deaf
+from ..rows import cut_anew
 from ..storage import write_atomically
-from .arena import START, Contest, batches_of, compete
-from .arena_board import DRAWN, Board
+from .board import DRAWN, Board
+from .comparison import PIECE, START, Contest, compete
 from .methods import methods_named
 
-Told = Callable[[str, int, int], None]  # what is being done, tasks done, tasks there are
+Told = Callable[[str, float, int], None]  # what is being done, tasks done (in part too), tasks there are
+TaskTold = Callable[[str, float], None]  # what is being done, and the share that is done
 
 
 @dataclass(frozen=True)
@@ -49,25 +51,27 @@ class Outcome:
     notes: list[str]
 
 
-def run_task(task: Task, progress: Callable[[int, int], None] | None = None) -> Outcome:
-    """Load the stream, and let the methods compete; ``progress`` is told rows done, and rows there are."""
+def run_task(task: Task, told: TaskTold | None = None) -> Outcome:
+    """Load the stream, and let the methods compete; ``told`` is told what is done, and how much of it."""
+    told = told or (lambda what, share: None)
     stream = stream_named(task.stream)
-    rows = stream.load(task.data, rows=task.rows, seed=task.seed)
-    total = len(rows)
+    told("loading the stream" if stream.origin == "file" else "making the stream", 0.0)
+    loaded = stream.load(task.data, rows=task.rows, seed=task.seed)
+    total = len(loaded.rows)
     contest = compete(
-        batches_of(rows.X, rows.y),
+        cut_anew([loaded.rows], PIECE),
         methods_named(task.methods),
         seeds=(task.seed,),
         start=task.start,
         hypotheses=task.hypotheses,
-        classes=rows.classes,
+        classes=loaded.rows.classes,
         step=task.step,
         window=task.window,
-        progress=None if progress is None else lambda done: progress(done, total),
+        told=lambda what, done: told(what, min(0.99, done / total)),
     )
     if contest.result.interrupted:
         raise KeyboardInterrupt
-    return Outcome(contest, rows.source, rows.notes)
+    return Outcome(contest, loaded.source, loaded.notes)
 
 
 def run_tasks(
@@ -89,13 +93,15 @@ def run_tasks(
         On Ctrl-C, when no process is left.
     """
     told = told or (lambda what, done, total: None)
-    if jobs == 1 or len(tasks) <= 1:
+    n = len(tasks)
+    if jobs == 1 or n <= 1:
         for done, task in enumerate(tasks):
             found: Outcome | InputError
             try:
-                found = run_task(task, _teller(told, task, done, len(tasks)))
+                found = run_task(task, _teller(told, task, done, n))
             except InputError as error:
                 found = error
+            told("", done + 1.0, n)
             yield task, found
         return
     context = multiprocessing.get_context("spawn")
@@ -109,17 +115,21 @@ def run_tasks(
         with deaf():  # the processes inherit it: Ctrl-C is for this one
             waiting = {pool.submit(_run, place, task): task for place, task in enumerate(tasks)}
         ours = set(multiprocessing.active_children()) - before
-        shares: dict[int, float] = {}
+        news_of: dict[int, tuple[str, float]] = {}  # what each task does, and the share that is done
         while waiting:
             ready, _ = wait(waiting, timeout=0.3, return_when=FIRST_COMPLETED)
             while not news.empty():
-                place, share = news.get()
-                shares[place] = share
-            running = [f"{tasks[p].stream} {s:.0%}" for p, s in shares.items() if s < 1.0]
+                place, what, share = news.get()
+                news_of[place] = what, share
             for future in ready:
                 wrong = future.exception()
-                yield waiting.pop(future), wrong if isinstance(wrong, InputError) else future.result()
-            told(", ".join(running[: 2 * jobs]), len(tasks) - len(waiting), len(tasks))
+                task = waiting.pop(future)
+                news_of.pop(tasks.index(task), None)
+                yield task, wrong if isinstance(wrong, InputError) else future.result()
+            running = {p: said for p, said in news_of.items() if tasks[p] in waiting.values()}
+            words = [_of_task(tasks[p], what, share) for p, (what, share) in running.items()]
+            done_in_part = float(sum(share for _, share in running.values()))
+            told("; ".join(words[:jobs]), n - len(waiting) + done_in_part, n)
     except BaseException:
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
@@ -140,13 +150,16 @@ def _begin(news: Any) -> None:
 
 
 def _run(place: int, task: Task) -> Outcome:
-    outcome = run_task(task, lambda done, total: _news.put((place, min(0.99, done / total))))
-    _news.put((place, 1.0))
-    return outcome
+    return run_task(task, lambda what, share: _news.put((place, what, share)))
 
 
-def _teller(told: Told, task: Task, done: int, total: int) -> Callable[[int, int], None]:
-    return lambda rows, of: told(f"{task.stream}, seed {task.seed}, {rows / of:.0%}", done, total)
+def _teller(told: Told, task: Task, done: int, total: int) -> TaskTold:
+    return lambda what, share: told(_of_task(task, what, share), done + share, total)
+
+
+def _of_task(task: Task, what: str, share: float) -> str:
+    """What a task does, in a few words."""
+    return f"{task.stream}, seed {task.seed}, {what or f'{share:.0%}'}"
 
 
 class Kept:

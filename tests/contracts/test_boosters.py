@@ -1,0 +1,486 @@
+"""The boosters' contract, for every name in the registry."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ocboost
+import thread_stress
+from contracts.examples import booster, is_hinted, margins, weights
+from ocboost import InputError, ModelFileError
+from ocboost.booster import SummingBooster
+from ocboost.boosters import BOOSTERS
+from ocboost.boosters.stepping import SteppingBooster
+
+J = 7
+N = 90
+every = pytest.mark.parametrize("name", BOOSTERS)
+
+
+def given_to(name, n=N, seed=0):
+    """Examples that a booster takes: margins, and their weights and labels."""
+    rows, labels = margins(n, J, seed)
+    return rows, {"sample_weight": weights(n, seed), "labels": labels}
+
+
+def taught(name, n=N):
+    """A booster that has begun with half of its examples and learnt the others."""
+    rows, more = given_to(name, n)
+    half = n // 2
+    registered = BOOSTERS[name]
+    first, rest = ({key: part[at] for key, part in more.items()} for at in (slice(half), slice(half, n)))
+    begun = registered.load().from_margins(rows[:half], **first, **registered.settings)
+    begun.update_many(rows[half:], **rest)
+    return begun
+
+
+def assert_same(one, other):
+    np.testing.assert_array_equal(one.alpha, other.alpha)
+    assert (one.n_seen, one.n_hypotheses) == (other.n_seen, other.n_hypotheses)
+    assert one.made_with(other.chosen)
+    assert other.made_with(one.chosen)
+
+
+def goes_on_as(one, other, saved_bytes):
+    """Both are the same, and stay so while they learn."""
+    assert_same(one, other)
+    rows, more = given_to("", 40, seed=3)
+    for each in (one, other):
+        each.update_many(rows, **more)
+    assert_same(one, other)
+    assert saved_bytes(one) == saved_bytes(other)
+
+
+# What it is -------------------------------------------------------------------------------------------
+
+
+def test_the_registry_has_every_class():
+    """A class of the package that nobody registered is none that a model can have."""
+    ours = [getattr(ocboost.boosters, name) for name in ocboost.boosters.__all__]
+    classes = {each for each in ours if isinstance(each, type) and each is not ocboost.boosters.Booster}
+    assert {each.load() for each in BOOSTERS.values()} == classes
+    for name, each in BOOSTERS.items():
+        assert each.name == name
+        assert each.load().kind == each.load().__name__
+    assert len({each.title for each in BOOSTERS.values()}) == len(BOOSTERS)
+
+
+@every
+def test_an_empty_one(name):
+    empty = booster(name, J)
+    assert isinstance(empty, ocboost.boosters.Booster)
+    assert (empty.n_seen, empty.n_hypotheses, empty.n_head) == (0, J, 0)
+    assert not empty.alpha.any()
+    assert empty.nbytes > 0
+    assert type(empty).__name__ in repr(empty)
+
+
+@every
+def test_what_it_says_of_itself(name):
+    begun = taught(name)
+    alpha = begun.alpha
+    assert (alpha.shape, alpha.dtype, begun.n_seen) == ((J,), np.float64, N)
+    assert alpha.any()
+    alpha[:] = 99.0  # it was a copy
+    assert (begun.alpha != 99.0).all()
+    assert begun.n_head <= max(begun.head, 1)
+    assert begun.last_only is None or begun.last_only == begun.head
+    assert 0.0 < begun.forgetting <= 1.0
+
+
+@every
+def test_weights_follow_what_is_right(name):
+    rng = np.random.default_rng(5)
+    begun = booster(name, 2)
+    rows = np.where(rng.random((400, 2)) < [0.9, 0.1], 1, -1)
+    alphas = []
+    for row in rows:
+        begun.update(row)
+        alphas.append(begun.alpha)
+    lately = np.mean(alphas[200:], axis=0)  # some jump about
+    assert lately[0] > 0.0 > lately[1]
+
+
+# Learning ---------------------------------------------------------------------------------------------
+
+
+@every
+def test_many_are_one_by_one(name, saved_bytes):
+    rows, more = given_to(name)
+    one, many = booster(name, J), booster(name, J)
+    for row, w, label in zip(rows, *more.values(), strict=True):
+        one.update(row, sample_weight=w, label=label)
+    many.update_many(rows, **more)
+    assert_same(one, many)
+    assert saved_bytes(one) == saved_bytes(many)
+
+
+@every
+def test_how_it_is_cut_means_nothing(name):
+    @settings(max_examples=8)
+    @given(st.lists(st.integers(0, N), max_size=6))
+    def cut(places):
+        rows, more = given_to(name)
+        pieces = booster(name, J)
+        ends = sorted({0, *places, N})
+        for start, stop in pairwise(ends):
+            part = {key: each[start:stop] for key, each in more.items()}
+            pieces.update_many(rows[start:stop], **part)
+            assert np.isfinite(pieces.alpha).all()  # reading in between changes nothing
+        assert_same(pieces, whole)
+
+    rows, more = given_to(name)
+    whole = booster(name, J)
+    whole.update_many(rows, **more)
+    cut()
+
+
+@every
+def test_a_beginning(name):
+    """All at once where there are sums; one by one where there are steps."""
+    rows, more = given_to(name)
+    registered = BOOSTERS[name]
+    begun = registered.load().from_margins(rows, **more, **registered.settings)
+    assert (begun.n_seen, begun.n_hypotheses) == (N, J)
+    twin = booster(name, J)
+    if isinstance(begun, SteppingBooster):
+        for row, w, label in zip(rows, *more.values(), strict=True):
+            twin.update(row, sample_weight=w, label=label)
+    elif isinstance(begun, SummingBooster):
+        twin.update_many(rows, batch_size=N, **more)
+    else:
+        assert np.abs(begun.alpha).max() > 0.05
+        return
+    assert_same(begun, twin)
+
+
+@every
+def test_labels_are_taken_and_the_classes_are_equals(name):
+    """One that tells classes apart does so; all others, and all with the classes exchanged, are the same."""
+    rows, more = given_to(name)
+    with_labels, turned, without = (booster(name, J) for _ in range(3))
+    with_labels.update_many(rows, **more)
+    turned.update_many(rows, **{**more, "labels": -more["labels"]})
+    without.update_many(rows, sample_weight=more["sample_weight"])
+    np.testing.assert_allclose(turned.alpha, with_labels.alpha, rtol=0, atol=1e-9)
+    if name != "huang":
+        np.testing.assert_array_equal(without.alpha, with_labels.alpha)
+
+
+def test_huang_tells_classes_apart():
+    """Once examples have left its window, and are known by their class only."""
+    rng = np.random.default_rng(0)
+    labels = rng.choice([-1, 1], 600)
+    rows = np.where(rng.random((600, 2)) < np.where(labels[:, None] > 0, [0.9, 0.5], [0.5, 0.9]), 1, -1)
+    apart, alike = (ocboost.boosters.HuangBooster(2, window=20) for _ in range(2))
+    apart.update_many(rows, labels=labels)
+    alike.update_many(rows)
+    assert np.abs(apart.alpha - alike.alpha).max() > 1e-3
+
+
+def takes(name, weight):
+    """Whether a booster takes so heavy an example; if not, it says what it takes."""
+    try:
+        booster(name, J).update(np.ones(J), sample_weight=weight)
+    except InputError as error:
+        if not re.search(r"sample_weight must be at most 1e\+100 .* Divide all weights", str(error)):
+            raise
+        return False
+    return True
+
+
+@every
+def test_weights_of_any_size_in_any_order_leave_alpha_finite(name):
+    heaviest = 1e300 if takes(name, 1e300) else 1e100
+
+    @settings(max_examples=25)
+    @given(st.lists(st.sampled_from([0.0, 1e-300, 1.0, heaviest]), min_size=1, max_size=30), st.data())
+    def finite(chosen, data):
+        n = len(chosen)
+        how = data.draw(st.sampled_from(["chance", "right", "wrong"]))
+        rows = {"chance": margins(30, J)[0][:n], "right": np.ones((n, J)), "wrong": -np.ones((n, J))}[how]
+        fed = booster(name, J)
+        for row, w in zip(rows, chosen, strict=True):
+            fed.update(row, sample_weight=w)
+            assert np.isfinite(fed.alpha).all()
+        fed.update_many(rows, sample_weight=chosen, batch_size=7)
+        assert np.isfinite(fed.alpha).all()
+        registered = BOOSTERS[name]
+        begun = registered.load().from_margins(rows, sample_weight=chosen, **registered.settings)
+        assert np.isfinite(begun.alpha).all()
+
+    finite()
+
+
+# What is refused --------------------------------------------------------------------------------------
+
+GOOD = np.ones((3, J), int)
+BAD = {
+    "too few columns": lambda b: b.update_many(GOOD[:, 1:]),
+    "too few margins": lambda b: b.update(GOOD[0, 1:]),
+    "a matrix for a row": lambda b: b.update(GOOD),
+    "a row for a matrix": lambda b: b.update_many(GOOD[0]),
+    "no rows": lambda b: b.update_many(GOOD[:0]),
+    "NaN": lambda b: b.update_many(GOOD * np.nan),
+    "NaN in a row": lambda b: b.update(GOOD[0] * np.nan),
+    "zeros": lambda b: b.update_many(GOOD * 0),
+    "a two at the end": lambda b: b.update_many(np.where(np.arange(3)[:, None] == 2, 2, GOOD)),
+    "booleans": lambda b: b.update_many(GOOD > 0),
+    "texts": lambda b: b.update_many([["a"] * J]),
+    "labels of 0": lambda b: b.update_many(GOOD, labels=[0, 1, 1]),
+    "too few labels": lambda b: b.update_many(GOOD, labels=[1, 1]),
+    "a label of 2": lambda b: b.update(GOOD[0], label=2),
+    "a label that is a text": lambda b: b.update(GOOD[0], label="yes"),
+    "a negative weight": lambda b: b.update(GOOD[0], sample_weight=-1.0),
+    "a weight of NaN": lambda b: b.update_many(GOOD, sample_weight=[1, np.nan, 1]),
+    "an infinite weight": lambda b: b.update(GOOD[0], sample_weight=np.inf),
+    "too few weights": lambda b: b.update_many(GOOD, sample_weight=[1, 1]),
+    "a weight that is a text": lambda b: b.update(GOOD[0], sample_weight="1"),
+    "batches of 0": lambda b: b.update_many(GOOD, batch_size=0),
+    "half a batch": lambda b: b.update_many(GOOD, batch_size=0.5),
+}
+
+
+@every
+def test_what_makes_no_sense_is_refused_and_changes_nothing(name, saved_bytes):
+    begun = taught(name)
+    before = saved_bytes(begun)
+    for what, act in BAD.items():
+        with pytest.raises(InputError) as caught:
+            act(begun)
+        assert is_hinted(caught.value), (what, str(caught.value))
+    assert saved_bytes(begun) == before
+    for wrong in (0, -1, 1.5, "3", True):
+        with pytest.raises(InputError, match="n_hypotheses must be a whole number"):
+            booster(name, wrong)
+
+
+# Copies and files -------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize(
+    "copied",
+    [lambda b: b.copy(), copy.copy, copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b))],
+    ids=["copy()", "copy", "deepcopy", "pickle"],
+)
+@pytest.mark.parametrize("make", [taught, lambda name: booster(name, J)], ids=["taught", "empty"])
+def test_copies_are_the_same_and_by_themselves(name, copied, make, saved_bytes):
+    original = make(name)
+    before, twin = saved_bytes(original), copied(original)
+    assert type(twin) is type(original)
+    assert saved_bytes(twin) == before
+    twin.update_many(*given_to(name, 20)[:1])
+    assert saved_bytes(original) == before
+    goes_on_as(copied(original), original, saved_bytes)
+
+
+@every
+@pytest.mark.parametrize("make", [taught, lambda name: booster(name, J)], ids=["taught", "empty"])
+def test_what_was_saved_goes_on(name, make, tmp_path, saved_bytes):
+    original, path = make(name), tmp_path / "booster.ocb"
+    original.save(path)
+    loaded = type(original).load(path)
+    assert type(loaded) is type(original)
+    assert loaded.made_with(loaded.chosen)
+    goes_on_as(loaded, original, saved_bytes)
+    for other in {each.load() for each in BOOSTERS.values()} - {type(original)}:
+        with pytest.raises(ModelFileError):
+            other.load(path)
+
+
+# Settings ---------------------------------------------------------------------------------------------
+
+
+@every
+def test_settings_are_those_it_was_made_with(name):
+    empty, kind = booster(name, J), BOOSTERS[name].load()
+    chosen = empty.chosen
+    assert set(chosen) == set(kind.settings)
+    assert {key: chosen[key] for key in BOOSTERS[name].settings} == BOOSTERS[name].settings
+    kind.check_settings(chosen, J)
+    for made in (kind.made(J, chosen), taught(name), taught(name).copy()):
+        assert made.chosen == chosen
+        assert made.made_with(chosen)
+    if chosen:
+        less = dict(list(chosen.items())[1:])
+        assert not empty.made_with(less)
+    assert not empty.made_with({**chosen, "colour": 1})
+    for other in BOOSTERS.values():
+        if other.load() is kind and other.settings != BOOSTERS[name].settings:
+            assert not empty.made_with(booster(other.name, J).chosen)
+
+
+@every
+def test_what_it_was_made_with_makes_one_that_learns_the_same(name):
+    rows, more = given_to(name)
+    one = booster(name, J)
+    other = type(one).made(J, one.chosen)
+    for each in (one, other):
+        each.update_many(rows, **more)
+    assert_same(one, other)
+
+
+@every
+def test_strange_settings_are_refused(name):
+    kind = BOOSTERS[name].load()
+    for setting in kind.settings:
+        for wrong in (object(), np.array([1, 2]), "strange"):
+            with pytest.raises((InputError, TypeError, ValueError)) as caught:
+                kind.check_settings({**booster(name, J).chosen, setting: wrong}, J)
+            assert isinstance(caught.value, InputError), (setting, wrong)
+
+
+# Sums: merging and fading -----------------------------------------------------------------------------
+
+summing = pytest.mark.parametrize(
+    "name", [n for n in BOOSTERS if issubclass(BOOSTERS[n].load(), SummingBooster)]
+)
+others = pytest.mark.parametrize(
+    "name", [n for n in BOOSTERS if not issubclass(BOOSTERS[n].load(), SummingBooster)]
+)
+
+
+@summing
+def test_merging(name, saved_bytes):
+    one, other = taught(name), booster(name, J)
+    other.update_many(*given_to(name, 70, seed=8)[:1])
+    before = saved_bytes(one), saved_bytes(other)
+    both = one.merge(other)
+    assert both.n_seen == one.n_seen + other.n_seen
+    for same in (other.merge(one), one + other):
+        np.testing.assert_array_equal(same.alpha, both.alpha)
+        assert saved_bytes(same) == saved_bytes(both) or same.n_head
+    assert (saved_bytes(one), saved_bytes(other)) == before
+    assert np.abs(both.alpha - one.alpha).max() > 1e-6
+
+
+@summing
+def test_merging_with_nothing_is_a_copy(name, saved_bytes):
+    one = taught(name)
+    for both in (one.merge(booster(name, J)), booster(name, J).merge(one)):
+        goes_on_as(both, one.copy(), saved_bytes)
+
+
+@summing
+def test_what_cannot_be_merged(name):
+    one = taught(name)
+    with pytest.raises(InputError, match="same n_hypotheses to be merged"):
+        one.merge(booster(name, J + 1))
+    settings_of = {**one.chosen, "smoothing": 0.25}
+    with pytest.raises(InputError, match="same smoothing to be merged"):
+        one.merge(type(one).made(J, settings_of))
+    with pytest.raises(InputError, match="other must be"):
+        one.merge(None)
+    with pytest.raises(TypeError):
+        one + 1
+
+
+@summing
+def test_fading(name, saved_bytes):
+    one, faded = taught(name), taught(name)
+    faded.decay(1.0)
+    np.testing.assert_array_equal(faded.alpha, one.alpha)
+    faded.decay(1e-3)
+    rows, _ = given_to(name, 15, seed=4)
+    for each in (one, faded):
+        each.update_many(rows)
+    assert np.abs(one.alpha - faded.alpha).max() > 1e-3
+    before = saved_bytes(one)
+    for wrong in (0.0, -0.5, 1.5, np.nan, "1", None):
+        with pytest.raises(InputError, match="factor must be a") as caught:
+            one.decay(wrong)
+        assert is_hinted(caught.value)
+    assert saved_bytes(one) == before
+
+
+@others
+def test_steps_are_not_merged(name):
+    assert not hasattr(booster(name, J), "merge")
+    assert not hasattr(booster(name, J), "decay")
+
+
+# More and fewer hypotheses ----------------------------------------------------------------------------
+
+growing = pytest.mark.parametrize("name", [n for n in BOOSTERS if BOOSTERS[n].load().can_grow])
+fixed = pytest.mark.parametrize("name", [n for n in BOOSTERS if not BOOSTERS[n].load().can_grow])
+
+
+@growing
+def test_more_and_fewer_of_one_that_has_learnt_nothing(name):
+    rows, _ = margins(60, J + 2)
+    wide, grown = booster(name, J + 2), booster(name, J).appended(np.empty((0, 2)))
+    narrow, left = booster(name, J), booster(name, J + 2).without([J, J + 1])
+    for each in (wide, grown):
+        each.update_many(rows)
+    for each in (narrow, left):
+        each.update_many(rows[:, :J])
+    np.testing.assert_array_equal(grown.alpha, wide.alpha)
+    np.testing.assert_array_equal(left.alpha, narrow.alpha)
+    assert (grown.n_hypotheses, left.n_hypotheses) == (J + 2, J)
+
+
+@growing
+def test_more_and_fewer_of_one_that_has_learnt(name, saved_bytes):
+    begun = taught(name)
+    before = saved_bytes(begun)
+    new = margins(begun.n_head, 2)[0] if begun.n_head else np.empty((0, 2))
+    grown = begun.appended(new)
+    assert (grown.n_hypotheses, grown.n_seen) == (J + 2, N)
+    back = grown.without([J, J + 1])
+    np.testing.assert_allclose(back.alpha, begun.alpha, rtol=0, atol=1e-9)
+    if isinstance(begun, SteppingBooster):
+        assert not grown.alpha[J:].any()
+        assert saved_bytes(back) == before
+    fewer = begun.without([0])
+    grown.update_many(margins(5, J + 2)[0])
+    fewer.update_many(margins(5, J - 1)[0])
+    assert (grown.n_seen, fewer.n_seen) == (N + 5, N + 5)
+    assert np.isfinite(grown.alpha).all()
+    assert np.isfinite(fewer.alpha).all()
+    assert saved_bytes(begun) == before
+
+
+@growing
+def test_wrong_hypotheses_to_come_and_go(name, saved_bytes):
+    begun = taught(name)
+    before, n = saved_bytes(begun), begun.n_head
+    for wrong in (np.ones((n + 1, 2)), np.ones((n, 0)), np.ones(n), np.ones((n, 2, 1)), None):
+        with pytest.raises(InputError, match="margins must be") as caught:
+            begun.appended(wrong)
+        assert is_hinted(caught.value)
+    for wrong in ([J], [-1], range(J), [0.5], ["a"], None):
+        with pytest.raises(InputError, match="members must") as caught:
+            begun.without(wrong)
+        assert is_hinted(caught.value)
+    assert saved_bytes(begun) == before
+
+
+@fixed
+def test_hypotheses_that_stay_as_they_are(name):
+    for act in (lambda b: b.appended(np.empty((0, 1))), lambda b: b.without([0])):
+        with pytest.raises(InputError, match=r"stay as they are.*Use BoostingSketch\.") as caught:
+            act(taught(name))
+        assert BOOSTERS[name].load().__name__ in str(caught.value)
+
+
+# Threads ----------------------------------------------------------------------------------------------
+
+
+@every
+def test_readers_while_it_learns(name):
+    subject = thread_stress.booster_subject(name, lambda: booster(name, J), J, n=120, size=6)
+    alone = thread_stress.expected(subject)
+    faults = []
+    for seed, interval in ((0, None), (1, 1e-6)):
+        with thread_stress.switching(interval):
+            faults += thread_stress.trial(subject, alone, n_readers=2, seed=seed)
+    assert not faults
