@@ -227,7 +227,7 @@ class Column(BaseLearner):
 
     def answer(self, example: Any) -> int:
         """The sign of the feature."""
-        return int(example.rows[0, self.index] > 0)
+        return int(example.X[0, self.index] > 0)
 
 
 class RiverColumn(base.Classifier):

@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ocboost import OCBClassifier
+from ocboost.datasets.stream_files import load_words
 from ocboost.hypotheses import Stumps
 from ocboost.offsets import ScaledOffset, fit_offset
 
@@ -41,13 +42,16 @@ def cases(data: Path | None) -> Iterator[tuple[str, np.ndarray, np.ndarray, int,
         yield "elec2, the last 27,312 rows", batch.X[18_000:], batch.y[18_000:], 5000, 2000
     path = None if data is None else data / "streams" / "spamassassin.npz"
     if path is not None and path.is_file():
-        with np.load(path) as held:
-            rows = np.repeat(np.arange(len(held["spam"])), np.diff(held["indptr"]))
-            X = np.zeros(tuple(held["shape"]), np.float32)
-            X[rows, held["indices"]] = 1.0
-            y = held["spam"].astype(int)
+        rows = load_words(path, "spam").rows
+        X = rows.X.toarray()
         often = np.sort(np.argsort(-X.sum(axis=0), kind="stable")[:1000])
-        yield "SpamAssassin, the 1,000 most frequent words", X[:, often].astype(np.float64), y, 4000, 2000
+        yield (
+            "SpamAssassin, the 1,000 most frequent words",
+            X[:, often].astype(np.float64),
+            rows.y,
+            4000,
+            2000,
+        )
 
 
 def drawn_stumps(X: np.ndarray, J: int, rng: np.random.Generator) -> Stumps:

@@ -22,12 +22,12 @@ import numpy as np
 from sklearn.ensemble import AdaBoostClassifier
 
 from ocboost import OCBClassifier
+from ocboost.datasets.stream_files import load_table, load_words
 from ocboost.evaluation import Contender, Result, View, lineup, prequential
 from ocboost.evaluation.figure import draw, render
 from ocboost.evaluation.table import as_text
 from ocboost.reporting.environment import versions
 from ocboost.reporting.output import OutputFolder, to_json
-from ocboost.streams import open_stream
 
 OUT = Path(__file__).parent / "results" / "streams"
 
@@ -48,22 +48,16 @@ def table_of(label: str, *drop: str, positive: int = 0) -> Callable[[Path], tupl
     """All rows of a file; with ``positive``, the first so many classes against the rest."""
 
     def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
-        with open_stream(path, label=label, drop=drop, batch_size=10_000) as stream:
-            parts = [(batch.X, batch.y) for batch in stream]
-        X, y = np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
-        return X, np.isin(y, np.unique(y)[:positive]).astype(int) if positive else y
+        rows = load_table(path, label, drop=drop).rows
+        return rows.X, np.isin(rows.y, rows.classes[:positive]).astype(int) if positive else rows.y
 
     return read
 
 
 def spam(path: Path) -> tuple[Any, np.ndarray]:
     """SpamAssassin: which words an e-mail holds, sparse."""
-    from scipy.sparse import csr_matrix
-
-    with np.load(path) as held:
-        indices, indptr = held["indices"].astype(np.int32), held["indptr"].astype(np.int32)
-        words = csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=tuple(held["shape"]))
-        return words, held["spam"].astype(int)
+    rows = load_words(path, "spam").rows
+    return rows.X, rows.y
 
 
 CASES = {

@@ -25,10 +25,10 @@ class Counts(BaseLearner):
         return other
 
     def learn(self, example, code, weight=1.0):
-        self.counts[bool(example.rows[0, self.feature] > 0)][code] += weight
+        self.counts[bool(example.X[0, self.feature] > 0)][code] += weight
 
     def answer(self, example):
-        here = self.counts[bool(example.rows[0, self.feature] > 0)]
+        here = self.counts[bool(example.X[0, self.feature] > 0)]
         return here.index(max(here)) if max(here) > 0 else NO_ANSWER
 
     def probabilities(self, X, names):

@@ -174,31 +174,32 @@ class TestCheckpoint:
     @pytest.mark.parametrize(
         "change",
         [
-            lambda p: p.pop("about"),
-            lambda p: p.update(about=[]),
+            lambda p: p.pop("model"),
+            lambda p: p.update(model=[]),
             lambda p: p.update(more={}),
-            lambda p: p["about"].pop("rows"),
-            lambda p: p["about"].update(rows=-1),
-            lambda p: p["about"].update(rows=True),
-            lambda p: p["about"].update(rows=1.5),
-            lambda p: p["about"].update(finished=1),
-            lambda p: p["about"].update(origin=None),
-            lambda p: p["about"].update(confusion=[[1, 2]]),
-            lambda p: p["about"].update(confusion=[[1, 2], [3]]),
-            lambda p: p["about"].update(confusion=[[1, -2], [3, 4]]),
-            lambda p: p["about"].update(confusion=[[1, 2.5], [3, 4]]),
-            lambda p: p["about"].update(confusion=[["a", "b"], ["c", "d"]]),
-            lambda p: p["about"].update(confusion=[[True, False], [True, True]]),
-            lambda p: p["about"].update(confusion=[[10**30, 0], [0, 0]]),
-            lambda p: p["about"].update(confusion=None),
+            lambda p: p.pop("rows"),
+            lambda p: p.update(rows=-1),
+            lambda p: p.update(rows=True),
+            lambda p: p.update(rows=1.5),
+            lambda p: p.update(finished=1),
+            lambda p: p.update(origin=None),
+            lambda p: p.update(learnt=-1),
+            lambda p: p.update(first=1),
+            lambda p: p.update(leave_unseen=None),
+            lambda p: p.update(confusion=np.array([[1, 2]])),
+            lambda p: p.update(confusion=np.array([[1, -2], [3, 4]])),
+            lambda p: p.update(confusion=np.array([[1, 2.5], [3, 4]])),
+            lambda p: p.update(confusion=np.array([[1, 2], [3, 4]], np.int32)),
+            lambda p: p.update(confusion=[[1, 2], [3, 4]]),
+            lambda p: p.update(confusion=None),
             lambda p: p.update(model={}),
         ],
     )
     def test_what_makes_no_sense_is_refused(self, change, tmp_path):
         begun().save(tmp_path / "c")
-        parameters, arrays = load(tmp_path / "c", "Adaptation")
-        change(parameters)
-        save(tmp_path / "d", "Adaptation", parameters, arrays)
+        tree = load(tmp_path / "c", "Adaptation")
+        change(tree)
+        save(tmp_path / "d", "Adaptation", tree)
         with pytest.raises(ModelFileError, match="is not a valid model"):
             Adaptation.load(tmp_path / "d")
 

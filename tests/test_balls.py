@@ -124,19 +124,17 @@ def test_a_saved_file_brings_them_back(tmp_path, dtype):
         ("theta", np.array([1.0, np.inf]), "theta must be 2 radii"),
         ("sign", np.array([1, 0], np.int8), "sign must be 2 answers"),
         ("sign", np.array([1], np.int8), "sign must be 2 answers"),
-        ("sign", None, "balls have the arrays"),
-        ("colour", 1, "its parameters are not known"),
+        ("sign", None, "sign is missing"),
+        ("sign", [1, -1], "the array sign has the wrong shape or type"),
+        ("colour", 1, "entries that are not known: 'colour'"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(tmp_path, key, value, text):
-    parameters, arrays = Balls(np.zeros((2, 3)), [1.0, 2.0]).parts()
-    if key == "colour":
-        parameters[key] = value
-    elif value is None:
-        del arrays[key]
-    else:
-        arrays[key] = value
-    storage.save(tmp_path / "bad", "Balls", parameters, arrays)
+    tree = Balls(np.zeros((2, 3)), [1.0, 2.0]).tree()
+    tree[key] = value
+    if value is None:
+        del tree[key]
+    storage.save(tmp_path / "bad", "Balls", tree)
     with pytest.raises(ModelFileError, match=text):
         Balls.load(tmp_path / "bad")
 

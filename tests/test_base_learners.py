@@ -16,13 +16,15 @@ from sklearn.preprocessing import StandardScaler
 from ocboost.errors import InputError
 from ocboost.lineage import OzaRussellClassifier
 from ocboost.lineage.base_learner_checks import require_weights
-from ocboost.lineage.base_learners import NO_ANSWER, Example, as_base_learner
+from ocboost.lineage.base_learners import NO_ANSWER, as_base_learner
 from ocboost.lineage.naive_bayes import NaiveBayes
+from ocboost.rows import Rows
 
 
 def examples_of(X, names=None):
     names = list(range(X.shape[1])) if names is None else names
-    return [Example(X[i : i + 1], names) for i in range(len(X))]
+    rows = Rows(X, names=names)
+    return [rows[i : i + 1] for i in range(len(X))]
 
 
 def begun(prototype, n_features, n_classes=2, seed=0):
@@ -129,10 +131,10 @@ def test_river_members_that_take_weights_heed_them(which):
     weighted, beside, plain = begun(prototype, 3), prototype.clone(), prototype.clone()
     for i, example in enumerate(examples_of(X)):
         weighted.learn(example, int(y[i]), 0.25 + 3.0 * int(y[i]))
-        beside.learn_one(example.features, int(y[i]), w=0.25 + 3.0 * int(y[i]))
-        plain.learn_one(example.features, int(y[i]))
+        beside.learn_one(example.dictionaries()[0], int(y[i]), w=0.25 + 3.0 * int(y[i]))
+        plain.learn_one(example.dictionaries()[0], int(y[i]))
     shares = [
-        [model.predict_proba_one(example.features)[1] for example in examples_of(X)]
+        [model.predict_proba_one(example.dictionaries()[0])[1] for example in examples_of(X)]
         for model in (weighted.model, beside, plain)
     ]
     assert shares[0] == shares[1]

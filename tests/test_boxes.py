@@ -11,9 +11,11 @@ import scipy.sparse as sp
 
 from ocboost import OCBClassifier, storage
 from ocboost.errors import InputError, ModelFileError
-from ocboost.hypotheses import Ballot, Boxes, all_boxes, hypotheses_from_parts
+from ocboost.fields import read
+from ocboost.hypotheses import Ballot, Boxes, all_boxes
 from ocboost.hypotheses.boxes import boxes_at, n_boxes
 from ocboost.kernels.boxes import bound_scores
+from ocboost.kinds import HYPOTHESES, tree_within, within
 from ocboost.learners import BoxLearner, box_learner, learner_for
 from ocboost.threads import get_num_threads, set_num_threads
 
@@ -233,7 +235,7 @@ def test_a_saved_file_brings_them_back(tmp_path):
     assert np.array_equal(back.values(X), boxes.values(X))
     assert np.array_equal(back.answers(X), boxes.answers(X))
     assert np.array_equal(back[[4, 1]].answers(X), boxes.answers(X)[:, [4, 1]])
-    assert isinstance(hypotheses_from_parts("Boxes", *boxes.parts(), "a file"), Boxes)
+    assert isinstance(read(tree_within(boxes, HYPOTHESES), "a file", within(HYPOTHESES)), Boxes)
 
 
 def changed(index, value):
@@ -254,14 +256,14 @@ def changed(index, value):
         ("rects", changed((0, 3), (0, 2, 1, 2)), "rectangle 3 of filter 0"),
         ("rects", changed((0, 0), (2**31 - 1, 0, 2**31 - 1, 1)), "rectangle 0 of filter 0"),
         ("rects", changed((0, 0), 0), "filter 0 has none"),
-        ("rects", changed((0, 0), 1).astype(np.float64), "the array 'rects' has the wrong type"),
+        ("rects", changed((0, 0), 1).astype(np.float64), "the array rects has the wrong shape or type"),
         ("rects", np.zeros((2, 4), np.int32), r"rects must be whole numbers of shape \(J, 4, 4\)"),
         ("rects", np.zeros((0, 4, 4), np.int32), r"rects must be whole numbers of shape \(J, 4, 4\)"),
-        ("rects", None, "box filters have the arrays"),
+        ("rects", None, "rects is missing"),
         ("weight", np.full((2, 4), np.nan), "weight must be 2 rows of 4"),
         ("weight", np.full((2, 4), 1e31), "weight must be 2 rows of 4"),
         ("weight", np.zeros((2, 3)), "weight must be 2 rows of 4"),
-        ("weight", np.zeros((2, 4), "U1"), "the array 'weight' has the wrong type"),
+        ("weight", np.zeros((2, 4), "U1"), "the array weight has the wrong shape or type"),
         ("theta", np.array([1.0, np.inf]), "theta must be 2 finite thresholds"),
         ("theta", np.array([1.0]), "theta must be 2 finite thresholds"),
         ("sign", np.array([1, 0], np.int8), "sign must be 2 answers"),
@@ -269,22 +271,20 @@ def changed(index, value):
         ("side", 10**9, "side must be a whole number"),
         ("side", 3.0, "side must be a whole number"),
         ("side", "3", "side must be a whole number"),
-        ("side", None, "box filters have the parameter side"),
-        ("colour", 1, "box filters have the parameter side"),
+        ("side", None, "side is missing"),
+        ("colour", 1, "entries that are not known"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(tmp_path, key, value, text):
-    parameters, arrays = Boxes(changed((0, 0), (0, 0, 3, 3)), np.ones((2, 4)), [0.0, 1.0], side=3).parts()
-    of = parameters if key in ("side", "colour") else arrays
+    tree = Boxes(changed((0, 0), (0, 0, 3, 3)), np.ones((2, 4)), [0.0, 1.0], side=3).tree()
+    tree[key] = value
     if value is None:
-        del of[key]
-    else:
-        of[key] = value
+        del tree[key]
     if getattr(value, "dtype", np.dtype(int)).kind == "U":  # no file holds text, but a caller may
         with pytest.raises(ModelFileError, match=text):
-            Boxes.from_parts(parameters, arrays, "a file")
+            read(tree, "a file", Boxes.from_tree)
         return
-    storage.save(tmp_path / "bad", "Boxes", parameters, arrays)
+    storage.save(tmp_path / "bad", "Boxes", tree)
     with pytest.raises(ModelFileError, match=text):
         Boxes.load(tmp_path / "bad")
 

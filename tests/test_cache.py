@@ -245,7 +245,7 @@ class TestDamage:
             assert cache.get(key) is None
             assert names(cache) == []
 
-    @pytest.mark.parametrize("stored", ["another key", "no parameters", "another kind"])
+    @pytest.mark.parametrize("stored", ["another key", "no parameters", "no arrays", "another kind"])
     def test_a_whole_file_that_is_no_entry(self, cache, entry, stored):
         key, path = entry
         if stored == "another key":
@@ -253,9 +253,11 @@ class TestDamage:
             path = path.rename(cache.folder / f"{'0' * 64}.ocb")
             key = "0" * 64
         elif stored == "no parameters":
-            storage.save(path, "CacheEntry", {"key": key, "parameters": 5}, {})
+            storage.save(path, "CacheEntry", {"key": key, "parameters": 5, "arrays": {}})
+        elif stored == "no arrays":
+            storage.save(path, "CacheEntry", {"key": key, "parameters": {}, "arrays": {"a": 1}})
         else:
-            storage.save(path, "BoostingSketch", {"key": key, "parameters": {}}, {})
+            storage.save(path, "BoostingSketch", {"key": key, "parameters": {}, "arrays": {}})
         assert cache.get(key) is None
         assert not path.exists()
 

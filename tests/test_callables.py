@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from ocboost import InputError, NotSavableError, OcboostError
+from ocboost.fields import read
 from ocboost.hypotheses import Ballot, Callables
 from ocboost.hypotheses.base import BLOCK
 
@@ -141,7 +142,7 @@ def test_saving_says_why_not_and_what_to_do(tmp_path):
     assert issubclass(NotSavableError, OcboostError)
     assert issubclass(NotSavableError, TypeError)
     with pytest.raises(NotSavableError, match="file cannot hold Callables"):
-        Callables.from_parts({}, {}, "file")
+        read({}, "file", Callables.from_tree)
 
 
 def test_sparse_rows_only_where_the_members_take_them(X):

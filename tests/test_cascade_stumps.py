@@ -10,7 +10,9 @@ from cascade_makers import noise, plain_factor, plain_value, random_cascade
 from ocboost import OCBClassifier
 from ocboost.cascade import stage_sums
 from ocboost.errors import InputError, ModelFileError
-from ocboost.hypotheses import Ballot, CascadeStumps, hypotheses_from_parts
+from ocboost.fields import read
+from ocboost.hypotheses import Ballot, CascadeStumps
+from ocboost.kinds import HYPOTHESES, tree_within, within
 
 
 @pytest.fixture(params=[0.0, 0.5], ids=["upright", "tilted"])
@@ -94,7 +96,7 @@ def test_some_of_them_and_files(cascade, tmp_path):
     stumps.save(tmp_path / "stumps")
     again = CascadeStumps.load(tmp_path / "stumps")
     np.testing.assert_array_equal(again.answers(windows), stumps.answers(windows))
-    known = hypotheses_from_parts("CascadeStumps", *stumps.parts(), "a file")
+    known = read(tree_within(stumps, HYPOTHESES), "a file", within(HYPOTHESES))
     np.testing.assert_array_equal(known.answers(windows), stumps.answers(windows))
     assert "12 stumps over Haar features of windows of 9 × 8 pixels" in repr(stumps)
 
@@ -113,25 +115,28 @@ def test_a_classifier_of_them_is_saved_and_learns(cascade, tmp_path):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda p, a: p.update(width=2), "width must be a whole number from 3 to 256"),
-        (lambda p, a: p.update(width="9"), "width must be a whole number"),
-        (lambda p, a: p.pop("height"), "have the parameters width and height"),
-        (lambda p, a: a.pop("tilted"), "have the arrays rects, weights, threshold, tilted"),
-        (lambda p, a: a.update(weights=a["weights"].astype(float)), "'weights' has the wrong type"),
-        (lambda p, a: a.update(rects=a["rects"][:5]), "tilted must be 5 times true or false"),
-        (lambda p, a: a.update(rects=a["rects"] + 100), "rects must lie inside the window"),
-        (lambda p, a: a.update(rects=-a["rects"]), "rects must lie inside the window"),
-        (lambda p, a: a.update(threshold=a["threshold"] * np.float32(np.nan)), "threshold must be finite"),
-        (lambda p, a: a.update(tilted=a["tilted"] + np.int8(2)), "tilted must be 12 times true or false"),
-        (lambda p, a: a.update(rects=np.zeros((0, 3, 4), np.int32)), "rects must be whole numbers of shape"),
-        (lambda p, a: a.update(rects=np.int32(3)), "rects must be whole numbers of shape"),
+        (lambda a: a.update(width=2), "width must be a whole number from 3 to 256"),
+        (lambda a: a.update(width="9"), "width must be a whole number"),
+        (lambda a: a.pop("height"), "height is missing"),
+        (lambda a: a.pop("tilted"), "tilted is missing"),
+        (
+            lambda a: a.update(weights=a["weights"].astype(float)),
+            "array weights has the wrong shape",
+        ),
+        (lambda a: a.update(rects=a["rects"][:5]), "tilted must be 5 times true or false"),
+        (lambda a: a.update(rects=a["rects"] + 100), "rects must lie inside the window"),
+        (lambda a: a.update(rects=-a["rects"]), "rects must lie inside the window"),
+        (lambda a: a.update(threshold=a["threshold"] * np.float32(np.nan)), "threshold must be finite"),
+        (lambda a: a.update(tilted=a["tilted"] + np.int8(2)), "tilted must be 12 times true or false"),
+        (lambda a: a.update(rects=np.zeros((0, 3, 4), np.int32)), "rects must be whole numbers of shape"),
+        (lambda a: a.update(rects=np.array(3, np.int32)), "rects must be whole numbers of shape"),
     ],
 )
 def test_files_that_make_no_sense_are_refused(change, text):
-    parameters, arrays = random_cascade(seed=20, width=9, height=8).stumps().parts()
-    change(parameters, arrays)
+    tree = random_cascade(seed=20, width=9, height=8).stumps().tree()
+    change(tree)
     with pytest.raises(ModelFileError, match=text):
-        CascadeStumps.from_parts(parameters, {k: np.asarray(v) for k, v in arrays.items()}, "a file")
+        read(tree, "a file", CascadeStumps.from_tree)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ OLD = b"""<opencv_storage><haarcascade_x type_id="opencv-haar-classifier"><size>
     [
         (b"", "is not XML, or is damaged or cut short: no element found"),
         (b"not xml at all", "is not XML, or is damaged or cut short"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not XML, or is damaged"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "it is a picture \\(PNG\\)"),
         ("<opencv_storage/>".encode("utf-16"), "must be text in UTF-8"),
         (b'<?xml version="1.0" encoding="nonsense"?><a/>', "Save it as UTF-8|is not XML"),
         (LAUGHS, "must have no DOCTYPE and no entities"),

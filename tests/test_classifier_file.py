@@ -21,8 +21,11 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, Model, ModelFileError, NotSavableError, OCBClassifier, storage
-from ocboost.classifier_file import classifier_from_parts, classifier_parts
+from ocboost.classifier_file import classifier_tree
+from ocboost.fields import read
 from ocboost.hypotheses import Balls, Stumps, join
+from saved_trees import GONE, places
+from saved_trees import changed as changed_at
 
 
 def examples(n_classes=2, n=120, seed=0):
@@ -262,9 +265,9 @@ def files(tmp_path_factory):
     }
 
 
-def refused(path, data, match=None):
+def refused(path, data, match=None, loads=(OCBClassifier.load, Model.load)):
     path.write_bytes(data)
-    for load in (OCBClassifier.load, Model.load):
+    for load in loads:
         with pytest.raises(ModelFileError, match=match) as caught:
             load(path)
         assert str(path) in str(caught.value)
@@ -291,16 +294,20 @@ def test_a_pickle_within_a_file_is_only_bytes(files, tmp_path):
         text = bomb.decode("latin-1")
         for code in ("O", "|O", "object", "V8", "u1", "i1"):
             changed = copy.deepcopy(header)
-            changed["arrays"].append(["more", code, [len(bomb)]])
+            changed["arrays"].append([["more"], code, [len(bomb)]])
             refused(path, sealed(changed, body + bomb))
-        for key in header["parameters"]:
+        for key in header["tree"].keys() - {"schema", "history"}:  # a classifier is loaded without them
             changed = copy.deepcopy(header)
-            changed["parameters"][key] = text
+            changed["tree"][key] = text
             refused(path, sealed(changed, body))
-            changed["parameters"][key] = {"__reduce__": text, "py/object": "os.mkdir", "py/reduce": [text]}
+            changed["tree"][key] = {"__reduce__": text, "py/object": "os.mkdir", "py/reduce": [text]}
             refused(path, sealed(changed, body))
+        for key in ("schema", "history"):
+            changed = copy.deepcopy(header)
+            changed["tree"][key] = text
+            refused(path, sealed(changed, body), loads=[Model.load])
         changed = copy.deepcopy(header)
-        changed["parameters"]["settings"]["estimator"] = text
+        changed["tree"]["settings"]["estimator"] = text
         refused(path, sealed(changed, body), "its estimator is not known")
         changed["kind"] = "__reduce__"
         refused(path, sealed(changed, body), "not OCBClassifier")
@@ -343,85 +350,101 @@ def test_loading_runs_and_imports_nothing(files, tmp_path):
 
 
 def settings_of(header):
-    return header["parameters"]["settings"]
+    return header["tree"]["settings"]
+
+
+def set_classes(header, code, values):
+    header["tree"]["classes"] = {"type": code, "values": values}
 
 
 def committee_of(header):
-    return header["parameters"]["committee"]
+    return header["tree"]["committee"]
 
 
 HOSTILE = {
-    "another kind": (lambda h: h.update(kind="BoostingSketch"), "holds BoostingSketch, not OCBClassifier"),
-    "kind is no word": (lambda h: h.update(kind=["OCBClassifier"]), "not OCBClassifier"),
+    "another kind": (lambda h: h.update(kind="BoostingSketch"), "holds 'BoostingSketch', not OCBClassifier"),
+    "kind is no word": (lambda h: h.update(kind=["OCBClassifier"]), "makes no sense"),
     "callables": (
-        lambda h: committee_of(h)["hypotheses"].__setitem__(0, "Callables"),
+        lambda h: committee_of(h)["hypotheses"].update(kind="Callables"),
         "Stumps, Trees, Balls",
     ),
-    "kind of hypotheses no word": (lambda h: committee_of(h)["hypotheses"].__setitem__(0, {}), "not known"),
-    "more keys": (lambda h: h["parameters"].update(more=1), "a classifier has the entries"),
-    "a key less": (lambda h: h["parameters"].pop("committee"), "a classifier has the entries"),
-    "a column less": (lambda h: committee_of(h).pop("columns"), "a committee has the entries"),
-    "history is no list": (lambda h: h["parameters"].update(history={}), None),
-    "mixed classes": (lambda h: h["parameters"].update(classes=["i8", [0, "a"]]), "of one type"),
-    "true is no int": (lambda h: h["parameters"].update(classes=["i8", [0, True]]), "of one type"),
-    "unsorted classes": (lambda h: h["parameters"].update(classes=["i8", [1, 0]]), "sorted"),
-    "the same class twice": (lambda h: h["parameters"].update(classes=["U", ["a", "a\0"]]), "sorted"),
-    "huge classes": (lambda h: h["parameters"].update(classes=["i8", [0, 10**30]]), "too large"),
-    "negative": (lambda h: h["parameters"].update(classes=["u8", [-1, 1]]), "too small for their type"),
-    "negative and last": (lambda h: h["parameters"].update(classes=["u8", [0, -1]]), "too small for their"),
+    "kind of hypotheses no word": (lambda h: committee_of(h)["hypotheses"].update(kind={}), "must be a text"),
+    "more keys": (lambda h: h["tree"].update(more=1), "entries that are not known: 'more'"),
+    "a key less": (lambda h: h["tree"].pop("committee"), "leads nowhere"),
+    "a column less": (lambda h: committee_of(h).pop("columns"), "columns is missing"),
+    "history is no list": (lambda h: h["tree"].update(history={}), "history must be a list"),
+    "mixed classes": (lambda h: set_classes(h, "i8", [0, "a"]), "of one type"),
+    "true is no int": (lambda h: set_classes(h, "i8", [0, True]), "of one type"),
+    "unsorted classes": (lambda h: set_classes(h, "i8", [1, 0]), "sorted"),
+    "the same class twice": (lambda h: set_classes(h, "U", ["a", "a\0"]), "sorted"),
+    "huge classes": (lambda h: set_classes(h, "i8", [0, 10**30]), "too large"),
+    "negative": (lambda h: set_classes(h, "u8", [-1, 1]), "too small for their type"),
+    "negative and last": (lambda h: set_classes(h, "u8", [0, -1]), "too small for their"),
     "negative of a byte": (
-        lambda h: h["parameters"].update(classes=["u1", [-255, 2]]),
+        lambda h: set_classes(h, "u1", [-255, 2]),
         "too small for their",
     ),
-    "too large for a byte": (lambda h: h["parameters"].update(classes=["i1", [0, 128]]), "too large or too"),
-    "not finite": (lambda h: h["parameters"].update(classes=["f8", [0.0, float("inf")]]), "finite"),
-    "beyond float16": (lambda h: h["parameters"].update(classes=["f2", [0.0, 1e300]]), "finite"),
-    "no class": (lambda h: h["parameters"].update(classes=["i8", []]), "at least two"),
-    "an object class": (lambda h: h["parameters"].update(classes=["O", [None, {}]]), "of one type"),
-    "a strange type": (lambda h: h["parameters"].update(classes=["M8[ns]", [1, 2]]), "not known"),
-    "a void type": (lambda h: h["parameters"].update(classes=["V1000000000", [1, 2]]), "not known"),
+    "too large for a byte": (lambda h: set_classes(h, "i1", [0, 128]), "too large or too"),
+    "not finite": (lambda h: set_classes(h, "f8", [0.0, float("inf")]), "finite"),
+    "beyond float16": (lambda h: set_classes(h, "f2", [0.0, 1e300]), "finite"),
+    "no class": (lambda h: set_classes(h, "i8", []), "at least two"),
+    "an object class": (lambda h: set_classes(h, "O", [None, {}]), "of one type"),
+    "a strange type": (lambda h: set_classes(h, "M8[ns]", [1, 2]), "is not known"),
+    "a void type": (lambda h: set_classes(h, "V1000000000", [1, 2]), "not known"),
     "names that take memory": (
-        lambda h: h["parameters"].update(classes=["U", [*map(str, range(1000, 9999)), "x" * 1_000_000]]),
+        lambda h: set_classes(h, "U", [*map(str, range(1000, 9999)), "x" * 1_000_000]),
         "too large",
     ),
-    "three classes": (lambda h: h["parameters"].update(classes=["i8", [0, 1, 2]]), "columns do not fit"),
+    "three classes": (lambda h: set_classes(h, "i8", [0, 1, 2]), "columns must be a list of 3"),
     "columns beyond": (lambda h: committee_of(h).update(columns=[[0, 7]]), "do not fit"),
     "columns before": (lambda h: committee_of(h).update(columns=[[-1, 5]]), "do not fit"),
     "columns turned": (lambda h: committee_of(h).update(columns=[[6, 0]]), "do not fit"),
     "fewer columns": (lambda h: committee_of(h).update(columns=[[0, 5]]), "does not fit its hypotheses"),
     "columns of true": (lambda h: committee_of(h).update(columns=[[False, 6]]), "do not fit"),
-    "no features": (lambda h: h["parameters"].update(features=[True, None]), "features"),
-    "other features": (lambda h: h["parameters"].update(features=[5, None]), "features do not fit"),
-    "features by float": (lambda h: h["parameters"].update(features=[4.0, None]), "features do not fit"),
-    "too many names": (lambda h: h["parameters"].update(features=[4, list("abcde")]), "names make no sense"),
-    "names no words": (lambda h: h["parameters"].update(features=[4, [1, 2, 3, 4]]), "names make no sense"),
+    "no features": (lambda h: h["tree"].update(n_features=True), "n_features must be a whole number"),
+    "other features": (lambda h: h["tree"].update(n_features=5), "features do not fit"),
+    "features by float": (lambda h: h["tree"].update(n_features=4.0), "n_features must be a whole number"),
+    "too many names": (
+        lambda h: h["tree"].update(feature_names=list("abcde")),
+        "must be a list of 4",
+    ),
+    "names no words": (lambda h: h["tree"].update(feature_names=[1, 2, 3, 4]), "feature_names must be texts"),
     "batch size": (lambda h: settings_of(h).update(batch_size=0), "batch_size must be a count"),
     "number": (lambda h: settings_of(h).update(n_hypotheses=-3), "n_hypotheses must be a count"),
-    "a list": (lambda h: settings_of(h).update(head=[1]), "simple values"),
-    "another setting": (lambda h: settings_of(h).update(more=1), "settings are not known"),
+    "a list": (lambda h: settings_of(h).update(head=[1]), "head must be a single value"),
+    "another setting": (
+        lambda h: settings_of(h).update(more=1),
+        "settings: it holds entries that are not",
+    ),
     "other settings": (
         lambda h: committee_of(h)["settings"].update(forgetting=0.5),
         "does not fit its settings",
     ),
-    "no settings": (lambda h: committee_of(h).update(settings=None), "its settings are missing"),
+    "no settings": (lambda h: committee_of(h).update(settings=None), "settings must be entries"),
     "wrong settings": (lambda h: committee_of(h)["settings"].update(head=-1), "does not fit its settings"),
     "head of other memory": (
         lambda h: committee_of(h)["settings"].update(head=1 << 39),
         "does not fit its settings",
     ),
-    "no boosters": (lambda h: committee_of(h).update(boosters=[]), "boosters are missing"),
-    "boosters no dict": (lambda h: committee_of(h).update(boosters=[[]]), "must have parameters"),
-    "a handover": (lambda h: committee_of(h).update(handover={"old": 1.0}), "handover is not known"),
-    "handover no dict": (lambda h: committee_of(h).update(handover=[1]), "handover is not known"),
+    "no boosters": (lambda h: committee_of(h).update(boosters=[]), "leads nowhere"),
+    "boosters no dict": (lambda h: committee_of(h).update(boosters=[[]]), "leads nowhere"),
+    "a handover": (lambda h: committee_of(h).update(handover={"old": 1.0}), "handover.new is missing"),
+    "handover no dict": (lambda h: committee_of(h).update(handover=[1]), "handover must be entries"),
     "huge shape": (lambda h: h["arrays"][0].__setitem__(2, [1 << 60]), "makes no sense"),
     "many huge": (lambda h: h["arrays"][0].__setitem__(2, [0, 10**30]), "makes no sense"),
     "many dimensions": (lambda h: h["arrays"][0].__setitem__(2, [1] * 100), "makes no sense"),
     "negative shape": (lambda h: h["arrays"][0].__setitem__(2, [-6]), "makes no sense"),
-    "array of no name": (lambda h: h["arrays"][0].__setitem__(0, 7), None),
-    "array of null": (lambda h: h["arrays"][0].__setitem__(0, None), None),
-    "array of another": (lambda h: h["arrays"][0].__setitem__(0, "booster/7/x"), None),
-    "deep array": (lambda h: h["arrays"][0].__setitem__(0, "hypotheses/feature/x"), None),
-    "parameters no dict": (lambda h: h.update(parameters=[]), "makes no sense"),
+    "array of no name": (lambda h: h["arrays"][0].__setitem__(0, 7), "no path"),
+    "array of null": (lambda h: h["arrays"][0].__setitem__(0, None), "no path"),
+    "array of another": (
+        lambda h: h["arrays"][0].__setitem__(0, ["committee", "boosters", 7, "x"]),
+        "leads nowhere",
+    ),
+    "deep array": (
+        lambda h: h["arrays"][0].__setitem__(0, ["committee", "hypotheses", "n_features"]),
+        "is taken",
+    ),
+    "tree no dict": (lambda h: h.update(tree=[]), "makes no sense"),
 }
 
 
@@ -443,9 +466,7 @@ def test_deep_nesting(files, tmp_path):
     for opening, closing in (("[", "]"), ('{"a":', "}")):
         deep = (opening * 200_000 + "1" + closing * 200_000).encode()
         refused(tmp_path / "model", sealed(deep, body))
-        inside = text.replace('"schema": null', "", 1).replace(
-            '"handover": null', f'"handover": {deep.decode()}', 1
-        )
+        inside = text.replace('"handover": null', f'"handover": {deep.decode()}', 1)
         assert inside != text
         refused(tmp_path / "model", sealed(inside.encode(), body))
     refused(tmp_path / "model", sealed(b"1" * 10_000, body))
@@ -454,17 +475,57 @@ def test_deep_nesting(files, tmp_path):
 def test_joined_within_joined(files, tmp_path):
     header, body = copy.deepcopy(files["joined", 3])
     inner = committee_of(header)["hypotheses"]
-    committee_of(header)["hypotheses"] = ["Joined", {"sets": [inner]}]
+    committee_of(header)["hypotheses"] = {"kind": "Joined", "sets": [inner]}
+    for entry in header["arrays"]:
+        if entry[0][:2] == ["committee", "hypotheses"]:
+            entry[0][2:2] = ["sets", 0]
     refused(tmp_path / "model", sealed(header, body), "a set is not known")
+
+
+def test_another_thing_in_the_place_of_hypotheses(files, tmp_path):
+    for kind in ("OCBClassifier", "Adaptation", "Winnow", "LinearOffset", "FilterBoost", "CacheEntry"):
+        header, body = copy.deepcopy(files["stumps", 2])
+        committee_of(header)["hypotheses"]["kind"] = kind
+        refused(tmp_path / "model", sealed(header, body), f"hypotheses of the kind '{kind}'")
+    header, body = copy.deepcopy(files["stumps", 2])
+    committee_of(header)["booster"] = "Stumps"
+    refused(tmp_path / "model", sealed(header, body), "booster of the kind 'Stumps'")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "match"),
+    [
+        ("committee", GONE, "committee is missing"),
+        ("committee", None, "committee must be entries with names"),
+        ("committee.boosters", [], "committee.boosters must be a list of 1"),
+        ("committee.boosters", [[]], "boosters.0. must be entries with names"),
+        ("committee.boosters.0", lambda one: {**one, "more": 1}, "entries that are not known: 'more'"),
+        ("committee.boosters.0.keep", "some", "keep must be 'heavy' or 'newest'"),
+        ("committee.boosters.0.keep", GONE, "keep is missing"),
+        ("committee.hypotheses", GONE, "hypotheses is missing"),
+        ("weight_scale", 0.0, "weight_scale must be a number"),
+        ("weight_scale", 1, "weight_scale must be a number"),
+        ("settings.booster", "best", "its booster is not known"),
+        ("settings.booster", "oza", "must be left out with the booster .oza"),
+        ("grower", {}, "its growth has no settings"),
+        ("schema", {}, "its schema must have columns"),
+        ("schema", {"columns": ["a"], "label": None, "label_kind": None}, "schema must have the 4 features"),
+        ("history", [1], "its history is not known"),
+    ],
+)
+def test_trees_that_make_no_sense(path, value, match):
+    tree = classifier_tree(MODELS["stumps"](2))
+    read(tree, "a file", Model.from_tree)
+    with pytest.raises(ModelFileError, match=match):
+        read(changed_at(tree, path, value), "a file", Model.from_tree)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
 def test_weights_that_are_not_finite(value):
-    for key in ("handover/deployed/0", "handover/started/1"):
-        parameters, arrays = classifier_parts(adopted(3))
-        arrays[key] = np.full(arrays[key].shape, value)
+    for path in ("committee.handover.deployed.0", "committee.handover.started.1"):
+        tree = changed_at(classifier_tree(adopted(3)), path, lambda weights: np.full_like(weights, value))
         with pytest.raises(ModelFileError, match="finite weights"):
-            classifier_from_parts(parameters, arrays, "a file", OCBClassifier)
+            read(tree, "a file", Model.from_tree)
 
 
 VALUES = st.one_of(
@@ -477,14 +538,6 @@ VALUES = st.one_of(
     st.lists(st.integers(-1, 9), max_size=3),
     st.dictionaries(st.sampled_from(["a", "sets", "n"]), st.integers(0, 3), max_size=2),
 )
-
-
-def places(value, path=()):
-    """Every place in a header, as a path."""
-    yield path
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in pairs:
-        yield from places(inner, (*path, key))
 
 
 def asked(clf):
@@ -509,7 +562,7 @@ def asked(clf):
 def test_changed_anywhere_it_is_refused_or_works(which, files, tmp_path_factory, data):
     header, body = copy.deepcopy([*files.values()][which])
     for _ in range(data.draw(st.integers(1, 2))):
-        path = data.draw(st.sampled_from([p for p in places(header) if p]))
+        path = data.draw(st.sampled_from(list(places(header))))
         inside = header
         for key in path[:-1]:
             inside = inside[key]

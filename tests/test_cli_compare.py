@@ -15,10 +15,11 @@ import pytest
 from cli_runs import feed, ran, refused, started, table, write
 from ocboost.classifier import OCBClassifier
 from ocboost.datasets import drift
-from ocboost.datasets.labelled_rows import LabelledRows
-from ocboost.evaluation import arena_jobs
+from ocboost.datasets.loaded import Loaded
+from ocboost.evaluation import jobs as jobs_module
 from ocboost.evaluation.baselines import Majority
 from ocboost.evaluation.methods import METHODS
+from ocboost.rows import Rows
 
 FILES = ["curves.png", "curves.svg", "report.html", "report.md", "results.json"]
 FEW = "static,ocb-window-20,oza,no-change"
@@ -40,7 +41,7 @@ def named(monkeypatch):
 
     def make(folder, rows, seed):
         data = np.array(table(rows or 300, seed))
-        return LabelledRows(data[:, :4], data[:, 4].astype(int), "made up")
+        return Loaded(Rows(data[:, :4], data[:, 4].astype(int)), "made up")
 
     streams = {
         "file": drift.NamedStream("file", "A file", "rows", "file", True, make, None, "streams/a.csv.gz"),
@@ -199,7 +200,7 @@ class TestNamed:
     def test_a_stream_of_one_class_is_left_out(self, named, tmp_path, capsys):
         def make(folder, rows, seed):
             data = np.array(table(300, seed))
-            return LabelledRows(data[:, :4], np.where(np.arange(300) < 250, 0, 1), "late")
+            return Loaded(Rows(data[:, :4], np.where(np.arange(300) < 250, 0, 1)), "late")
 
         named["bad"] = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
         out = tmp_path / "report"
@@ -224,7 +225,7 @@ class TestNamed:
 
     def test_what_was_done_is_kept_when_interrupted(self, named, tmp_path, capsys, monkeypatch):
         out = tmp_path / "report"
-        run, done = arena_jobs.run_task, []
+        run, done = jobs_module.run_task, []
 
         def pressed(task, progress=None):
             if task.stream == "two":
@@ -233,13 +234,13 @@ class TestNamed:
             return run(task, progress)
 
         words = compare("all", out, "--seeds", "2", "--jobs", "1", methods="static,oza")
-        monkeypatch.setattr(arena_jobs, "run_task", pressed)
+        monkeypatch.setattr(jobs_module, "run_task", pressed)
         code, told, err = ran(capsys, *words)
         assert (code, told) == (130, "")
         assert "streams that were done are kept" in err
         assert [p.name for p in out.iterdir()] == [".finished"]
         assert len(done) == 2
-        monkeypatch.setattr(arena_jobs, "run_task", lambda *task: done.append(task[0]) or run(*task))
+        monkeypatch.setattr(jobs_module, "run_task", lambda *task: done.append(task[0]) or run(*task))
         assert ran(capsys, *words)[0] == 0
         assert [task.stream for task in done[2:]] == ["two", "two"]
         assert not (out / ".finished").exists()
@@ -250,7 +251,7 @@ class TestNamed:
         def pressed(task, progress=None):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(arena_jobs, "run_task", pressed)
+        monkeypatch.setattr(jobs_module, "run_task", pressed)
         code, _, err = ran(capsys, *compare("all", out, "--jobs", "1", "--no-cache"))
         assert code == 130
         assert "are kept" not in err
@@ -267,7 +268,7 @@ class TestNamed:
             seen.append(task.rows)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(arena_jobs, "run_task", stop)
+        monkeypatch.setattr(jobs_module, "run_task", stop)
         said = ""
         for methods, more in (("static", ()), ("static,forest", ()), ("forest", ("--rows", "777"))):
             words = compare("all", tmp_path / "report", "--jobs", "1", *more, methods=methods)
@@ -283,6 +284,19 @@ class TestNamed:
         for name in (*METHODS, *drift.STREAMS):
             assert re.search(rf"^  {re.escape(name)} ", told, re.MULTILINE), name
         assert METHODS["eg"].about in told
+        assert "c: comparison only, it cannot be deployed" in told
+        for method in METHODS.values():
+            (line,) = [line for line in told.splitlines() if line.startswith(f"  {method.name} ")]
+            assert ("c" in line[23:26]) is not method.deployable
+
+    def test_a_number_of_ones_own(self, stream, tmp_path, capsys):
+        words = compare(stream, tmp_path / "report", "--label", "y", methods="ocb-window-50,logistic-0.1")
+        assert ran(capsys, *words)[0] == 0
+        titles = [place["title"] for place in record(tmp_path / "report")["places"]]
+        assert titles == ["OCB, window 50", "logistic regression, rate 0.1"]
+        for bad in ("ocb-window-0", "ocb-window-1.5", "ocb-forgetting-2", "eg-3"):
+            words = compare(stream, tmp_path / "report", "--label", "y", methods=bad)
+            assert f"got '{bad}'" in refused(capsys, *words)
 
 
 def gone(group):

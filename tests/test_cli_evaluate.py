@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 from cli_runs import feed, fitted, ran, refused, table, write
+from ocboost import OzaRussell
 from ocboost.classifier import OCBClassifier
 from ocboost.evaluation import Fixed, View, lineup, prequential
+from ocboost.evaluation.methods import METHODS
+from ocboost.evaluation.start import Start
+from ocboost.model import Model
+from ocboost.offsets import fit_offset
 from ocboost.streams import ArrayStream
 
 EVERYONE = [
@@ -55,6 +60,9 @@ class TestEvaluate:
         assert list(found["contenders"]) == EVERYONE
         assert found["rows"]["scored"] == 500
         assert "500 of 500 rows scored" in " ".join(told.split())
+        assert [name for name, one in found["contenders"].items() if not one["deployable"]] == EVERYONE[-2:]
+        assert "majority†" in told
+        assert "Highest accuracy: " in told
         page = (out / "report.html").read_text()
         assert "<svg" in page
         assert "stream.csv" in page
@@ -80,6 +88,26 @@ class TestEvaluate:
         assert "OCB, window 30" in names
         assert "OCB, window 20" not in names
         assert "Oza-Russell, forgetting 0.9" in names
+        assert "began with nothing" in found["notes"][0]
+
+    def test_a_model_of_another_booster(self, stream, tmp_path, capsys):
+        data = write(tmp_path / "train.csv", table(300, 99))
+        words = ("--label", "y", "--out", tmp_path / "eg.ocb", "--hypotheses", "12", "--method", "eg")
+        assert ran(capsys, "fit", data, *words)[0] == 0
+        out = tmp_path / "report"
+        code, _, _ = ran(
+            capsys, "evaluate", stream, "--out", out, "--model", tmp_path / "eg.ocb", "--step", "20"
+        )
+        assert code == 0
+        assert list(record(out)["contenders"]) == [*EVERYONE[:-2], "EG±", *EVERYONE[-2:]]
+        model = Model.load(tmp_path / "eg.ocb").classifier
+        rows = np.array(table(700))
+        right = np.zeros(700, bool)
+        for at in range(0, 700, 20):
+            X, y = rows[at : at + 20, :4], rows[at : at + 20, 4].astype(int)
+            right[at : at + 20] = model.predict(X) == y
+            model.partial_fit(X, y)
+        assert record(out)["contenders"]["EG±"]["accuracy"] == pytest.approx(right.mean(), abs=1e-12)
 
     def test_three_classes_delay_and_rows(self, tmp_path, capsys):
         path = write(tmp_path / "three.csv", table(700, classes=3))
@@ -114,35 +142,44 @@ class TestRefusals:
         assert "'z'" in refused(capsys, *evaluate(stream, tmp_path / "report", "--label", "z"))
         assert not (tmp_path / "report").exists()
 
-    def test_nothing_left_to_compare_on(self, stream, tmp_path, capsys):
-        words = ("evaluate", stream, "--out", tmp_path / "report", "--label", "y", "--start", "700")
+    def test_nothing_left_to_compare_on(self, tmp_path, capsys):
+        rows = [row if k < 300 else [*row[:4], ""] for k, row in enumerate(table(600))]
+        path = write(tmp_path / "d.csv", rows)
+        words = ("evaluate", path, "--out", tmp_path / "report", "--label", "y", "--start", "300")
         assert "no labelled row is left" in refused(capsys, *words)
+        assert not (tmp_path / "report").exists()
+
+    def test_a_start_as_long_as_the_stream(self, stream, tmp_path, capsys):
+        words = ("evaluate", stream, "--out", tmp_path / "report", "--label", "y", "--no-drift")
+        code, _, err = ran(capsys, *words, "--start", "700", "--step", "10")
+        assert code == 0
+        assert "The start is 630 rows, nine tenths of the stream; 700 were asked for." in err
+        assert ran(capsys, *words, "--step", "50")[0] == 0
+        assert record(tmp_path / "report")["about"]["learnt from"] == "the first 140 rows"  # a fifth
 
     def test_constant_label(self, tmp_path, capsys):
         path = write(tmp_path / "one.csv", [[*row[:4], 1] for row in table(300)])
         words = evaluate(path, tmp_path / "report", "--label", "y")
-        assert "at least two classes; they hold 1. Take more with --start." in refused(capsys, *words)
-        words = ("evaluate", path, "--out", tmp_path / "report", "--label", "y", "--start", "400")
         said = refused(capsys, *words)
-        assert (
-            "the first 300 rows must hold at least two classes; they hold 1. There are no more rows" in said
-        )
+        assert "the first 200 rows must hold at least two classes; they hold 1. No other comes in the" in said
 
     def test_labels_that_are_no_classes(self, tmp_path, capsys):
         numbers = write(tmp_path / "numbers.csv", [[*row[:4], row[0] + 0.00005] for row in table(300)])
         said = refused(capsys, *evaluate(numbers, tmp_path / "report", "--label", "y"))
-        assert "the label column 'y' must hold classes; it holds numbers with fractions" in said
+        assert "must hold classes; it holds numbers with fractions" in said
         ids = write(tmp_path / "ids.csv", [[*row[:4], k] for k, row in enumerate(table(300))])
         said = refused(capsys, *evaluate(ids, tmp_path / "report", "--label", "y"))
-        assert "each in several rows; it holds 200 values in 200 rows" in said
+        assert "each in several rows; it holds 300 values in 300 rows" in said
         assert not (tmp_path / "report").exists()
 
     def test_unseen_class(self, tmp_path, capsys):
         rows = table(300)
         rows[250][4] = 7
         path = write(tmp_path / "new.csv", rows)
-        words = evaluate(path, tmp_path / "report", "--label", "y", "--no-drift")
+        words = ("evaluate", path, "--out", tmp_path / "report", "--model", fitted(tmp_path), "--no-drift")
         assert "got 7 at row 250" in refused(capsys, *words)
+        assert ran(capsys, *evaluate(path, tmp_path / "report", "--label", "y", "--no-drift"))[0] == 0
+        assert record(tmp_path / "report")["classes"] == [0, 1, 7]  # it comes soon enough to be known
 
     def test_usage(self, stream, tmp_path, capsys):
         words = evaluate(stream, tmp_path / "report", "--label", "y", "--forgetting", "1.5")
@@ -150,6 +187,39 @@ class TestRefusals:
 
 
 class TestLineup:
+    def test_a_model_goes_on_from_what_it_knows(self):
+        rows = np.array(table(400))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        own = OzaRussell(1, forgetting=0.9)
+        for booster, name in (("winnow", "Winnow"), (own, "Oza-Russell, as deployed")):
+            clf = OCBClassifier(n_hypotheses=10, booster=booster).fit(X[:200], y[:200])
+            found = {one.name: one for one in lineup(clf)}
+            np.testing.assert_array_equal(found[name].classifier.alpha_[0], clf.alpha_[0])
+            assert not found["OCB, all history"].classifier.alpha_[0].any()  # it knows nothing
+            with_rows = {one.name: one for one in lineup(clf, View.of(X[:200], y[:200]))}
+            assert with_rows["OCB, all history"].classifier.alpha_[0].any()
+
+    def test_a_model_with_an_offset(self):
+        rows = np.array(table(400))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        offset = fit_offset(lambda X: X[:, 0], X[:100], y[:100])
+        clf = OCBClassifier(n_hypotheses=10, offset=offset).fit(X[:200], y[:200])
+        contenders = lineup(clf, View.of(X[:200], y[:200]))
+        with ArrayStream(X[200:], y[200:], batch_size=50) as batches:
+            result = prequential(batches, contenders, classes=[0, 1], drift=False)
+        assert [standing.name for standing in result.standings] == EVERYONE
+
+    def test_forgetting_has_one_meaning(self):
+        rows = np.array(table(400))
+        X, y = rows[:, :4], rows[:, 4].astype(int)
+        clf = OCBClassifier(n_hypotheses=10).fit(X[:200], y[:200])
+        contenders = {one.name: one for one in lineup(clf, forgetting=(0.995, 0.9))}
+        begun = METHODS["ocb-forgetting"].begun(Start(X[:200], y[:200], [0, 1], hypotheses=10))
+        for one in (contenders["OCB, forgetting 0.995"], contenders["OCB, forgetting 0.9"], begun):
+            assert one.classifier.get_params()["head"] == 500
+        assert begun.classifier.get_params()["forgetting"] == 0.995
+        assert contenders["OCB, forgetting 0.9"].classifier.get_params()["forgetting"] == 0.9
+
     def test_contenders_do_not_share_what_they_learn(self):
         rows = np.array(table(400))
         X, y = rows[:, :4], rows[:, 4].astype(int)

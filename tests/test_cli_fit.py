@@ -29,6 +29,16 @@ class TestFit:
         assert f"Wrote {out}" in told
         assert left_in(tmp_path) == []
 
+    def test_few_rows_are_said_to_be_few(self, tmp_path, capsys):
+        rows = [[*row[:4], k % 2] for k, row in enumerate(table(100))]
+        code, _, err = ran(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "m.ocb"))
+        assert (code, err) == (0, "")
+        code, told, err = ran(capsys, *fit(write(tmp_path / "d.csv", rows[:3]), tmp_path / "m.ocb"))
+        assert code == 0
+        assert "right on 100.0%" in told
+        assert "3 rows are few, less than 50 for each class: “right on 100.0%” is about the very rows" in err
+        assert err.count("\n") == 1
+
     def test_is_what_the_library_fits(self, tmp_path):
         rows = table(300, 99)
         model = Model.load(fitted(tmp_path))

@@ -14,7 +14,11 @@ from ocboost.classifier import OCBClassifier
 from ocboost.cli import adapt
 from ocboost.cli.info import Feature, describe
 from ocboost.hypotheses import Stumps
+from ocboost.lineage import Winnow
 from ocboost.model import Model
+from ocboost.reproduce.cache import Cache
+from ocboost.storage import save
+from old_files import make
 
 
 def told_by(capsys, *words):
@@ -123,12 +127,12 @@ class TestOtherFiles:
 
     def test_sketches(self, tmp_path, capsys):
         margins = np.random.default_rng(0).choice([-1, 1], (50, 6)).astype(np.int8)
-        for make in (BoostingSketch, OzaRussell):
-            sketch = make(6)
+        for kind in (BoostingSketch, OzaRussell):
+            sketch = kind(6)
             sketch.update_many(margins)
             sketch.save(tmp_path / "s.ocb")
             out = told_by(capsys, tmp_path / "s.ocb", "--top", "2")
-            assert out.startswith(f"{make.__name__}(6")
+            assert out.startswith(f"{kind.__name__}(6")
             assert "50 examples seen" in out
             assert sum("█" in line for line in out.splitlines()) == 2
 
@@ -154,13 +158,71 @@ class TestOtherFiles:
         assert "balls in 4 dimensions" in out
         assert "says yes if" not in out
 
+    @pytest.mark.parametrize("name", [*make.MODELS, make.ENTRY])
+    def test_every_kind_of_file(self, name, tmp_path, capsys):
+        path = tmp_path / "file.ocb"
+        if name == make.ENTRY:
+            path.write_bytes(make.place(name).read_bytes())
+        else:
+            make.save(name, make.MODELS[name](), path)
+        out = told_by(capsys, path, "--top", "2")
+        assert out == told_by(capsys, path, "--top", "2")  # no address of an object
+        assert "object at" not in out
+        if name in make.CLASSIFIERS:
+            assert "Weights for class" in out
+        if name in make.BOOSTERS:
+            assert "examples seen" in out
+
+    def test_another_booster(self, tmp_path, capsys):
+        booster = Winnow(6, rate=0.25)
+        booster.update_many(np.ones((50, 6), int))
+        booster.save(tmp_path / "w.ocb")
+        out = told_by(capsys, tmp_path / "w.ocb", "--top", "2")
+        assert out.startswith("Winnow(6, rate=0.25")
+        assert "50 examples seen" in out
+        assert sum("█" in line for line in out.splitlines()) == 2
+
+    def test_filterboost(self, tmp_path, capsys):
+        clf = make.MODELS["filterboost three"]()
+        clf.save(tmp_path / "f.ocb")
+        out = told_by(capsys, tmp_path / "f.ocb")
+        lines = flat(out)
+        assert "classes no, perhaps, yes — ähem" in lines
+        assert "hypotheses 1 stumps over 1 of 4 features" in lines
+        assert "rounds 1, 0, 1 finished for each class, 1, 0, 1 of 100 found" in lines
+        assert f"has seen {clf.n_seen_} examples, and let {str(clf.n_accepted_)[1:-1]} through" in lines
+        assert "Weights for class yes — ähem, the heaviest 1 of 1:" in lines
+        assert "Weights for class perhaps" not in out
+        assert not any(line.startswith("ended") for line in lines)
+        make.MODELS["filterboost ended"]().save(tmp_path / "f.ocb")
+        assert "ended n_hypotheses reached: there are 2" in flat(told_by(capsys, tmp_path / "f.ocb"))
+
+    def test_what_a_file_leaves_out(self, tmp_path, capsys):
+        path = tmp_path / "m.ocb"
+        make.save("offset given", make.MODELS["offset given"](), path)
+        assert "offset not in the file: it is given to load it" in flat(told_by(capsys, path))
+        make.MODELS["offset linear"]().save(path)
+        assert "offset a linear score" in flat(told_by(capsys, path))
+        make.MODELS["filterboost estimator"]().save(path)
+        assert "Weights for class 1" in told_by(capsys, path)
+
+    def test_a_result_that_is_kept(self, tmp_path, capsys):
+        cache = Cache(tmp_path)
+        cache.put(make.ENTRY, *make.ENTRY_OF)
+        out = told_by(capsys, make.place(make.ENTRY, tmp_path))
+        assert out.startswith("A result that ocboost reproduce keeps for its next run: 2 arrays, ")
+
+    def test_an_offset(self, tmp_path, capsys):
+        save(tmp_path / "o.ocb", "LinearOffset", make.LINEAR.tree())
+        assert told_by(capsys, tmp_path / "o.ocb") == "An offset: a linear score. It is part of a model.\n"
+
 
 class TestRefusals:
     @pytest.mark.parametrize(
         ("damage", "what"),
         [
             (lambda data: data[:-9], "damaged or cut short"),
-            (lambda data: data[:8] + b"\x02" + data[9:], "has format version 2"),
+            (lambda data: data[:8] + b"\x03" + data[9:], "has format version 3"),
             (lambda data: b"text", "is not an ocboost model"),
         ],
     )
@@ -168,6 +230,12 @@ class TestRefusals:
         model = fitted(tmp_path)
         model.write_bytes(damage(model.read_bytes()))
         assert what in refused(capsys, "info", model)
+
+    def test_a_kind_that_is_not_known(self, tmp_path, capsys):
+        save(tmp_path / "m.ocb", "Oracle\x1b[31m", {})
+        told = refused(capsys, "info", tmp_path / "m.ocb")
+        assert "something of the kind 'Oracle\\x1b[31m', and this ocboost knows" in " ".join(told.split())
+        assert "\x1b" not in told
 
     def test_no_file(self, tmp_path, capsys):
         assert "No such file" in refused(capsys, "info", tmp_path / "none.ocb")

@@ -212,6 +212,14 @@ class TestMended:
     def test_a_film_is_no_cascade(self, tmp_path, capsys):
         film = tmp_path / "film.mp4"
         film.write_bytes(b"\0\0\0\x18ftypmp42" + bytes(100))
+        said = refused(capsys, "cascade", "info", film)
+        assert "must be a cascade of OpenCV, an XML file" in said
+        assert "it is a video (MP4 or the like). Was another file meant?" in said
+        film.write_bytes(b"\0\0\0\x18ftypmp42" + bytes(17 << 20))  # larger than any cascade
+        assert "it is a video" in refused(capsys, "cascade", "info", film)
+        film.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
+        assert "it is a picture (PNG)" in refused(capsys, "cascade", "info", film)
+        film.write_bytes(b"ab\0\1\2")
         assert "it is not text" in refused(capsys, "cascade", "info", film)
         film.write_bytes('<?xml version="1.0"?><a/>'.encode("utf-16"))
         assert "it is UTF-16" in refused(capsys, "cascade", "info", film)

@@ -353,6 +353,30 @@ def test_progress_counts_rows():
     assert seen == [1024, 2048, 2500]
 
 
+def test_progress_is_told_within_a_chunk_that_takes_long(monkeypatch):
+    clock = [0]
+
+    class Slow(Majority):
+        def learn(self, view):
+            clock[0] += 100_000_000  # a tenth of a second for each row
+            super().learn(view)
+
+    module = sys.modules["ocboost.evaluation.prequential"]
+    monkeypatch.setattr(module, "perf_counter_ns", lambda: clock[0])
+    seen = []
+
+    def progress(done):
+        seen.append((done, clock[0]))
+
+    contenders = [Majority(), Slow("slow")]
+    prequential(stream(1500), contenders, classes=CLASSES, progress=progress, drift=False)
+    rows = [done for done, _ in seen]
+    assert rows == sorted(rows)
+    assert rows[0] == 512 + 5 // 2  # one of two contenders has done its chunk, the other five rows
+    assert rows[-1] == 1500
+    assert max(np.diff([0, *(at for _, at in seen)])) <= 1_000_000_000
+
+
 def test_as_dict_is_json():
     result = prequential(stream(300), [Majority(), Witness()], classes=CLASSES, window=50)
     text = json.dumps(result.as_dict(), allow_nan=False)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ocboost
+from ocboost.boosters.registry import BOOSTERS
 from ocboost.classifier import OCBClassifier
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation import (
@@ -23,7 +24,10 @@ from ocboost.evaluation import (
     View,
     prequential,
 )
+from ocboost.evaluation.methods import METHODS
+from ocboost.evaluation.start import Start
 from ocboost.hypotheses import Stumps
+from ocboost.lineage import OnlineLogistic
 
 
 def blobs(n, K, seed=0):
@@ -152,22 +156,50 @@ def test_a_contender_may_learn_before_the_stream_begins():
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_logistic_sgd_is_scikit_learns(K):
-    from sklearn.linear_model import SGDClassifier
-
+def test_logistic_sgd_is_the_booster(K):
     X, codes = blobs(80, K)
     hypotheses = stumps()
-    contender = LogisticSGD(hypotheses, learning_rate=0.05)
-    result, found = run([contender], X, codes, list(range(K)))
-    model = SGDClassifier(loss="log_loss", learning_rate="constant", eta0=0.05, random_state=0)
-    answers = hypotheses.answers(X).astype(float)
+    one = LogisticSGD(hypotheses, learning_rate=0.05)
+    other = OverAnswers(hypotheses, lambda J: OnlineLogistic(J, rate=0.05), name="booster")
+    result, found = run([one, other], X, codes, list(range(K)))
     np.testing.assert_array_equal(found["logistic SGD"][0], np.full(K, 1 / K))
-    for i in range(80):
-        if i:
-            want = model.predict_proba(answers[i : i + 1])[0]
-            np.testing.assert_allclose(found["logistic SGD"][i], want, atol=1e-9)
-        model.partial_fit(answers[i : i + 1], codes[i : i + 1], classes=range(K))
-    assert result["logistic SGD"].nbytes == (1 if K == 2 else K) * 8 * 13
+    np.testing.assert_array_equal(found["logistic SGD"], found["booster"])
+    assert found["booster"][-1].max() > 0.5
+    assert result["logistic SGD"].nbytes == (1 if K == 2 else K) * 8 * 12
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("name", [name for name in BOOSTERS if not name.startswith("ocb")])
+def test_a_method_over_answers_is_the_classifier_one_would_deploy(name, K, tmp_path):
+    X, codes = blobs(260, K)
+    start = Start(X[:100], codes[:100], list(range(K)), hypotheses=8)
+    contender = METHODS[name].begun(start)
+    result, found = run([contender], X[100:], codes[100:], list(range(K)))
+    own = OCBClassifier(n_hypotheses=8, booster=name, random_state=0).fit(X[:100], codes[:100])
+    for i in range(100, 260):
+        want = own.predict_proba(X[i : i + 1])[0]
+        np.testing.assert_allclose(found[METHODS[name].title][i - 100], want, atol=1e-9)
+        own.partial_fit(X[i : i + 1], codes[i : i + 1])
+    assert result.standings[0].deployable
+    contender.classifier.save(tmp_path / "model.ocb")
+    loaded = OCBClassifier.load(tmp_path / "model.ocb")
+    np.testing.assert_array_equal(loaded.predict(X), contender.classifier.predict(X))
+    assert contender.classifier.hypotheses_ is start.classifier.hypotheses_  # so that answers are shared
+
+
+def test_what_can_be_deployed_can_be_saved(tmp_path):
+    X, codes = blobs(260, 2)
+    start = Start(X, codes, [0, 1], hypotheses=4)
+    for name, method in METHODS.items():
+        if method.package is None:
+            contender = method.begun(start)
+            saved = getattr(contender, "classifier", getattr(contender, "estimator", None))
+            assert method.deployable is (hasattr(saved, "save") and name != "retrained"), name
+            if method.deployable:
+                saved.save(tmp_path / name)
+                np.testing.assert_array_equal(type(saved).load(tmp_path / name).predict(X), saved.predict(X))
+        else:
+            assert not method.deployable
 
 
 class TestBaselines:

@@ -26,10 +26,11 @@ from ocboost.filtering import EdgeTest
 from ocboost.hypotheses import Stumps
 from ocboost.learners import BallLearner, Learner, StumpLearner
 from ocboost.lineage import FilterBoost
-from ocboost.lineage.example_sources import Arrived, TrainingSet
+from ocboost.lineage.example_sources import drawn
 from ocboost.lineage.filter_rounds import TRIES, FilterRounds
-from ocboost.lineage.filterboost_file import filterboost_parts
+from ocboost.lineage.filterboost_file import filterboost_tree
 from ocboost.lineage.voters import Voters
+from ocboost.rows import Rows
 from ocboost.storage import to_bytes
 from ocboost.streams import ArrayStream, Batch
 
@@ -53,7 +54,7 @@ def base_of(random_state):
 
 def state_of(clf):
     """All there is to a FilterBoost, as bytes."""
-    return to_bytes("x", *filterboost_parts(clf))
+    return to_bytes("x", filterboost_tree(clf))
 
 
 class TheEndError(Exception):
@@ -371,10 +372,13 @@ class TestWhatItLearns:
             FilterBoost("ball").partial_fit(X, y)
 
     def test_rows_are_drawn_by_their_weights(self):
-        weights = np.array([1.0, 4.0, 5.0]) * 1e300
-        training = TrainingSet(np.zeros((3, 1)), np.ones(3, np.int8), weights)
-        drawn = training.draw(100_000, np.random.default_rng(0))._drawn
-        np.testing.assert_allclose(np.bincount(drawn) / 1e5, [0.1, 0.4, 0.5], atol=0.01)
+        reach = np.cumsum([1.0, 4.0, 0.0, 5.0])
+        places = drawn(100_000, reach, np.random.default_rng(0))
+        np.testing.assert_allclose(np.bincount(places) / 1e5, [0.1, 0.4, 0.0, 0.5], atol=0.01)
+        a, b = (np.array([1.0, 2.0] * 100) * scale for scale in (1.0, 1e306))  # whose sum is infinite
+        X, y = noisy(200)
+        once, again = (FilterBoost(n_hypotheses=2, random_state=0).fit(X, y, w) for w in (a, b))
+        assert state_of(once) == state_of(again)
 
     def test_rows_without_weight_are_none(self):
         X, y = noisy(300)
@@ -595,9 +599,7 @@ class TestOneClassForLong:
         clf = FilterBoost(sample=10, most_examples=40)
         for _ in range(1_000):
             if machine.candidate is None:
-                machine.take(
-                    Arrived(np.zeros((1, 1)), np.array([-1], np.int8)), clf.settings(), clf.learner()
-                )
+                machine.take(Rows(np.zeros((1, 1)), np.array([-1], np.int8)), clf.settings(), clf.learner())
         assert machine.calls == 40
         np.testing.assert_array_equal(machine.candidate.answers(np.zeros((1, 1))), [[-1]])
 
@@ -754,7 +756,7 @@ class TestBadInput:
 
 def test_no_voters_have_no_score():
     assert len(Voters()) == 0
-    np.testing.assert_array_equal(Voters().scores(np.ones((2, 3))), [0.0, 0.0])
+    np.testing.assert_array_equal(Voters().scores_of(np.ones((2, 3))), [[0.0], [0.0]])
 
 
 # What a weight of two and the example twice give is the same only on average: rows are drawn.

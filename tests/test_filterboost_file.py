@@ -14,9 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, ModelFileError, NotSavableError, OCBClassifier
+from ocboost.fields import read
+from ocboost.hypotheses import Stumps
+from ocboost.kinds import HYPOTHESES, tree_within
 from ocboost.lineage import FilterBoost
-from ocboost.lineage.filterboost_file import filterboost_from_parts, filterboost_parts
+from ocboost.lineage.filterboost_file import filterboost_tree
 from ocboost.storage import from_bytes, to_bytes
+from saved_trees import GONE, changed
 
 
 def examples(n, seed=0, K=2):
@@ -27,7 +31,11 @@ def examples(n, seed=0, K=2):
 
 
 def state_of(clf):
-    return to_bytes("x", *filterboost_parts(clf))
+    return to_bytes("x", filterboost_tree(clf))
+
+
+def back(tree):
+    return read(tree, "a file", FilterBoost.from_tree)
 
 
 def at(stage, K=2, **given):
@@ -99,9 +107,9 @@ class TestRoundTrip:
     def test_a_mixed_sample_is_sparse(self):
         X, y = examples(30)
         both = FilterBoost(sample=40, random_state=0).partial_fit(X[:15], y[:15])
-        parameters, arrays = filterboost_parts(both.partial_fit(csr_matrix(X[15:]), y[15:]))
-        assert parameters["machines"][0]["sample"] == "sparse"
-        clf = filterboost_from_parts(parameters, arrays, "a file", FilterBoost)
+        tree = filterboost_tree(both.partial_fit(csr_matrix(X[15:]), y[15:]))
+        assert sorted(tree["machines"][0]["sample"]) == ["data", "indices", "indptr"]
+        clf = back(tree)
         dense = FilterBoost(sample=40, random_state=0).partial_fit(X, y)
         np.testing.assert_array_equal(
             clf.machines_[0].rows[0].toarray(), np.concatenate(dense.machines_[0].rows)
@@ -155,167 +163,140 @@ class TestRoundTrip:
     def test_files_of_others(self, tmp_path):
         X, y = examples(100)
         OCBClassifier(n_hypotheses=2).fit(X, y).save(tmp_path / "model")
-        with pytest.raises(ModelFileError, match="OCBClassifier, not FilterBoost"):
+        with pytest.raises(ModelFileError, match="'OCBClassifier', not FilterBoost"):
             FilterBoost.load(tmp_path / "model")
 
 
-def put(key, value):
-    def change(parameters, arrays):
-        parameters[key] = value
-
-    return change
-
-
-def setting(key, value):
-    def change(parameters, arrays):
-        parameters["settings"][key] = value
-
-    return change
-
-
-def state(key, value):
-    def change(parameters, arrays):
-        parameters["machines"][0][key] = value
-
-    return change
-
-
-def array(key, make):
-    def change(parameters, arrays):
-        arrays[key] = make(arrays.get(key))
-
-    return change
-
-
-def drop(key):
-    def change(parameters, arrays):
-        del arrays[key]
-
-    return change
-
-
 ANY = [
-    (put("x", 1), "has the entries"),
-    (put("settings", None), "settings"),
-    (setting("tau", 2.0), "settings make no sense"),
-    (setting("sample", 1.5), "settings make no sense"),
-    (setting("estimator", "tree"), "estimator is not known"),
-    (setting("estimator", {}), "settings are not known"),
-    (setting("extra", 1), "settings are not known"),
-    (put("classes", ["i8", [1]]), "two classes"),
-    (put("classes", ["i8", [0, 1, 2]]), "state is missing"),
-    (put("features", [3, None]), "features"),
-    (put("features", [2, ["a"]]), "feature names"),
-    (put("features", ["2", None]), "features"),
-    (put("ended", 3), "its end"),
-    (put("machines", []), "state is missing"),
-    (put("machines", [None]), "state is not known"),
-    (state("round", 0), "counts"),
-    (state("n_seen", 1), "counts"),
-    (state("n_seen", 1 << 70), "counts"),
-    (state("calls", 10**9), "counts"),
-    (state("n_positive", 10**9), "counts"),
-    (state("n_positive", -1), "counts"),
-    (state("taken", True), "counts"),
-    (state("waited", -1), "counts"),
-    (state("tries", 9), "counts"),
-    (state("seed", [1]), "seed"),
-    (state("seed", [1.0, 2]), "seed"),
-    (state("shown", [1, 0]), "shown"),
-    (state("reason", ["x"]), "its end"),
-    (state("reason", "x" * 2_000), "its end"),
-    (state("rng", None), "random numbers"),
-    (state("rng", [1, 2, 0, 0]), "random numbers"),
-    (state("rng", [1 << 128, 1, 0, 0]), "random numbers"),
-    (state("hypotheses", None), "do not fit its hypotheses"),
-    (state("hypotheses", ["Callables", {}]), "Callables"),
-    (state("hypotheses", "Stumps"), "not known"),
-    (array("0/edges", lambda a: a * 0 + 0.5), "edges must lie"),
-    (array("0/edges", lambda a: a * np.nan), "edges must lie"),
-    (array("0/edges", lambda a: a.astype(np.float32)), "edges must lie"),
-    (array("0/edges", lambda a: np.concatenate([a, a])), "do not fit its hypotheses"),
-    (drop("0/edges"), "edges must lie"),
-    (array("0/hypotheses/left", lambda a: a * 2), "left must be"),
-    (array("extra", lambda a: np.zeros(1)), "unknown arrays: extra"),
+    ("x", 1, "entries that are not known: 'x'"),
+    ("settings", None, "settings must be entries"),
+    ("settings.tau", 2.0, "tau must be"),
+    ("settings.sample", 1.5, "sample must be"),
+    ("settings.estimator", "tree", "estimator is not known"),
+    ("settings.estimator", {}, "estimator must be a single value"),
+    ("settings.extra", 1, "entries that are not known: 'extra'"),
+    ("classes.values", [1], "there must be at least two"),
+    ("classes.values", [0, 1, 2], "machines must be a list of 3"),
+    ("n_features", 3, "do not fit its features"),
+    ("n_features", "2", "n_features must be a whole number"),
+    ("feature_names", ["a"], "feature_names must be a list of 2"),
+    ("ended", 3, "ended must be a text"),
+    ("machines", [], "machines must be a list of 1"),
+    ("machines", [None], "machines.0. must be entries"),
+    ("0.more", 3, "entries that are not known: 'more'"),
+    ("0.round", GONE, "round is missing"),
+    ("0.round", 0, "counts"),
+    ("0.n_seen", 1, "counts"),
+    ("0.n_seen", 1 << 70, "n_seen must be"),
+    ("0.calls", 10**9, "counts"),
+    ("0.n_positive", 10**9, "counts"),
+    ("0.n_positive", -1, "n_positive must be"),
+    ("0.taken", True, "taken must be"),
+    ("0.waited", -1, "waited must be"),
+    ("0.tries", 9, "counts"),
+    ("0.seed", [1], "seed"),
+    ("0.seed", [1.0, 2], "seed"),
+    ("0.shown", [1, 0], "shown"),
+    ("0.reason", ["x"], "reason must be a text"),
+    ("0.reason", "x" * 2_000, "reason must be a text"),
+    ("0.rng", None, "rng must be entries"),
+    ("0.rng.inc", "2", "random numbers must be odd"),
+    ("0.rng.state", "f" * 33, "state must be a text"),
+    ("0.hypotheses", None, "do not fit its hypotheses"),
+    ("0.hypotheses.kind", "Callables", "Callables"),
+    ("0.hypotheses", "Stumps", "hypotheses must be entries"),
+    ("0.edges", lambda a: a * 0 + 0.5, "edges must lie"),
+    ("0.edges", lambda a: a * np.nan, "edges must lie"),
+    ("0.edges", lambda a: a.astype(np.float32), "edges has the wrong shape or type"),
+    ("0.edges", lambda a: np.concatenate([a, a]), "do not fit its hypotheses"),
+    ("0.edges", GONE, "edges is missing"),
+    ("0.hypotheses.left", lambda a: a * 2, "left must be"),
+    ("extra", np.zeros(1), "entries that are not known: 'extra'"),
 ]
+STUMP = Stumps([0], [0.0], [1], n_features=2)
 COLLECTING = [
-    (state("sample", "sparse"), "sample is not known"),
-    (state("sample", "x"), "sample is not known"),
-    (state("sample", None), "unknown arrays"),
-    (state("candidate", ["Stumps", {"n_features": 2, "precision": "double"}]), "arrays"),
-    (state("test", [3, 1, 0.5, 0.01]), "belong together"),
-    (state("taken", 1), "labels"),
-    (array("0/labels", lambda a: a * 0), "labels must be"),
-    (array("0/labels", lambda a: a[:-1]), "does not fit its labels"),
-    (array("0/labels", lambda a: a[:0]), "labels must be"),
-    (array("0/sample/X", lambda a: a[:, :1]), "does not fit its labels"),
-    (array("0/sample/X", lambda a: np.full_like(a, np.inf)), "finite"),
-    (array("0/sample/X", lambda a: a.astype(np.int64)), "finite"),
+    ("0.sample", {}, "sample.data is missing"),
+    ("0.sample", "x", "sample must be entries"),
+    ("0.sample", None, "sample must be entries"),
+    ("0.candidate", tree_within(STUMP, HYPOTHESES), "belong together"),
+    ("0.candidate", {"kind": "Stumps"}, "feature is missing"),
+    ("0.test", {"n": 3, "right": 1, "tau": 0.5, "delta": 0.01}, "belong together"),
+    ("0.taken", 1, "labels"),
+    ("0.labels", lambda a: a * 0, "labels must be"),
+    ("0.labels", lambda a: a[:-1], "sample has the wrong shape"),
+    ("0.labels", lambda a: a[:0], "sample has no labels"),
+    ("0.labels", GONE, "labels is missing"),
+    ("0.sample", lambda a: a[:, :1], "sample has the wrong shape"),
+    ("0.sample", lambda a: np.full_like(a, np.inf), "finite"),
+    ("0.sample", lambda a: a.astype(np.int64), "finite"),
 ]
 TESTING = [
-    (state("test", None), "belong together"),
-    (state("test", [3, 4, 0.5, 0.01]), "test is not known"),
-    (state("test", [10**6, 10**6, 0.5, 0.01]), "must not have ended"),
-    (state("test", [3, 1, 5.0, 0.01]), "test makes no sense"),
-    (state("test", [3, 1, 0.5, float("inf")]), "test makes no sense"),
-    (state("test", [3, 1, 0.5, 0.01]), "does not fit its counts"),
-    (state("candidate", None), "belong together"),
-    (state("sample", "dense"), "must be gone"),
-    (array("0/candidate/feature", lambda a: a + 7), "feature must lie"),
+    ("0.test", None, "belong together"),
+    ("0.test.right", 10**6, "right must be a whole number"),
+    ("0.test", {"n": 10**6, "right": 10**6, "tau": 0.5, "delta": 0.01}, "must not have ended"),
+    ("0.test.tau", 5.0, "tau must be"),
+    ("0.test.tau", 1, "must be numbers"),
+    ("0.test.delta", float("inf"), "delta must be"),
+    ("0.test", {"n": 3, "right": 1, "tau": 0.5, "delta": 0.01}, "does not fit its counts"),
+    ("0.candidate", None, "belong together"),
+    ("0.labels", np.ones(2, np.int8), "must be gone"),
+    ("0.sample", np.ones((2, 2)), "sample has no labels"),
+    ("0.candidate.feature", lambda a: a + 7, "feature must lie"),
 ]
 BAD = [("collecting", *case) for case in ANY + COLLECTING] + [("testing", *case) for case in TESTING]
 
 
 @pytest.fixture(scope="module")
 def good():
-    return {stage: filterboost_parts(at(stage)) for stage in ("collecting", "testing")}
+    return {stage: filterboost_tree(at(stage)) for stage in ("collecting", "testing")}
+
+
+def spoilt(tree, path, value):
+    """A tree with a change at a path, which begins in the list of machines if it begins with a number."""
+    return changed(tree, f"machines.{path}" if path[0].isdigit() else path, value)
 
 
 class TestStrangersFiles:
-    @pytest.mark.parametrize(("stage", "change", "message"), BAD)
-    def test_nonsense_is_refused(self, good, stage, change, message):
-        parameters, arrays = copy.deepcopy(good[stage])
-        change(parameters, arrays)
+    @pytest.mark.parametrize(("stage", "path", "value", "message"), BAD)
+    def test_nonsense_is_refused(self, good, stage, path, value, message):
         with pytest.raises(ModelFileError, match=message):
-            filterboost_from_parts(parameters, arrays, "a file", FilterBoost)
+            back(spoilt(good[stage], path, value))
 
     def test_a_good_one_is_not(self, good):
-        for parts in good.values():
-            clf = filterboost_from_parts(*copy.deepcopy(parts), "a file", FilterBoost)
-            assert state_of(clf) == to_bytes("x", *parts)
+        for tree in good.values():
+            assert state_of(back(tree)) == to_bytes("x", tree)
 
     def test_missing_values_in_the_sample_of_a_learner_that_takes_none(self, good):
-        parameters, arrays = copy.deepcopy(good["collecting"])
-        arrays["0/sample/X"][0, 0] = np.nan
-        filterboost_from_parts(copy.deepcopy(parameters), dict(arrays), "a file", FilterBoost)
-        parameters["settings"]["estimator"] = "ball"
+        tree = copy.deepcopy(good["collecting"])
+        tree["machines"][0]["sample"][0, 0] = np.nan
+        back(tree)
+        tree["settings"]["estimator"] = "ball"
         with pytest.raises(ModelFileError, match="sample must be finite"):
-            filterboost_from_parts(parameters, arrays, "a file", FilterBoost)
+            back(tree)
 
     @pytest.mark.parametrize(
-        "change",
+        ("key", "change"),
         [
-            lambda a: a.update({"0/sample/indices": a["0/sample/indices"] + 2}),
-            lambda a: a.update({"0/sample/indices": a["0/sample/indices"] - 1}),
-            lambda a: a.update({"0/sample/indptr": a["0/sample/indptr"][::-1].copy()}),
-            lambda a: a.update({"0/sample/indptr": a["0/sample/indptr"] + 1}),
-            lambda a: a.update({"0/sample/indptr": a["0/sample/indptr"][:-1]}),
-            lambda a: a.update({"0/sample/indices": a["0/sample/indices"].astype(float)}),
-            lambda a: a.update({"0/sample/data": a["0/sample/data"][:-1]}),
+            ("indices", lambda a: a + 2),
+            ("indices", lambda a: a - 1),
+            ("indptr", lambda a: a[::-1].copy()),
+            ("indptr", lambda a: a + 1),
+            ("indptr", lambda a: a[:-1]),
+            ("indices", lambda a: a.astype(float)),
+            ("data", lambda a: a[:-1]),
+            ("data", GONE),
         ],
     )
-    def test_sparse_nonsense(self, change):
+    def test_sparse_nonsense(self, key, change):
         X, y = examples(30)
         clf = FilterBoost(sample=40, random_state=0).partial_fit(csr_matrix(X), y)
-        parameters, arrays = filterboost_parts(clf)
-        change(arrays)
-        with pytest.raises(ModelFileError, match="sample does not fit"):
-            filterboost_from_parts(parameters, arrays, "a file", FilterBoost)
+        with pytest.raises(ModelFileError, match=r"rows of sample do not fit|wrong shape or type|is missing"):
+            back(spoilt(filterboost_tree(clf), f"0.sample.{key}", change))
 
     @settings(max_examples=60)
     @given(st.data())
     def test_damage_is_found(self, good, data):
-        whole = to_bytes("FilterBoost", *good["collecting"])
+        whole = to_bytes("FilterBoost", good["collecting"])
         place = data.draw(st.integers(0, len(whole) - 1))
         damaged = bytearray(whole)
         damaged[place] ^= data.draw(st.integers(1, 255))

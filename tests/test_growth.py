@@ -19,9 +19,10 @@ from sklearn.utils import check_random_state
 
 from naive_growth import NaiveGrowth, as_tuples
 from ocboost import Growth, InputError, OCBClassifier
-from ocboost.classifier_file import classifier_parts
+from ocboost.classifier_file import classifier_tree
 from ocboost.hypotheses import Balls, Callables, Joined, Stumps, Trees, from_sklearn
 from ocboost.learners import Learner, StumpLearner
+from ocboost.storage import to_bytes
 from test_interruption import interrupted_at
 
 QUICK = {"budget": 8, "sample": 12, "candidates": 3, "test": 6, "delta": 0.4, "every": 5}
@@ -63,8 +64,7 @@ def pools_of(clf):
 
 def state_of(clf):
     """Everything that a file would hold, as something to compare."""
-    parameters, arrays = classifier_parts(clf)
-    return parameters, {key: (a.dtype, a.shape, a.tobytes()) for key, a in arrays.items()}
+    return to_bytes("x", classifier_tree(clf))
 
 
 def assert_sound(clf):

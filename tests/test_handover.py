@@ -8,11 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocboost import ModelFileError
+from ocboost.fields import read
 from ocboost.handover import Handover
 
 
 def handover(weight=10.0):
     return Handover([np.array([1.0, 2.0])], [np.array([0.5, 2.5])], weight, 6.0)
+
+
+def back(tree):
+    return read(tree, "a file", lambda fields: Handover.from_tree(fields, [2]))
+
+
+def numbers(one):
+    return {key: value for key, value in one.tree().items() if key not in ("deployed", "started")}
 
 
 def test_at_first_exactly_the_deployed_weights():
@@ -44,7 +53,7 @@ def test_however_the_stream_is_cut(weights, cut, forgetting):
     for part in (weights[:cut], weights[cut:]):
         if part:
             parts.take(np.array(part), forgetting)
-    assert parts.parts()[0] == whole.parts()[0]
+    assert numbers(parts) == numbers(whole)
     n = len(weights)
     ages = np.arange(n - 1, -1, -1)
     new = float(np.sum(np.array(weights) * forgetting**ages))
@@ -84,16 +93,16 @@ def test_into_a_window_and_out_again():
 def test_forgetting_of_another_type_can_be_saved():
     one = handover()
     one.take(np.ones(2), np.float32(0.5))
-    assert all(type(one.parts()[0][key]) is float for key in ("old", "new", "total"))
+    assert all(type(one.tree()[key]) is float for key in ("old", "new", "total"))
 
 
-def test_back_from_its_parts():
+def test_back_from_its_tree():
     one = handover()
     one.take(np.array([0.3]), 0.9)
-    again = Handover.from_parts(*one.parts(), [2], "a file")
+    again = back(one.tree())
     for each in (one, again):
         each.take(np.array([0.1, 0.7]), 0.9)
-    assert again.parts()[0] == one.parts()[0]
+    assert numbers(again) == numbers(one)
     np.testing.assert_array_equal(again.alpha(np.ones(2), 0), one.alpha(np.ones(2), 0))
 
 
@@ -117,10 +126,8 @@ def test_back_from_its_parts():
     ],
 )
 def test_hostile_numbers(key, value):
-    parameters, arrays = handover().parts()
-    parameters[key] = value
-    with pytest.raises(ModelFileError, match="handover"):
-        Handover.from_parts(parameters, arrays, [2], "a file")
+    with pytest.raises(ModelFileError, match=key):
+        back({**handover().tree(), key: value})
 
 
 @pytest.mark.parametrize(
@@ -135,11 +142,12 @@ def test_hostile_numbers(key, value):
     ],
 )
 def test_hostile_arrays(array):
-    for key in ("deployed/0", "started/0"):
-        parameters, arrays = handover().parts()
-        arrays[key] = array
-        with pytest.raises(ModelFileError, match=f"{key} must be 2 finite weights"):
-            Handover.from_parts(parameters, arrays, [2], "a file")
-    arrays["more"] = np.ones(2)
-    with pytest.raises(ModelFileError, match="arrays are not known"):
-        Handover.from_parts(parameters, arrays, [2], "a file")
+    for key in ("deployed", "started"):
+        for value in ([array], array, [], [None], [np.ones(2), array], {"0": np.ones(2)}, 1):
+            with pytest.raises(ModelFileError, match=f"{key} must be (2 finite weights|a list of 1)"):
+                back({**handover().tree(), key: value})
+    for key in ("started", "total"):
+        with pytest.raises(ModelFileError, match="started and total belong together"):
+            back({**handover().tree(), key: None})
+    with pytest.raises(ModelFileError, match="entries that are not known: 'more'"):
+        back({**handover().tree(), "more": np.ones(2)})

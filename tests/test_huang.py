@@ -470,9 +470,10 @@ def test_saved_and_loaded_it_goes_on_identically(tmp_path, saved_bytes):
         ("window", 21, "do not fit"),
         ("share", 2.0, "share must be"),
         ("absorb", 1, "absorb must be"),
-        ("extra", 1, "parameters are not known"),
+        ("extra", 1, "entries that are not known"),
         ("rows", np.zeros((20, 3), np.int8), "rows must be -1 and"),
         ("rows", np.zeros(20, np.int8), "do not fit"),
+        ("rows", np.zeros(60, np.int8), "rows has the wrong shape"),
         ("log_weight", np.full(20, np.nan), "log_weight"),
         ("born", np.full(20, 999), "born"),
         ("group", np.full(20, 2), "group"),
@@ -487,19 +488,18 @@ def test_saved_and_loaded_it_goes_on_identically(tmp_path, saved_bytes):
         ("alpha", np.array([0.0, np.nan, 0.0]), "alpha"),
         ("alpha", np.zeros(4), "alpha"),
         ("length", np.zeros(1), "length"),
-        ("length", None, "arrays are not known"),
+        ("length", None, "length is missing"),
     ],
 )
 def test_files_that_make_no_sense_are_refused(tmp_path, key, value, message):
     booster = HuangBooster(3, window=20)
     booster.update_many(draw(23, 50, 3)[0])
     booster.save(tmp_path / "model")
-    parameters, arrays = load(tmp_path / "model", "HuangBooster")
-    place = arrays if key in arrays else parameters
-    place[key] = value
+    tree = load(tmp_path / "model", "HuangBooster")
+    tree[key] = value
     if value is None:
-        del place[key]
-    save(tmp_path / "bad", "HuangBooster", parameters, arrays)
+        del tree[key]
+    save(tmp_path / "bad", "HuangBooster", tree)
     with pytest.raises(ModelFileError, match=message):
         HuangBooster.load(tmp_path / "bad")
 

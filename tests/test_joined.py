@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, ModelFileError
+from ocboost.fields import read
 from ocboost.hypotheses import (
     Ballot,
     Balls,
@@ -96,23 +97,25 @@ def test_different_features():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda p: p.update(more=1), "its sets are not known"),
-        (lambda p: p.update(sets={}), "its sets are not known"),
-        (lambda p: p.update(sets=[]), "its arrays do not fit its sets"),
-        (lambda p: p["sets"].pop(), "its arrays do not fit its sets"),
-        (lambda p: p["sets"][0].__setitem__(0, "Joined"), "a set is not known"),
-        (lambda p: p["sets"][0].__setitem__(0, 7), "a set is not known"),
-        (lambda p: p["sets"][0].__setitem__(0, "Callables"), "knows Stumps, Trees, Balls, Joined"),
-        (lambda p: p["sets"][0].__setitem__(1, None), "a set is not known"),
-        (lambda p: p["sets"].reverse(), "have the arrays"),
-        (lambda p: p["sets"][0][1].update(n_features=4), "over different features"),
+        (lambda p: p.update(more=1), "entries that are not known: 'more'"),
+        (lambda p: p.update(sets={}), "sets must be a list"),
+        (lambda p: p.update(sets=[]), "a set is not known"),
+        (lambda p: p["sets"][0].update(kind="Joined"), "sets.0..sets is missing"),
+        (lambda p: p["sets"].append({"kind": "Joined", "sets": [p["sets"][0]]}), "a set is not known"),
+        (lambda p: p["sets"][0].update(kind=7), "kind must be a text"),
+        (lambda p: p["sets"][0].update(kind="Callables"), "knows Stumps, Trees, Balls, Boxes"),
+        (lambda p: p["sets"][0].update(kind="Adaptation"), "hypotheses of the kind 'Adaptation'"),
+        (lambda p: p["sets"][0].update(kind="Winnow"), "hypotheses of the kind 'Winnow'"),
+        (lambda p: p["sets"].append(None), "must be entries with names"),
+        (lambda p: p["sets"][0].update(kind="Balls"), "is missing"),
+        (lambda p: p["sets"][0].update(n_features=4), "sets must be over the same features"),
     ],
 )
-def test_hostile_parts(change, match):
-    parameters, arrays = join([STUMPS, BALLS]).parts()
-    change(parameters)
+def test_hostile_trees(change, match):
+    tree = join([STUMPS, BALLS]).tree()
+    change(tree)
     with pytest.raises(ModelFileError, match=match):
-        Joined.from_parts(parameters, arrays, "a file")
+        read(tree, "a file", Joined.from_tree)
 
 
 # Neighbours of one kind as one set ------------------------------------------------------------------------

@@ -5,7 +5,8 @@ import pytest
 
 from ocboost import BoostingSketch, InputError, ModelFileError, OCBClassifier
 from ocboost.cli.options import Following, UsageError
-from ocboost.committee_file import committee_from_parts, committee_parts
+from ocboost.committee_file import committee_from_tree, committee_tree
+from ocboost.fields import read
 
 
 def rows(n=600, seed=0):
@@ -119,10 +120,10 @@ def test_nothing_is_not_a_name(keep):
     with pytest.raises(InputError, match="keep must be 'heavy' or 'newest'"):
         sketch.remade(keep=keep)
     committee = OCBClassifier(n_hypotheses=4).fit(X, y).committee_
-    parameters, arrays = committee_parts(committee)
-    parameters["settings"]["keep"] = keep
+    tree = committee_tree(committee)
+    tree["settings"]["keep"] = keep
     with pytest.raises(ModelFileError, match="settings"):
-        committee_from_parts(parameters, arrays, 2, "a file")
+        read(tree, "a file", lambda fields: committee_from_tree(fields, 2))
 
 
 def test_a_smaller_memory_leaves_no_room_behind():

@@ -28,12 +28,13 @@ from ocboost import (
     storage,
 )
 from ocboost.adaptation import Adaptation
+from ocboost.evaluation import View
 from ocboost.evaluation.contenders import OCB
-from ocboost.evaluation.view import View
 from ocboost.hypotheses import Callables, Stumps, from_sklearn
 from ocboost.learners import StumpLearner
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset, fit_offset
 from ocboost.streams import Batch
+from saved_trees import GONE, changed
 
 
 def examples(n_classes=2, n=120, seed=0):
@@ -730,45 +731,43 @@ def test_a_pickle_keeps_what_a_file_does_not():
 
 
 FILES = {
-    "another kind": (lambda p, a: p.__setitem__("offset", ["Callables", {}]), "offset is not known"),
-    "no list": (lambda p, a: p.__setitem__("offset", 7), "offset is not known"),
-    "no word": (lambda p, a: p.__setitem__("offset", [{}, {}]), "offset is not known"),
-    "none, with arrays": (lambda p, a: p.pop("offset"), "arrays of an offset that it has not"),
-    "a function, with arrays": (
-        lambda p, a: p.__setitem__("offset", ["GivenOffset", {}]),
-        "without its offset",
-    ),
+    "another kind": ("offset.kind", "Stumps", "offset of the kind 'Stumps', and this ocboost knows Linear"),
+    "a function": ("offset.kind", "GivenOffset", "offset of the kind 'GivenOffset'"),
+    "no entries": ("offset", 7, "offset must be entries with names"),
+    "no word": ("offset.kind", {}, "offset.kind must be a text"),
+    "not there": ("offset", GONE, "offset is missing"),
+    "left out": ("offset", "given", "without its offset"),
+    "another word": ("offset", "gone", "offset must be entries with names"),
     "scaled twice": (
-        lambda p, a: p["offset"][1].__setitem__("scorer", ["ScaledOffset", {}]),
-        "offset is not known",
+        "offset.scorer",
+        lambda scorer: {"kind": "ScaledOffset", "scorer": scorer, "scale": np.ones(()), "shift": np.ones(())},
+        "not scaled again",
     ),
-    "no scorer": (lambda p, a: p["offset"][1].pop("scorer"), "offset is not known"),
-    "more": (lambda p, a: p["offset"][1]["scorer"][1].__setitem__("more", 1), "offset is not known"),
-    "no scale": (lambda p, a: a.pop("offset/scale"), "offset has no scale"),
-    "no coef": (lambda p, a: a.pop("offset/scorer/coef"), "offset is not known"),
-    "more arrays": (lambda p, a: a.__setitem__("offset/x", np.ones(1)), "offset is not known"),
-    "not finite": (lambda p, a: a["offset/scorer/coef"].fill(np.nan), "coef must be finite"),
-    "another shape": (lambda p, a: a.__setitem__("offset/scale", np.ones((2, 2))), "scale must be finite"),
+    "no scorer": ("offset.scorer", GONE, "offset.scorer is missing"),
+    "more": ("offset.scorer.more", 1, "entries that are not known: 'more'"),
+    "no scale": ("offset.scale", GONE, "offset.scale is missing"),
+    "no coef": ("offset.scorer.coef", GONE, "offset.scorer.coef is missing"),
+    "no array": ("offset.scorer.coef", 1.0, "the array .*offset.scorer.coef has the wrong shape or type"),
+    "more arrays": ("offset.x", np.ones(1), "entries that are not known: 'x'"),
+    "not finite": ("offset.scorer.coef", lambda coef: coef * np.nan, "coef must be finite"),
+    "another shape": ("offset.scale", np.ones((2, 2)), "scale must be finite"),
     "of three classes": (
-        lambda p, a: a.update({"offset/scorer/coef": np.ones((3, 4)), "offset/scorer/intercept": np.ones(3)}),
+        "offset.scorer",
+        {"kind": "LinearOffset", "coef": np.ones((3, 4)), "intercept": np.ones(3)},
         "offset does not fit its classes",
     ),
-    "of other features": (
-        lambda p, a: a.__setitem__("offset/scorer/coef", np.ones(5)),
-        "offset does not fit its classes or features",
-    ),
-    "a handover": (lambda p, a: p.__setitem__("handover", {"old": 1.0}), "handover is not known"),
+    "of other features": ("offset.scorer.coef", np.ones(5), "offset does not fit its classes or features"),
+    "a handover": ("handover", {"old": 1.0}, "handover.new is missing"),
 }
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_strangers_file(name, tmp_path):
-    change, match = FILES[name]
+    path, value, match = FILES[name]
     X, y = examples()
     OCBClassifier(n_hypotheses=4, offset=scaled(2)).fit(X, y).save(tmp_path / "model")
-    parameters, arrays = storage.load(tmp_path / "model", "OCBClassifier")
-    change(parameters["committee"], arrays)
-    storage.save(tmp_path / "model", "OCBClassifier", parameters, arrays)
+    tree = storage.load(tmp_path / "model", "OCBClassifier")
+    storage.save(tmp_path / "model", "OCBClassifier", changed(tree, f"committee.{path}", value))
     for load in (OCBClassifier.load, Model.load):
         with pytest.raises(ModelFileError, match=match):
             load(tmp_path / "model")

@@ -46,7 +46,7 @@ class Column(BaseLearner):
         pass
 
     def answer(self, example):
-        return int(example.rows[0, self.column] > 0)
+        return int(example.X[0, self.column] > 0)
 
 
 class Fixed(BaseLearner):
@@ -239,7 +239,7 @@ class Liar(Column):
     """Column 0 from the other side."""
 
     def answer(self, example):
-        return 1 - int(example.rows[0, 0] > 0)
+        return 1 - int(example.X[0, 0] > 0)
 
 
 def test_of_two_classes_the_answer_of_a_bad_member_is_turned_round():
@@ -423,7 +423,7 @@ class Fails(Counts):
     """Will not learn a row whose first feature is far off."""
 
     def learn(self, example, code, weight=1.0):
-        if abs(example.rows[0, 0]) > 1e3:
+        if abs(example.X[0, 0]) > 1e3:
             raise ValueError("cannot learn this")
         super().learn(example, code, weight)
 

@@ -11,15 +11,23 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ocboost import ModelFileError
-from ocboost.recent_rows import BLOCK, RecentRows, matrix_from_parts, matrix_parts, stacked
+from ocboost.fields import read
+from ocboost.matrix_file import matrix_from, matrix_tree
+from ocboost.recent_rows import BLOCK, RecentRows
+from ocboost.rows import Rows, stacked
+from saved_trees import GONE, changed
 
 
 def numbered(start, stop, kind="dense"):
     """Rows that say which they are; row 0 of a sparse matrix holds nothing."""
     number = np.arange(start, stop)
     X = np.stack([number, -number, np.zeros(stop - start)], axis=1).astype(float)
-    rows = sparse.csr_matrix(X) if kind == "sparse" else X
-    return rows, number % 3, number / 2.0
+    X = sparse.csr_matrix(X) if kind == "sparse" else X
+    return Rows(X, codes=number % 3, weights=number / 2.0)
+
+
+def back(tree):
+    return read(tree, "a file", lambda fields: RecentRows.from_tree(fields, 3, 3))
 
 
 def dense(X):
@@ -27,10 +35,10 @@ def dense(X):
 
 
 def assert_last(recent, n, end):
-    X, codes, weights = recent.last(n)
-    expected = numbered(end - n, end)
-    for found, wanted in zip((dense(X), codes, weights), expected, strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    found, wanted = recent.last(n), numbered(end - n, end)
+    np.testing.assert_array_equal(dense(found.X), wanted.X)
+    np.testing.assert_array_equal(found.codes, wanted.codes)
+    np.testing.assert_array_equal(found.weights, wanted.weights)
 
 
 @given(
@@ -42,104 +50,112 @@ def test_the_last_rows_are_there_and_not_many_more(sizes, capacity, kind):
     recent, end = RecentRows(capacity), 0
     for k, size in enumerate(sizes):
         here = ("dense", "sparse")[k % 2] if kind == "mixed" else kind
-        recent.take(*numbered(end, end + size, here))
+        recent.take(numbered(end, end + size, here))
         end += size
         assert min(end, capacity) <= len(recent) < capacity + 2 * BLOCK
         for n in {1, min(end, capacity), min(end, capacity) // 2 or 1, len(recent)}:
             assert_last(recent, n, end)
-    assert len(dense(recent.last(10**6)[0])) == len(recent)
+    assert len(recent.last(10**6)) == len(recent)
 
 
 def test_memory_is_that_of_the_rows_held():
     recent = RecentRows(100)
-    recent.take(*numbered(0, 5000))
+    recent.take(numbered(0, 5000))
     assert len(recent) == 100
     assert recent.nbytes == 100 * (3 + 1 + 1) * 8
     for i in range(5000, 9000):
-        recent.take(*numbered(i, i + 1))
+        recent.take(numbered(i, i + 1))
     assert len(recent) < 100 + 2 * BLOCK
     assert recent.nbytes == len(recent) * 5 * 8
     other = RecentRows(4)
-    other.take(*numbered(1, 4, "sparse"))
+    other.take(numbered(1, 4, "sparse"))
     assert other.nbytes == 6 * 8 + 6 * 4 + 4 * 4 + 3 * 16
 
 
 def test_a_capacity_that_changes():
     recent = RecentRows(50)
-    recent.take(*numbered(0, 50))
+    recent.take(numbered(0, 50))
     recent.resize(2000)
-    recent.take(*numbered(50, 1500))
+    recent.take(numbered(50, 1500))
     assert_last(recent, 1500, 1500)
     recent.resize(10)
-    recent.take(*numbered(1500, 1510))
-    recent.take(*numbered(1510, 1510 + BLOCK - 1)[:3])
+    recent.take(numbered(1500, 1510))
+    recent.take(numbered(1510, 1510 + BLOCK - 1))
     for i in range(1509 + BLOCK, 1600 + BLOCK):
-        recent.take(*numbered(i, i + 1))
+        recent.take(numbered(i, i + 1))
     assert_last(recent, 10, 1600 + BLOCK)
     assert len(recent) < 10 + 2 * BLOCK
 
 
 def test_a_larger_capacity_brings_nothing_back_that_a_file_does_not_hold():
     recent = RecentRows(5)
-    recent.take(*numbered(0, 4))
-    recent.take(*numbered(4, 8))
+    recent.take(numbered(0, 4))
+    recent.take(numbered(4, 8))
     assert len(recent) == 8
-    again = RecentRows.from_parts(*recent.parts(), 3, 3, "a file")
+    again = back(recent.tree())
     for each in (recent, again):
         each.resize(7)
-        each.take(*numbered(8, 9))
-        assert each.parts()[0] == {"capacity": 7, "n": 6}
+        each.take(numbered(8, 9))
+        assert (each.tree()["capacity"], len(each.tree()["codes"])) == (7, 6)
         assert_last(each, 6, 9)
 
 
 def test_rows_are_copied_and_copies_are_their_own():
     recent = RecentRows(400)
-    X, codes, weights = numbered(0, 300)
-    recent.take(X, codes, weights)
-    X[:], codes[:], weights[:] = 99.0, 9, 9.0
+    rows = numbered(0, 300)
+    recent.take(rows)
+    rows.X[:], rows.codes[:], rows.weights[:] = 99.0, 9, 9.0
     assert_last(recent, 300, 300)
     other = copy.copy(recent)
-    other.take(*numbered(300, 301))
-    recent.take(*numbered(0, 300))
+    other.take(numbered(300, 301))
+    recent.take(numbered(0, 300))
     assert_last(other, 301, 301)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_parts_hold_what_may_still_be_asked_for(kind):
+def test_a_file_holds_what_may_still_be_asked_for(kind):
     recent = RecentRows(30)
-    assert RecentRows.from_parts(*recent.parts(), 3, 3, "a file").parts() == recent.parts()
-    recent.take(*numbered(0, 700, kind))
-    recent.take(*numbered(700, 703, kind))
-    parameters, arrays = recent.parts()
-    assert parameters == {"capacity": 30, "n": 30}
-    again = RecentRows.from_parts(parameters, arrays, 3, 3, "a file")
+    assert len(back(recent.tree())) == 0
+    recent.take(numbered(0, 700, kind))
+    recent.take(numbered(700, 703, kind))
+    again = back(recent.tree())
+    assert again.capacity == 30
     assert len(again) == 30
     assert_last(again, 30, 703)
-    again.take(*numbered(703, 720, kind))
+    again.take(numbered(703, 720, kind))
     assert_last(again, 30, 720)
 
 
 @pytest.mark.parametrize(
-    "parameters",
+    "change",
     [
-        None,
-        [],
-        {"capacity": 5},
-        {"capacity": 5, "n": 5, "more": 1},
-        {"capacity": True, "n": 1},
-        {"capacity": 5.0, "n": 5},
-        {"capacity": 5, "n": -1},
-        {"capacity": 4, "n": 5},
-        {"capacity": 1 << 50, "n": 5},
-        {"capacity": 5, "n": 4},
-        {"capacity": 5, "n": 0},
+        {"capacity": GONE},
+        {"more": 1},
+        {"capacity": True},
+        {"capacity": 5.0},
+        {"capacity": -1},
+        {"capacity": 4},
+        {"capacity": 1 << 50},
+        {"rows": None},
+        {"rows": GONE},
+        {"rows": {}},
+        {"rows": [[1.0] * 3] * 5},
+        {"codes": np.empty(0, np.int64), "weights": np.empty(0)},
+        {"codes": None},
     ],
+    ids=repr,
 )
-def test_parameters_of_a_stranger(parameters):
+def test_entries_of_a_stranger(change):
     recent = RecentRows(5)
-    recent.take(*numbered(0, 5))
-    with pytest.raises(ModelFileError, match="its recent rows"):
-        RecentRows.from_parts(parameters, recent.parts()[1], 3, 3, "a file")
+    recent.take(numbered(0, 5))
+    tree = recent.tree()
+    back(tree)
+    for key, value in change.items():
+        tree = changed(tree, key, value)
+    with pytest.raises(ModelFileError, match="a file is not a valid model"):
+        back(tree)
+    with pytest.raises(ModelFileError, match="must be entries with names"):
+        back(None)
 
 
 DENSE = {
@@ -173,21 +189,20 @@ SPARSE = {
 @pytest.mark.parametrize(("kind", "key"), [*(("dense", k) for k in DENSE), *(("sparse", k) for k in SPARSE)])
 def test_arrays_of_a_stranger(kind, key):
     recent = RecentRows(5)
-    recent.take(*numbered(0, 5, kind))
-    parameters, arrays = recent.parts()
-    RecentRows.from_parts(parameters, arrays, 3, 3, "a file")
+    recent.take(numbered(0, 5, kind))
+    tree = recent.tree()
+    back(tree)
     wrong = [np.asarray(value) for value in (DENSE if kind == "dense" else SPARSE)[key]]
-    for changed in [
-        {**arrays, "more": np.zeros(1)},
-        {name: array for name, array in arrays.items() if name != key},
-        *({**arrays, key: value} for value in wrong),
-    ]:
-        with pytest.raises(ModelFileError, match="its recent"):
-            RecentRows.from_parts(parameters, changed, 3, 3, "a file")
+    path = ("rows", key) if kind == "sparse" else (key,)
+    for value in (GONE, None, 1.0, *wrong):
+        with pytest.raises(ModelFileError, match="a file is not a valid model"):
+            back(changed(tree, path, value))
+    with pytest.raises(ModelFileError, match="entries that are not known"):
+        back(changed(tree, (*path[:-1], "more"), np.zeros(1)))
 
 
 def test_stacked_keeps_kind_and_type():
-    X, _, _ = numbered(0, 4)
+    X = numbered(0, 4).X
     single = X.astype(np.float32)
     assert stacked([single, single]).dtype == np.float32
     assert stacked([X]) is X
@@ -195,5 +210,6 @@ def test_stacked_keeps_kind_and_type():
     assert both.format == "csr"
     np.testing.assert_array_equal(both.toarray(), np.concatenate([X, X, X]))
     X[0, 0] = np.nan
-    again = matrix_from_parts(matrix_parts(stacked([X, both])), 16, 3, "a file")
+    tree = {"X": matrix_tree(stacked([X, both]))}
+    again = read(tree, "a file", lambda fields: matrix_from(fields, "X", 16, 3))
     np.testing.assert_array_equal(again.toarray()[:4], X)

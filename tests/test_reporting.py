@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.reporting import document, page, tables
-from ocboost.reporting.document import Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
+from ocboost.reporting.document import Code, Heading, Illustration, Items, Key, Notice, Pairs, Paragraph
 from ocboost.reporting.figure_style import INK, name_lines, render
 from ocboost.reporting.tables import Row, Table
 from pages import Page, check_light_and_dark, check_stands_alone
@@ -58,6 +58,29 @@ class TestTables:
             '<tr class="quiet"><th scope="row">  theirs</th><td>0.20</td><td></td></tr>\n'
             '</tbody></table></div>\n<p class="small">Lower is better.</p>'
         )
+
+    def test_wide_tables_fit_a_page(self):
+        words = Row(("sea", "OCB, all history; OCB growing, all history", "0.9"))
+        html = tables.as_html(Table("Best", ("stream", "best", "a"), (words, Row(("elec2", "EG±", "0.8")))))
+        assert html.count('<td class="words">') == 2  # the whole column
+        assert '<th scope="col" class="words">best</th>' in html
+        assert "<td>0.9</td>" in html
+        assert "dense" not in html
+        many = Table("Streams", tuple(f"stream {k}" for k in range(19)), (Row(tuple("a" * 19)),))
+        assert '<table class="dense">' in tables.as_html(many)
+        assert tables.as_html(Table("Nothing", ("a", "b"), ())).count("<th") == 2 + 1  # and thead
+        assert "thead th { white-space: normal" in page.STYLE  # long heads would make a table too wide
+        assert ".words { text-align: left; white-space: normal" in page.STYLE
+        assert ".dense th, .dense td { padding" in page.STYLE
+
+    def test_text_and_fewer_columns(self):
+        assert tables.as_text(TABLE) == (
+            "Errors\n\nmethod        a|b      c\n-----------------------\nours [bold]  0.10  1 < 2\n"
+            "  theirs     0.20\n\nLower is better.\n"
+        ).replace("-----------------------", "-" * 24)
+        assert tables.without(TABLE, "a|b").columns == ("method", "c")
+        assert tables.without(TABLE, "d") is TABLE
+        assert tables.width_of(tables.without(TABLE, "c")) < tables.width_of(TABLE)
 
     def test_rich(self):
         console = Console(file=StringIO(), width=60, force_terminal=True, color_system="standard")
@@ -151,6 +174,25 @@ BLOCKS = [
     Pairs({"seed": 7}),
     Code("ocboost --help"),
 ]
+
+
+class TestKeys:
+    def test_a_page_names_lines_below_the_figure(self):
+        keys = [Key("ours <i>", "0.9", INK, (), 2.0), Key("theirs", "0.8", "#123456", (5, 1.5), 1.0)]
+        bare = figure()
+        bare.axes[0].set_title("bare")
+        block = Illustration("f", figure(), "a figure", {"Look:": "here"}, on_page=bare, keys=keys)
+        html = document.as_html("Page", [block])
+        assert "bare" in html
+        assert "some words" not in html
+        legend = html[html.index('<ul class="legend">') : html.index("</ul>")]
+        assert legend.count("<li>") == 2
+        assert "<b>0.9</b> ours &lt;i&gt;" in legend
+        assert 'style="stroke: var(--ink)"' in legend  # follows light and dark
+        assert 'stroke-dasharray="5 1.5"' in legend
+        assert Page(html).text.index("0.9") < Page(html).text.index("0.8")
+        assert ".legend {" in page.STYLE
+        assert "legend" not in document.as_markdown("Page", [block])
 
 
 class TestDocument:

@@ -168,6 +168,19 @@ class TestReport:
         assert "| Alike when rounded | 0.63 | 0.63 | 0.63 | 0.63 | – | – |" in text
         assert "scales each row of sums so that the total is kept" in text
 
+    def test_summary_of_one_error(self, parts):
+        for values, said in (
+            (
+                (0.4, 0.8, 0.3, 0.5, 0.1, 0.2),
+                "OCB's error is lower than Oza and Russell's balanced, with a head.",
+            ),
+            ((0.4, 0.8, 0.5, 0.5, 0.6, 0.5), "OCB's error is not lower than Oza and Russell's."),
+        ):
+            one = replace(parts[2], headline=(Headline("Faces, error", values, ".1f"),))
+            text = report.as_markdown([one], **ABOUT)
+            assert said in text
+            assert "Of 1 errors" not in text
+
     def test_banners(self, html, markdown, parts):
         assert "> **Quick run: a subset, not the paper's sizes." in markdown
         assert "Quick run: a subset, not the paper's sizes." in Page(html).text

@@ -11,6 +11,7 @@ import naive
 import ocboost
 from makers import newest, newest_from, random_margins
 from ocboost import BoostingSketch
+from ocboost.fields import read
 
 CORRECTIONS = ["balanced", "own", "theorem", "listing"]
 HEADS = [1, 5, 20, 500]
@@ -143,14 +144,14 @@ def test_the_scale_of_the_weights_does_not_matter(correction, scale):
 def test_digits_are_kept_at_scales_that_are_far_away(correction):
     sketch = newest(6, correction=correction, head=4)
     sketch.update_many(random_margins(np.random.default_rng(313), 200, 6))
-    parameters, arrays = sketch.parts()
+    tree = sketch.tree()
     for key in ("W_unit", "total_unit"):
-        arrays[key] = arrays[key] - (1 << 36)
-    far = BoostingSketch.from_parts(parameters, arrays, "a file").without([0, 3])
+        tree[key] = tree[key] - (1 << 36)
+    far = read(tree, "a file", BoostingSketch.from_tree).without([0, 3])
     near = sketch.without([0, 3])
     for key in ("W", "share", "alpha"):
-        np.testing.assert_allclose(far.parts()[1][key], near.parts()[1][key], rtol=1e-12)
-    BoostingSketch.from_parts(*far.parts(), "a file")
+        np.testing.assert_allclose(far.tree()[key], near.tree()[key], rtol=1e-12)
+    read(far.tree(), "a file", BoostingSketch.from_tree)
 
 
 def test_saved_merged_and_copied_it_goes_on_the_same(tmp_path):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
-import struct
 from functools import partial
 
 import numpy as np
@@ -17,6 +15,7 @@ from makers import random_margins
 from ocboost import storage
 from ocboost.errors import InputError, ModelFileError
 from ocboost.lineage import EGPlusMinus, OnlineLogistic, PassiveAggressive, Perceptron, Winnow
+from saved_trees import arrays_of
 
 MADE = {
     "winnow": Winnow,
@@ -129,46 +128,48 @@ def test_a_saved_booster_goes_on_as_before(name, tmp_path, saved_bytes):
 def test_repr_and_size(name):
     booster = MADE[name](3)
     assert (
-        eval(repr(booster), vars(ocboost.lineage) | {type(booster).__name__: type(booster)}).parts()[0]
-        == (booster.parts()[0])
+        eval(repr(booster), vars(ocboost.lineage) | {type(booster).__name__: type(booster)}).chosen
+        == booster.chosen
     )
     assert booster.nbytes == 3 * 8
 
 
 def reseal(path, change):
-    """Rewrite a saved booster after a change of its parameters and arrays, as a hostile writer would."""
-    data = path.read_bytes()
-    length = struct.unpack_from("<8sII", data)[2]
-    kind = json.loads(data[16 : 16 + length])["kind"]
-    parameters, arrays = storage.from_bytes(data, kind)
-    change(parameters, arrays)
-    path.write_bytes(storage.to_bytes(kind, parameters, arrays))
+    """Rewrite a saved booster after a change of what it holds, as a hostile writer would."""
+    kind, tree = storage.load_any(path)
+    change(tree)
+    storage.save(path, kind, tree)
 
 
 def first(value):
-    def change(parameters, arrays):
-        next(iter(arrays.values()))[0] = value
+    def change(tree):
+        next(iter(arrays_of(tree).values()))[0] = value
 
     return change
 
 
 def parameter(**changes):
-    return lambda parameters, arrays: parameters.update(changes)
+    return lambda tree: tree.update(changes)
+
+
+def state(value):
+    return lambda tree: tree.update(dict.fromkeys((key for (key,) in arrays_of(tree)), value))
 
 
 HOSTILE = {
     "NaN": (first(np.nan), "must be finite"),
     "infinite": (first(-np.inf), "must be finite"),
     "beyond": (first(1e300), "must be finite, within"),
-    "n_seen": (parameter(n_seen=-1), "n_seen must be a count"),
-    "n_seen true": (parameter(n_seen=True), "n_seen must be a count"),
-    "wide": (parameter(n_hypotheses=5), "n_hypotheses does not fit"),
-    "huge": (parameter(n_hypotheses=10**12), "n_hypotheses does not fit"),
-    "unknown": (parameter(colour="red"), "parameters are not known"),
-    "no n": (lambda p, a: p.pop("n_hypotheses"), "parameters are not known"),
-    "more": (lambda p, a: a.update(extra=np.zeros(4)), "arrays are not known"),
-    "none": (lambda p, a: a.clear(), "arrays are not known"),
-    "whole": (lambda p, a: a.update({k: np.zeros(4, np.int64) for k in a}), "wrong shape"),
+    "n_seen": (parameter(n_seen=-1), "n_seen must be a whole number from 0"),
+    "n_seen true": (parameter(n_seen=True), "n_seen must be a whole number from 0"),
+    "wide": (parameter(n_hypotheses=5), "has the wrong shape"),
+    "huge": (parameter(n_hypotheses=10**12), "has the wrong shape"),
+    "unknown": (parameter(colour="red"), "entries that are not known: 'colour'"),
+    "no n": (lambda tree: tree.pop("n_hypotheses"), "n_hypotheses is missing"),
+    "more": (parameter(extra=np.zeros(4)), "entries that are not known: 'extra'"),
+    "none": (lambda tree: [tree.pop(key) for (key,) in arrays_of(tree)], "is missing"),
+    "no array": (state([0.0] * 4), "has the wrong shape or type"),
+    "whole": (state(np.zeros(4, np.int64)), "has the wrong shape or type"),
 }
 
 

@@ -17,6 +17,7 @@ from makers import independent_columns, newest, newest_from, random_margins
 from ocboost import storage
 from ocboost.errors import ModelFileError, OcboostError
 from ocboost.reporting.output import OutputFolder
+from saved_trees import arrays_of
 
 KINDS = {
     "paper": {},
@@ -60,9 +61,9 @@ def taken_apart(data):
     return json.loads(data[16 : 16 + length]), data[16 + length : -32]
 
 
-def put_together(header, body):
+def put_together(header, body, version=storage.VERSION):
     text = json.dumps(header).encode()
-    return reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text + body)
+    return reseal(struct.pack("<8sII", storage.MAGIC, version, len(text)) + text + body)
 
 
 def assert_refused(path, match=None):
@@ -233,12 +234,12 @@ def test_saving_into_a_directory_that_is_not_there(tmp_path):
         make("paper").save(tmp_path / "nowhere" / "model")
 
 
-@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, 3, 2**32 - 1])
 def test_another_version(version, file):
     data = file.read_bytes()
     file.write_bytes(reseal(data[:8] + struct.pack("<I", version) + data[12:-32]))
     message = assert_refused(file, match=f"version {version}")
-    assert f"version {storage.VERSION}" in message
+    assert f"versions 1 to {storage.VERSION}" in message
 
 
 @pytest.mark.parametrize("length", [0, 1, 2**20, 2**31, 2**32 - 1])
@@ -272,14 +273,14 @@ def test_the_model_of_another_class(tmp_path):
 def test_arrays_of_impossible_numbers(value, name, tmp_path):
     path = tmp_path / "model"
     make(name, J=5).save(path)
-    parameters, arrays = storage.load(path, "BoostingSketch")
+    tree = storage.load(path, "BoostingSketch")
     filled = 0
-    for key, array in arrays.items():
+    for (key,), array in arrays_of(tree).items():
         if array.dtype.kind != "f" or array.size == 0:
             continue
         if value == -1.0 and "alpha" in key:
             continue  # the one array that may be negative
-        storage.save(path, "BoostingSketch", parameters, {**arrays, key: np.full_like(array, value)})
+        storage.save(path, "BoostingSketch", {**tree, key: np.full_like(array, value)})
         assert_refused(path)
         filled += 1
     assert filled >= 2
@@ -289,14 +290,14 @@ def test_arrays_of_impossible_numbers(value, name, tmp_path):
 def test_one_nan_anywhere(name, tmp_path):
     path = tmp_path / "model"
     make(name, J=5).save(path)
-    parameters, arrays = storage.load(path, "BoostingSketch")
-    for key, array in arrays.items():
+    tree = storage.load(path, "BoostingSketch")
+    for (key,), array in arrays_of(tree).items():
         if array.dtype.kind != "f":
             continue
         for place in range(0, array.size, max(1, array.size // 7)):
             spoilt = array.copy()
             spoilt.flat[place] = np.nan
-            storage.save(path, "BoostingSketch", parameters, {**arrays, key: spoilt})
+            storage.save(path, "BoostingSketch", {**tree, key: spoilt})
             assert_refused(path)
 
 
@@ -307,15 +308,15 @@ def test_arrays_of_other_whole_numbers(name, value, tmp_path):
     # let in must go on like any other.
     path = tmp_path / "model"
     make(name, J=5).save(path)
-    parameters, arrays = storage.load(path, "BoostingSketch")
+    tree = storage.load(path, "BoostingSketch")
     more = random_margins(np.random.default_rng(125), 300, 5)
-    for key, array in arrays.items():
+    for (key,), array in arrays_of(tree).items():
         if array.dtype.kind != "i" or not np.iinfo(array.dtype).min <= value <= np.iinfo(array.dtype).max:
             continue
         for place in [*range(min(array.size, 8)), slice(None)]:
             spoilt = array.copy()
             spoilt.reshape(-1)[place] = value
-            storage.save(path, "BoostingSketch", parameters, {**arrays, key: spoilt})
+            storage.save(path, "BoostingSketch", {**tree, key: spoilt})
             try:
                 sketch = ocboost.BoostingSketch.load(path)
             except ModelFileError:
@@ -332,11 +333,11 @@ def test_weights_that_no_stream_leads_to(key, value, name, tmp_path):
     # A change of α by so much has no exponential, and exp_alpha is nothing but exp(α).
     path = tmp_path / "model"
     make(name, J=5).save(path)
-    parameters, arrays = storage.load(path, "BoostingSketch")
+    tree = storage.load(path, "BoostingSketch")
     for place in [*range(5), slice(None)]:
-        spoilt = arrays[key].copy()
+        spoilt = tree[key].copy()
         spoilt.reshape(-1)[place] = value
-        storage.save(path, "BoostingSketch", parameters, {**arrays, key: spoilt})
+        storage.save(path, "BoostingSketch", {**tree, key: spoilt})
         assert_refused(path)
 
 
@@ -348,8 +349,8 @@ def test_a_head_that_should_have_been_folded(head, tmp_path):
     sketch.update_many(random_margins(np.random.default_rng(126), head, 5))
     assert sketch.n_head == head
     sketch.save(path)
-    parameters, arrays = storage.load(path, "BoostingSketch")
-    storage.save(path, "BoostingSketch", {**parameters, "head": head}, arrays)
+    tree = storage.load(path, "BoostingSketch")
+    storage.save(path, "BoostingSketch", {**tree, "head": head})
     assert_refused(path)
 
 
@@ -357,19 +358,19 @@ def test_a_head_that_should_have_been_folded(head, tmp_path):
 def test_arrays_of_another_shape_or_missing(name, tmp_path):
     path = tmp_path / "model"
     make(name, J=5).save(path)
-    parameters, arrays = storage.load(path, "BoostingSketch")
-    for key, array in arrays.items():
-        others = [{k: a for k, a in arrays.items() if k != key}]
-        others += [{**arrays, key: np.concatenate([array.reshape(-1), np.ones(1, array.dtype)])}]
-        others += [{**arrays, key: array[None]}]
+    tree = storage.load(path, "BoostingSketch")
+    for (key,), array in arrays_of(tree).items():
+        others = [{k: a for k, a in tree.items() if k != key}]
+        others += [{**tree, key: np.concatenate([array.reshape(-1), np.ones(1, array.dtype)])}]
+        others += [{**tree, key: array[None]}]
         if array.size:
-            others += [{**arrays, key: array.reshape(-1)[:-1]}]
+            others += [{**tree, key: array.reshape(-1)[:-1]}]
         if array.dtype.kind == "f":
-            others += [{**arrays, key: array.astype(np.int64)}]
+            others += [{**tree, key: array.astype(np.int64)}]
         for changed in others:
-            storage.save(path, "BoostingSketch", parameters, changed)
+            storage.save(path, "BoostingSketch", changed)
             assert_refused(path)
-    storage.save(path, "BoostingSketch", parameters, {**arrays, "more": np.ones(3)})
+    storage.save(path, "BoostingSketch", {**tree, "more": np.ones(3)})
     assert_refused(path)
 
 
@@ -402,16 +403,16 @@ def test_arrays_of_another_shape_or_missing(name, tmp_path):
 )
 def test_parameters_that_cannot_be(parameter, value, file):
     header, body = taken_apart(file.read_bytes())
-    header["parameters"][parameter] = value
+    header["tree"][parameter] = value
     file.write_bytes(put_together(header, body))
     assert_refused(file)
 
 
 def test_parameters_that_are_missing(file):
     header, body = taken_apart(file.read_bytes())
-    for parameter in header["parameters"]:
-        kept = {k: v for k, v in header["parameters"].items() if k != parameter}
-        file.write_bytes(put_together({**header, "parameters": kept}, body))
+    for parameter in header["tree"]:
+        kept = {k: v for k, v in header["tree"].items() if k != parameter}
+        file.write_bytes(put_together({**header, "tree": kept}, body))
         assert_refused(file)
 
 
@@ -438,11 +439,112 @@ def test_parameters_that_are_missing(file):
         {"kind": ["BoostingSketch"], "parameters": {}, "arrays": []},
     ],
 )
-def test_headers_that_make_no_sense(header, file):
-    file.write_bytes(put_together(header, b""))
-    assert_refused(file)
+def test_headers_of_version_1_that_make_no_sense(header, file):
+    for body in (b"", bytes(8)):
+        file.write_bytes(put_together(header, body, version=1))
+        assert_refused(file)
+
+
+W = {"kind": "BoostingSketch", "tree": {"n": 1, "none": None, "of": [None, {}]}, "arrays": []}
+
+
+@pytest.mark.parametrize(
+    ("header", "match"),
+    [
+        (None, "header"),
+        ([], "header"),
+        ("text", "header"),
+        ({}, "kind"),
+        ({**W, "kind": ["BoostingSketch"]}, "kind"),
+        ({"kind": "BoostingSketch", "tree": {}}, "arrays"),
+        ({"kind": "BoostingSketch", "arrays": []}, "tree"),
+        ({**W, "tree": []}, "tree"),
+        ({**W, "tree": {"W": float("nan")}}, "NaN"),
+        ({**W, "tree": {"W": [{"x": float("-inf")}]}}, "Infinity"),
+        ({**W, "arrays": 3}, "header"),
+        ({**W, "arrays": [["W", "f8", [1]]]}, "no path"),
+        ({**W, "arrays": [[[], "f8", [1]]]}, "no path"),
+        ({**W, "arrays": [[{"W": 0}, "f8", [1]]]}, "no path"),
+        ({**W, "arrays": [[["V", "W"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["none", "W"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[[0], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[[["W"]], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["W", "V"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["n", 0], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["of", 2], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["of", -1], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["of", True, "V"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["of", False], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["of", "0"], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["of", 1, 0], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["n"], "f8", [1]]]}, "is taken"),
+        ({**W, "arrays": [[["none"], "f8", [1]]]}, "is taken"),
+        ({**W, "arrays": [[["of", 1], "f8", [1]]]}, "is taken"),
+        ({**W, "arrays": [[["of"], "f8", [1]]]}, "is taken"),
+        ({**W, "arrays": [[["W"], "f8", [0]], [["W"], "f8", [1]]]}, "is taken"),
+        ({**W, "arrays": [[["of", 0], "f8", [0]], [["of", 0, 0], "f8", [1]]]}, "leads nowhere"),
+        ({**W, "arrays": [[["W"], "f8", [2**62, 2**62]]]}, "shape"),
+        ({**W, "arrays": [[["W"], "f8", [0, 10**30]]]}, "shape"),
+        ({**W, "arrays": [[["W"], "f8", [1] * 9]]}, "shape"),
+        ({**W, "arrays": [[["W"], "f8", [-1]]]}, "shape"),
+        ({**W, "arrays": [[["W"], "f8", [1.0]]]}, "shape"),
+        ({**W, "arrays": [[["W"], "f8", 1]]}, "shape"),
+        ({**W, "arrays": [[["W"], "f8", [2]]]}, "size"),
+        ({**W, "arrays": [[["W"], "f8", [0]]]}, "do not fill it"),
+        ({**W, "arrays": [[["W"], "O8", [1]]]}, "O8"),
+        ({**W, "arrays": [[["W"], ["f8"], [1]]]}, "header"),
+        ({**W, "arrays": [[["W"], "f8"]]}, "header"),
+    ],
+)
+def test_headers_that_make_no_sense(header, match, file):
     file.write_bytes(put_together(header, bytes(8)))
-    assert_refused(file)
+    assert_refused(file, match)
+
+
+def test_a_tree_of_arrays_and_plain_values_comes_back():
+    tree = {
+        "none": None,
+        "flags": [True, False],
+        "n": 2**100,
+        "x": 0.1,
+        "text": "ä\n\0",
+        "empty": [{}, [], np.empty((0, 3), np.float32)],
+        "deep": {"a/b": [1, {"": np.arange(6).reshape(2, 3)}], "0": np.array(1.5)},
+    }
+    back = storage.from_bytes(storage.to_bytes("x", tree), "x")
+    assert back.keys() == tree.keys()
+    assert [back[key] for key in ("none", "flags", "n", "x", "text")] == [
+        None,
+        [True, False],
+        2**100,
+        0.1,
+        "ä\n\0",
+    ]
+    assert arrays_of(back).keys() == arrays_of(tree).keys()
+    for path, array in arrays_of(back).items():
+        np.testing.assert_array_equal(array, arrays_of(tree)[path], strict=True)
+        assert array.flags.writeable
+
+
+def test_what_no_tree_holds_is_not_written():
+    for value in (1.0 + 0j, b"x", {1, 2}, object()):
+        with pytest.raises(TypeError, match="not JSON serializable"):
+            storage.to_bytes("x", {"a": value})
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="float"):
+            storage.to_bytes("x", {"a": [value]})
+
+
+def test_levels_without_end_are_neither_written_nor_read(file):
+    tree = inner = {}
+    for _ in range(storage.MOST_LEVELS):
+        inner["a"] = inner = {}
+    assert storage.from_bytes(storage.to_bytes("x", tree), "x") == tree
+    inner["a"] = {}
+    with pytest.raises(ocboost.InputError, match=r"at most 64 levels deep; got more at 'a\.a\.a"):
+        storage.to_bytes("x", tree)
+    file.write_bytes(put_together({"kind": "BoostingSketch", "tree": {"a": tree}, "arrays": []}, b""))
+    assert_refused(file, "too many levels")
 
 
 def test_a_header_nested_without_end(file):
@@ -572,9 +674,9 @@ def test_a_saved_file_has_ordinary_permissions(tmp_path):
 
 def resealed(path, key, change):
     """Change one array of a saved file, and its checksum with it."""
-    parameters, arrays = storage.load(path, "BoostingSketch")
-    change(arrays[key])
-    storage.save(path, "BoostingSketch", parameters, arrays)
+    tree = storage.load(path, "BoostingSketch")
+    change(tree[key])
+    storage.save(path, "BoostingSketch", tree)
 
 
 def test_a_window_with_a_tail(tmp_path):

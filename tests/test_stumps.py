@@ -157,10 +157,6 @@ def test_a_saved_file_brings_them_back(tmp_path, precision):
         assert np.array_equal(getattr(back, name), getattr(stumps, name))
 
 
-def good_parts():
-    return Stumps([0, 2], [0.5, np.inf], [1, -1]).parts()
-
-
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
@@ -173,24 +169,22 @@ def good_parts():
         ("threshold", np.zeros((2, 1)), "threshold must be 2 numbers"),
         ("left", np.array([0, 1], np.int8), "left must be 2 answers"),
         ("missing", np.array([1], np.int8), "missing must be 2 answers"),
-        ("missing", None, "stumps have the arrays"),
+        ("missing", None, "missing is missing"),
         ("n_features", 2, "n_features - 1 = 1"),
-        ("n_features", 3.0, "n_features must be a count"),
-        ("n_features", True, "n_features must be a count"),
-        ("n_features", 1 << 60, "n_features must be a count"),
+        ("n_features", 3.0, "n_features must be a whole number"),
+        ("n_features", True, "n_features must be a whole number"),
+        ("n_features", 1 << 60, "n_features must be a whole number"),
         ("precision", "half", "precision must be 'double' or 'single'"),
-        ("precision", None, "its parameters are not known"),
-        ("colour", 1, "its parameters are not known"),
+        ("precision", None, "precision is missing"),
+        ("colour", 1, "entries that are not known"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(tmp_path, key, value, text):
-    parameters, arrays = good_parts()
-    where = arrays if key in arrays else parameters
+    tree = Stumps([0, 2], [0.5, np.inf], [1, -1]).tree()
+    tree[key] = value
     if value is None:
-        del where[key]
-    else:
-        where[key] = value
-    storage.save(tmp_path / "bad", "Stumps", parameters, arrays)
+        del tree[key]
+    storage.save(tmp_path / "bad", "Stumps", tree)
     with pytest.raises(ModelFileError, match=text):
         Stumps.load(tmp_path / "bad")
 

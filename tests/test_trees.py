@@ -7,8 +7,11 @@ import pytest
 from scipy import sparse
 
 from ocboost import InputError, ModelFileError, set_num_threads, threads
-from ocboost.hypotheses import Ballot, Trees, hypotheses_from_parts
+from ocboost.fields import read
+from ocboost.hypotheses import Ballot, Trees
 from ocboost.hypotheses import trees as module
+from ocboost.kinds import HYPOTHESES, tree_within, within
+from saved_trees import GONE, changed
 
 
 def grown(rng, n_trees, inner, n_features=5, n_answers=1, values=None):
@@ -206,14 +209,13 @@ def test_saved_and_loaded(tmp_path, n_answers):
     again, X = Trees.load(tmp_path / "trees"), rows(rng, 200)
     assert np.array_equal(again.answers(X), trees.answers(X))
     assert (again.precision, again.n_features, repr(again)) == ("single", 5, repr(trees))
-    parameters, arrays = trees.parts()
-    known = hypotheses_from_parts("Trees", parameters, arrays, "file")
+    known = read(tree_within(trees, HYPOTHESES), "file", within(HYPOTHESES))
     assert np.array_equal(known.answers(X), trees.answers(X))
 
 
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ModelFileError, match="file holds hypotheses of the kind 'Callables'"):
-        hypotheses_from_parts("Callables", {}, {}, "file")
+        read({"kind": "Callables"}, "file", within(HYPOTHESES))
 
 
 def _one_tree():
@@ -246,24 +248,24 @@ def _one_tree():
     ],
 )
 def test_what_is_no_tree_is_refused_by_the_class_and_from_a_file(key, value, text):
-    parameters, arrays = _one_tree().parts()
-    array = np.array(value).astype(arrays[key].dtype)
+    tree = _one_tree().tree()
+    tree[key] = np.array(value).astype(tree[key].dtype)
     with pytest.raises(ModelFileError, match=f"file is not a valid model: .*{text}"):
-        Trees.from_parts(parameters, arrays | {key: array}, "file")
+        read(tree, "file", Trees.from_tree)
     with pytest.raises(InputError, match=text):
-        Trees(**(arrays | {key: array}), **parameters)
+        Trees(**tree)
 
 
 @pytest.mark.parametrize("key", ["root", "feature", "threshold", "left", "right", "answer", "missing_left"])
 def test_a_file_has_all_arrays_and_their_types(key):
-    parameters, arrays = _one_tree().parts()
+    tree = _one_tree().tree()
     wrong = np.uint64 if key != "threshold" else np.float32
-    with pytest.raises(ModelFileError, match=f"the array '{key}' has the wrong type or shape"):
-        Trees.from_parts(parameters, arrays | {key: arrays[key].astype(wrong)}, "file")
-    with pytest.raises(ModelFileError, match=f"the array '{key}' has the wrong type or shape"):
-        Trees.from_parts(parameters, arrays | {key: arrays[key][None, None]}, "file")
-    with pytest.raises(ModelFileError, match="trees have the arrays"):
-        Trees.from_parts(parameters, {k: a for k, a in arrays.items() if k != key}, "file")
+    with pytest.raises(ModelFileError, match=f"the array {key} has the wrong shape or type"):
+        read(tree | {key: tree[key].astype(wrong)}, "file", Trees.from_tree)
+    with pytest.raises(ModelFileError, match=f"the array {key} has the wrong shape or type"):
+        read(tree | {key: tree[key][None, None]}, "file", Trees.from_tree)
+    with pytest.raises(ModelFileError, match=f"{key} is missing"):
+        read(changed(tree, key, GONE), "file", Trees.from_tree)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +281,7 @@ def test_a_file_has_all_arrays_and_their_types(key):
 )
 def test_a_file_has_known_parameters(parameters):
     with pytest.raises(ModelFileError, match="file is not a valid model"):
-        Trees.from_parts(parameters, _one_tree().parts()[1], "file")
+        read({**_one_tree().tree(), "precision": None, **parameters}, "file", Trees.from_tree)
 
 
 def test_a_chain_of_many_nodes_is_laid_out_and_answered():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import ocboost
 from makers import random_margins
+from ocboost.fields import read
 from sequences import KINDS, follow
 
 STEPS = {"BoostingSketch": 12, "FilterBoost": 12}
@@ -66,7 +67,7 @@ def test_a_row_that_has_grown_beyond_all_bounds_by_leaving_others_out(tmp_path):
     sketch = ocboost.BoostingSketch(5, correction="listing", smoothing=1e-300)
     sketch.update_many(random_margins(rng, 33, 5), sample_weight=rng.choice([1.0, 1e300, 1e-300], 33))
     sketch = sketch.without([0, 1, 2])
-    assert sketch.parts()[1]["share"][0, 0] == 1e6
+    assert sketch.tree()["share"][0, 0] == 1e6
     for _ in range(3):
         sketch.save(tmp_path / "model")
         loaded = ocboost.BoostingSketch.load(tmp_path / "model")
@@ -79,9 +80,9 @@ def test_a_first_row_of_one_side_only_at_a_far_scale(tmp_path):
     sketch = ocboost.BoostingSketch(1, forgetting=1e-300, smoothing=0.0)
     sketch.update([1], sample_weight=1e-300)
     sketch.update_many([[1]] * 5, sample_weight=np.zeros(5))
-    _, arrays = sketch.parts()
-    assert arrays["W_unit"][0, 0, 0] < -8
-    assert arrays["W"][0, 1, 0] == 0.0
+    tree = sketch.tree()
+    assert tree["W_unit"][0, 0, 0] < -8
+    assert tree["W"][0, 1, 0] == 0.0
     sketch.save(tmp_path / "model")
     np.testing.assert_array_equal(ocboost.BoostingSketch.load(tmp_path / "model").alpha, sketch.alpha)
 
@@ -93,7 +94,7 @@ def test_a_long_head_that_forgets_at_once(tmp_path):
     margins[500:] = -1
     sketch.update_many(margins)
     assert sketch.n_head < 4000
-    assert np.abs(sketch.parts()[1]["alpha"]).max() > 1e6
+    assert np.abs(sketch.tree()["alpha"]).max() > 1e6
     sketch.save(tmp_path / "model")
     np.testing.assert_array_equal(ocboost.BoostingSketch.load(tmp_path / "model").alpha, sketch.alpha)
 
@@ -102,17 +103,17 @@ def test_scales_far_below_one(tmp_path):
     # As 10⁹ examples without weight leave them behind under strong forgetting.
     sketch = ocboost.BoostingSketch(2, head=3, keep="newest")
     sketch.update_many([[1, -1], [1, 1], [-1, 1], [1, 1]])
-    parameters, arrays = sketch.parts()
+    tree = sketch.tree()
     for key in ("W_unit", "total_unit"):
-        arrays[key] = arrays[key] - (1 << 32)
-    made = ocboost.BoostingSketch.from_parts(parameters, arrays, "a file")
+        tree[key] = tree[key] - (1 << 32)
+    made = read(tree, "a file", ocboost.BoostingSketch.from_tree)
     assert np.isfinite(made.alpha).all()
     made.update_many([[1, 1]] * 9)
     made.save(tmp_path / "model")
     np.testing.assert_array_equal(ocboost.BoostingSketch.load(tmp_path / "model").alpha, made.alpha)
     oza = ocboost.OzaRussell(2, forgetting=1e-300)
     oza.update_many([[1, -1], [1, 1]])
-    parameters, arrays = oza.parts()
+    tree = oza.tree()
     for key in ("W_unit", "total_unit", "now_unit"):
-        arrays[key] = arrays[key] + (1 << 32)
-    np.testing.assert_allclose(ocboost.OzaRussell.from_parts(parameters, arrays, "a file").alpha, oza.alpha)
+        tree[key] = tree[key] + (1 << 32)
+    np.testing.assert_allclose(read(tree, "a file", ocboost.OzaRussell.from_tree).alpha, oza.alpha)

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from ocboost.datasets import load_faces, load_mnist
-from ocboost.datasets.labelled_rows import LabelledRows
-from ocboost.datasets.stream_files import read_table, read_words
+from ocboost.datasets.stream_files import load_table, load_words
 from ocboost.learners import BallLearner, BoxLearner, StumpLearner
 from ocboost.reproduce.cache import Cache, pack_margins, unpack_margins
 from ocboost.reproduce.faces import FacesSettings
 from ocboost.reproduce.mnist import MnistSettings
+from ocboost.rows import Rows
 
 from .common import MissingDataError, independent_columns
 
@@ -29,11 +29,11 @@ class Stream:
     drop: tuple[str, ...] = ()
     start: int = 2000
 
-    def read(self, data: Path, rows: int | None) -> LabelledRows:
+    def read(self, data: Path, rows: int | None) -> Rows:
         """Its rows, at most so many."""
         if self.file.endswith(".npz"):
-            return read_words(data / self.file, self.label, rows=rows)
-        return read_table(data / self.file, self.label, drop=self.drop, rows=rows)
+            return load_words(data / self.file, self.label, rows=rows).rows
+        return load_table(data / self.file, self.label, drop=self.drop, rows=rows).rows
 
 
 STREAMS = {
@@ -87,13 +87,13 @@ def stumps(places: Places, name: str, J: int, rows: int | None = None) -> np.nda
 
     def make() -> np.ndarray:
         table = stream.read(data, rows)
-        known = np.unique(table.y)
+        known = table.classes
         y = np.where(np.isin(table.y, known[: len(known) // 2]), 1, -1).astype(np.int8)
         first = slice(0, stream.start)
         found = StumpLearner().learn(table.X[first], y[first], n_hypotheses=J)
         return np.ascontiguousarray(found.answers(table.X) * y[:, None], dtype=np.int8)
 
-    return places.kept("heavy-stumps", make, name=name, J=J, rows=rows)
+    return places.kept("heavy-stumps", make, name=name, J=J, rows=rows, texts="one-hot")
 
 
 def digit(places: Places, which: int) -> np.ndarray:

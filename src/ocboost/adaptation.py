@@ -14,14 +14,14 @@ import numpy as np
 from .been_through import remember
 from .committee import winners
 from .errors import InputError
+from .fields import Fields, Tree, read
 from .interrupts import uninterrupted
 from .model import Model
 from .rows import Rows, UnseenLabelError
-from .storage import load, require, save
+from .storage import load, save
 
 KIND = "Adaptation"
 RECENT = 1000
-_COUNTS = ("first", "rows", "learnt")
 
 
 class Adaptation:
@@ -145,42 +145,37 @@ class Adaptation:
         A model that no file can hold (`Model.save`) is a `NotSavableError`; save before the first batch, and
         it is known then.
         """
-        parameters, arrays = self.model.parts()
-        about = {
+        save(path, KIND, self.tree())
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return {
+            "model": self.model.tree(),
             "origin": self.origin,
-            "first": self.first,
-            "leave_unseen": self.leave_unseen,
-            "rows": self.rows,
-            "learnt": self.learnt,
-            "finished": self.finished,
-            "confusion": self.confusion.tolist(),
+            **{key: getattr(self, key) for key in ("first", "rows", "learnt", "leave_unseen", "finished")},
+            "confusion": self.confusion,
         }
-        save(path, KIND, {"model": parameters, "about": about}, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a checkpoint. Nothing in a file is executed."""
-        name = os.fspath(path)
-        parameters, arrays = load(path, KIND)
-        fits = set(parameters) == {"model", "about"} and all(isinstance(p, dict) for p in parameters.values())
-        require(fits, name, "a checkpoint holds a model and how far it came")
-        about = parameters["about"]
-        known = set(about) == {"origin", "leave_unseen", "finished", "confusion", *_COUNTS}
-        require(known and isinstance(about["origin"], dict), name, "its entries are not known")
-        counts = all(type(about[key]) is int and about[key] >= 0 for key in _COUNTS)
-        flags = all(isinstance(about[key], bool) for key in ("finished", "leave_unseen"))
-        require(counts and flags and about["first"] <= about["rows"], name, "its counts make no sense")
-        model = Model.from_parts(parameters["model"], arrays, name)
-        adaptation = cls(model, about["origin"], first=about["first"], leave_unseen=about["leave_unseen"])
-        adaptation.rows, adaptation.learnt = about["rows"], about["learnt"]
-        adaptation.finished = about["finished"]
-        try:
-            confusion = np.array(about["confusion"])
-        except ValueError:
-            confusion = np.empty(0)
-        same = confusion.shape == adaptation.confusion.shape and confusion.dtype == np.int64
-        require(same and bool((confusion >= 0).all()), name, "its counts make no sense")
-        adaptation.confusion = confusion
+        return read(load(path, KIND), os.fspath(path), cls.from_tree)
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """A checkpoint of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        origin = fields.take("origin")
+        fields.require(isinstance(origin, dict), "its origin is not known")
+        adaptation = cls(
+            fields.read("model", Model.from_tree),
+            origin,
+            first=fields.count("first"),
+            leave_unseen=fields.flag("leave_unseen"),
+        )
+        adaptation.rows, adaptation.learnt = fields.count("rows", adaptation.first), fields.count("learnt")
+        adaptation.finished = fields.flag("finished")
+        fields.fill({"confusion": adaptation.confusion})
+        fields.require((adaptation.confusion >= 0).all(), "its counts make no sense")
         return adaptation
 
 

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .adaboost import SMOOTHING_ADVICE
 from .errors import InputError
+from .fields import Fields, Tree, read
 from .guard import Guard
 from .margins import MANY, as_array, as_count, as_margins, as_number, as_row, as_weight, as_weights
-from .storage import Arrays, load, save
+from .storage import load, save
 
 MOST_HYPOTHESES = 1 << 24  # their pairs can still be counted; memory ends long before
 FORGETTING_ADVICE = "1 forgets nothing, 0.99 halves a weight in 69 examples."
@@ -25,7 +26,7 @@ class Booster(ABC):
     """Turns margins into weights, example by example.
 
     A booster implements `n_seen`, `alpha`, `nbytes`, `copy`, ``_take``, which gets checked margins, weights
-    and labels, and `parts` and `from_parts`, which say what is saved; its parameters besides
+    and labels, and `tree` and `from_tree`, which say what is saved; its parameters besides
     ``n_hypotheses`` are named in `settings`, and are attributes of the same names. A line in
     `ocboost.boosters.registry` gives it a name, under which classifiers and the command line know it.
 
@@ -249,17 +250,17 @@ class Booster(ABC):
         """A booster of its own with the same state."""
 
     @abstractmethod
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
+    def tree(self) -> Tree:
+        """What a file holds: plain values and arrays by name."""
 
     @classmethod
     @abstractmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """A booster of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
+    def from_tree(cls, fields: Fields) -> Self:
+        """A booster of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
-        save(path, self.kind, *self.copy().parts())  # written while others may learn
+        save(path, self.kind, self.copy().tree())  # written while others may learn
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -270,7 +271,7 @@ class Booster(ABC):
         ModelFileError
             If the file is damaged, of another version, or not such a booster. Nothing in a file is executed.
         """
-        return cls.from_parts(*load(path, cls.kind), os.fspath(path))
+        return read(load(path, cls.kind), os.fspath(path), cls.from_tree)
 
     def __copy__(self) -> Self:
         return self.copy()

@@ -23,9 +23,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .all_or_nothing import all_or_nothing
 from .booster import Booster, Settings
 from .booster_settings import SKETCH_DEFAULTS, booster_settings
-from .classifier_file import KIND, classifier_from_parts, classifier_parts
+from .classifier_file import KIND, classifier_from_tree, classifier_tree
 from .committee import Committee
 from .errors import InputError
+from .fields import read
 from .growth import Grower, Growth, as_growth, learner_of
 from .guard import GuardedEstimator, reads, writes, written
 from .hypotheses import Hypotheses
@@ -418,7 +419,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         if growth is not None:
             self.grower_ = self._grower(growth)
             if start:
-                self.grower_.remember(X, codes, weights * scale)
+                self.grower_.remember(Rows(X, codes=codes, weights=weights * scale))
 
     def _found(
         self,
@@ -507,7 +508,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
                 committee.learn(
                     answers, part.codes, weights, scores, batch_size=self._batch, n_jobs=self.n_jobs
                 )
-                grower.take(committee, part.X, part.codes, weights)
+                grower.take(committee, Rows(part.X, codes=part.codes, weights=weights))
             start += len(part)
 
     @writes
@@ -536,6 +537,27 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         elif self.grower_.growth != growth:
             self.grower_.follow(growth, learner_of(growth, self.estimator))
         self._settled, self._batch = _followed(self.__dict__), batch
+
+    def weighed_by(self, booster: str | Booster, rows: Rows | None = None) -> Self:
+        """A classifier of its own with the same hypotheses for the same classes, and another booster.
+
+        Parameters
+        ----------
+        booster : str or Booster
+            As of the class; settings of "ocb" are its defaults.
+        rows : Rows, optional
+            Checked rows with codes, to begin with as ``fit`` does; without them it has learnt nothing yet.
+        """
+        other: Self = self.__copy__().set_params(booster=booster, grow=None, **SKETCH_DEFAULTS)
+        had: Committee = other.committee_
+        kind, settings = other._settings(had.columns, had.offset)
+        committee = Committee(had.hypotheses, had.columns, settings, had.offset, kind)
+        if rows is not None:
+            weights, scores = other._scaled(rows), rows.scores(committee)
+            committee.start(rows.X, rows.codes, weights, scores, n_jobs=other.n_jobs)
+        other.committee_, other.grower_ = committee, None
+        other._settled = _followed(other.__dict__)
+        return other
 
     def _is_settled(self) -> bool:
         """Whether what has been fitted follows the parameters as they are; of other objects it asks anew."""
@@ -720,7 +742,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         """
         check_is_fitted(self, "committee_")
         # Of a copy, as others may learn while it is written.
-        save(path, KIND, *classifier_parts(self.__copy__(), without_offset=without_offset))
+        save(path, KIND, classifier_tree(self.__copy__(), without_offset=without_offset))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, offset: Any = None) -> Self:
@@ -739,9 +761,9 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         ModelFileError
             If the file is damaged, of another version, or not a classifier. Nothing in a file is executed.
         """
-        parameters, arrays = load(path, KIND)
-        described = {key: value for key, value in parameters.items() if key not in ("schema", "history")}
-        clf: Self = classifier_from_parts(described, arrays, os.fspath(path), cls, offset)
+        tree = load(path, KIND)
+        alone = {key: value for key, value in tree.items() if key not in ("schema", "history")}
+        clf: Self = read(alone, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
         return clf
 
 

@@ -1,6 +1,6 @@
-"""A classifier as parameters and arrays for a file, and back only if they make sense.
+"""A classifier as a tree for a file, and back only if it makes sense.
 
-A file made by the command line holds a schema and a history besides; they are `ocboost.model`'s.
+A schema and a history, which a file made by the command line holds besides, are `ocboost.model`'s.
 """
 
 from __future__ import annotations
@@ -14,54 +14,47 @@ from numpy.typing import NDArray
 from .booster import Booster
 from .booster_settings import SKETCH_DEFAULTS, booster_settings
 from .boosters.registry import BOOSTERS
-from .committee_file import committee_from_parts, committee_parts, is_plain, pair, plain, with_keep
-from .errors import InputError, ModelFileError
+from .committee import Committee
+from .committee_file import committee_from_tree, committee_tree, plain
+from .errors import InputError
+from .fields import Fields, Tree
 from .growth import as_growth, learner_of
-from .growth_file import grower_from_parts, grower_parts, growth_from_settings, growth_settings
+from .growth_file import grower_from_tree, grower_tree, growth_from_tree, growth_tree
+from .hypotheses.features import MOST_FEATURES
 from .learners.choose import NAMED, learner_for
 from .margins import as_count
 from .offsets import as_offset, require_classes
-from .storage import Arrays, require
 
 KIND = "OCBClassifier"
 SETTINGS = ("n_hypotheses", *SKETCH_DEFAULTS, "batch_size", "n_jobs", "random_state")
-_KEYS = {"settings", "weight_scale", "classes", "features", "committee"}  # and "grower", once there was one
-GROWTH = "growth/"  # what arrays of the grower begin with
 _CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
 _CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
 MOST_CLASSES = 10_000
 MOST_TEXT = 1 << 26  # characters that the names of all classes may take, each as long as the longest
 
 
-def classifier_parts(clf: Any, *, without_offset: bool = False) -> tuple[dict[str, Any], Arrays]:
+def classifier_tree(clf: Any, *, without_offset: bool = False) -> Tree:
     """What a file holds of a fitted classifier; an offset that is left out is given again to load it."""
     settings = {name: plain(getattr(clf, name)) for name in SETTINGS}
     _require_settings(clf, settings)
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
-    if clf.booster != "ocb":  # an object is made again of the settings of its kind
-        settings["booster"] = None if isinstance(clf.booster, Booster) else clf.booster
+    # An object is made again of the settings of its kind.
+    settings["booster"] = None if isinstance(clf.booster, Booster) else clf.booster
     growth = as_growth(clf.grow)
-    settings["grow"] = growth_settings(growth, clf.estimator)
-    names = getattr(clf, "feature_names_in_", None)
-    described, arrays = committee_parts(clf.committee_, without_offset=without_offset)
-    grower = None
-    if clf.grower_ is not None and growth is not None:
-        following = clf.grower_
-        if following.growth != growth:  # set_params, which waits for the next example
-            following = copy(following)
-            following.follow(growth, learner_of(growth, clf.estimator))
-        grower, kept = grower_parts(following)
-        arrays.update({f"{GROWTH}{key}": array for key, array in kept.items()})
-    parameters = {
-        "settings": settings,
+    grower = None if growth is None else clf.grower_
+    if growth is not None and grower is not None and grower.growth != growth:
+        grower = copy(grower)  # set_params, which waits for the next example
+        grower.follow(growth, learner_of(growth, clf.estimator))
+    return {
+        "settings": {**settings, "grow": growth_tree(growth, clf.estimator)},
         "weight_scale": float(clf.weight_scale_),
-        "classes": classes_out(clf.classes_),
-        "features": [clf.n_features_in_, None if names is None else [str(name) for name in names]],
-        "committee": described,
-        "grower": grower,
+        **columns_tree(clf),
+        "committee": committee_tree(clf.committee_, without_offset=without_offset),
+        "grower": None if grower is None else grower_tree(grower),
+        "schema": None,
+        "history": [],
     }
-    return parameters, arrays
 
 
 def _require_settings(clf: Any, settings: dict[str, Any]) -> None:
@@ -76,79 +69,80 @@ def _require_settings(clf: Any, settings: dict[str, Any]) -> None:
     kind.check_settings(chosen, J)
 
 
-def classifier_from_parts(
-    parameters: dict[str, Any], arrays: Arrays, name: str, make: Any, offset: Any = None
-) -> Any:
-    """A classifier of what `classifier_parts` gave; ``make`` is its class.
+def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
+    """A classifier of what `classifier_tree` gave; ``make`` is its class.
 
     ``offset`` is one that the file does not hold.
     """
-    require(
-        set(parameters) - {"grower"} == _KEYS,
-        name,
-        f"a classifier has the entries {', '.join(sorted(_KEYS))}",
-    )
-    classes = classes_in(parameters["classes"], name)
-    require(isinstance(parameters["committee"], dict), name, "its committee is not known")
     given = None if offset is None else as_offset(offset)
-    kept = {key[len(GROWTH) :]: array for key, array in arrays.items() if key.startswith(GROWTH)}
-    arrays = {key: array for key, array in arrays.items() if not key.startswith(GROWTH)}
-    members = committee_from_parts(parameters["committee"], arrays, len(classes), name, given)
+    classes, n_features, names = columns_from(fields)
+    members = fields.read("committee", lambda one: committee_from_tree(one, len(classes), given))
     require_classes(given, classes)
-    pool = members.hypotheses
-    settings = parameters["settings"]
-    require(isinstance(settings, dict), name, "its settings are missing")
-    estimator = settings.get("estimator", pool)
-    settings = with_keep(settings)
-    growth = growth_from_settings(settings.pop("grow", None), name)
-    booster = settings.pop("booster", "ocb")
-    if booster is None:
-        booster = members.kind.made(1, members.settings)
-    require(isinstance(booster, Booster) or booster in BOOSTERS, name, "its booster is not known")
-    require(set(settings) - {"estimator"} == set(SETTINGS), name, "its settings are not known")
-    require(all(map(is_plain, settings.values())), name, "its settings must be simple values")
-    require(estimator is pool or estimator is None or estimator in NAMED, name, "its estimator is not known")
-    for key in ("batch_size", "n_hypotheses"):
-        require(type(settings[key]) is int and settings[key] >= 1, name, f"{key} must be a count")
-    most, has_offset = max(c.stop - c.start for c in members.columns), members.offset is not None
-    try:
-        kind, chosen = booster_settings(booster, settings, most=most, growth=growth, has_offset=has_offset)
-        kind.check_settings(chosen, most)
-    except InputError as error:
-        raise ModelFileError(f"{name} is not a valid model: {error}") from None
-    require(kind is members.kind, name, "its boosters are of another kind than it says")
-    clf = make(
-        estimator,
-        booster=booster,
-        offset=members.offset if offset is None else offset,
-        grow=growth,
-        **{key: settings[key] for key in SETTINGS},
-    )
-    n_features, names = pair(parameters["features"], name, "features")
-    fits = type(n_features) is int and n_features == pool.n_features
-    require(fits, name, "its features do not fit its hypotheses")
-    clf.n_features_in_ = n_features
-    if names is not None:
-        usable = isinstance(names, list) and len(names) == n_features
-        require(usable and all(isinstance(n, str) for n in names), name, "its feature names make no sense")
-        clf.feature_names_in_ = np.array(names, dtype=object)
-    scale = parameters["weight_scale"]
-    require(type(scale) is float and 0.0 < scale < np.inf, name, "its scale of weights must be positive")
-    clf.classes_, clf.committee_, clf.weight_scale_ = classes, members, scale
-    clf._offset_given, clf.grower_ = clf.offset, None
-    clf._settled, clf._batch = None, settings["batch_size"]  # set_params may have waited for the next example
-    grower = parameters.get("grower")
-    if grower is not None:
-        require(growth is not None, name, "its growth is not known")
-        assert growth is not None
-        clf.grower_ = grower_from_parts(grower, kept, growth, estimator, members, name, len(classes))
-    else:
-        require(not kept, name, "its growth is not known")
+    clf = fields.read("settings", lambda one: _unfitted(one, members, make, offset))
+    fields.require(n_features == members.hypotheses.n_features, "its features do not fit its hypotheses")
+    set_columns(clf, classes, n_features, names)
+    clf.committee_, clf.weight_scale_ = members, fields.number("weight_scale", np.nextafter(0.0, 1.0), np.inf)
+    clf._offset_given = clf.offset
+    clf._settled, clf._batch = None, clf.batch_size  # set_params may have waited for the next example
+    fields.require(clf.grow is not None or fields.takes("grower", None), "its growth has no settings")
+    clf.grower_ = None
+    if clf.grow is not None:
+        clf.grower_ = fields.read_any(
+            "grower", lambda one: grower_from_tree(one, clf.grow, clf.estimator, members, len(classes))
+        )
     return clf
 
 
-def classes_out(classes: NDArray[Any]) -> list[Any]:
-    """The classes as JSON has them."""
+def _unfitted(fields: Fields, members: Committee, make: Any, offset: Any) -> Any:
+    """A classifier with the settings of a file, which must be those of its committee."""
+    growth = fields.read_any("grow", growth_from_tree)
+    booster = fields.plain("booster")
+    if booster is None:
+        booster = members.kind.made(1, members.settings)
+    fields.require(isinstance(booster, Booster) or booster in BOOSTERS, "its booster is not known")
+    estimator = fields.plain("estimator") if "estimator" in fields else members.hypotheses
+    named = estimator is members.hypotheses or estimator is None or estimator in NAMED
+    fields.require(named, "its estimator is not known")
+    settings = {key: fields.plain(key) for key in SETTINGS}
+    for key in ("batch_size", "n_hypotheses"):
+        fields.require(type(settings[key]) is int and settings[key] >= 1, f"{key} must be a count")
+    most, has_offset = max(c.stop - c.start for c in members.columns), members.offset is not None
+    kind, chosen = fields.make(
+        booster_settings, booster, settings, most=most, growth=growth, has_offset=has_offset
+    )
+    fields.make(kind.check_settings, chosen, most)
+    fields.require(kind is members.kind, "its boosters are of another kind than it says")
+    given = members.offset if offset is None else offset
+    return make(estimator, booster=booster, offset=given, grow=growth, **settings)
+
+
+def columns_tree(clf: Any) -> Tree:
+    """What a file holds of the columns of a fitted estimator: its features and its classes."""
+    names = getattr(clf, "feature_names_in_", None)
+    return {
+        "n_features": clf.n_features_in_,
+        "feature_names": None if names is None else [str(name) for name in names],
+        "classes": _classes_tree(clf.classes_),
+    }
+
+
+def columns_from(fields: Fields) -> tuple[NDArray[Any], int, list[str] | None]:
+    """The classes, the number of features and their names of what `columns_tree` gave."""
+    classes = fields.read("classes", _classes_from)
+    n = fields.count("n_features", 1, MOST_FEATURES)
+    names = None if fields.takes("feature_names", None) else fields.items("feature_names", n)
+    fields.require(all(isinstance(name, str) for name in names or ()), "feature_names must be texts")
+    return classes, n, names
+
+
+def set_columns(clf: Any, classes: NDArray[Any], n_features: int, names: list[str] | None) -> None:
+    """Give an estimator what `columns_from` has found."""
+    clf.classes_, clf.n_features_in_ = classes, n_features
+    if names is not None:
+        clf.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _classes_tree(classes: NDArray[Any]) -> Tree:
     kind, values = classes.dtype.kind, classes.tolist()
     if len(values) > MOST_CLASSES:
         raise InputError(
@@ -160,33 +154,31 @@ def classes_out(classes: NDArray[Any]) -> list[Any]:
                 f"classes must have names that are short enough to be saved; the longest has "
                 f"{max(map(len, values)):,} letters. Shorten it."
             )
-        return [kind, values]
+        return {"type": kind, "values": values}
     if f"{classes.dtype.itemsize}" not in _CLASS_SIZES.get(kind, ""):
         raise InputError(
             f"classes must be numbers or text to be saved; got {classes.dtype}. Convert the labels first."
         )
-    return [f"{kind}{classes.dtype.itemsize}", values]
+    return {"type": f"{kind}{classes.dtype.itemsize}", "values": values}
 
 
-def classes_in(value: Any, name: str) -> NDArray[Any]:
-    """The classes of what `classes_out` gave."""
-    code, values = pair(value, name, "classes")
+def _classes_from(fields: Fields) -> NDArray[Any]:
+    code, values = fields.text("type"), fields.items("values", most=MOST_CLASSES)
     known = {"U", "O", *(f"{kind}{size}" for kind, sizes in _CLASS_SIZES.items() for size in sizes)}
-    require(isinstance(code, str) and code in known, name, "its classes are not known")
-    require(isinstance(values, list), name, "its classes are not known")
-    require(2 <= len(values) <= MOST_CLASSES, name, "there must be at least two classes")
+    fields.require(code in known, "their type is not known")
+    fields.require(len(values) >= 2, "there must be at least two")
     type_ = _CLASS_TYPES[code[0]]
-    require(all(type(v) is type_ for v in values), name, "its classes must be of one type")
+    fields.require(all(type(v) is type_ for v in values), "they must be of one type")
     if type_ is str:
-        require(_fit_in_memory(values), name, "its classes are too large")
+        fields.require(_fit_in_memory(values), "they are too large")
     if type_ is int:  # before NumPy sees them: 1.26 makes 2⁶⁴ - 1 of a -1
         limits = np.iinfo(code)
         inside = all(limits.min <= value <= limits.max for value in values)
-        require(inside, name, "its classes are too large or too small for their type")
+        fields.require(inside, "they are too large or too small for their type")
     with np.errstate(over="ignore"):
         classes: NDArray[Any] = np.array(values, dtype=code)
-    require(code[0] != "f" or bool(np.isfinite(classes).all()), name, "its classes must be finite")
-    require(bool((classes[1:] > classes[:-1]).all()), name, "its classes must be sorted")
+    fields.require(code[0] != "f" or np.isfinite(classes).all(), "they must be finite")
+    fields.require((classes[1:] > classes[:-1]).all(), "they must be sorted")
     return classes
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .committee import Committee, signs
 from .errors import InputError
@@ -23,7 +22,8 @@ from .filtering import CONFIDENCE_ADVICE, acceptance
 from .hypotheses import Hypotheses
 from .learners import Learner, StumpLearner, learner_for
 from .margins import MANY, as_count, as_number
-from .recent_rows import RecentRows, stacked
+from .recent_rows import RecentRows
+from .rows import Rows, stacked
 from .tails import automatic_head
 
 MOST_BUDGET = 100_000
@@ -238,17 +238,15 @@ class Grower:
         """Bytes of the rows it keeps."""
         return self.recent.nbytes
 
-    def remember(self, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+    def remember(self, rows: Rows) -> None:
         """Rows that the committee has begun with; nothing is looked for in them."""
-        self.recent.take(X, codes, weights)
+        self.recent.take(rows)
 
-    def take(
-        self, committee: Committee, X: Any, codes: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> None:
+    def take(self, committee: Committee, rows: Rows) -> None:
         """Rows that the committee has just learnt from, not more than are `due`."""
         self.recent.resize(_capacity(committee, self.growth))
-        self.recent.take(X, codes, weights)
-        self._since += len(codes)
+        self.recent.take(rows)
+        self._since += len(rows)
         if self._since < self.growth.every:
             return
         self._since = 0
@@ -266,12 +264,12 @@ class Grower:
 
     def _look(self, committee: Committee) -> None:
         """Filter the last rows, and let the committee grow by what has been found."""
-        X, codes, weights = self.recent.last(self.growth.every)
-        n, K = len(codes), len(committee.boosters)
-        labels = np.stack([signs(codes, k, K) for k in range(K)], axis=1)
+        rows = self.recent.last(self.growth.every)
+        n, X, K = len(rows), rows.X, len(committee.boosters)
+        labels = np.stack([signs(rows.codes, k, K) for k in range(K)], axis=1)
         votes = committee.votes_with(X, self._alphas)
         # A weight above one counts as one here, and none is never let through.
-        chance = acceptance(labels * votes) * np.minimum(weights, 1.0)[:, None]
+        chance = acceptance(labels * votes) * np.minimum(rows.weights, 1.0)[:, None]
         let_through = self._filter.random((n, K)) < chance
         for k, scout in enumerate(self.scouts):
             found = [
@@ -300,8 +298,9 @@ class Grower:
         n_gone = max(0, committee.boosters[k].n_hypotheses + len(new) - budget)
         keep = np.sort(np.argsort(scout.worth, kind="stable")[n_gone:])
         held = committee.boosters[k].n_head
-        rows, codes = (None, np.empty(0, np.int64)) if held == 0 else self.recent.last(held)[:2]
-        committee.reshape(k, keep, new, rows, codes)
+        rows = self.recent.last(held) if held else None
+        X, codes = (None, np.empty(0, np.int64)) if rows is None else (rows.X, rows.codes)
+        committee.reshape(k, keep, new, X, codes)
         scout.worth = np.append(scout.worth[keep], np.full(len(new), np.inf))  # known once α is
         self.n_grown += len(new)
         self.n_retired += n_gone

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .storage import Arrays, require
+from .fields import Fields, Tree
 
 LARGEST = 1e100  # weights whose sums are finite, however many
 
@@ -103,37 +103,33 @@ class Handover:
         if self.started is not None:
             self.started = _reshaped(self.started, booster, keep, n_new)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        arrays = {f"deployed/{c}": weights for c, weights in enumerate(self.deployed)}
-        arrays |= {f"started/{c}": weights for c, weights in enumerate(self.started or [])}
         numbers = {"old": self._old, "new": self._new, "n": self._n, "size": self._size}
-        return {**numbers, "total": self.total}, arrays
+        return {**numbers, "total": self.total, "deployed": self.deployed, "started": self.started}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, sizes: list[int], name: str) -> Self:
-        """A handover of what `parts` gave, for boosters of these numbers of hypotheses."""
-        known = ("old", "new", "n", "size", "total")
-        require(set(parameters) == set(known), name, "its handover is not known")
-        old, new, n, size, total = (parameters[key] for key in known)
-        fits = all(
-            type(w) is float and 0.0 <= w < np.inf for w in (old, new, 1.0 if total is None else total)
-        )
-        fits = fits and (total is None or total > 0.0)
-        counts = (n, 0 if size is None else size)
-        fits = fits and all(type(count) is int and 0 <= count < 1 << 60 for count in counts)
-        require(fits, name, "its handover's weights must not be negative")
-        names = ("deployed",) if total is None else ("deployed", "started")
-        keys = [f"{which}/{c}" for which in names for c in range(len(sizes))]
-        require(set(arrays) == set(keys), name, "its handover's arrays are not known")
-        for key, J in zip(keys, sizes * len(names), strict=True):
-            array = arrays[key]
-            usable = array.dtype == np.float64 and array.shape == (J,) and (np.abs(array) < LARGEST).all()
-            require(bool(usable), name, f"{key} must be {J} finite weights")
-        weights = [arrays[key] for key in keys]
-        handover = cls(weights[: len(sizes)], weights[len(sizes) :] or None, old, total)
-        handover._new, handover._n, handover._size = new, n, size
+    def from_tree(cls, fields: Fields, sizes: list[int]) -> Self:
+        """A handover of what `tree` gave, for boosters of these numbers of hypotheses."""
+        old, new = (fields.number(key, 0.0, np.inf) for key in ("old", "new"))
+        total = None if fields.takes("total", None) else fields.number("total", 0.0, np.inf)
+        fields.require(total is None or total > 0.0, "total must be above 0")
+        deployed = _weights(fields, "deployed", sizes)
+        started = None if fields.takes("started", None) else _weights(fields, "started", sizes)
+        fields.require((started is None) == (total is None), "started and total belong together")
+        handover = cls(deployed, started, old, total)
+        handover._new, handover._n = new, fields.count("n")
+        handover._size = None if fields.takes("size", None) else fields.count("size")
         return handover
+
+
+def _weights(fields: Fields, key: str, sizes: list[int]) -> list[NDArray[np.float64]]:
+    """Finite weights for each booster."""
+    found = fields.items(key, len(sizes))
+    for weights, J in zip(found, sizes, strict=True):
+        fits = isinstance(weights, np.ndarray) and weights.dtype == np.float64 and weights.shape == (J,)
+        fields.require(fits and (np.abs(weights) < LARGEST).all(), f"{key} must be {J} finite weights")
+    return found
 
 
 def _reshaped(

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from . import heavy_merging, heavy_reshaping
 from .carrying import HeavyState, blocks_of, empty_state, fold, relaid, solve
+from .fields import Fields, Tree
 from .folding import Publish, is_long
 from .head_ring import rows_of
-from .heavy_file import heavy_from_parts, heavy_parts
+from .heavy_file import heavy_from_tree, heavy_tree
 from .keep_change import newest_of
 from .keeping import HEAVY, Kept
 from .kernels.band import n_pairs
@@ -19,7 +20,6 @@ from .kernels.carried import Estimate, make_estimate
 from .kernels.fold import NOW_UNIT, SEEN, append
 from .kernels.scaled import normal_number
 from .sketch_file import SketchState
-from .storage import Arrays, require
 from .store import Store
 
 
@@ -88,9 +88,9 @@ class HeavyStore:
         """The margins of the examples in the head: the sample of the light ones, then the exact ones."""
         return rows_of(self.state.head, 0, self.state.n_head)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
-        return heavy_parts(self.parameters, self.state)
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return heavy_tree(self.parameters, self.state)
 
     def solved(self) -> tuple[NDArray[np.float64], bool]:
         """α, solved anew; whoever calls this holds the lock, and with it the room for solving."""
@@ -209,11 +209,11 @@ class HeavyStore:
         return fold(state, state.bounds, self.room, n, self._smoothing, self._room_for(n))
 
     @staticmethod
-    def read(parameters: dict[str, Any], arrays: Arrays, name: str) -> tuple[dict[str, Any], Any]:
+    def read(fields: Fields) -> tuple[dict[str, Any], Any]:
         """Parameters and state from what a file holds; the parameters are the caller's to check."""
-        return heavy_from_parts(parameters, arrays, name)
+        return heavy_from_tree(fields)
 
-    def resume(self, state: HeavyState, name: str) -> None:
-        """Go on from what `read` found in the file of that name."""
+    def resume(self, state: HeavyState, fields: Fields) -> None:
+        """Go on from what `read` found in a file."""
         self.state = state
-        require(state.n_head < self.limit, name, "its head holds more than it may")
+        fields.require(state.n_head < self.limit, "its head holds more than it may")

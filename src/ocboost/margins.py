@@ -126,7 +126,10 @@ def as_number(
     span = f"{left} {low:g}" + (f" and at most {high:g}" if high < np.inf else "")
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
         raise InputError(f"{name} must be a number of {span}; got {value!r:.80}. {advice}".rstrip())
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # of a whole number that is too large
+        number = np.inf
     if not np.isfinite(number) or number < low or number > high or (low_open and number == low):
         raise InputError(f"{name} must be a finite number of {span}; got {number}. {advice}".rstrip())
     return number

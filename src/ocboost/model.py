@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .classifier import OCBClassifier
-from .classifier_file import KIND, classifier_from_parts, classifier_parts
+from .classifier_file import KIND, classifier_from_tree, classifier_tree
 from .errors import InputError
-from .storage import Arrays, load, require, save
+from .fields import Fields, Tree, read
+from .storage import load, save
 from .streams import Schema
 
 MOST_EVENTS = 10_000
@@ -81,26 +82,26 @@ class Model:
         """The probability of each class, of each row of a table, see `features`."""
         return self.classifier.predict_proba(self.features(table))
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        parameters, arrays = classifier_parts(copy.copy(self.classifier))  # others may learn meanwhile
-        parameters["schema"] = None if self.schema is None else self.schema.as_dict()
-        parameters["history"] = self.history[-MOST_EVENTS:]
-        return parameters, arrays
+        return {
+            **classifier_tree(copy.copy(self.classifier)),  # others may learn meanwhile
+            "schema": None if self.schema is None else self.schema.as_dict(),
+            "history": self.history[-MOST_EVENTS:],
+        }
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """A model of what `parts` gave, or of a classifier alone."""
-        parameters = dict(parameters)
-        described, history = parameters.pop("schema", None), parameters.pop("history", [])
-        require(isinstance(history, list) and len(history) <= MOST_EVENTS, name, "its history is not known")
-        require(all(isinstance(event, dict) for event in history), name, "its history is not known")
-        clf = classifier_from_parts(parameters, arrays, name, OCBClassifier)
-        schema = None
-        if described is not None:
-            schema = Schema.from_dict(described, name)
-            require(schema.n_features == clf.n_features_in_, name, "its schema does not fit its classifier")
-        return cls(clf, schema, history)
+    def from_tree(cls, fields: Fields, offset: Any = None) -> Self:
+        """A model of what `tree` gave, or of a classifier alone.
+
+        ``offset`` is one that the file does not hold.
+        """
+        history = fields.items("history", most=MOST_EVENTS)
+        fields.require(all(isinstance(event, dict) for event in history), "its history is not known")
+        described = fields.take("schema")
+        schema = None if described is None else Schema.from_dict(described, fields.name)
+        clf = classifier_from_tree(fields, OCBClassifier, offset)
+        return fields.make(cls, clf, schema, history)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole.
@@ -108,9 +109,9 @@ class Model:
         A classifier whose hypotheses or offset are Python code is a `NotSavableError`. One with such an
         offset can be saved by itself, ``classifier.save(path, without_offset=True)``.
         """
-        save(path, KIND, *self.parts())
+        save(path, KIND, self.tree())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load what `save`, or `OCBClassifier.save`, has written. Nothing in a file is executed."""
-        return cls.from_parts(*load(path, KIND), os.fspath(path))
+        return read(load(path, KIND), os.fspath(path), cls.from_tree)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from . import merging, reshaping
 from .carrying import HeavyState
+from .fields import Fields, Tree
 from .folding import Publish, Workspace, fold_stepwise, is_long
 from .head_ring import blocks_for, empty_head, relaid, rows_of
 from .keep_change import heavy_of
@@ -17,8 +18,7 @@ from .kernels.band import n_pairs
 from .kernels.scaled import normal_number
 from .kernels.solve import solve
 from .kernels.tail import CORRECTIONS
-from .sketch_file import SketchState, sketch_from_parts, sketch_parts
-from .storage import Arrays, require
+from .sketch_file import SketchState, sketch_from_tree, sketch_tree
 from .store import Store
 from .tails import copy_tail, empty_tail, sum_bytes
 
@@ -131,9 +131,9 @@ class NewestStore:
         )
         return solution.alpha.copy(), before or bool(diverged)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
-        return sketch_parts(self.parameters, self.state)
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return sketch_tree(self.parameters, self.state)
 
     # Learning ---------------------------------------------------------------------------------------------
 
@@ -289,12 +289,12 @@ class NewestStore:
         )
 
     @staticmethod
-    def read(parameters: dict[str, Any], arrays: Arrays, name: str) -> tuple[dict[str, Any], Any]:
+    def read(fields: Fields) -> tuple[dict[str, Any], Any]:
         """Parameters and state from what a file holds; the parameters are the caller's to check."""
-        return sketch_from_parts(parameters, arrays, name)
+        return sketch_from_tree(fields)
 
-    def resume(self, state: SketchState, name: str) -> None:
-        """Go on from what `read` found in the file of that name."""
+    def resume(self, state: SketchState, fields: Fields) -> None:
+        """Go on from what `read` found in a file."""
         full = self.limit - 1 if self.has_tail else self.limit  # a full head has been folded
-        require(state.n_head <= full, name, "its head holds more than it may")
+        fields.require(state.n_head <= full, "its head holds more than it may")
         self.state = state

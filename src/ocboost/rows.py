@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import InputError, OcboostError
 
 Where = slice | NDArray[np.int64]
 _ONE = np.ones(1)  # the weight of one row; nobody writes to it
@@ -23,10 +23,10 @@ class Answering(Protocol):
 
 
 class Scoring(Protocol):
-    """What scores rows: a committee that has an offset, or not."""
+    """What scores rows: a committee that has an offset, or not; or voters."""
 
     def scores_of(self, X: Any) -> NDArray[np.float64] | None:
-        """The offset's score of each row, (n, boosters), if there is an offset."""
+        """The scores of each row, (n, boosters), if there are any: a committee's are those of its offset."""
 
 
 class Clock:
@@ -47,6 +47,7 @@ class _Table:
         "clock",
         "codes",
         "known",
+        "names",
         "numbers",
         "weights",
         "y",
@@ -60,10 +61,12 @@ class _Table:
         codes: NDArray[np.int64] | None,
         weights: NDArray[np.float64] | None,
         numbers: NDArray[np.int64] | int,
+        names: Sequence[Any] | None,
         clock: Clock | None,
     ) -> None:
         self.X, self.y, self.known, self.codes, self.weights = X, y, known, codes, weights
         self.numbers = numbers  # of the rows in the stream, or of the first of them
+        self.names = names
         self.clock = clock
         # What answered is kept beside its answers, so that no other object can get its id.
         self._answers: dict[int, tuple[Answering, NDArray[np.int8]]] = {}
@@ -79,9 +82,9 @@ class _Table:
                 self.clock.ns += perf_counter_ns() - start
         return held[1]
 
-    def scores(self, committee: Scoring) -> NDArray[np.float64] | None:
-        if self._scores[0] is not committee:
-            self._scores = committee, committee.scores_of(self.X)
+    def scores(self, scoring: Scoring) -> NDArray[np.float64] | None:
+        if self._scores[0] is not scoring:
+            self._scores = scoring, scoring.scores_of(self.X)
         return self._scores[1]
 
 
@@ -107,6 +110,8 @@ class Rows:
         Sample weights; 1 if left out.
     numbers : int64 array of shape (n,), optional
         The numbers of the rows, where they do not follow one another.
+    names : sequence, optional
+        What the features are called; by default by their places.
     clock : Clock, optional
         Is given the time that answers take.
 
@@ -118,7 +123,7 @@ class Rows:
     (array([1, 0]), array([ 1, -1], dtype=int8))
     """
 
-    __slots__ = ("_n", "_table", "_where")
+    __slots__ = ("_dictionaries", "_n", "_table", "_where")
 
     def __init__(
         self,
@@ -130,17 +135,17 @@ class Rows:
         codes: NDArray[np.int64] | None = None,
         weights: NDArray[np.float64] | None = None,
         numbers: NDArray[np.int64] | None = None,
+        names: Sequence[Any] | None = None,
         clock: Clock | None = None,
     ) -> None:
         n: int = X.shape[0]
-        for name, column in (("y", y), ("known", known), ("codes", codes), ("weights", weights)):
+        for column in (y, known, codes, weights):
             if column is not None and column.shape != (n,):
-                raise InputError(
-                    f"{name} must be one for each of the {n} rows of X; got shape {column.shape}."
-                )
-        self._table = _Table(X, y, known, codes, weights, first if numbers is None else numbers, clock)
+                raise _not_one_each(n, y=y, known=known, codes=codes, weights=weights)
+        self._table = _Table(X, y, known, codes, weights, first if numbers is None else numbers, names, clock)
         self._where: Where = slice(0, n)  # or the places of rows
         self._n = n
+        self._dictionaries: list[dict[Any, Any]] | None = None
 
     @classmethod
     def of(cls, X: Any, codes: Any) -> Self:
@@ -151,8 +156,8 @@ class Rows:
     def one(cls, x: NDArray[Any], code: int, weight: NDArray[np.float64] | None) -> Self:
         """One row that has been checked, (1, F), without a look at anything."""
         rows = object.__new__(cls)
-        rows._table = _Table(x, None, None, np.array([code]), weight, 0, None)
-        rows._where, rows._n = slice(0, 1), 1
+        rows._table = _Table(x, None, None, np.array([code]), weight, 0, None, None)
+        rows._where, rows._n, rows._dictionaries = slice(0, 1), 1, None
         return rows
 
     def __len__(self) -> int:
@@ -161,9 +166,9 @@ class Rows:
     def __getitem__(self, members: Any) -> Self:
         """Some of the rows, without a copy: a slice, or the places of rows."""
         other = object.__new__(type(self))
-        other._table = self._table
+        other._table, other._dictionaries = self._table, None
         where = self._where
-        if isinstance(members, slice) and members.step is None and isinstance(where, slice):
+        if isinstance(members, slice) and members.step in (None, 1) and isinstance(where, slice):
             start, stop, _ = members.indices(self._n)
             other._n = max(0, stop - start)
             other._where = slice(where.start + start, where.start + start + other._n)
@@ -218,19 +223,34 @@ class Rows:
         return np.full(self._n, table.y is not None)
 
     @property
+    def classes(self) -> list[Any]:
+        """The different labels, in order."""
+        y = self.y
+        found: list[Any] = [] if y is None else np.unique(y[self.known]).tolist()
+        return found
+
+    @property
     def rows(self) -> NDArray[np.int64]:
         """Their numbers in the stream."""
-        numbers = self._table.numbers
-        if isinstance(numbers, int):
-            numbers = np.arange(numbers, numbers + self._table.X.shape[0])
-        return numbers[self._where]
+        numbers, where = self._table.numbers, self._where
+        if not isinstance(numbers, int):
+            return numbers[where]
+        return numbers + (np.arange(where.start, where.stop) if isinstance(where, slice) else where)
 
     @property
     def first(self) -> int:
         """The number of the first row in the stream."""
         numbers, where = self._table.numbers, self._where
         at = where.start if isinstance(where, slice) else int(where[0]) if self._n else 0
-        return numbers + at if isinstance(numbers, int) else int(numbers[at])
+        return numbers + at if isinstance(numbers, int) else int(numbers[at]) if self._n else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the features, labels, codes and weights."""
+        columns = (self._table.y, self._table.codes, self._table.weights)
+        X = self.X
+        held = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+        return int(held) + sum(column[self._where].nbytes for column in columns if column is not None)
 
     # What is computed of them -----------------------------------------------------------------------------
 
@@ -238,10 +258,17 @@ class Rows:
         """What the hypotheses say to the rows, (n, J) of ±1."""
         return self._table.answers(hypotheses)[self._where]
 
-    def scores(self, committee: Scoring) -> NDArray[np.float64] | None:
-        """What the offset of a committee says to the rows, (n, boosters), if it has one."""
-        scores = self._table.scores(committee)
+    def scores(self, scoring: Scoring) -> NDArray[np.float64] | None:
+        """The scores of the rows, (n, boosters), if there are any; those of what scored last are kept."""
+        scores = self._table.scores(scoring)
         return None if scores is None else scores[self._where]
+
+    def dictionaries(self) -> list[dict[Any, Any]]:
+        """Each row as a dictionary of its features by their names, as River wants them; made once."""
+        if self._dictionaries is None:
+            names = range(self._table.X.shape[1]) if self._table.names is None else self._table.names
+            self._dictionaries = [dict(zip(names, row, strict=True)) for row in self.X.tolist()]
+        return self._dictionaries
 
     # Other rows -------------------------------------------------------------------------------------------
 
@@ -271,13 +298,13 @@ class Rows:
             self.X, y, codes >= 0, codes=codes, weights=self._weights_given(), **self._numbered()
         )
 
-    def apart(self, start: int, stop: int) -> Self:
+    def apart(self, start: int = 0, stop: int | None = None, clock: Clock | None = None) -> Self:
         """Some of the rows, which share nothing of what is computed of them; for few of very many."""
-        part = self[start:stop]
+        part = self if start == 0 and stop is None else self[start:stop]
         table, known = self._table, None if self._table.known is None else part.known
         codes = None if table.codes is None else part.codes
         weights, numbers = part._weights_given(), part._numbered()
-        return type(self)(part.X, part.y, known, codes=codes, weights=weights, **numbers)
+        return type(self)(part.X, part.y, known, codes=codes, weights=weights, clock=clock, **numbers)
 
     def labelled(self) -> Self:
         """Those rows that have a label."""
@@ -287,9 +314,19 @@ class Rows:
     def _weights_given(self) -> NDArray[np.float64] | None:
         return None if self._table.weights is None else self.weights
 
+    @property
+    def _straight(self) -> bool:
+        """Whether their numbers follow one another, which is known without a look at them."""
+        return isinstance(self._table.numbers, int) and isinstance(self._where, slice)
+
     def _numbered(self) -> dict[str, Any]:
-        straight = isinstance(self._table.numbers, int) and isinstance(self._where, slice)
-        return {"first": self.first} if straight else {"numbers": self.rows}
+        numbers = {"first": self.first} if self._straight else {"numbers": self.rows}
+        return {**numbers, "names": self._table.names}
+
+
+def _not_one_each(n: int, **columns: NDArray[Any] | None) -> InputError:
+    name, shape = next((k, c.shape) for k, c in columns.items() if c is not None and c.shape != (n,))
+    return InputError(f"{name} must be one for each of the {n} rows of X; got shape {shape}.")
 
 
 class UnseenLabelError(InputError):
@@ -314,21 +351,73 @@ class UnseenLabelError(InputError):
 
 
 def joined(parts: Sequence[Rows], clock: Clock | None = None) -> Rows:
-    """Rows one after the other; all of them have labels, codes and weights, or none has."""
-    first = parts[0]
-    if len(parts) == 1 and clock is None:
-        return first
-    has = (first._table.y is not None, first._table.codes is not None)
-    weighted = any(part._table.weights is not None for part in parts)
+    """Rows one after the other, which share nothing with the parts; all of them have codes, or none has."""
+    if len(parts) == 1:
+        return parts[0].apart(clock=clock)
+    tables = [part._table for part in parts]
+    first = tables[0]
+    labelled = [table.y is not None for table in tables]
+    plain = all(table.known is None for table in tables) and len(set(labelled)) == 1
+    weighted = any(table.weights is not None for table in tables)
     return Rows(
         stacked([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]) if has[0] else None,
-        np.concatenate([part.known for part in parts]),
-        codes=np.concatenate([part.codes for part in parts]) if has[1] else None,
+        _labels(parts) if any(labelled) else None,
+        None if plain else np.concatenate([part.known for part in parts]),
+        codes=None if first.codes is None else np.concatenate([part.codes for part in parts]),
         weights=np.concatenate([part.weights for part in parts]) if weighted else None,
-        numbers=np.concatenate([part.rows for part in parts]),
+        names=first.names,
         clock=clock,
+        **_numbers(parts),
     )
+
+
+def _labels(parts: Sequence[Rows]) -> NDArray[Any]:
+    """The labels of all parts; zeros, or the like, where one has none."""
+    given = [part.y for part in parts]
+    kind = next(y.dtype for y in given if y is not None)
+    return np.concatenate(
+        [np.zeros(len(part), kind) if y is None else y for part, y in zip(parts, given, strict=True)]
+    )
+
+
+def _numbers(parts: Sequence[Rows]) -> dict[str, Any]:
+    """The numbers of all parts, or of the first row where they follow one another."""
+    at = first = parts[0].first
+    for part in parts:
+        if not part._straight or part.first != at:
+            return {"numbers": np.concatenate([part.rows for part in parts])}
+        at += len(part)
+    return {"first": first}
+
+
+def cut_anew(parts: Iterable[Rows], size: int, clock: Clock | None = None) -> Iterator[Rows]:
+    """The same rows, so many at a time, the last ones fewer; they share nothing with the parts.
+
+    If what gives the parts fails, the rows before come first, and then the error.
+    """
+    waiting: list[Rows] = []
+    held = 0
+    failure: Exception | None = None
+    arriving = iter(parts)
+    while True:
+        try:
+            rows = next(arriving, None)
+        except (OcboostError, OSError) as error:
+            failure, rows = error, None
+        if rows is None:
+            break
+        at = 0
+        while at < len(rows):
+            part = rows[at : at + size - held]
+            waiting.append(part)
+            at, held = at + len(part), held + len(part)
+            if held == size:
+                yield joined(waiting, clock)
+                waiting, held = [], 0
+    if held:
+        yield joined(waiting, clock)
+    if failure is not None:
+        raise failure
 
 
 def stacked(matrices: list[Any]) -> Any:

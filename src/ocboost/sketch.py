@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .booster import Settings, SummingBooster
-from .errors import InputError, ModelFileError
+from .errors import InputError
+from .fields import Fields, Tree
 from .guard import locks_of, reads, writes, written
 from .heavy_store import HeavyStore
 from .interrupts import uninterrupted
@@ -17,7 +18,6 @@ from .keeping import HEAVY, NEWEST, Kept, check_correction, what_is_kept
 from .kernels.tail import BALANCED, CORRECTIONS
 from .margins import as_array, as_count, as_margins, as_number, as_remaining
 from .newest_store import NewestStore
-from .storage import Arrays
 from .store import Store
 
 # So many pairs may be visited in one call of the kernel, about a tenth of a second: then Ctrl-C is heard, and
@@ -369,7 +369,9 @@ class BoostingSketch(SummingBooster):
     @classmethod
     def made(cls, n_hypotheses: int, settings: Settings) -> Self:
         """An empty one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
-        return cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
+        sketch = cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
+        sketch._asked["order"] = settings["order"]
+        return sketch
 
     @classmethod
     def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
@@ -518,20 +520,18 @@ class BoostingSketch(SummingBooster):
     # Saving ----------------------------------------------------------------------------------------------
 
     @reads
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
-        return self._store.parts()
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return self._store.tree()
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """A sketch of what `parts` gave; it goes on exactly as the one that gave it would have."""
-        keep, kind = (HEAVY, HeavyStore) if parameters.get("keep") == HEAVY else (NEWEST, NewestStore)
-        parameters, state = kind.read(parameters, arrays, name)
-        try:
-            sketch = cls(**{**parameters, "keep": keep})
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
-        sketch._store.resume(state, name)
+    def from_tree(cls, fields: Fields) -> Self:
+        """A sketch of what `tree` gave; it goes on exactly as the one that gave it would have."""
+        keep = fields.text("keep")
+        fields.require(keep in (HEAVY, NEWEST), f"keep must be {HEAVY!r} or {NEWEST!r}")
+        parameters, state = (HeavyStore if keep == HEAVY else NewestStore).read(fields)
+        sketch = fields.make(cls, **{**parameters, "keep": keep})
+        sketch._store.resume(state, fields)
         return sketch._begun()
 
 

@@ -5,9 +5,14 @@ r"""The file a model is saved in: plain arrays behind a plain header, and a chec
     8 bytes   magic, b"ocboost\n"
     4 bytes   format version, little-endian
     4 bytes   length of the header
-    ...       header, JSON in UTF-8: the kind of model, its parameters, and each array's name, type, shape
+    ...       header, JSON in UTF-8: the kind of model, its tree, and each array's path, type and shape
     ...       the arrays, one after the other, C order, little-endian
     32 bytes  SHA-256 of everything before
+
+A tree is dicts with keys of text and lists, one within the other, of None, bool, int, finite float, str and
+arrays. The header leaves arrays out, in a list there is a null instead, and says where each belongs by its
+path, ``["committee", "boosters", 0, "W"]``. Files of version 1 had names for their arrays, of which
+`ocboost.old_format` makes trees.
 
 A file is written beside its place and renamed, so a reader sees the old one or the new one, and so does
 whoever comes after a loss of power. Reading trusts nothing: sizes are checked against the length of the file
@@ -33,18 +38,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, ModelFileError
+from .fields import Tree
+from .old_format import Arrays, tree_of
 
 MAGIC = b"ocboost\n"
-VERSION = 1
+VERSION = 2
 MAX_HEADER = 1 << 24
-# Units of 2²⁵⁶ that a scaled number may count, up or down: λ = 1e-300 takes 10¹¹ examples to get there.
-MOST_UNITS = 1 << 40
+MOST_LEVELS = 64  # of a tree
+MOST_AXES = 8  # of an array
 _TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
 _NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)  # what fsync says of folders it cannot sync
 
-Arrays = dict[str, NDArray[Any]]
+_Place = list[str | int]  # the path of an array
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -99,15 +106,36 @@ def sync_folder(folder: str | os.PathLike[str]) -> None:
             raise
 
 
-def save(path: str | os.PathLike[str], kind: str, parameters: dict[str, Any], arrays: Arrays) -> None:
-    """Write a model's parameters and arrays."""
-    write_atomically(path, to_bytes(kind, parameters, arrays))
+def save(path: str | os.PathLike[str], kind: str, tree: Tree) -> None:
+    """Write a model's tree."""
+    write_atomically(path, to_bytes(kind, tree))
 
 
-def to_bytes(kind: str, parameters: dict[str, Any], arrays: Arrays) -> bytes:
-    """A model's parameters and arrays as the bytes of a file."""
-    table = [(name, f"{a.dtype.kind}{a.dtype.itemsize}", list(a.shape)) for name, a in arrays.items()]
-    header = json.dumps({"kind": kind, "parameters": parameters, "arrays": table}, allow_nan=False).encode()
+def to_bytes(kind: str, tree: Tree) -> bytes:
+    """A model's tree as the bytes of a file."""
+    table: list[tuple[_Place, str, list[int]]] = []
+    arrays: list[NDArray[Any]] = []
+
+    def without_arrays(inner: Any, place: _Place) -> Any:
+        if len(place) > MOST_LEVELS:
+            raise InputError(
+                f"what is saved must be at most {MOST_LEVELS} levels deep; got more at "
+                f"{'.'.join(map(str, place[:5]))!r:.80}. Flatten it."
+            )
+        is_list = isinstance(inner, list)
+        kept: dict[Any, Any] = {}
+        for key, value in enumerate(inner) if is_list else inner.items():
+            if isinstance(value, np.ndarray):
+                table.append(([*place, key], f"{value.dtype.kind}{value.dtype.itemsize}", list(value.shape)))
+                arrays.append(value)
+                if is_list:
+                    kept[key] = None
+            else:
+                kept[key] = without_arrays(value, [*place, key]) if isinstance(value, dict | list) else value
+        return list(kept.values()) if is_list else kept
+
+    all_of_it = {"kind": kind, "tree": without_arrays(tree, []), "arrays": table}
+    header = json.dumps(all_of_it, allow_nan=False, separators=(",", ":")).encode()
     if len(header) > MAX_HEADER:
         raise InputError(
             f"a model's names and settings must fit into {MAX_HEADER:,} bytes; these take {len(header):,}. "
@@ -116,17 +144,23 @@ def to_bytes(kind: str, parameters: dict[str, Any], arrays: Arrays) -> bytes:
     body = b"".join(
         [_PREFIX.pack(MAGIC, VERSION, len(header)), header]
         + [
-            np.ascontiguousarray(a, dtype=_TYPES[t[1]]).tobytes()
-            for a, t in zip(arrays.values(), table, strict=True)
+            np.ascontiguousarray(a, dtype=_TYPES[code]).tobytes()
+            for a, (_, code, _) in zip(arrays, table, strict=True)
         ]
     )
     return body + hashlib.sha256(body).digest()
 
 
-def load(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
-    """Read a model's parameters and arrays; anything wrong with the file is a `ModelFileError`."""
+def load(path: str | os.PathLike[str], kind: str) -> Tree:
+    """Read a model's tree; anything wrong with the file is a `ModelFileError`."""
     place = Path(path)
     return from_bytes(place.read_bytes(), kind, str(place))
+
+
+def load_any(path: str | os.PathLike[str]) -> tuple[str, Tree]:
+    """What a file says it holds, and its tree; whether that is one, its own class finds out."""
+    place = Path(path)
+    return _parsed(place.read_bytes(), str(place))
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
@@ -135,30 +169,54 @@ def is_model(path: str | os.PathLike[str]) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def kind_of(path: str | os.PathLike[str]) -> str:
-    """What a file says it holds; whether it does, its own class finds out when it loads it."""
-    place = Path(path)
-    return str(_parsed(place.read_bytes(), str(place))[0])
-
-
-def from_bytes(data: bytes, kind: str, name: str = "the data") -> tuple[dict[str, Any], Arrays]:
-    """The parameters and arrays that `to_bytes` has written."""
-    found, parameters, arrays = _parsed(data, name)
+def from_bytes(data: bytes, kind: str, name: str = "the data") -> Tree:
+    """The tree that `to_bytes` has written."""
+    found, tree = _parsed(data, name)
     if found != kind:
-        raise ModelFileError(f"{name} holds {found!s:.40}, not {kind}. Load it with the class that saved it.")
-    return parameters, arrays
+        raise ModelFileError(f"{name} holds {found!r:.40}, not {kind}. Load it with the class that saved it.")
+    return tree
 
 
-def _parsed(data: bytes, name: str) -> tuple[object, dict[str, Any], Arrays]:
-    """The kind, the parameters and the arrays of a file."""
+def _parsed(data: bytes, name: str) -> tuple[str, Tree]:
+    """The kind and the tree of a file."""
+    version, start = _checked(data, name)
+    try:
+        header = json.loads(data[_PREFIX.size : start].decode(), parse_constant=_not_finite)
+        kind, table = header["kind"], header["arrays"]
+        if type(kind) is not str:
+            raise TypeError("kind")
+        tree = header["parameters" if version == 1 else "tree"]
+        if not isinstance(tree, dict):
+            raise TypeError("tree")
+        _require_bounded(tree)
+        named: Arrays = {}
+        for place, code, shape in table:
+            array, start = _array_at(data, start, code, shape)
+            if version > 1:
+                _put(tree, place, array)
+            elif type(place) is str and place not in named:
+                named[place] = array
+            else:
+                raise TypeError("name")
+    except (KeyError, TypeError, ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
+        raise ModelFileError(
+            f"{name} is not a model of ocboost: its header makes no sense ({error!s:.80})."
+        ) from None
+    if start != len(data) - _DIGEST:
+        raise ModelFileError(f"{name} is not a model of ocboost: its arrays do not fill it.")
+    return kind, tree if version > 1 else tree_of(kind, tree, named, name)
+
+
+def _checked(data: bytes, name: str) -> tuple[int, int]:
+    """The version of a file that is whole, and where its arrays begin."""
     if len(data) < _PREFIX.size or data[: len(MAGIC)] != MAGIC:
         raise ModelFileError(
             f"{name} is not an ocboost model: it does not begin as one. Was it saved by ocboost?"
         )
     _, version, length = _PREFIX.unpack_from(data)
-    if version != VERSION:
+    if not 1 <= version <= VERSION:
         raise ModelFileError(
-            f"{name} has format version {version}, and this ocboost reads version {VERSION}. "
+            f"{name} has format version {version}, and this ocboost reads versions 1 to {VERSION}. "
             "Load it with the ocboost that saved it, or install a newer one."
         )
     if length > MAX_HEADER or _PREFIX.size + length + _DIGEST > len(data):
@@ -167,50 +225,66 @@ def _parsed(data: bytes, name: str) -> tuple[object, dict[str, Any], Arrays]:
         )
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise ModelFileError(f"{name} is damaged or cut short: its checksum does not fit. Get a fresh copy.")
-    start = _PREFIX.size + length
-    try:
-        header = json.loads(data[_PREFIX.size : start].decode())
-        found, parameters, table = header["kind"], header["parameters"], header["arrays"]
-        if not isinstance(parameters, dict):
-            raise TypeError("parameters")
-        arrays: Arrays = {}
-        for entry, code, shape in table:
-            if type(entry) is not str:
-                raise TypeError("name")
-            if not all(type(n) is int and n >= 0 for n in shape):
-                raise ValueError("shape")
-            count = math.prod(shape)
-            dtype = np.dtype(_TYPES[code])
-            if count * dtype.itemsize > len(data) - _DIGEST - start:
-                raise ValueError("size")
-            array = np.frombuffer(data, dtype, count, start).reshape(shape)
-            arrays[entry] = array.astype(dtype.newbyteorder("="))  # a copy that may be written to
-            start += count * dtype.itemsize
-    except (KeyError, TypeError, ValueError, UnicodeDecodeError, RecursionError) as error:
-        raise ModelFileError(
-            f"{name} is not a model of ocboost: its header makes no sense ({error})."
-        ) from None
-    if start != len(data) - _DIGEST:
-        raise ModelFileError(f"{name} is not a model of ocboost: its arrays do not fill it.")
-    return found, parameters, arrays
+    return version, _PREFIX.size + length
 
 
-def require(condition: bool, name: str, what: str) -> None:
-    """Refuse a file whose contents cannot be a model's, however well its checksum fits."""
-    if not condition:
-        raise ModelFileError(f"{name} is not a valid model: {what}. It was not written by ocboost.")
+def _not_finite(word: str) -> None:
+    raise ValueError(f"it has a number {word}")
 
 
-def fill(like: NDArray[Any], found: NDArray[Any] | None, name: str, key: str) -> None:
-    """Copy an array of a file into a model's, if it has the same shape and type."""
-    fits = found is not None and found.shape == like.shape and found.dtype == like.dtype
-    require(fits, name, f"the array {key!r} is missing or has the wrong shape")
-    like[...] = found
+def _require_bounded(tree: Tree) -> None:
+    """Refuse a tree of too many levels, or with a number that is not finite."""
+    level: list[Any] = [tree]
+    for _ in range(MOST_LEVELS + 1):
+        inner: list[Any] = []
+        for value in level:
+            for each in value.values() if isinstance(value, dict) else value:
+                if isinstance(each, dict | list):
+                    inner.append(each)
+                elif isinstance(each, float) and not math.isfinite(each):
+                    raise ValueError("a number is not finite")
+        if not inner:
+            return
+        level = inner
+    raise ValueError("it has too many levels")
 
 
-def require_normal(name: str, **numbers: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
-    """Refuse values that are not normal scaled numbers (`ocboost.kernels.scaled`): NaN and infinity too."""
-    for key, (value, unit) in numbers.items():
-        most = min(MOST_UNITS, np.iinfo(unit.dtype).max // 2)
-        inside = (value >= 2.0**-128) & (value < 2.0**128) & (unit > -most) & (unit < most)
-        require(bool((inside | (value == 0.0)).all()), name, f"{key} must be a normal scaled number")
+def _array_at(data: bytes, start: int, code: Any, shape: Any) -> tuple[NDArray[Any], int]:
+    """The array that begins at a byte of a file, and where the next one does."""
+    fits = isinstance(shape, list) and len(shape) <= MOST_AXES
+    if not fits or not all(type(n) is int and 0 <= n < 1 << 48 for n in shape):
+        raise ValueError("shape")
+    count, dtype = math.prod(shape), np.dtype(_TYPES[code])
+    size = count * dtype.itemsize
+    if size > len(data) - _DIGEST - start:
+        raise ValueError("size")
+    array = np.frombuffer(data, dtype, count, start).reshape(shape)
+    return array.astype(dtype.newbyteorder("=")), start + size  # a copy that may be written to
+
+
+def _put(tree: Tree, place: Any, array: NDArray[Any]) -> None:
+    """Put an array where its path leads, which must be free."""
+    if not isinstance(place, list) or not place:
+        raise TypeError("an array has no path")
+    *steps, last = place
+    inner: Any = tree
+    for step in steps:
+        if not _has(inner, step):
+            raise ValueError("the path of an array leads nowhere")
+        inner = inner[step]
+    if isinstance(inner, dict) and type(last) is str:
+        free = last not in inner
+    elif isinstance(inner, list) and _has(inner, last):
+        free = inner[last] is None
+    else:
+        raise ValueError("the path of an array leads nowhere")
+    if not free:
+        raise ValueError("the place of an array is taken")
+    inner[last] = array
+
+
+def _has(inner: Any, step: Any) -> bool:
+    """Whether a step of a path leads further into a tree."""
+    if isinstance(inner, dict):
+        return type(step) is str and step in inner
+    return isinstance(inner, list) and type(step) is int and 0 <= step < len(inner)

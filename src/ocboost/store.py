@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .carrying import HeavyState
+from .fields import Fields, Tree
 from .folding import Publish
 from .sketch_file import SketchState
-from .storage import Arrays
 
 
 class Store(Protocol):
@@ -61,8 +61,8 @@ class Store(Protocol):
     def solved(self) -> tuple[NDArray[np.float64], bool]:
         """α, solved anew, and whether it has diverged."""
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
+    def tree(self) -> Tree:
+        """What a file holds."""
 
     # Learning ---------------------------------------------------------------------------------------------
 
@@ -100,9 +100,9 @@ class Store(Protocol):
     def fill_merged(self, a: Self, b: Self) -> None:
         """Go on from both, whichever is named first."""
 
-    def resume(self, state: Any, name: str) -> None:
-        """Go on from what `read` found in the file of that name."""
+    def resume(self, state: Any, fields: Fields) -> None:
+        """Go on from what `read` found in a file."""
 
     @staticmethod
-    def read(parameters: dict[str, Any], arrays: Arrays, name: str) -> tuple[dict[str, Any], Any]:
+    def read(fields: Fields) -> tuple[dict[str, Any], Any]:
         """Parameters and state from what a file holds; the parameters are the caller's to check."""

@@ -7,11 +7,10 @@ name or an object of one of these classes.
 ['eg', 'huang', 'logistic']
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..booster import Booster
-from .registry import BOOSTERS
+from .registry import BOOSTERS, class_at
 
 if TYPE_CHECKING:
     from ..sketch import BoostingSketch
@@ -38,7 +37,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in __all__:  # the classes, imported when first asked for
         place = next(each.place for each in BOOSTERS.values() if each.place.endswith(f":{name}"))
-        return getattr(import_module(place.split(":")[0], "ocboost"), name)
+        return class_at(place)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..adaboost import SMOOTHING_ADVICE, adaboost_weights
 from ..booster import FORGETTING_ADVICE, Booster
-from ..errors import InputError, ModelFileError
+from ..errors import InputError
+from ..fields import Fields, Tree
 from ..guard import reads, writes
 from ..interrupts import uninterrupted
 from ..kernels.huang import (
@@ -25,7 +26,6 @@ from ..kernels.huang import (
     learn,
 )
 from ..margins import MANY, as_array, as_count, as_number
-from ..storage import Arrays, fill, require
 from .huang_file import require_sound
 
 PIECE = 200_000_000  # products taken by one call of the kernel, about: Ctrl-C is heard between
@@ -308,35 +308,25 @@ class HuangBooster(Booster):
         return other
 
     @reads
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
-        parameters = {"n_hypotheses": self.n_hypotheses, **self.chosen}
-        return parameters, _arrays(self._past, self._recent, self._point)
+    def tree(self) -> Tree:
+        """What a file holds."""
+        arrays = _arrays(self._past, self._recent, self._point)
+        return {"n_hypotheses": self.n_hypotheses, **self.chosen, **arrays}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """A booster of what `parts` gave."""
-        require(
-            set(parameters) == {"n_hypotheses", "window", *How._fields}, name, "its parameters are not known"
-        )
-        shape = arrays.get("rows", np.empty((0, 0))).shape
-        fits = shape == (parameters["window"], parameters["n_hypotheses"])
-        require(fits, name, "window and n_hypotheses do not fit its arrays")
-        try:
-            booster = cls(**parameters)
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+    def from_tree(cls, fields: Fields) -> Self:
+        """A booster of what `tree` gave."""
+        J, window = fields.count("n_hypotheses", 1), fields.count("window", 1)
+        fields.require(fields.size("rows") == window * J, "window and n_hypotheses do not fit its arrays")
+        booster = fields.make(cls, J, window=window, **{name: fields.plain(name) for name in How._fields})
         state = booster._past, booster._recent, booster._point
-        places = _arrays(*state)
-        require(set(arrays) == set(places), name, "its arrays are not known")
-        for key, like in places.items():
-            fill(like, arrays[key], name, key)
-        require_sound(*state, name)
+        fields.fill(_arrays(*state))
+        require_sound(*state, fields)
         booster._n = int(booster._recent.counts[0])
         return booster
 
 
-def _arrays(past: Past, recent: Recent, point: Point) -> Arrays:
+def _arrays(past: Past, recent: Recent, point: Point) -> dict[str, NDArray[Any]]:
     return {**past._asdict(), **recent._asdict(), **point._asdict()}
 
 

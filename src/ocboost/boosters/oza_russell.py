@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..booster import SummingBooster
-from ..errors import InputError, ModelFileError
+from ..errors import InputError
+from ..fields import Fields, Tree
 from ..guard import locks_of, reads, writes
 from ..interrupts import uninterrupted
 from ..kernels.oza import Sums, accumulate, oza_alpha, oza_batches
 from ..kernels.scaled import normal_number, rescale
 from ..margins import as_number
-from ..storage import Arrays, fill, require, require_normal
 
 PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
 
@@ -158,39 +158,21 @@ class OzaRussell(SummingBooster):
         return result
 
     @reads
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
-        parameters = {
-            "n_hypotheses": self.n_hypotheses,
-            "smoothing": self.smoothing,
-            "forgetting": self.forgetting,
-            "n_seen": self._n,
-        }
-        return parameters, self._sums._asdict()
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return {"n_hypotheses": self.n_hypotheses, **self.chosen, "n_seen": self._n, **self._sums._asdict()}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """A booster of what `parts` gave."""
-        parameters = dict(parameters)
-        n = parameters.pop("n_seen", None)
-        require(type(n) is int and n >= 0, name, "n_seen must be a count")
-        require(
-            set(parameters) == {"n_hypotheses", "smoothing", "forgetting"},
-            name,
-            "its parameters are not known",
-        )
-        shape = arrays.get("W", np.empty((0, 0))).shape
-        require(shape == (2, parameters["n_hypotheses"]), name, "n_hypotheses does not fit its arrays")
-        try:
-            booster = cls(**parameters)
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+    def from_tree(cls, fields: Fields) -> Self:
+        """A booster of what `tree` gave."""
+        n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
+        fields.require(fields.size("W") == 2 * J, "n_hypotheses does not fit its arrays")
+        booster = fields.make(cls, J, **{name: fields.plain(name) for name in cls.settings})
         sums = booster._sums
-        require(set(arrays) == set(sums._fields), name, "its arrays are not known")
-        for key, like in sums._asdict().items():
-            fill(like, arrays[key], name, key)
-        require_normal(name, W=(sums.W, sums.W_unit), total=(sums.total, sums.total_unit))
-        require_normal(name, now=(sums.now, sums.now_unit))
-        require(sums.now[0] > 0.0, name, "now must be positive")
+        fields.fill(sums._asdict())
+        fields.require_normal(
+            W=(sums.W, sums.W_unit), total=(sums.total, sums.total_unit), now=(sums.now, sums.now_unit)
+        )
+        fields.require(sums.now[0] > 0.0, "now must be positive")
         booster._n = n
         return booster

@@ -4,8 +4,6 @@ A new booster is a file of its own, with a class that meets `ocboost.booster.Boo
 
 >>> named("oza").load()
 <class 'ocboost.boosters.oza_russell.OzaRussell'>
->>> class_of("Winnow").__name__
-'Winnow'
 """
 
 from __future__ import annotations
@@ -48,9 +46,18 @@ class Registered:
 
     def load(self) -> type[Booster]:
         """Its class, imported when first asked for."""
-        module, name = self.place.split(":")
-        found: type[Booster] = getattr(import_module(module, "ocboost"), name)
+        found: type[Booster] = class_at(self.place)
         return found
+
+
+def class_at(place: str) -> Any:
+    """The class at a place of ocboost, imported when first asked for.
+
+    >>> class_at(".sketch:BoostingSketch")
+    <class 'ocboost.sketch.BoostingSketch'>
+    """
+    module, name = place.split(":")
+    return getattr(import_module(module, "ocboost"), name)
 
 
 _SKETCH = ".sketch:BoostingSketch"
@@ -140,6 +147,7 @@ BOOSTERS: dict[str, Registered] = {
     )
 }
 
+
 KINDS: dict[str, Registered] = {}  # by what files call them
 for _each in BOOSTERS.values():
     KINDS.setdefault(_each.place.split(":")[1], _each)
@@ -161,8 +169,3 @@ def named(name: Any) -> Registered:
         f"booster must be the name of a booster, or an object of ocboost.boosters.Booster; got {name!r:.80}."
         f"{hint} There are {', '.join(BOOSTERS)}."
     )
-
-
-def class_of(kind: str) -> type[Booster] | None:
-    """The class that files call so; None if there is none."""
-    return KINDS[kind].load() if kind in KINDS else None

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..booster import Booster
-from ..errors import InputError, ModelFileError
+from ..errors import InputError
+from ..fields import Fields, Tree
 from ..guard import reads, writes
 from ..interrupts import uninterrupted
 from ..margins import as_array, as_remaining
-from ..storage import Arrays, fill, require
 
 PIECE = 20_000_000  # entries taken in by one call: Ctrl-C is heard between
 
@@ -132,28 +132,18 @@ class SteppingBooster(Booster):
         return self._with(self._state)
 
     @reads
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
+    def tree(self) -> Tree:
+        """What a file holds."""
         parameters = {name: getattr(self, name) for name in ("n_hypotheses", *self.settings, "n_seen")}
-        return parameters, {self.state: self._state}
+        return {**parameters, self.state: self._state}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """A booster of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
-        parameters = dict(parameters)
-        n = parameters.pop("n_seen", None)
-        require(type(n) is int and n >= 0, name, "n_seen must be a count")
-        known = set(parameters) == {"n_hypotheses", *cls.settings}
-        require(known, name, "its parameters are not known")
-        require(set(arrays) == {cls.state}, name, "its arrays are not known")
-        fits = arrays[cls.state].shape == (parameters["n_hypotheses"],)
-        require(fits, name, "n_hypotheses does not fit its arrays")
-        try:
-            booster = cls(**parameters)
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
-        fill(booster._state, arrays[cls.state], name, cls.state)
-        inside = bool((np.abs(booster._state) <= cls.limit).all())  # nor NaN
-        require(inside, name, f"{cls.state} must be finite, within {cls.limit:g} of 0")
-        booster._n = n
+    def from_tree(cls, fields: Fields) -> Self:
+        """A booster of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
+        state = fields.array(cls.state, np.float64, (J,))
+        booster = fields.make(cls, J, **{name: fields.plain(name) for name in cls.settings})
+        inside = (np.abs(state) <= cls.limit).all()  # nor NaN
+        fields.require(inside, f"{cls.state} must be finite, within {cls.limit:g} of 0")
+        booster._state[...], booster._n = state, n
         return booster

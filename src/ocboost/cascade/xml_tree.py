@@ -20,6 +20,21 @@ MAX_DEPTH = 32
 MAX_ELEMENTS = 300_000  # OpenCV's own have at most 61,000
 MAX_PIECES = 1_000_000  # of text; each end of a line is one
 _GZIP = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff", b"<\x00?\x00", b"\x00<\x00?")
+_SIGNATURES = (  # where it stands, what stands there, and what begins so
+    (4, b"ftyp", "a video (MP4 or the like)"),
+    (8, b"AVI ", "a video (AVI)"),
+    (0, b"\x1aE\xdf\xa3", "a video (Matroska or WebM)"),
+    (0, b"\x00\x00\x01\xba", "a video (MPEG)"),
+    (0, b"\x89PNG", "a picture (PNG)"),
+    (0, b"\xff\xd8\xff", "a picture (JPEG)"),
+    (0, b"GIF8", "a picture (GIF)"),
+    (8, b"WEBP", "a picture (WebP)"),
+    (0, b"II*\x00", "a picture (TIFF)"),
+    (0, b"MM\x00*", "a picture (TIFF)"),
+    (0, b"%PDF", "a PDF"),
+    (0, b"PK\x03\x04", "a zip file"),
+)
 
 
 @dataclass(slots=True)
@@ -52,12 +67,28 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         data = file.read(MAX_BYTES + 1)
     if data[:2] == _GZIP:
         data = _unpacked(data, place)
+    _require_text(data, place)
     if len(data) > MAX_BYTES:
         raise ModelFileError(
             f"{place} is no cascade: it has more than {MAX_BYTES >> 20} MB, and OpenCV's own have at most 3. "
             "Was another file meant?"
         )
     return data
+
+
+def _require_text(data: bytes, place: Path) -> None:
+    """Refuse what is no text, and say what it is where its first bytes tell."""
+    if data[:2] in _UTF_16 or data[:4] in _UTF_16:
+        raise ModelFileError(
+            f"{place} must be text in UTF-8, as OpenCV writes it; it is UTF-16. Save it as UTF-8."
+        )
+    kinds = (kind for at, bytes_, kind in _SIGNATURES if data[at : at + len(bytes_)] == bytes_)
+    kind = next(kinds, "not text" if b"\x00" in data[:1024] else None)
+    if kind is not None:
+        raise ModelFileError(
+            f"{place} must be a cascade of OpenCV, an XML file such as haarcascade_frontalface_default.xml; "
+            f"it is {kind}. Was another file meant?"
+        )
 
 
 def _unpacked(data: bytes, place: Path) -> bytes:
@@ -165,12 +196,4 @@ class _Builder:
 
 def parse(data: bytes, name: str) -> Element:
     """The root element of a document; whatever is wrong with it is a `ModelFileError`."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[:4] in (b"<\x00?\x00", b"\x00<\x00?"):
-        raise ModelFileError(
-            f"{name} must be text in UTF-8, as OpenCV writes it; it is UTF-16. Save it as UTF-8."
-        )
-    if b"\x00" in data[:4]:
-        raise ModelFileError(
-            f"{name} must be an XML file of a cascade, which is text; it is not text. Was another file meant?"
-        )
     return _Builder(data, name).parse()

@@ -7,10 +7,21 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from ocboost.cli.options import Count, Flag, Format, Jobs, MaybeCount, Names, UsageError, no_option, source
-from ocboost.cli.terminal import results, say, stream_progress
+from ocboost.cli.options import (
+    Count,
+    Flag,
+    Format,
+    Jobs,
+    MaybeCount,
+    MaybeStart,
+    Names,
+    UsageError,
+    no_option,
+    source,
+)
+from ocboost.cli.terminal import results, say
 from ocboost.errors import InputError
 from ocboost.shown import shown
 
@@ -18,7 +29,6 @@ if TYPE_CHECKING:
     from ocboost.evaluation.methods import Method
 
 Folder = Annotated[Path | None, Parameter(env_var="OCBOOST_DATA")]
-Start = Annotated[int | None, Parameter(validator=validators.Number(gte=2))]
 # As it was written: a Path would make ./sea, a file, the name sea.
 MaybeStream = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 Listed = Annotated[bool, Parameter(name="--list", negative="", show_default=False)]
@@ -36,7 +46,7 @@ def compare(
     label: str | None = None,
     methods: str = "usual",
     seeds: MaybeCount = None,
-    start: Start = None,
+    start: MaybeStart = None,
     hypotheses: Count = 100,
     step: Count = 1,
     curve: MaybeCount = None,
@@ -80,7 +90,9 @@ def compare(
     label
         The column that holds the class; named streams know theirs.
     methods
-        Names with commas between them, or usual, fast (all but the slow ones), or all.
+        Names with commas between them, or usual, fast (all but the slow ones), or all. A number of your own
+        may follow ocb-forgetting-, ocb-window-, oza-forgetting- and logistic-. Those that --list marks with c
+        take part for comparison only: they cannot be deployed.
     seeds
         Repetitions; 3, or 2 with --quick.
     start
@@ -173,57 +185,23 @@ def _compare_file(
     command: str,
 ) -> int:
     """Compare on a file, in one pass; the exit code."""
-    from ocboost.cli.compare_named import show_board
-    from ocboost.evaluation.arena import Board, compete
-    from ocboost.evaluation.arena_report import files_of, lead, stream_report
-    from ocboost.reporting.environment import versions
-    from ocboost.reporting.figure_style import require_matplotlib
-    from ocboost.reporting.output import OutputFolder, to_json
+    from ocboost.cli.on_file import compare_on, name_of
     from ocboost.streams import open_stream
 
-    require_matplotlib()
-    name = "standard input" if str(path) == "-" else shown(path.name)
-    try:
-        with OutputFolder(out, FILES) as folder:
-            with open_stream(source(path), **reading) as opened:
-                read = list(opened.notes)
-                for note in read:
-                    say(note)
-                with stream_progress("comparing") as show:
-                    contest = compete(
-                        opened,
-                        methods,
-                        seeds=range(settings["seeds"]),
-                        start=settings["start"],
-                        hypotheses=settings["hypotheses"],
-                        step=settings["step"],
-                        window=settings["window"],
-                        rows=settings["rows"],
-                        progress=lambda done: show(opened, done, ""),
-                    )
-            if contest.result.n_scored == 0:
-                if contest.result.interrupted:
-                    raise KeyboardInterrupt
-                raise InputError("no labelled row is left to compare on; give a longer stream.")
-            remarks = contest.result.notes
-            board = Board.of(name, [contest], read)
-            made_with = versions("scikit-learn", "river", "pyarrow")
-            about = {"stream": name, "label": reading["label"], "hypotheses": settings["hypotheses"]}
-            report = stream_report(board, {**about, **made_with}, name=name, command=command, file=True)
-            files = files_of(f"Methods on {name}", report)
-            record = {"about": about, "command": command, **board.as_dict(), "versions": made_with}
-            files["results.json"] = to_json(record)
-            folder.write(files)
-    except KeyboardInterrupt:
-        say(f"interrupted; nothing was written to '{out}'.")
-        return 130
-    console = results(piped=160)
-    show_board(console, board, name)
-    console.print(lead(board), soft_wrap=True)
-    for remark in remarks:
-        say(remark)
-    console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
-    return 130 if board.interrupted else 0
+    name = name_of(path)
+    about = {"stream": name, "label": reading["label"], "hypotheses": settings["hypotheses"]}
+    return compare_on(
+        lambda: open_stream(source(path), **reading),
+        methods,
+        {**settings, "seeds": range(settings["seeds"])},
+        name=name,
+        title=f"Methods on {name}",
+        out=out,
+        files=FILES,
+        about=lambda contest, opened: about,
+        record=lambda contest, board: {"command": command, **board.as_dict()},
+        command=command,
+    )
 
 
 def _require_file(name: str) -> None:
@@ -246,15 +224,16 @@ def _show_all() -> None:
     from ocboost.evaluation.methods import METHODS
 
     console = results(piped=160)
-    console.print("Methods (u: takes part by default, s: slow)")
+    console.print("Methods (u: takes part by default, s: slow, c: comparison only, it cannot be deployed)")
     for method in METHODS.values():
-        marks = ("u" if method.usual else " ") + ("s" if method.slow else " ")
+        flags = {"u": method.usual, "s": method.slow, "c": not method.deployable}
+        marks = "".join(letter if set_ else " " for letter, set_ in flags.items())
         needs = "" if method.package is None else f" (needs {method.package})"
         console.print(f"  {method.name:<20} {marks} {method.about}{needs}", soft_wrap=True)
     console.print("\nStreams")
     where = {"file": "needs --data", "bundled": "of river", "generated": "generated by river"}
     for stream in STREAMS.values():
-        console.print(f"  {stream.name:<20}    {stream.about} ({where[stream.origin]})", soft_wrap=True)
+        console.print(f"  {stream.name:<20}     {stream.about} ({where[stream.origin]})", soft_wrap=True)
 
 
 def _command(

@@ -7,15 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ocboost.cli.on_file import fits, show_board
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from ocboost.evaluation.arena import Board
-    from ocboost.evaluation.arena_jobs import Task
+    from ocboost.evaluation.jobs import Task
     from ocboost.evaluation.methods import Method
 
 FILES = ["report.html", "report.md", "results.json"]
@@ -34,8 +31,8 @@ def one(
 ) -> int:
     """Compare on one stream; the exit code."""
     from ocboost.datasets.drift import stream_named
-    from ocboost.evaluation.arena_jobs import Kept, boards_of
-    from ocboost.evaluation.arena_report import files_of, lead, stream_report
+    from ocboost.evaluation.jobs import Kept, boards_of
+    from ocboost.evaluation.report import files_of, lead, stream_report
     from ocboost.reporting.environment import versions
     from ocboost.reporting.figure_style import require_matplotlib
     from ocboost.reporting.output import OutputFolder, to_json
@@ -83,10 +80,10 @@ def every(
 ) -> int:
     """Compare on all streams that can be had, and write a summary; the exit code."""
     from ocboost.datasets.drift import STREAMS
-    from ocboost.evaluation.arena_jobs import Kept, boards_of
-    from ocboost.evaluation.arena_report import files_of, findings, in_words, summary_report
-    from ocboost.evaluation.arena_summary import Summary
-    from ocboost.evaluation.arena_table import accuracy_table, rank_table
+    from ocboost.evaluation.jobs import Kept, boards_of
+    from ocboost.evaluation.report import files_of, findings, in_words, summary_report
+    from ocboost.evaluation.summary import Summary
+    from ocboost.evaluation.table import accuracy_table, rank_table
     from ocboost.reporting.environment import versions
     from ocboost.reporting.figure_style import require_matplotlib
     from ocboost.reporting.output import OutputFolder, to_json
@@ -141,9 +138,8 @@ def every(
         return 130
     console = results(piped=200)
     for table in (accuracy_table(summary), rank_table(summary, {})):
-        drawn = as_rich(table, whole=True)
-        if fits(console, drawn):
-            console.print(drawn, crop=False)
+        if fits(console, table):
+            console.print(as_rich(table, whole=True), crop=False)
         else:
             say(f"the terminal is too narrow for the table “{table.title}”; it is in report.md.")
     for sentence in findings(summary):
@@ -156,22 +152,6 @@ def every(
     return 0
 
 
-def show_board(console: Console, board: Board, title: str) -> None:
-    """Show the table of a stream, on a narrow terminal with fewer columns."""
-    from ocboost.evaluation.arena_table import board_table
-    from ocboost.reporting.tables import as_rich
-
-    drawn = as_rich(board_table(board, title), whole=True)
-    if not fits(console, drawn):
-        drawn = as_rich(board_table(board, title, narrow=True), whole=True)
-    console.print(drawn, crop=False)
-
-
-def fits(console: Console, drawn: Table) -> bool:
-    """Whether a table is no wider than the terminal; a file is as wide as need be."""
-    return not console.is_terminal or (drawn.width or 0) <= console.width
-
-
 def _stream_of(picture: str) -> str:
     return picture.removeprefix("stream-").removesuffix(".svg")
 
@@ -180,7 +160,7 @@ def _tasks(
     methods: Sequence[Method], settings: dict[str, Any], data: Path | None
 ) -> Callable[[str], list[Task]]:
     """What makes the tasks of a stream: one for each seed."""
-    from ocboost.evaluation.arena_jobs import Task
+    from ocboost.evaluation.jobs import Task
 
     names = tuple(method.name for method in methods)
     own = {key: value for key, value in settings.items() if key != "seeds"}

@@ -25,6 +25,8 @@ from ocboost.shown import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FEW = 50  # rows for each class, below which being right on them means nothing
+
 
 def fit(
     data: Data,
@@ -134,6 +136,12 @@ def fit(
             f"classes from {len(y):,} rows of {X.shape[1]:,} features; right on {right:.1%} of them.",
             soft_wrap=True,
         )
+        if len(y) < FEW * len(np.unique(y)):
+            say(
+                f"{len(y):,} rows are few, less than {FEW} for each class: “right on {right:.1%}” is about "
+                "the very rows it learnt from, and says next to nothing about others. Give more rows, or see "
+                f"how it does on others: ocboost evaluate others.csv --model {shown(out.name)}."
+            )
         if unlabelled:
             console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
         console.print(f"Wrote {out}", soft_wrap=True)

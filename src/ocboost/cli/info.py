@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -14,9 +15,14 @@ from ocboost.shown import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ocboost.adaptation import Adaptation
     from ocboost.booster import Booster
-    from ocboost.hypotheses import Stumps
+    from ocboost.hypotheses import Hypotheses, Stumps
+    from ocboost.kinds import Kind
+    from ocboost.lineage import FilterBoost
     from ocboost.model import Model
+    from ocboost.offsets import Offset
+    from ocboost.reproduce.cache import Entry
 
 WIDTH = 28
 MOST_CLASSES = 5  # whose weights are drawn
@@ -42,43 +48,56 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
     Parameters
     ----------
     model
-        A file that ocboost has saved: a model, a checkpoint, a classifier, a sketch or hypotheses.
+        A file that ocboost has saved: a model, a checkpoint, a classifier, a sketch or another booster,
+        hypotheses, a FilterBoost.
     top
         Show so many of the heaviest weights for each class.
     """
-    from ocboost.model import Model
-    from ocboost.storage import kind_of
+    from ocboost.kinds import BOOSTER, HYPOTHESES, OFFSET
 
     console = results()
-    kind = kind_of(model)
-    if kind == "OCBClassifier":
-        _show_model(console, Model.load(model), model, top)
-    elif kind == "Adaptation":
-        from ocboost.adaptation import Adaptation
-
-        adaptation = Adaptation.load(model)
-        right = adaptation.accuracy
-        so_far = f"right on {right:.1%} of {adaptation.learnt:,}" if right is not None else "no labels yet"
-        where = f"A checkpoint of ocboost adapt after {adaptation.rows:,} rows, {so_far}"
-        console.print(f"{where}; --resume goes on from it.", soft_wrap=True)
-        console.print()
-        _show_model(console, adaptation.model, model, top)
-    elif kind in ("BoostingSketch", "OzaRussell"):
-        import ocboost
-
-        booster = getattr(ocboost, kind).load(model)
-        console.print(f"{booster!r}, {booster.n_seen:,} examples seen", soft_wrap=True)
-        console.print(_weights(booster.alpha, top))
-    else:
-        _show_hypotheses(console, kind, model, top)
+    kind, thing = held(model)
+    show: dict[str, Callable[[Any, Any, Path, int], None]] = {
+        "model": _show_model,
+        "checkpoint": _show_checkpoint,
+        "filterboost": _show_filterboost,
+        BOOSTER: _show_booster,
+        HYPOTHESES: _show_hypotheses,
+        OFFSET: _show_offset,
+        "cache entry": _show_entry,
+    }
+    show[kind.axis](console, thing, model, top)
     return 0
 
 
-def _show_hypotheses(console: Any, kind: str, path: Path, top: int) -> None:
-    from ocboost.hypotheses import Stumps, hypotheses_from_parts
-    from ocboost.storage import load
+def held(path: Path) -> tuple[Kind, Any]:
+    """What a file holds, whatever it is; what it leaves out to be given again need not be known here."""
+    from ocboost.fields import read
+    from ocboost.kinds import known
+    from ocboost.offsets.offset_file import LEFT_OUT
+    from ocboost.storage import load_any
 
-    hypotheses = hypotheses_from_parts(kind, *load(path, kind), str(path))
+    name, tree = load_any(path)
+    kind = known(name, None, str(path))
+    given: dict[str, Any] = {}
+    settings, committee = (
+        found if isinstance(found := tree.get(key), dict) else {} for key in ("settings", "committee")
+    )
+    if kind.axis == "filterboost" and "estimator" not in settings:
+        given["estimator"] = "stump"
+    if kind.axis == "model" and committee.get("offset") == LEFT_OUT:
+        given["offset"] = abs
+    return kind, read(tree, str(path), lambda fields: kind.load().from_tree(fields, **given))
+
+
+def _show_booster(console: Any, booster: Booster, path: Path, top: int) -> None:
+    console.print(f"{booster!r}, {booster.n_seen:,} examples seen", soft_wrap=True)
+    console.print(_weights(booster.alpha, top))
+
+
+def _show_hypotheses(console: Any, hypotheses: Hypotheses, path: Path, top: int) -> None:
+    from ocboost.hypotheses import Stumps
+
     console.print(repr(hypotheses).strip("<>"), soft_wrap=True)
     if isinstance(hypotheses, Stumps):
         features = [Feature(f"x{i}") for i in range(hypotheses.n_features)]
@@ -86,23 +105,80 @@ def _show_hypotheses(console: Any, kind: str, path: Path, top: int) -> None:
             console.print(f"{j + 1:>6}  says yes if {describe(hypotheses, features, j)}", soft_wrap=True)
 
 
+def _show_offset(console: Any, offset: Offset, path: Path, top: int) -> None:
+    from ocboost.kinds import KINDS
+
+    console.print(f"An offset: {KINDS[offset.kind].title}. It is part of a model.", soft_wrap=True)
+
+
+def _show_entry(console: Any, entry: Entry, path: Path, top: int) -> None:
+    n = len(entry.arrays)
+    size = f"{n:,} array{'' if n == 1 else 's'}, {path.stat().st_size:,} bytes"
+    console.print(
+        f"A result that ocboost reproduce keeps for its next run: {size}. It may be deleted.", soft_wrap=True
+    )
+
+
+def _show_checkpoint(console: Any, adaptation: Adaptation, path: Path, top: int) -> None:
+    right = adaptation.accuracy
+    so_far = f"right on {right:.1%} of {adaptation.learnt:,}" if right is not None else "no labels yet"
+    where = f"A checkpoint of ocboost adapt after {adaptation.rows:,} rows, {so_far}"
+    console.print(f"{where}; --resume goes on from it.", soft_wrap=True)
+    console.print()
+    _show_model(console, adaptation.model, path, top)
+
+
 def _show_model(console: Any, model: Model, path: Path, top: int) -> None:
+    clf = model.classifier
+    _show_facts(console, _facts(model, path))
+    own = [(clf.hypotheses_, columns.start) for columns in clf.committee_.columns]
+    _show_weights(console, clf, own, _features(model), top)
+
+
+def _show_filterboost(console: Any, clf: FilterBoost, path: Path, top: int) -> None:
+    found, rounds = [len(alpha) for alpha in clf.alpha_], clf.rounds_
+    kinds = {repr(own).strip("<>") for own in clf.hypotheses_ if own is not None}
+    each = "" if len(found) == 1 else " for each class"
+    facts = [
+        *_file_and_classes(clf, path),
+        ("booster", "FilterBoost: it filters a stream for examples that it finds hard"),
+        ("hypotheses", "; ".join(sorted(kinds)[:MOST_CLASSES]) or "none found yet"),
+        ("rounds", f"{_listed(rounds)} finished{each}, {_listed(found)} of {clf.n_hypotheses:,} found"),
+        ("has seen", f"{clf.n_seen_:,} examples, and let {_listed(clf.n_accepted_)} through"),
+    ]
+    for name, fact in (("ended", clf.stopped_), ("waits", clf.waiting_)):
+        if fact is not None:
+            facts.append((name, shown(fact)[:200]))
+    _show_facts(console, facts)
+    _show_weights(console, clf, [(own, 0) for own in clf.hypotheses_], _named_features(clf), top)
+
+
+def _listed(numbers: list[int]) -> str:
+    few = ", ".join(f"{number:,}" for number in numbers[:MOST_CLASSES])
+    return few + (", …" if len(numbers) > MOST_CLASSES else "")
+
+
+def _show_facts(console: Any, facts: list[tuple[str, str]]) -> None:
     from rich.table import Table
 
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, fact in facts:
+        table.add_row(name, fact)
+    console.print(table)
+
+
+def _show_weights(
+    console: Any, clf: Any, own: Sequence[tuple[Hypotheses | None, int]], features: list[Feature], top: int
+) -> None:
+    """The weights of each class; ``own`` has its hypotheses, and where its first one is among them."""
     from ocboost.hypotheses import Stumps
 
-    clf = model.classifier
-    facts = Table(show_header=False, box=None, pad_edge=False)
-    facts.add_column(style="bold")
-    facts.add_column(overflow="fold")
-    for name, fact in _facts(model, path):
-        facts.add_row(name, fact)
-    console.print(facts)
-    features = _features(model)
-    n = len(clf.boosters_)
-    for k, (alpha, columns) in list(enumerate(zip(clf.alpha_, clf.committee_.columns, strict=True)))[
-        :MOST_CLASSES
-    ]:
+    n = len(own)
+    for k, (alpha, (hypotheses, first)) in enumerate(zip(clf.alpha_[:MOST_CLASSES], own, strict=False)):
+        if not alpha.size:
+            continue
         label = shown(clf.classes_[1 if n == 1 else k])[:40]
         console.print()
         console.print(
@@ -111,23 +187,35 @@ def _show_model(console: Any, model: Model, path: Path, top: int) -> None:
             soft_wrap=True,
         )
         words = None
-        if isinstance(clf.hypotheses_, Stumps):
-            words = [describe(clf.hypotheses_, features, j) for j in range(columns.start, columns.stop)]
+        if isinstance(hypotheses, Stumps):
+            words = [describe(hypotheses, features, j) for j in range(first, first + alpha.size)]
         console.print(_weights(alpha, top, words))
     if n > MOST_CLASSES:
         console.print(f"\n… and {n - MOST_CLASSES:,} classes more")
 
 
-def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
-    """What there is to say besides the weights."""
-    clf = model.classifier
+def _file_and_classes(clf: Any, path: Path) -> list[tuple[str, str]]:
     classes = [shown(label)[:40] for label in clf.classes_[:20]]
-    facts = [
+    return [
         ("file", f"{path}, {path.stat().st_size:,} bytes"),
         ("classes", ", ".join(classes) + (f", … ({len(clf.classes_):,})" if len(clf.classes_) > 20 else "")),
+    ]
+
+
+def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
+    """What there is to say besides the weights."""
+    from ocboost.kinds import KINDS
+
+    clf = model.classifier
+    facts = [
+        *_file_and_classes(clf, path),
         ("hypotheses", repr(clf.hypotheses_).strip("<>")),
         *_of_booster(clf.boosters_[0]),
     ]
+    offset = clf.committee_.offset
+    if offset is not None:
+        known = KINDS.get(offset.kind)
+        facts.append(("offset", "not in the file: it is given to load it" if known is None else known.title))
     if clf.grower_ is not None:
         budget = clf.grower_.growth.budget
         facts.append(
@@ -154,7 +242,7 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
 
 def _of_booster(booster: Booster) -> list[tuple[str, str]]:
     """What weighs the hypotheses, and what it remembers."""
-    from ocboost.boosters.registry import KINDS
+    from ocboost.kinds import KINDS
     from ocboost.sketch import BoostingSketch
 
     if not isinstance(booster, BoostingSketch):
@@ -187,10 +275,14 @@ def _features(model: Model) -> list[Feature]:
             for column in model.schema.columns
             for category in (column.categories if column.kind == "category" else (None,))
         ]
-    names = getattr(model.classifier, "feature_names_in_", None)
+    return _named_features(model.classifier)
+
+
+def _named_features(clf: Any) -> list[Feature]:
+    names = getattr(clf, "feature_names_in_", None)
     if names is not None:
         return [Feature(str(name)) for name in names]
-    return [Feature(f"x{i}") for i in range(model.classifier.n_features_in_)]
+    return [Feature(f"x{i}") for i in range(clf.n_features_in_)]
 
 
 def _weights(alpha: NDArray[Any], top: int, words: list[str] | None = None) -> Any:

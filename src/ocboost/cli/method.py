@@ -17,9 +17,11 @@ GROWING = "growing"  # and what OCB of the same name remembers: growing-forgetti
 def of_method(method: str, settings: dict[str, Any], hypotheses: int) -> dict[str, Any]:
     """The parameters of a classifier: those of a method, and the settings that were given beside it."""
     registered, grows = booster_of(method)
+    if not _is_sketch(registered):
+        settings = _without_keep(settings)
     own: dict[str, Any] = {"booster": registered.name}
     others = sorted(set(settings) - {"grow"})
-    if registered.place.endswith(":BoostingSketch"):
+    if _is_sketch(registered):
         own = {"booster": "ocb", **registered.settings}
         if registered.settings and others:
             raise UsageError(
@@ -43,6 +45,8 @@ def going_on(method: str | None, settings: dict[str, Any], clf: OCBClassifier) -
 
     kind = clf.committee_.kind
     known = KINDS[kind.kind].name
+    if kind is not BoostingSketch:
+        settings = _without_keep(settings)
     others = sorted(set(settings) - {"grow"})
     if method is None:
         if kind is not BoostingSketch and others:
@@ -88,6 +92,15 @@ def booster_of(method: str) -> tuple[Registered, bool]:
             f"Models can have {', '.join(known)}."
         )
     raise UsageError(f"--method must be one of {', '.join(known)}; got {method!r:.40}.")
+
+
+def _is_sketch(registered: Registered) -> bool:
+    return registered.place.endswith(":BoostingSketch")
+
+
+def _without_keep(settings: dict[str, Any]) -> dict[str, Any]:
+    """Without what --grow says of the examples that a sketch keeps: nothing else keeps any."""
+    return {name: value for name, value in settings.items() if name != "keep" or value is not None}
 
 
 def _is_compared(method: str) -> bool:

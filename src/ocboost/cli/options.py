@@ -52,6 +52,7 @@ def _bytes(text: str) -> int:
 Data = Annotated[Path, Parameter(allow_leading_hyphen=True, validator=no_option)]  # - is standard input
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
+MaybeStart = Annotated[int | None, Parameter(validator=validators.Number(gte=2))]
 Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0, lt=2**32))]
 Jobs = Annotated[int | None, Parameter(validator=_not_zero)]
 Format = Literal["csv", "tsv", "jsonl", "parquet"]

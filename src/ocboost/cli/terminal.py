@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
+    SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -67,21 +67,25 @@ def results(piped: int = 100) -> Console:
 
 
 @contextmanager
-def steps_progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
+def steps_progress(title: str) -> Iterator[Callable[[str, float, int], None]]:
     """A progress bar that says what is being done, on stderr when that is a terminal; else nothing.
 
-    Yields a function to call as ``told(what, done, total)``.
+    Yields a function to call as ``told(what, done, total)``; of what is done in part ``done`` is a float, and
+    shown in percent. A spinner moves by itself.
     """
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
         return
     title_column = TextColumn("{task.description}", markup=False)
-    columns = (title_column, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    count_column = TextColumn("{task.fields[count]}", markup=False)
+    columns = (SpinnerColumn(), title_column, BarColumn(), count_column, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
+        task = bar.add_task(title, total=None, count="")
 
-        def told(what: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{title}: {shown(what)}", completed=done, total=total)
+        def told(what: str, done: float, total: int) -> None:
+            said = f"{title}: {shown(what)}" if what else title
+            count = f"{done / total:.0%}" if isinstance(done, float) and total else f"{done:.0f}/{total}"
+            bar.update(task, description=said, completed=done, total=total, count=count)
 
         yield told
 
@@ -97,6 +101,7 @@ def stream_progress(title: str) -> Iterator[Callable[[Any, int, str], None]]:
         yield lambda stream, rows, text: None
         return
     columns = (
+        SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[rows]}", markup=False),

@@ -1,6 +1,6 @@
 """Named streams to compare learners on: real ones with drift, river's own, and generated ones.
 
->>> rows = STREAMS["sea"].load(rows=1000, seed=1)
+>>> rows = STREAMS["sea"].load(rows=1000, seed=1).rows
 >>> rows.X.shape, rows.classes
 ((1000, 3), [0, 1])
 """
@@ -18,11 +18,12 @@ import numpy as np
 
 from ocboost.errors import InputError
 from ocboost.margins import as_count
+from ocboost.rows import Rows
 
 from . import river_streams
 from .images import data_folder
-from .labelled_rows import LabelledRows
-from .stream_files import read_table, read_words
+from .loaded import Loaded
+from .stream_files import load_table, load_words
 
 Origin = Literal["file", "bundled", "generated"]
 
@@ -54,7 +55,7 @@ class NamedStream:
     about: str
     origin: Origin
     drifts: bool
-    make: Callable[[Path | None, int | None, int], LabelledRows]
+    make: Callable[[Path | None, int | None, int], Loaded]
     rows: int | None = None
     file: str = ""
 
@@ -84,8 +85,8 @@ class NamedStream:
 
     def load(
         self, data: str | os.PathLike[str] | None = None, *, rows: int | None = None, seed: int = 0
-    ) -> LabelledRows:
-        """Its rows, in order.
+    ) -> Loaded:
+        """Its rows, in order, and what there is to say of them.
 
         Parameters
         ----------
@@ -101,7 +102,7 @@ class NamedStream:
         InputError
             If it cannot be read.
         MissingExtraError
-            If it needs river, which is not installed.
+            If it needs river, or pyarrow, and that is not installed.
         """
         if rows is not None:
             rows = as_count(rows, "rows", 1, None, "It is how many rows to take.")
@@ -123,9 +124,9 @@ def stream_named(name: str) -> NamedStream:
 def _table(name: str, title: str, about: str, file: str, label: str, **how: Any) -> NamedStream:
     rows: int | None = how.pop("rows", None)
 
-    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
         assert folder is not None
-        return read_table(folder / file, label, rows=most, **how)
+        return load_table(folder / file, label, rows=most, **how)
 
     return NamedStream(name, title, about, "file", True, make, rows, file)
 
@@ -133,34 +134,37 @@ def _table(name: str, title: str, about: str, file: str, label: str, **how: Any)
 def _halved(stream: NamedStream, name: str, title: str, about: str) -> NamedStream:
     """The first half of the classes against the others."""
 
-    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
-        rows = stream.make(folder, most, seed)
+    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
+        loaded = stream.make(folder, most, seed)
+        rows, y = loaded.rows, loaded.rows.y
+        assert y is not None
         first = rows.classes[: len(rows.classes) // 2]
         note = f"Classes {', '.join(map(str, first))} are 1, the others 0."
-        return replace(rows, y=np.isin(rows.y, first).astype(np.int64), notes=[*rows.notes, note])
+        halved = Rows(rows.X, np.isin(y, first).astype(np.int64), rows.known)
+        return replace(loaded, rows=halved, notes=[*loaded.notes, note])
 
     return replace(stream, name=name, title=title, about=about, make=make)
 
 
 def _words(name: str, title: str, about: str, file: str, label: str) -> NamedStream:
-    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
         assert folder is not None
-        return read_words(folder / file, label, rows=most)
+        return load_words(folder / file, label, rows=most)
 
     return NamedStream(name, title, about, "file", True, make, None, file)
 
 
 def _bundled(name: str, title: str, about: str, rows: int | None = None) -> NamedStream:
-    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
         return river_streams.bundled(title, most)
 
     return NamedStream(name, title, about, "bundled", False, make, rows)
 
 
 def _generated(
-    name: str, title: str, about: str, draw: Callable[..., LabelledRows], rows: int, *, drifts: bool
+    name: str, title: str, about: str, draw: Callable[..., Loaded], rows: int, *, drifts: bool
 ) -> NamedStream:
-    def make(folder: Path | None, most: int | None, seed: int) -> LabelledRows:
+    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
         return partial(draw, drifts=drifts)(rows if most is None else most, seed)
 
     return NamedStream(name, title, about, "generated", drifts, make, rows)

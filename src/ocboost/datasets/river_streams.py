@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ocboost.errors import MissingExtraError
+from ocboost.rows import Rows
 
-from .labelled_rows import LabelledRows
+from .loaded import Loaded
 
 SEA_CONCEPTS = (0, 1, 2, 3)  # thresholds 8, 9, 7 and 9.5
 SEA_NOISE = 0.1
@@ -27,7 +28,7 @@ def _river() -> Any:
     return datasets
 
 
-def bundled(name: str, rows: int | None = None) -> LabelledRows:
+def bundled(name: str, rows: int | None = None) -> Loaded:
     """A data set that river carries with it, in the order it has there."""
     held = getattr(_river(), name)()
     pairs = list(islice(held, rows))
@@ -35,7 +36,8 @@ def bundled(name: str, rows: int | None = None) -> LabelledRows:
     X = np.array([[float(x[feature]) for feature in features] for x, _ in pairs])
     y = np.array([label for _, label in pairs])
     notes = [f"The first {len(y):,} of {held.n_samples:,} rows."] if len(y) < held.n_samples else []
-    return LabelledRows(X, y.astype(np.int64) if y.dtype.kind == "b" else y, f"river.datasets.{name}", notes)
+    y = y.astype(np.int64) if y.dtype.kind == "b" else y
+    return Loaded(Rows(X, y), f"river.datasets.{name}", notes)
 
 
 def has_bundled(name: str) -> bool:
@@ -43,7 +45,7 @@ def has_bundled(name: str) -> bool:
     return hasattr(_river(), name)
 
 
-def sea(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
+def sea(rows: int, seed: int, *, drifts: bool) -> Loaded:
     """SEA: whether x₀ + x₁ exceeds a threshold; one label in ten is wrong.
 
     Drifting, the threshold is another one in each quarter.
@@ -57,7 +59,7 @@ def sea(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
     return _quarters(concept, SEA_CONCEPTS if drifts else SEA_CONCEPTS[:1], rows, seed, "SEA")
 
 
-def agrawal(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
+def agrawal(rows: int, seed: int, *, drifts: bool) -> Loaded:
     """Agrawal: whether a loan is granted; drifting, by another function in each quarter."""
     synth = _river().synth
 
@@ -68,7 +70,7 @@ def agrawal(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
     return _quarters(concept, AGRAWAL_CONCEPTS if drifts else AGRAWAL_CONCEPTS[:1], rows, seed, "Agrawal")
 
 
-def rbf(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
+def rbf(rows: int, seed: int, *, drifts: bool) -> Loaded:
     """RandomRBF: 50 clouds of two classes in 10 dimensions; drifting, they all move."""
     synth = _river().synth
     if drifts:
@@ -77,7 +79,7 @@ def rbf(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
     return _drawn(synth.RandomRBF(seed_model=seed, seed_sample=seed), rows, "river's RandomRBF")
 
 
-def hyperplane(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
+def hyperplane(rows: int, seed: int, *, drifts: bool) -> Loaded:
     """Hyperplane: on which side of a plane a row of 10 numbers lies; drifting, the plane turns."""
     synth = _river().synth
     change = HYPERPLANE_CHANGE if drifts else 0.0
@@ -87,7 +89,7 @@ def hyperplane(rows: int, seed: int, *, drifts: bool) -> LabelledRows:
 
 def _quarters(
     concept: Callable[[int, int], Iterable[Any]], concepts: tuple[int, ...], rows: int, seed: int, name: str
-) -> LabelledRows:
+) -> Loaded:
     """Equally many rows of each concept, one after the other."""
     ends = [rows * (k + 1) // len(concepts) for k in range(len(concepts))]
     pairs: list[Any] = []
@@ -97,7 +99,7 @@ def _quarters(
     return _drawn(pairs, rows, f"river's {name}, {one_or_more} {', '.join(map(str, concepts))}")
 
 
-def _drawn(pairs: Iterable[Any], rows: int, source: str) -> LabelledRows:
+def _drawn(pairs: Iterable[Any], rows: int, source: str) -> Loaded:
     taken = list(islice(pairs, rows))
     X = np.array([list(x.values()) for x, _ in taken], np.float64)
-    return LabelledRows(X, np.array([int(y) for _, y in taken]), source)
+    return Loaded(Rows(X, np.array([int(y) for _, y in taken])), source)

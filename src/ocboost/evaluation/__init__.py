@@ -1,5 +1,6 @@
 """Prequential evaluation of several learners side by side: predict each row, then learn from it."""
 
+from ..rows import Rows as View
 from .baselines import Majority, NoChange
 from .contenders import OCB, Fixed, LogisticSGD, OverAnswers
 from .guests import RiverContender, SklearnContender
@@ -8,7 +9,6 @@ from .lineup import lineup
 from .metrics import METRICS, Series, Tally, Window
 from .prequential import prequential
 from .result import Result, Standing
-from .view import View
 
 __all__ = [
     "METRICS",

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rows import Rows
 from .learner import Contender, even
-from .view import View
 
 
 class Majority(Contender):
     """Says the class that has been most frequent so far; its probabilities are (count + 1) / (n + K)."""
 
     role = "baseline"
+    deployable = False
 
     def __init__(self, name: str = "majority") -> None:
         super().__init__(name)
@@ -25,11 +26,11 @@ class Majority(Contender):
         """Start from one of each class."""
         self._counts = np.ones(len(classes))
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """The frequencies so far."""
         return np.tile(self._counts / self._counts.sum(), (len(view), 1))
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Count."""
         self._counts += np.bincount(view.codes, minlength=len(self._counts))
 
@@ -47,6 +48,7 @@ class NoChange(Contender):
     """
 
     role = "baseline"
+    deployable = False
 
     def __init__(self, name: str = "no change") -> None:
         super().__init__(name)
@@ -58,7 +60,7 @@ class NoChange(Contender):
         """Note how many classes there are."""
         self._K = len(classes)
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """The last label for each row; even probabilities before the first one."""
         K = self._K
         if self._last < 0:
@@ -68,7 +70,7 @@ class NoChange(Contender):
         share[:, self._last] = sure
         return share
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Remember the last label, and how often a label was the one before it."""
         codes = view.codes
         if self._last < 0:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..rows import Clock, Rows, joined
+from ..rows import Clock, Rows, cut_anew
 
 
 def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: Clock) -> Iterator[Rows]:
@@ -25,20 +25,15 @@ def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: 
     clock : Clock
         Is given the time that answers take.
     """
-    waiting: list[Rows] = []
-    held = counted = 0
+    return cut_anew(_coded(batches, classes), size, clock)
+
+
+def _coded(batches: Iterable[Any], classes: Sequence[Any]) -> Iterator[Rows]:
+    counted = 0
     for batch in batches:
-        rest = _rows(batch, counted).coded(classes)
-        counted = rest.first + len(rest)
-        while len(rest):
-            part, rest = rest.parted(size - held)
-            waiting.append(part)
-            held += len(part)
-            if held == size:
-                yield joined(waiting, clock)
-                waiting, held = [], 0
-    if held:
-        yield joined(waiting, clock)
+        rows = _rows(batch, counted).coded(classes)
+        counted = rows.first + len(rows)
+        yield rows
 
 
 def _rows(batch: Any, counted: int) -> Rows:

@@ -1,4 +1,4 @@
-"""Contenders that weigh the answers of weak hypotheses: OCB, a fixed model, other boosters, logistic SGD."""
+"""Contenders that weigh the answers of weak hypotheses: classifiers, fixed ones, boosters by themselves."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..booster import Booster
-from ..committee import signs
+from ..committee import Committee
 from ..errors import InputError
 from ..hypotheses.base import Hypotheses
 from ..link import probabilities
-from .learner import Contender, Role, bytes_of, even
-from .view import View
+from ..rows import Rows
+from .learner import Contender, Role
 
 if TYPE_CHECKING:
     from ..classifier import OCBClassifier
@@ -49,11 +49,11 @@ class OCB(Contender):
                 f"{np.asarray(known).tolist()!s:.80}, in that order; got {list(classes)!s:.80}."
             )
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """The classifier's probabilities."""
         return probabilities(self.classifier.votes_of(view))
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Let the classifier's weights follow, and its hypotheses if it grows."""
         self.classifier.learn_rows(view)
 
@@ -81,7 +81,7 @@ class Fixed(OCB):
     def __init__(self, classifier: OCBClassifier, name: str = "static") -> None:
         super().__init__(classifier, name)
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Learn nothing."""
 
     @property
@@ -109,9 +109,10 @@ class OverAnswers(Contender):
     >>> import ocboost
     >>> from ocboost.hypotheses import Stumps
     >>> contender = OverAnswers(Stumps([0], [1.0], [-1]), ocboost.OzaRussell, name="Oza and Russell")
+    >>> from ocboost.rows import Rows
     >>> contender.begin(["no", "yes"])
-    >>> contender.learn(View.of(np.array([[0.5], [1.5], [1.7]]), np.array([0, 1, 1])))
-    >>> contender.predict(View.of(np.array([[0.1], [3.0]]), np.array([-1, -1]))).round(2)
+    >>> contender.learn(Rows.of(np.array([[0.5], [1.5], [1.7]]), np.array([0, 1, 1])))
+    >>> contender.predict(Rows.of(np.array([[0.1], [3.0]]), np.array([-1, -1]))).round(2)
     array([[0.8, 0.2],
            [0.2, 0.8]])
     """
@@ -126,9 +127,9 @@ class OverAnswers(Contender):
     ) -> None:
         super().__init__(name)
         self.hypotheses = hypotheses
-        self.boosters: list[Booster] = []
         self._make = make_booster
         self._columns = columns
+        self._committee: Committee | None = None
 
     @classmethod
     def beside(cls, classifier: OCBClassifier, make_booster: Callable[[int], Booster], *, name: str) -> Self:
@@ -145,33 +146,36 @@ class OverAnswers(Contender):
                 f"columns must be one slice for each of the {n} boosters of {len(classes)} classes; "
                 f"got {len(self._columns)}."
             )
-        if not self.boosters:
-            widths = [len(range(*each.indices(len(self.hypotheses)))) for each in self._columns]
-            self.boosters = [self._make(width) for width in widths]
+        if self._committee is None:
+            columns = [slice(*each.indices(len(self.hypotheses))[:2]) for each in self._columns]
+            boosters = [self._make(each.stop - each.start) for each in columns]
+            kind, settings = type(boosters[0]), boosters[0].chosen
+            self._committee = Committee(self.hypotheses, columns, settings, kind=kind)
+            self._committee.boosters = boosters
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    @property
+    def boosters(self) -> list[Booster]:
+        """One booster for two classes, otherwise one for each; none before it begins."""
+        return [] if self._committee is None else self._committee.boosters
+
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """Probabilities from the votes."""
-        assert self._columns is not None
-        answers = view.answers(self.hypotheses)
-        votes = [answers[:, c] @ b.alpha for c, b in zip(self._columns, self.boosters, strict=True)]
-        return probabilities(votes[0] if len(votes) == 1 else np.stack(votes, axis=1))
+        assert self._committee is not None
+        return probabilities(self._committee.votes_of(view.answers(self.hypotheses)))
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Let each booster follow, example by example."""
-        assert self._columns is not None
-        answers, codes = view.answers(self.hypotheses), view.codes
-        for c, (columns, booster) in enumerate(zip(self._columns, self.boosters, strict=True)):
-            labels = signs(codes, c, len(self.boosters))
-            booster.update_many(answers[:, columns] * labels[:, None])
+        assert self._committee is not None
+        self._committee.learn(view.answers(self.hypotheses), view.codes, view.weights)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the boosters."""
-        return sum(getattr(booster, "nbytes", bytes_of(booster)) for booster in self.boosters)
+        return sum(booster.nbytes for booster in self.boosters)
 
 
-class LogisticSGD(Contender):
-    """Logistic regression over the answers, by stochastic gradients (scikit-learn's `SGDClassifier`).
+class LogisticSGD(OverAnswers):
+    """Logistic regression over the answers, by stochastic gradients (`ocboost.lineage.OnlineLogistic`).
 
     Parameters
     ----------
@@ -179,7 +183,7 @@ class LogisticSGD(Contender):
     learning_rate : float, default 0.03
         Constant, so that it can follow a stream that changes.
     random_state : int, default 0
-        For the order within a step of several rows.
+        Nothing is drawn; it is there for those who give it.
     name : str, default "logistic SGD"
 
     Notes
@@ -196,38 +200,6 @@ class LogisticSGD(Contender):
         random_state: int = 0,
         name: str = "logistic SGD",
     ) -> None:
-        from sklearn.linear_model import SGDClassifier
+        from ..boosters.linear import OnlineLogistic
 
-        super().__init__(name)
-        self.hypotheses = hypotheses
-        self._model = SGDClassifier(
-            loss="log_loss", learning_rate="constant", eta0=learning_rate, random_state=random_state
-        )
-        self._codes: NDArray[np.int64] = np.arange(2)
-
-    def begin(self, classes: Sequence[Any]) -> None:
-        """Note how many classes there are."""
-        self._codes = np.arange(len(classes))
-
-    def predict(self, view: View) -> NDArray[np.float64]:
-        """Its probabilities; even ones before the first label."""
-        if not hasattr(self._model, "classes_"):
-            return even(len(view), len(self._codes))
-        rows = view.answers(self.hypotheses).astype(np.float64)
-        scores = self._model.decision_function(rows)
-        if scores.ndim == 1:  # the log-odds are twice the votes of the link
-            return probabilities(scores / 2.0)
-        share: NDArray[np.float64] = self._model.predict_proba(rows)
-        return share
-
-    def learn(self, view: View) -> None:
-        """One step of the gradient for each row."""
-        rows = view.answers(self.hypotheses).astype(np.float64)
-        self._model.partial_fit(rows, view.codes, classes=self._codes)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the coefficients."""
-        if not hasattr(self._model, "coef_"):
-            return 0
-        return int(self._model.coef_.nbytes + self._model.intercept_.nbytes)
+        super().__init__(hypotheses, lambda n: OnlineLogistic(n, rate=learning_rate), name=name)

@@ -1,4 +1,4 @@
-"""The curves of an evaluation: how each contender did over a moving window, and where alarms were raised."""
+"""Pictures of a comparison: curves along the stream, mean ranks, and points behind the best."""
 
 from __future__ import annotations
 
@@ -9,229 +9,190 @@ import numpy as np
 
 from ..errors import InputError
 from ..reporting import figure_style
-from ..reporting.figure_style import (
-    BLUES,
-    GREEN,
-    GREY,
-    INK,
-    LANE,
-    ORANGE,
-    PALE,
-    PURPLE,
-    RED,
-    any_script,
-    house_style,
-    spread_out,
-)
+from ..reporting.document import Key
+from ..reporting.figure_style import GREY, LANE, RED, any_script, house_style
 from ..reporting.page import printable
-from .metrics import LOSSES, METRICS
-from .result import Result, Standing
+from .board import Board, Place, board_of, thinned
+from .looks import Look, looks_of
+from .metrics import LOSSES
+from .result import Result
+from .summary import Summary
+from .table import marked, marked_title
 from .wording import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TEAL = "#1b9e9e"
-OCB_COLOURS = (BLUES[2], ORANGE, GREEN, PURPLE, TEAL, BLUES[0], BLUES[3], "#a0522d")
-RIVAL_COLOURS = ("#7d8590", "#a9746a", "#8b8b4a", "#6c8ea0", "#94769a")
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1, 1.5)))
-LEFT, RIGHT = 0.06, 0.72  # the axes' sides; names stand to the right
-LONGEST = 30  # letters of a name
+LEFT, RIGHT = 0.06, 0.68  # the axes' sides; names stand to the right
+GAP = 0.245  # inches from a name to the next
+LONGEST = 32  # letters of a name
+USUAL = ("accuracy", "kappa")  # panels
+# Of a map of numbers, the same on light and dark paper: none is a colour that `page` turns round.
+SHADES, DARK = ("#fefefe", "#8bbde4", "#2373b5", "#09396f"), "#14181d"
 MOST_POINTS = 250  # of a line: more of them would only be scribble
 
 
 def draw(
-    result: Result,
+    result: Board | Result,
     *,
     title: str | None = None,
-    metrics: Sequence[str] = ("accuracy", "kappa"),
+    metrics: Sequence[str] | None = None,
     alarms: Sequence[str] | None = None,
+    most_points: int = MOST_POINTS,
+    named: bool = True,
 ) -> Figure:
     """Draw windowed metrics against the rows of the stream, one panel for each metric.
 
     Parameters
     ----------
-    result : Result
+    result : Board or Result
+        What `Board.of` or `prequential` gave.
     title : str, optional
         Without one ("") there is no heading, for a page that has its own.
-    metrics : sequence of str, default ("accuracy", "kappa")
-        One of `ocboost.evaluation.METRICS` for each panel.
+    metrics : sequence of str, optional
+        One for each panel; by default accuracy, and kappa if there are curves of it.
     alarms : sequence of str, optional
-        The contenders whose drift alarms are marked; by default those that never learn, or the first one.
+        The methods whose drift alarms are marked; by default those that never learn, or the first one.
+    most_points : int, default 250
+        Of a curve; more are averaged.
+    named : bool, default True
+        Whether the lines are named beside the first panel; else `keys_of` names them.
 
     Returns
     -------
     matplotlib.figure.Figure
-        OCB in colour, a fixed model in black, others in grey, each named at the end of its line with its
-        figure over the whole stream.
+        OCB in strong lines, a fixed model in black, baselines in grey. Over several seeds the lines are
+        means, and OCB has bands of one standard deviation.
     """
+    board = board_of(result)
+    there = list(board.places[0].curves)
+    metrics = [metric for metric in USUAL if metric in there] if metrics is None else metrics
     for metric in metrics:
-        if metric not in METRICS:
-            raise InputError(f"metrics must be among {', '.join(METRICS)}; got {metric!r:.80}.")
-    marked = _marked(result, alarms)
+        if metric not in there:
+            raise InputError(f"metrics must be among {', '.join(there)}; got {metric!r:.80}.")
+    lanes = _lanes(board, alarms)
+    right = RIGHT if named else 0.985
     with house_style(), any_script():
         from matplotlib.figure import Figure
 
-        tall = [max(3.4, 0.27 * len(result.standings) + 0.3)] + [2.4] * (len(metrics) - 1)  # inches
-        strip = 0.28 * len(marked)
+        least = GAP * (len(board.places) + 1) if named else 0.0
+        tall = [max(3.6, least)] + [2.4] * (len(metrics) - 1)  # inches
+        strip = 0.28 * len(lanes)
         head = 0.6 if title == "" else 1.35
         height = head + sum(tall) + strip + 0.5 * len(tall) + 0.25
         figure = Figure(figsize=(12.5, height))
         top = height - head
         panels: list[Axes] = []
         for rank, (metric, inches) in enumerate(zip(metrics, tall, strict=True)):
-            box = (LEFT, (top - inches) / height, RIGHT - LEFT, inches / height)
+            box = (LEFT, (top - inches) / height, right - LEFT, inches / height)
             axes = figure.add_axes(box, sharex=panels[0] if panels else None)
-            _panel(axes, result, metric, inches, named=rank == 0)
+            _panel(axes, board, metric, most_points)
+            if named and rank == 0:
+                _names(axes, board, metric, inches)
             panels.append(axes)
             top -= inches + 0.5
-            if rank == 0 and marked:
+            if rank == 0 and lanes:
                 top -= strip
-                box = (LEFT, (top + 0.35) / height, RIGHT - LEFT, strip / height)
-                _alarms(figure.add_axes(box, sharex=axes), marked)
-        _along(panels, result)
+                box = (LEFT, (top + 0.35) / height, right - LEFT, strip / height)
+                _alarms(figure.add_axes(box, sharex=axes), lanes, beside=named)
+        _along(panels, board, lanes)
         if title != "":
             heading = printable("Learning as the stream goes by" if title is None else title, 90)
             style: dict[str, Any] = {"va": "center", "parse_math": False}
             figure.text(LEFT, 1 - 0.40 / height, heading, fontsize=18, fontweight="bold", **style)
-            figure.text(LEFT, 1 - 0.76 / height, _note(result), color=GREY, fontsize=12.5, **style)
+            figure.text(LEFT, 1 - 0.76 / height, _note(board), color=GREY, fontsize=12.5, **style)
         return figure
 
 
-def _marked(result: Result, names: Sequence[str] | None) -> list[Standing]:
-    if names is not None:
-        return [result[name] for name in names]
-    if not result.settings["drift"]:
-        return []
-    fixed = [standing for standing in result.standings if standing.role == "static"]
-    return fixed or result.standings[:1]
-
-
-def looks(standings: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """How the line of each thing with a name and a role is drawn, by name."""
-    found: dict[str, dict[str, Any]] = {}
-    seen = {"ocb": 0, "static": 0, "rival": 0, "baseline": 0}
-    for standing in standings:
-        rank = seen[standing.role]
-        seen[standing.role] += 1
-        if standing.role == "ocb":
-            colour, lines = (
-                OCB_COLOURS[rank % len(OCB_COLOURS)],
-                DASHES[rank // len(OCB_COLOURS) % len(DASHES)],
-            )
-            how: dict[str, Any] = {"color": colour, "lw": 2.0, "ls": lines, "zorder": 5}
-        elif standing.role == "static":
-            how = {"color": INK, "lw": 1.8, "ls": DASHES[rank % len(DASHES)], "zorder": 4}
-        elif standing.role == "rival":
-            colour, lines = (
-                RIVAL_COLOURS[rank % len(RIVAL_COLOURS)],
-                DASHES[rank // len(RIVAL_COLOURS) % len(DASHES)],
-            )
-            how = {"color": colour, "lw": 1.4, "ls": lines, "zorder": 3}
-        else:
-            how = {"color": PALE, "lw": 1.0, "ls": DASHES[rank % len(DASHES)], "zorder": 2}
-        found[standing.name] = how
+def keys_of(result: Board | Result, metric: str = "accuracy") -> list[Key]:
+    """What each line stands for, the best over the whole stream first."""
+    board = board_of(result)
+    how = _looks(board)
+    found = []
+    for place, overall in _ranked(board, metric):
+        look = how[place.name]
+        found.append(Key(marked(place), f"{overall:.3f}", look.colour, look.dash, look.width))
     return found
 
 
-def _panel(axes: Axes, result: Result, metric: str, inches: float, *, named: bool) -> None:
-    full = _start(result)
-    rows = np.array(result.curve_rows[full:])
-    how = looks(result.standings)
-    curves = {
-        standing.name: np.array([np.nan if v is None else v for v in standing.curve[metric][full:]], float)
-        for standing in result.standings
-    }
-    together = -(-len(rows) // MOST_POINTS)  # so many points become one
-    rows, curves = _means(rows.astype(float), together), {k: _means(v, together) for k, v in curves.items()}
-    for name, curve in curves.items():
-        axes.plot(rows, curve, **how[name])
-    low, high = _range(list(curves.values()), metric)
-    axes.set_ylim(low, high)
+def _looks(board: Board) -> dict[str, Look]:
+    return looks_of([place.name for place in board.places], {p.name: p.role for p in board.places})
+
+
+def _ranked(board: Board, metric: str) -> list[tuple[Place, float]]:
+    """Those that have a value over the whole stream, the best first."""
+    known = [(place, value) for place in board.places if (value := place.mean(metric)) is not None]
+    return sorted(known, key=lambda pair: pair[1] if metric in LOSSES else -pair[1])
+
+
+def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
+    together = max(1, -(-len(board.curve_rows) // most_points))  # so many points become one
+    rows = _array(thinned(board.curve_rows, together))
+    how = _looks(board)
+    drawn = []  # all that the axes must hold
+    for place in board.places:
+        curve, band = (_array(thinned(each[metric], together)) for each in (place.curves, place.bands))
+        axes.plot(rows, curve, **how[place.name].line)
+        drawn.append(curve)
+        if place.role == "ocb" and not np.isnan(band).all():
+            low, high = curve - band, curve + band
+            axes.fill_between(rows, low, high, color=how[place.name].colour, alpha=0.15, lw=0, zorder=1)
+            drawn += [low, high]
+    axes.set_ylim(*_range(drawn, metric))
+    what = "over the last" if board.full else "over at most the last"
     better = ", less is better" if metric in LOSSES else ""
-    span = min(result.settings["window"] + (together - 1) * result.settings["every"], result.n_scored)
-    filling = bool(result.curve_counts) and result.curve_counts[full] < result.settings["window"]
-    what = "means over" if together > 1 else "over at most the last" if filling else "over the last"
-    axes.set_title(
-        f"{NAMES[metric]}, {what} {span:,} examples{better}",
-        loc="left",
-        fontsize=13,
-    )
-    if not named:
-        return
-    ends = []
-    for standing in result.standings:
-        known = curves[standing.name][~np.isnan(curves[standing.name])]
-        overall = standing.metrics[metric]
-        if known.size and overall is not None:
-            ends.append((float(known[-1]), standing.name, overall))
-    heights = [min(max((end - low) / (high - low), 0.0), 1.0) for end, _, _ in ends]
-    gap = 0.245 / inches
-    places = within(spread_out(heights, gap), gap)
-    right = axes.transAxes
-    for place, end, (_, name, overall) in zip(places, heights, ends, strict=True):
-        colour = how[name]["color"]
-        axes.plot([1.004, 1.022], [end, place], transform=right, clip_on=False, color=colour, lw=0.9)
-        style: dict[str, Any] = {"transform": right, "color": colour, "fontsize": 12, "va": "center"}
-        axes.text(1.027, place, f"{overall:.3f}", **style)
-        axes.text(1.094, place, printable(name, LONGEST), parse_math=False, **style)
-    axes.text(
-        1.027, max([1.0, *places]) + 0.75 * gap, "whole stream", transform=right, color=GREY, fontsize=11
-    )
+    title = f"{NAMES[metric]}, {what} {board.settings['window']:,} examples{better}"
+    axes.set_title(title, loc="left", fontsize=13)
 
 
-def _means(values: Any, together: int) -> Any:
-    """The mean of every so many values; NaN where fewer than half of them are known.
-
-    >>> _means(np.array([1.0, 2.0, 3.0, np.nan, np.nan]), 2)
-    array([1.5, 3. , nan])
-    """
-    if together <= 1:
-        return values
-    short = -len(values) % together
-    groups = np.concatenate([values, np.full(short, np.nan)]).reshape(-1, together)
-    known = ~np.isnan(groups)
-    count = known.sum(axis=1)
-    sums = np.where(known, groups, 0.0).sum(axis=1)
-    return np.where(2 * count >= together, sums / np.maximum(count, 1), np.nan)
+def _names(axes: Axes, board: Board, metric: str, inches: float) -> None:
+    """Name the lines to the right, in the order of the figures that stand with them."""
+    gap = GAP / inches
+    how, right = _looks(board), axes.transAxes
+    axes.text(1.081, 1.0 - 0.2 * gap, "whole stream", transform=right, color=GREY, fontsize=11, va="center")
+    for rank, (place, overall) in enumerate(_ranked(board, metric), start=1):
+        spot = 1.0 - (rank + 0.1) * gap
+        line = {**how[place.name].line, "transform": right, "clip_on": False}
+        axes.plot([1.02, 1.071], [spot, spot], **line)
+        style: dict[str, Any] = {"transform": right, "fontsize": 12, "va": "center"}
+        axes.text(1.081, spot, f"{overall:.3f}", **style)
+        axes.text(1.153, spot, printable(marked(place), LONGEST), parse_math=False, **style)
 
 
-def within(places: list[float], gap: float) -> list[float]:
-    """Push names back into the panel from its top, and from its bottom where there is room."""
-    order = sorted(range(len(places)), key=lambda i: -places[i])
-    limit = 1.0
-    for i in order:
-        places[i] = min(places[i], limit)
-        limit = places[i] - gap
-    limit = min(0.0, 1.0 - gap * (len(places) - 1))
-    for i in reversed(order):
-        places[i] = max(places[i], limit)
-        limit = places[i] + gap
-    return places
+def _lanes(board: Board, names: Sequence[str] | None) -> list[Place]:
+    """Whose drift alarms are marked."""
+    if names is not None:
+        return [board[name] for name in names]
+    if not board.settings["drift"]:
+        return []
+    fixed = [place for place in board.places if place.role == "static"]
+    return fixed or board.places[:1]
 
 
-def _alarms(axes: Axes, marked: list[Standing]) -> None:
+def _alarms(axes: Axes, lanes: list[Place], *, beside: bool) -> None:
     from matplotlib.ticker import NullLocator
 
-    axes.set_ylim(len(marked) - 0.5, -0.5)
+    axes.set_ylim(len(lanes) - 0.5, -0.5)
     axes.grid(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
     axes.yaxis.set_major_locator(NullLocator())
     axes.tick_params(axis="x", length=0, labelbottom=False)
-    for lane, standing in enumerate(marked):
-        n = len(standing.alarms)
+    for lane, place in enumerate(lanes):
+        rows = sorted(row for alarms in place.alarms for row in alarms)
+        n = len(rows)
         axes.axhline(lane, color=LANE, lw=0.8, zorder=1)
-        axes.plot(standing.alarms, [lane] * n, ls="", marker="|", ms=9, mew=1.4, color=RED, zorder=3)
-        text = f"{n:,} drift alarm{'' if n == 1 else 's'}: {printable(standing.name, 18)}"
+        axes.plot(rows, [lane] * n, ls="", marker="|", ms=9, mew=1.4, color=RED, zorder=3)
+        text = f"{n:,} drift alarm{'' if n == 1 else 's'}: {printable(place.title, 18)}"
+        spot: dict[str, Any] = {"x": 1.02} if beside else {"x": 1.0, "ha": "right"}
         axes.text(
-            1.027, lane, text, transform=axes.get_yaxis_transform(), color=RED, fontsize=11.5, va="center",
-            parse_math=False,
+            y=lane - (0.0 if beside else 0.55), s=text, transform=axes.get_yaxis_transform(), color=RED,
+            fontsize=11.5, va="center" if beside else "bottom", parse_math=False, **spot,
         )  # fmt: skip
 
 
-def _along(panels: list[Axes], result: Result) -> None:
+def _along(panels: list[Axes], board: Board, lanes: list[Place]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     for axes in panels[:-1]:
@@ -239,38 +200,139 @@ def _along(panels: list[Axes], result: Result) -> None:
     last = panels[-1]
     last.set_xlabel("row of the stream")
     last.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-    if result.first_row is not None and result.last_row is not None:
-        last.set_xlim(result.first_row, max(result.last_row, result.first_row + 1))
+    if len(board.curve_rows) > 1:
+        early = [row for place in lanes for alarms in place.alarms for row in alarms]
+        last.set_xlim(min([board.curve_rows[0], *early]), board.curve_rows[-1])
 
 
-def _start(result: Result) -> int:
-    """The first point of the curves: where the window is full, unless it is so only late."""
-    full = next((i for i, n in enumerate(result.curve_counts) if n >= result.settings["window"]), None)
-    return full if full is not None and full <= len(result.curve_counts) // 2 else 0
+def _note(board: Board) -> str:
+    n, step = len(board.seeds), board.settings["step"]
+    parts = [f"{board.n_predicted:,} rows" + (f" after the first {board.start:,}" if board.start else "")]
+    parts.append("predicted, then learnt" if step == 1 else f"in steps of {step:,}")
+    if board.settings["delay"]:
+        parts.append(f"labels {board.settings['delay']:,} rows late")
+    if n > 1:
+        parts.append(f"means of {n} seeds, bands (OCB only): one standard deviation")
+    if board.interrupted:
+        parts.append("interrupted")
+    marks = any(alarms for place in _lanes(board, None) for alarms in place.alarms)
+    return (
+        ", ".join(parts) + "." + (" Red marks: ADWIN found a change in the rate of error." if marks else "")
+    )
+
+
+def _array(values: Sequence[float | None]) -> Any:
+    return np.array([np.nan if value is None else value for value in values], float)
 
 
 def _range(curves: list[Any], metric: str) -> tuple[float, float]:
-    """Both ends of the axis, with a little air; a loss is cut where its highest two hundredths begin."""
+    """Both ends of the axis, with a little air.
+
+    A loss is cut where its highest two hundredths begin; a band may reach where no accuracy is, the axis not.
+    """
     values = np.concatenate([curve[~np.isnan(curve)] for curve in curves]) if curves else np.empty(0)
     if values.size == 0:
         return 0.0, 1.0
     low, high = np.quantile(values, [0.0, 0.98 if metric in LOSSES else 1.0])
     air = max(0.04 * (high - low), 0.01)
-    most = np.inf if metric in LOSSES else 1.0
-    return float(low - air), float(min(high + air, most + 0.005))
+    least = -np.inf if metric == "kappa" else -0.005
+    most = np.inf if metric in LOSSES else 1.005
+    return float(max(low - air, least)), float(min(high + air, most))
 
 
-def _note(result: Result) -> str:
-    settings = result.settings
-    parts = [f"{result.n_predicted:,} rows"]
-    parts.append("predicted, then learnt" if settings["step"] == 1 else f"in steps of {settings['step']:,}")
-    if settings["delay"]:
-        parts.append(f"labels {settings['delay']:,} rows late")
-    if result.interrupted:
-        parts.append("interrupted")
-    note = ", ".join(parts) + "."
-    marks = any(standing.alarms for standing in _marked(result, None))
-    return note + (" Red marks: ADWIN found that the rate of error had changed." if marks else "")
+# Many streams ---------------------------------------------------------------------------------------------
+
+
+def draw_ranks(summary: Summary) -> Figure:
+    """Mean ranks over the streams, the best on top; a bar shows how far apart must be more than chance."""
+    with house_style(), any_script():
+        from matplotlib.figure import Figure
+
+        names = [name for name in summary.names if summary.mean_rank(name) is not None]
+        inches = 0.3 * len(names) + 0.6
+        height = inches + 1.3
+        figure = Figure(figsize=(9.5, height))
+        axes = figure.add_axes((0.35, 0.55 / height, 0.60, inches / height))
+        how = looks_of(names, {place.name: place.role for board in summary.boards for place in board.places})
+        for lane, name in enumerate(names):
+            ranks = [summary.rank(board, name) for board in summary.complete]
+            dots: dict[str, Any] = {"ls": "", "marker": "o", "color": how[name].colour}
+            axes.axhline(lane, color=LANE, lw=0.8, zorder=1)
+            axes.plot(ranks, [lane] * len(ranks), ms=4, alpha=0.3, mew=0, **dots)
+            filled: dict[str, Any] = {} if summary.deployable(name) else {"mfc": "white", "mew": 2}
+            axes.plot([float(np.mean(ranks))], [lane], ms=9, zorder=3, **dots, **filled)
+        axes.set_yticks(range(len(names)), [marked_title(name) for name in names])
+        axes.tick_params(axis="y", length=0)
+        axes.grid(False)
+        axes.set_ylim(len(names) - 0.5, -1.5)
+        axes.set_xlim(0.5, len(names) + 0.5)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel("rank by accuracy; large dots: the mean, small ones: each stream")
+        gap, first = summary.critical, summary.first
+        best = None if first is None else summary.mean_rank(first)
+        if gap is not None and best is not None:
+            end = min(best + gap, len(names) + 0.5)
+            axes.plot([best, end], [-0.7, -0.7], color=RED, lw=2.5, solid_capstyle="butt")
+            said = "as far behind may be chance"
+            axes.text(best, -1.15, said, color=RED, fontsize=11, va="center")
+        n = len(summary.complete)
+        figure.text(
+            0.02, 1 - 0.35 / height, f"Ranks over {n} {'stream' if n == 1 else 'streams'}",
+            fontsize=16, fontweight="bold", va="center",
+        )  # fmt: skip
+        return figure
+
+
+def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
+    """Percentage points behind the best: a row for each method, a column for each stream.
+
+    Parameters
+    ----------
+    summary : Summary
+    most : float
+        As far behind as this is the darkest.
+    """
+    with house_style(), any_script():
+        from matplotlib.colors import LinearSegmentedColormap
+        from matplotlib.figure import Figure
+
+        names, boards = summary.names, summary.boards
+        wide, tall = 3.9 + 0.62 * len(boards), 0.3 * len(names) + 1.95
+        figure = Figure(figsize=(wide, tall))
+        axes = figure.add_axes((3.1 / wide, 0.1 / tall, 0.62 * len(boards) / wide, 0.3 * len(names) / tall))
+        gaps = np.array([_array([summary.behind(board, name) for board in boards]) for name in names])
+        colours = LinearSegmentedColormap.from_list("behind", SHADES)
+        axes.pcolormesh(
+            np.ma.masked_invalid(np.minimum(gaps, most)), cmap=colours, vmin=0.0, vmax=most, rasterized=False
+        )
+        for i, j in np.ndindex(gaps.shape):
+            gap = gaps[i, j]
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9.5}
+            if np.isnan(gap):
+                axes.text(j + 0.5, i + 0.5, "–", color=GREY, **style)
+            else:
+                best = gap < 0.05
+                text = "best" if best else f"{gap:.1f}" if gap < 9.95 else f"{gap:.0f}"
+                colour = SHADES[0] if gap > 0.45 * most else DARK
+                axes.text(
+                    j + 0.5, i + 0.5, text, color=colour, fontweight="bold" if best else "normal", **style
+                )
+        axes.set_ylim(len(names), 0)
+        axes.set_xlim(0, len(boards))
+        axes.grid(False)
+        for side in axes.spines.values():
+            side.set_visible(False)
+        axes.set_yticks(np.arange(len(names)) + 0.5, [marked_title(name) for name in names], fontsize=11)
+        axes.xaxis.tick_top()
+        axes.set_xticks(
+            np.arange(len(boards)) + 0.5, [b.stream for b in boards], rotation=50, ha="left", fontsize=11
+        )
+        axes.tick_params(length=0)
+        figure.text(
+            0.15 / wide, 1 - 0.3 / tall, "Percentage points behind the best",
+            fontsize=16, fontweight="bold", va="center",
+        )  # fmt: skip
+        return figure
 
 
 def render(figure: Figure, stem: str) -> dict[str, bytes]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, MissingExtraError
+from ..rows import Rows
 from .learner import Contender, bytes_of, even
-from .view import View
 
 
 class SklearnContender(Contender):
@@ -23,6 +23,8 @@ class SklearnContender(Contender):
     name : str, optional
         The name of its class if left out.
     """
+
+    deployable = False
 
     def __init__(self, estimator: Any, name: str | None = None) -> None:
         super().__init__(type(estimator).__name__ if name is None else name)
@@ -39,7 +41,7 @@ class SklearnContender(Contender):
         """Note the labels."""
         self._labels = np.array(classes)
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """Its probabilities, in the order of the evaluation's classes; even ones before the first label."""
         n, K = len(view), len(self._labels)
         known = getattr(self.estimator, "classes_", None)
@@ -56,7 +58,7 @@ class SklearnContender(Contender):
         total = share.sum(axis=1, keepdims=True)
         return np.where(total > 0.0, share / np.where(total > 0.0, total, 1.0), 1.0 / K)
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """One call of ``partial_fit``."""
         labels = self._labels[view.codes]
         if hasattr(self.estimator, "classes_"):
@@ -83,6 +85,8 @@ class RiverContender(Contender):
         The name of its class if left out.
     """
 
+    deployable = False
+
     def __init__(self, model: Any, name: str | None = None) -> None:
         super().__init__(type(model).__name__ if name is None else name)
         try:
@@ -102,7 +106,7 @@ class RiverContender(Contender):
         """Note how many classes there are."""
         self._K = len(classes)
 
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """Its probabilities, made to sum to one; even ones where it has none."""
         share = np.zeros((len(view), self._K))
         for row, x in zip(share, _dictionaries(view.X), strict=True):
@@ -114,7 +118,7 @@ class RiverContender(Contender):
             row[:] = row / total if 0.0 < total < np.inf else 1.0 / self._K
         return share
 
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Learn row by row."""
         for x, code in zip(_dictionaries(view.X), view.codes.tolist(), strict=True):
             self.model.learn_one(x, code)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .view import View
+from ..rows import Rows
 
 Role = Literal["ocb", "static", "rival", "baseline"]
 
@@ -28,10 +28,14 @@ class Contender(ABC):
         How a figure draws it.
     learns : bool
         False for a fixed model, which may then predict many rows at once.
+    deployable : bool
+        False for what takes part for comparison only: what is no model, and what cannot be saved without
+        pickle.
     """
 
     role: Role = "rival"
     learns: bool = True
+    deployable: bool = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -40,11 +44,11 @@ class Contender(ABC):
         """Called once before the first row, with the labels in the order of their codes."""
 
     @abstractmethod
-    def predict(self, view: View) -> NDArray[np.float64]:
+    def predict(self, view: Rows) -> NDArray[np.float64]:
         """The probability of each class, (n, K); the likeliest is the prediction, the first of equals."""
 
     @abstractmethod
-    def learn(self, view: View) -> None:
+    def learn(self, view: Rows) -> None:
         """Learn from rows, all of which have labels."""
 
     @property

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..boosters.oza_russell import OzaRussell
-from .baselines import Majority, NoChange
-from .contenders import OCB, Fixed, LogisticSGD, OverAnswers
+from ..boosters.registry import BOOSTERS, KINDS
+from ..rows import Rows
+from . import method_makers as makers
 from .learner import Contender
-from .view import View
+from .methods import METHODS, Method, method_of
+from .start import Start
 
 if TYPE_CHECKING:
     from ..classifier import OCBClassifier
 
 
+def methods_for(
+    windows: Sequence[int] = (20, 200),
+    forgetting: Sequence[float] = (0.995,),
+    rates: Sequence[float] = (0.03,),
+    deployed: OCBClassifier | None = None,
+) -> list[Method]:
+    """The methods of `lineup`, and that of a deployed model."""
+    logistic = [replace(method_of("logistic", rate), title=f"logistic SGD, rate {rate:g}") for rate in rates]
+    chosen = [
+        METHODS["static"],
+        METHODS["ocb"],
+        *(method_of("ocb-forgetting", rate) for rate in forgetting),
+        *(method_of("ocb-window", size) for size in windows),
+        METHODS["oza"],
+        *(method_of("oza-forgetting", rate) for rate in forgetting),
+        *logistic,
+        *([] if deployed is None else _going_on(deployed)),
+        METHODS["majority"],
+        METHODS["no-change"],
+    ]
+    found: dict[str, Method] = {}
+    for method in chosen:
+        found.setdefault(method.name, method)
+    return list(found.values())
+
+
+def _going_on(classifier: OCBClassifier) -> list[Method]:
+    """The method of a model that is not OCB, going on from what it knows."""
+    kind, settings = classifier.committee_.kind, classifier.boosters_[0].chosen
+    known = METHODS[KINDS[kind.kind].name]
+    if known.role == "ocb":
+        return []
+    for each in BOOSTERS.values():
+        if each.load() is kind and kind(1, **each.settings).made_with(settings):
+            return [METHODS[each.name]]
+    title = f"{known.title}, as deployed"
+    return [replace(known, name="deployed", title=title, make=makers.going_on, usual=False)]
+
+
 def lineup(
     classifier: OCBClassifier,
-    start: View | None = None,
+    start: Rows | None = None,
     *,
     windows: Sequence[int] = (20, 200),
     forgetting: Sequence[float] = (0.995,),
@@ -32,7 +71,7 @@ def lineup(
     ----------
     classifier : OCBClassifier
         A fitted one; each contender has a copy of its own.
-    start : View, optional
+    start : Rows, optional
         The examples it was fitted on, for those that start from nothing else: Oza and Russell's boosting and
         logistic regression.
     windows, forgetting : sequences
@@ -42,26 +81,5 @@ def lineup(
         Learning rates of the logistic regression.
     seed : int
     """
-    contenders: list[Contender] = [Fixed(copy.copy(classifier), "static")]
-    settings: dict[str, dict[str, Any]] = {
-        "OCB, all history": {"forgetting": 1.0, "tail": True, "head": "auto"}
-    }
-    for rate in forgetting:
-        settings[f"OCB, forgetting {rate:g}"] = {"forgetting": float(rate), "tail": True, "head": 200}
-    for size in windows:
-        settings[f"OCB, window {size}"] = {"forgetting": 1.0, "tail": False, "head": int(size)}
-    for name, changes in settings.items():
-        contenders.append(OCB(copy.copy(classifier).set_params(**changes), name))
-    make = partial(OverAnswers.beside, classifier)
-    rivals: list[Contender] = [make(OzaRussell, name="Oza-Russell")]
-    for rate in forgetting:
-        booster = partial(OzaRussell, forgetting=float(rate))
-        rivals.append(make(booster, name=f"Oza-Russell, forgetting {rate:g}"))
-    for rate in rates:
-        name = f"logistic SGD, rate {rate:g}"
-        rivals.append(LogisticSGD(classifier.hypotheses_, learning_rate=rate, random_state=seed, name=name))
-    if start is not None:
-        for rival in rivals:
-            rival.begin(classifier.classes_.tolist())
-            rival.learn(start)
-    return [*contenders, *rivals, Majority(), NoChange()]
+    begin = Start.of(classifier, start, seed=seed)
+    return [method.begun(begin) for method in methods_for(windows, forgetting, rates, classifier)]

@@ -7,22 +7,18 @@ is imported when it is called.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from .arena_contenders import Filled, Retrained, WithLabels
+from ..boosters.registry import BOOSTERS, Registered
 from .contenders import OCB, Fixed, OverAnswers
+from .filled import Filled
 from .guests import RiverContender, SklearnContender
 from .learner import Contender
-from .start import Start
+from .retrained import Retrained
+from .start import MEMORY, Start
 
 Maker = Callable[[Start, str], Contender]
-
-# How much of the past OCB remembers.
-ALL: dict[str, Any] = {"forgetting": 1.0, "tail": True, "head": "auto"}
-FORGETTING: dict[str, Any] = {"forgetting": 0.995, "tail": True, "head": 500}
-WINDOW_200: dict[str, Any] = {"forgetting": 1.0, "tail": False, "head": 200}
-WINDOW_20: dict[str, Any] = {"forgetting": 1.0, "tail": False, "head": 20}
 
 
 def static(start: Start, title: str) -> Contender:
@@ -30,50 +26,30 @@ def static(start: Start, title: str) -> Contender:
     return Fixed(copy.copy(start.classifier), title)
 
 
-def ocb(settings: dict[str, Any]) -> Maker:
-    """The classifier of the start, which goes on with these settings."""
+def over_answers(booster: Registered) -> Maker:
+    """A booster over the hypotheses of the start."""
 
     def make(start: Start, title: str) -> Contender:
-        classifier = start.classifier if settings["tail"] else start.with_newest
-        return OCB(copy.copy(classifier).set_params(**settings), title)
+        if booster.place == BOOSTERS["ocb"].place:
+            return OCB(start.following(booster.settings), title)
+        kind = booster.load()
+        if start.classifier.committee_.offset is not None and not kind.can_correct:  # it goes without
+            beside = OverAnswers.beside(start.classifier, lambda n: kind(n, **booster.settings), name=title)
+            return _taught(beside, start)
+        return OCB(start.weighed(kind(1, **booster.settings)), title)
 
     return make
 
 
-def growing(settings: dict[str, Any]) -> Maker:
-    """The same, whose hypotheses come and go; there may be half as many more as at the start."""
-    return lambda start, title: OCB(start.fitted(grow=start.hypotheses * 3 // 2, **settings), title)
+def going_on(start: Start, title: str) -> Contender:
+    """The classifier of the start, which goes on as it is."""
+    return OCB(copy.copy(start.classifier), title)
 
 
-def booster(name: str, **settings: Any) -> Maker:
-    """A booster of the lineage over the same hypotheses."""
-
-    def make(start: Start, title: str) -> Contender:
-        from .. import lineage
-
-        kind = getattr(lineage, name)
-        return _taught(OverAnswers.beside(start.classifier, lambda n: kind(n, **settings), name=title), start)
-
-    return make
-
-
-def oza_russell(**settings: Any) -> Maker:
-    """Oza and Russell's weights for the same hypotheses."""
-
-    def make(start: Start, title: str) -> Contender:
-        from ..boosters.oza_russell import OzaRussell
-
-        beside = OverAnswers.beside(start.classifier, lambda n: OzaRussell(n, **settings), name=title)
-        return _taught(beside, start)
-
-    return make
-
-
-def huang(start: Start, title: str) -> Contender:
-    """Huang's booster, whose offline model is AdaBoost on the first rows."""
-    from ..lineage import HuangBooster
-
-    return WithLabels(start, HuangBooster.from_margins, name=title)
+def growing(settings: Mapping[str, Any]) -> Maker:
+    """OCB whose hypotheses come and go; there may be half as many more as at the start."""
+    memory = {**MEMORY, **settings}
+    return lambda start, title: OCB(start.fitted(grow=start.hypotheses * 3 // 2, **memory), title)
 
 
 def oza_bayes(start: Start, title: str) -> Contender:
@@ -119,7 +95,8 @@ def baseline(kind: Callable[[str], Contender]) -> Maker:
 
 def _taught(contender: Contender, start: Start) -> Contender:
     contender.begin(start.classes)
-    contender.learn(start.view)
+    if start.view is not None:
+        contender.learn(start.view)
     return contender
 
 

@@ -1,23 +1,27 @@
 """The methods that can be compared: what each is, when to choose it, and how it begins.
 
+Those over answers are the boosters of `ocboost.boosters.registry`; one that is new there is a method here.
+
 >>> METHODS["oza"].title
 'Oza-Russell'
->>> [method.name for method in methods_named("ocb, winnow")]
-['ocb', 'winnow']
+>>> [method.title for method in methods_named("ocb, winnow, ocb-window-50")]
+['OCB, all history', 'Winnow', 'OCB, window 50']
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any, Literal
 
+from ..boosters.registry import BOOSTERS, Registered
 from ..errors import InputError, MissingExtraError
 from . import method_makers as makers
 from .baselines import Majority, NoChange
-from .learner import Contender
+from .learner import Contender, Role
 from .method_makers import Maker
 from .start import Start
 
@@ -41,6 +45,11 @@ class Method:
         Whether it weighs the answers of the hypotheses that all share, learns from features, or neither.
     make : callable
         Makes the contender, which has learnt the first rows, from a `Start` and the title.
+    role : {"ocb", "static", "rival", "baseline"}
+        As of `Contender`.
+    deployable : bool
+        False for what takes part for comparison only: what is no model, and what cannot be saved without
+        pickle.
     package, extra : str, optional
         What it needs beyond ocboost itself.
     most_features : int, optional
@@ -56,6 +65,8 @@ class Method:
     about: str
     kind: Kind
     make: Maker
+    role: Role = "rival"
+    deployable: bool = True
     package: str | None = None
     extra: str = ""
     most_features: int | None = None
@@ -77,11 +88,15 @@ class Method:
 
     def begun(self, start: Start) -> Contender:
         """A contender that has learnt the first rows."""
-        return self.make(start, self.title)
+        contender = self.make(start, self.title)
+        contender.role, contender.deployable = self.role, self.deployable
+        return contender
 
 
 def methods_named(names: str | Sequence[str]) -> list[Method]:
     """Methods by their names, separated by commas; "usual", "fast" (all that are not slow) or "all".
+
+    Some have a number behind their names, any in the place of the usual one: see `FAMILIES`.
 
     Raises
     ------
@@ -100,19 +115,119 @@ def methods_named(names: str | Sequence[str]) -> list[Method]:
             chosen |= {name: method for name, method in METHODS.items() if not method.slow}
         elif word in METHODS:
             chosen[word] = METHODS[word]
+        elif (other := _with_number(word)) is not None:
+            chosen[other.name] = other
         else:
             close = get_close_matches(word.lower(), [*METHODS, "usual", "fast", "all"], 1)
             hint = f" Did you mean {close[0]}?" if close else ""
             raise InputError(
                 f"methods must be names of methods, with commas between; got {word!r:.80}.{hint} There are "
-                f"{', '.join(METHODS)}; or usual, fast, all."
+                f"{', '.join(METHODS)}; or usual, fast, all. A number of your own may follow "
+                f"{', '.join(f'{name}-' for name in FAMILIES)}."
             )
     if not chosen:
         raise InputError(f"methods must be some of {', '.join(METHODS)}; got none.")
     return list(chosen.values())
 
 
-_RIVER: dict[str, Any] = {"package": "river", "extra": "river", "most_features": MOST_FEATURES}
+@dataclass(frozen=True)
+class Family:
+    """Boosters that differ in one setting.
+
+    Parameters
+    ----------
+    like : str
+        One of them by its name.
+    setting : str
+        What differs.
+    title : str
+        What each is called, with a place for the number.
+    about : str
+        One line on any of them.
+    whole : bool
+        Whether the number is a count; else it is between 0 and 1.
+    """
+
+    like: str
+    setting: str
+    title: str
+    about: str
+    whole: bool = False
+
+
+FAMILIES = {
+    "ocb-forgetting": Family(
+        "ocb-forgetting",
+        "forgetting",
+        "OCB, forgetting {:g}",
+        "the past fades at a rate of your own: for drift",
+    ),
+    "ocb-window": Family(
+        "ocb-window-200", "head", "OCB, window {:g}", "so many last examples and nothing else", whole=True
+    ),
+    "oza-forgetting": Family(
+        "oza-forgetting",
+        "forgetting",
+        "Oza-Russell, forgetting {:g}",
+        "online AdaBoost over the same hypotheses, fading at a rate of your own",
+    ),
+    "logistic": Family(
+        "logistic",
+        "rate",
+        "logistic regression, rate {:g}",
+        "by stochastic gradients over the answers, at a rate of your own",
+    ),
+}
+
+
+def method_of(family: str, number: float) -> Method:
+    """The method of a family with this number.
+
+    >>> method_of("ocb-window", 20).name, method_of("logistic", 0.1).name, method_of("logistic", 0.03).name
+    ('ocb-window-20', 'logistic-0.1', 'logistic')
+    """
+    known = FAMILIES[family]
+    like = BOOSTERS[known.like]
+    settings = {**like.settings, known.setting: int(number) if known.whole else float(number)}
+    defaults = {each.name: each.default for each in signature(like.load()).parameters.values()}
+    for other in BOOSTERS.values():
+        if other.place == like.place and {**defaults, **other.settings} == {**defaults, **settings}:
+            return METHODS[other.name]
+    name, words = f"{family}-{number:g}", {"title": known.title.format(number), "about": known.about}
+    return _over_answers(replace(like, name=name, settings=settings, usual=False, **words))
+
+
+def _with_number(word: str) -> Method | None:
+    """A method of a family by a name with a number; None if it is none."""
+    family, _, number = word.rpartition("-")
+    if family not in FAMILIES:
+        return None
+    try:
+        value = int(number) if FAMILIES[family].whole else float(number)
+    except ValueError:
+        return None
+    fits = value >= 1 if FAMILIES[family].whole else 0.0 < value < 1.0
+    return method_of(family, value) if fits else None
+
+
+def _over_answers(booster: Registered) -> Method:
+    """A booster over the hypotheses that all share."""
+    own = booster.place == BOOSTERS["ocb"].place
+    role: Role = "ocb" if own else "rival"
+    make = makers.over_answers(booster)
+    return Method(booster.name, booster.title, booster.about, "answers", make, role=role, usual=booster.usual)
+
+
+def _growing(like: str, about: str, *, usual: bool = False) -> Method:
+    """OCB with the memory of another, whose hypotheses come and go."""
+    booster = BOOSTERS[like]
+    name, title = like.replace("ocb", "growing", 1), booster.title.replace("OCB", "OCB growing", 1)
+    return Method(name, title, about, "features", makers.growing(booster.settings), role="ocb", usual=usual)
+
+
+_BOOSTERS = [_over_answers(each) for each in BOOSTERS.values()]
+_ONLY: dict[str, Any] = {"deployable": False}
+_RIVER: dict[str, Any] = {**_ONLY, "package": "river", "extra": "river", "most_features": MOST_FEATURES}
 _FEATURES: dict[str, Any] = {"most_features": MOST_FEATURES}
 
 METHODS: dict[str, Method] = {
@@ -124,137 +239,32 @@ METHODS: dict[str, Method] = {
             "the model as it was at the start: what not learning costs",
             "answers",
             makers.static,
+            role="static",
             usual=True,
         ),
-        Method(
-            "ocb",
-            "OCB, all history",
-            "weights that remember everything: closest to AdaBoost, for streams that do not change",
-            "answers",
-            makers.ocb(makers.ALL),
-            usual=True,
-        ),
-        Method(
+        *(each for each in _BOOSTERS if each.role == "ocb"),
+        _growing("ocb", "learns new hypotheses and retires old ones: where those of the start do not last"),
+        _growing(
             "ocb-forgetting",
-            "OCB, forgetting 0.995",
-            "the past fades, half in 139 examples: for drift; the first to try",
-            "answers",
-            makers.ocb(makers.FORGETTING),
-            usual=True,
-        ),
-        Method(
-            "ocb-window-200",
-            "OCB, window 200",
-            "the last 200 examples and nothing else: for drift that is faster",
-            "answers",
-            makers.ocb(makers.WINDOW_200),
-            usual=True,
-        ),
-        Method(
-            "ocb-window-20",
-            "OCB, window 20",
-            "the last 20: where labels come in runs, or the stream jumps",
-            "answers",
-            makers.ocb(makers.WINDOW_20),
-            usual=True,
-        ),
-        Method(
-            "growing",
-            "OCB growing, all history",
-            "learns new hypotheses and retires old ones: where those of the start do not last",
-            "features",
-            makers.growing(makers.ALL),
-        ),
-        Method(
-            "growing-forgetting",
-            "OCB growing, forgetting 0.995",
             "learns new hypotheses while the past fades: for drift that also needs other hypotheses",
-            "features",
-            makers.growing(makers.FORGETTING),
             usual=True,
         ),
-        Method(
-            "growing-window-200",
-            "OCB growing, window 200",
+        _growing(
+            "ocb-window-200",
             "learns new hypotheses, with weights from the last 200 examples: for drift that is faster",
-            "features",
-            makers.growing(makers.WINDOW_200),
         ),
-        Method(
-            "growing-window-20",
-            "OCB growing, window 20",
+        _growing(
+            "ocb-window-20",
             "learns new hypotheses, with weights from the last 20 examples: where labels come in runs",
-            "features",
-            makers.growing(makers.WINDOW_20),
         ),
-        Method(
-            "oza",
-            "Oza-Russell",
-            "online AdaBoost over the same hypotheses: the cheapest update, no look at pairs",
-            "answers",
-            makers.oza_russell(),
-            usual=True,
-        ),
-        Method(
-            "oza-forgetting",
-            "Oza-Russell, forgetting 0.995",
-            "online AdaBoost over the same hypotheses, with fading weights: a cheap way to follow drift",
-            "answers",
-            makers.oza_russell(forgetting=0.995),
-            usual=True,
-        ),
-        Method(
-            "winnow",
-            "Winnow",
-            "multiplicative updates on mistakes: where few of many hypotheses matter",
-            "answers",
-            makers.booster("Winnow"),
-            usual=True,
-        ),
-        Method(
-            "eg",
-            "EG±",
-            "exponentiated gradients of both signs: as Winnow, with a loss for every example",
-            "answers",
-            makers.booster("EGPlusMinus"),
-            usual=True,
-        ),
-        Method(
-            "logistic",
-            "logistic regression",
-            "by stochastic gradients over the answers: often hard to beat, if its rate fits",
-            "answers",
-            makers.booster("OnlineLogistic"),
-            usual=True,
-        ),
-        Method(
-            "perceptron",
-            "perceptron",
-            "additive updates on mistakes: simple, and jumpy where classes overlap",
-            "answers",
-            makers.booster("Perceptron"),
-        ),
-        Method(
-            "pa",
-            "passive-aggressive",
-            "as little change as corrects each example: quick to follow, sensitive to noise",
-            "answers",
-            makers.booster("PassiveAggressive"),
-            usual=True,
-        ),
-        Method(
-            "huang",
-            "Huang et al.",
-            "the offline model and an online one combined: for a deployed model that must not stray far",
-            "answers",
-            makers.huang,
-        ),
+        *(each for each in _BOOSTERS if each.role != "ocb"),
         Method(
             "oza-bayes",
             "Oza-Russell, naive Bayes",
             "online AdaBoost of naive Bayes, voting with probabilities: smooth classes, few features",
             "features",
             makers.oza_bayes,
+            **_ONLY,
             **_FEATURES,
             slow=True,
         ),
@@ -281,6 +291,7 @@ METHODS: dict[str, Method] = {
             "stumps learnt anew every 1,000 rows from the last 2,000: what one would do by hand",
             "features",
             makers.retrained,
+            **_ONLY,
             usual=True,
         ),
         Method(
@@ -324,6 +335,8 @@ METHODS: dict[str, Method] = {
             "the most frequent class so far: what accuracy is worth here",
             "baseline",
             makers.baseline(Majority),
+            role="baseline",
+            **_ONLY,
             usual=True,
         ),
         Method(
@@ -332,6 +345,8 @@ METHODS: dict[str, Method] = {
             "the last label: what runs of labels are worth",
             "baseline",
             makers.baseline(NoChange),
+            role="baseline",
+            **_ONLY,
             usual=True,
         ),
     )

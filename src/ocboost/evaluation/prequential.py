@@ -21,6 +21,7 @@ from .metrics import Series, Tally, Window
 from .result import Result, Standing
 
 CHUNK = 1024  # rows that one contender goes through before the next does
+TICK = 500_000_000  # nanoseconds from one word about progress to the next
 Schedule = list[tuple[Rows, list[Rows]]]
 
 
@@ -59,7 +60,8 @@ def prequential(
     drift : bool, default True
         Whether ADWIN (of river) watches each contender's errors. Without river a note says so.
     progress : callable, optional
-        Called with the number of rows done, every thousand rows or so.
+        Called with the number of rows done, at least every thousand rows or so, and about twice a second
+        where they take longer. In between, rows that some of the contenders have done count in part.
 
     Returns
     -------
@@ -95,6 +97,7 @@ def prequential(
     begun = perf_counter_ns()
     clock = Clock()
     queue = _Queue(step, delay)
+    ticks = _Ticks(progress, len(contenders))
     tracks = [_Track(one, len(labels), window, every, detector) for one in contenders]
     for one in contenders:
         one.begin(labels)
@@ -105,7 +108,7 @@ def prequential(
     try:
         for chunk in chunks_of(batches, labels, size, clock):
             schedule = queue.take(chunk)
-            tables = [track.run(chunk, schedule, clock) for track in tracks]
+            tables = [track.run(chunk, schedule, clock, ticks) for track in tracks]
             with uninterrupted():  # all contenders are scored, or none
                 for track, table in zip(tracks, tables, strict=True):
                     track.score(chunk, table, n_scored)
@@ -113,8 +116,7 @@ def prequential(
                 first_row = int(chunk.rows[0]) if first_row is None else first_row
                 last_row = int(chunk.rows[-1])
                 queue.done()
-            if progress is not None:
-                progress(queue.n_predicted)
+            ticks.chunk_done(queue.n_predicted)
     except KeyboardInterrupt:
         interrupted = True
     if queue.n_predicted == 0 and not interrupted:
@@ -191,6 +193,29 @@ class _Queue:
         self.n_predicted, self.n_learnt = self._predicted, self._learnt
 
 
+class _Ticks:
+    """Says how many rows are done: after each chunk, and now and then within one that takes long."""
+
+    def __init__(self, progress: Callable[[int], None] | None, n_contenders: int) -> None:
+        self._progress = progress
+        self._n = n_contenders
+        self._before = self._in_chunk = 0  # rows of earlier chunks, and of this one times contenders
+        self._due = perf_counter_ns() + TICK
+
+    def add(self, rows: int, now: int) -> None:
+        """Count rows of this chunk that one contender has done."""
+        self._in_chunk += rows
+        if now >= self._due and self._progress is not None:
+            self._due = now + TICK
+            self._progress(self._before + self._in_chunk // self._n)
+
+    def chunk_done(self, rows: int) -> None:
+        """All contenders have done so many rows."""
+        self._before, self._in_chunk = rows, 0
+        if self._progress is not None:
+            self._progress(rows)
+
+
 class _Track:
     """One contender on its way through the stream."""
 
@@ -205,7 +230,7 @@ class _Track:
         self._predict_ns = self._learn_ns = 0
         self._chunk_ns = 0, 0
 
-    def run(self, chunk: Rows, schedule: Schedule, clock: Clock) -> NDArray[np.float64]:
+    def run(self, chunk: Rows, schedule: Schedule, clock: Clock, ticks: _Ticks) -> NDArray[np.float64]:
         """Predict and learn as scheduled; gives the probabilities of the whole chunk."""
         contender, now = self.contender, perf_counter_ns
         predict, learn = contender.predict, contender.learn
@@ -233,7 +258,9 @@ class _Track:
                     start = now()
                     for each in learnable:
                         learn(each)
-                    learn_ns += now() - start - (clock.ns - shared)
+                    middle = now()
+                    learn_ns += middle - start - (clock.ns - shared)
+                ticks.add(len(view), middle)
         except Exception as error:
             error.add_note(f"It came from the contender {contender.name!r}, about row {int(view.rows[0])}.")
             raise
@@ -282,6 +309,7 @@ class _Track:
         return Standing(
             name=self.contender.name,
             role=self.contender.role,
+            deployable=self.contender.deployable,
             metrics=self._tally.values(),
             auc_bound=self._tally.auc_bound,
             confusion=self._tally.confusion.tolist(),

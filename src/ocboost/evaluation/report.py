@@ -1,135 +1,435 @@
-"""One HTML page of an evaluation: a table, the curves, the alarms, and how to read them.
-
-The page needs nothing but itself: no scripts, no network, the figure is drawn inside it.
-"""
+"""The report of a comparison: a page that stands alone, and Markdown, from the same blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..reporting import page
-from ..reporting.page import html_page, pairs, printable, safe
-from .figure import draw
-from .result import Result
-from .table import caption, cells
+from ..datasets.drift import stream_named
+from ..reporting import document
+from ..reporting.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
+from ..reporting.figure_style import render
+from .board import DRAWN, LEVEL, Board
+from .figure import draw, draw_behind, draw_ranks, keys_of
+from .methods import METHODS
+from .summary import ALPHA, Summary
+from .table import (
+    GROWTH,
+    accuracy_table,
+    board_table,
+    growth_table,
+    listed,
+    rank_table,
+    several,
+    title_of,
+    winner_table,
+)
 from .wording import NONE, bytes_in_words
 
-READING = (
-    "Each row was predicted before its label was learnt, so every figure is about examples the learner "
-    "had not seen. Figures of the table are over the whole stream, those of the curves over a moving window.",
+READ = "How to read it:"
+ONLY = "Takes part for comparison only, as it cannot be deployed."
+_LEARNT = (
+    "Hypotheses (decision stumps) are learnt from the first rows of a stream, at most a fifth of it unless "
+    "more are asked for; all methods learn these rows first. Then each row is predicted by all methods, and "
+    "learnt by them: every figure is about rows that a method had not seen."
+)
+_DEPLOYED = (
+    "The hypotheses are those of the model that was given. Each row is predicted by all methods, and learnt "
+    "by them: every figure is about rows that a method had not seen."
+)
+_REPEATS = (
+    "Repeats differ by their seed: seed 0 begins with all of the first rows, any other with 0.8 of them, "
+    "drawn without replacement; what a method draws is drawn anew."
+)
+_MEASURED = (
+    "Methods over answers weigh the stumps of the start and share them; methods over features learn their "
+    "own. Times are for one row, predicted and learnt on its own, without the answers of the stumps, which "
+    "are computed once for all that share them; several processes at a time make them longer. A method that "
+    "never learns predicts many rows at once, which is cheaper. “State” is what a method keeps, the shared "
+    "stumps aside."
+)
+_METRICS = (
     "Accuracy flatters whoever says the frequent class; balanced accuracy is the mean over the classes, and "
-    "Cohen's kappa is 0 for whoever guesses by frequency alone. On a stream where labels come in runs, "
-    "compare with “no change”, which repeats the last label.",
-    "AUC and log-loss look at the probabilities: the AUC at their order, log-loss at their size. Log-loss "
-    "takes probabilities below 1e-15 as 1e-15. The AUC over the whole stream comes from a histogram; "
-    "it may be off by the bound given with it.",
-    f"A dash ({NONE}) or a gap in a curve means that a metric is not defined, as where only one class came.",
-    "Times are for one row, without the weak answers, which are computed once for all learners. A learner "
-    "that never learns predicts many rows at once, which is cheaper than one by one. “State” is what a "
-    "learner keeps, its hypotheses aside.",
+    "Cohen's kappa is 0 for whoever guesses by frequency alone. Where labels come in runs, compare with “no "
+    "change”, which repeats the last label. AUC and log-loss look at the probabilities: the AUC at their "
+    f"order, log-loss at their size, taken as at least 1e-15. {NONE}, or a gap in a curve: not defined, as "
+    "where only one class came."
 )
-ALARMS = (
-    "A drift alarm is raised where ADWIN, watching a learner's errors, finds that their rate has changed, "
-    "for better or worse."
+_SETTINGS = "Each method has the defaults of its class for settings, unless its title says otherwise."
+_HINDSIGHT = (
+    " They are the same on every stream. Those of growing OCB were chosen by accuracy on nine "
+    "streams, five of them real ones that are also here (see ocboost.Growth), those of Winnow and EG± on "
+    "six, elec2 and INSECTS among them: on these their figures are partly hindsight."
+)
+_GAPS = (
+    "Missing numbers become the mean of the first rows for methods that cannot do without (Oza-Russell over "
+    "features)."
+)
+_ONLY = (
+    "Some take part for comparison only: what is no model (the most frequent class, the last label, training "
+    "anew), and what cannot be saved without pickle (those of river, and boosting over them). The best is "
+    "named among the others."
+)
+_ALARMS = (
+    "A drift alarm is raised where ADWIN, watching a method's errors, finds that their rate has changed, for "
+    "better or worse."
 )
 
 
-def as_html(
-    result: Result,
-    *,
-    title: str = "Prequential evaluation",
-    about: Mapping[str, object] | None = None,
-    versions: Mapping[str, object] | None = None,
-    metrics: Sequence[str] = ("accuracy", "kappa"),
-) -> str:
-    """A page that stands alone.
+def protocol(board: Board, *, file: bool) -> list[str]:
+    """How a comparison was done, in sentences.
 
     Parameters
     ----------
-    result : Result
-    title : str
-    about : mapping, optional
-        What was run, in the order to be shown: the stream, the model, seeds. Any text is safe.
-    versions : mapping, optional
-        What it was run with.
-    metrics : sequence of str
-        The panels of the figure.
+    board : Board
+    file : bool
+        Whether the stream is someone's file, and not one of `STREAMS`.
     """
-    parts = [
-        f'<p class="lead">{_lead(result)}</p>',
-        *(f'<p class="note">{safe(note, 1000)}</p>' for note in result.notes),
-        "<h2>Results</h2>",
-        _table(result),
-        f'<p class="small">{safe(caption(result), 1000)} Best in bold.{_bound(result)}</p>',
-        "<h2>Curves</h2>",
-        f'<figure class="wide">{inline_svg(result, title=title, metrics=metrics)}</figure>',
+    texts = [_LEARNT if board.start else _DEPLOYED]
+    if len(board.seeds) > 1:
+        texts.append(_REPEATS + ("" if file else " So are generated streams."))
+    texts += [_MEASURED, _METRICS, _SETTINGS + ("" if file else _HINDSIGHT)]
+    names = [*(place.name for place in board.places), *board.skipped]
+    if any(name.startswith("oza-") and METHODS[name].kind == "features" for name in names if name in METHODS):
+        texts.append(_GAPS)
+    if any(not place.deployable for place in board.places):
+        texts.append(_ONLY)
+    return texts
+
+
+def stream_blocks(
+    board: Board,
+    title: str,
+    stem: str = "curves",
+    *,
+    name: str | None = None,
+    level: int = 2,
+    most_points: int = 250,
+) -> list[Block]:
+    """What is said of one stream: its table and its curves, over which ``name`` stands."""
+    figure = draw(board, title=title if name is None else name, most_points=most_points)
+    bare = draw(board, title="", most_points=most_points, named=False)
+    names = ", ".join(place.title for place in board.places)
+    size = f"{len(board.classes)} classes" + (
+        "" if board.n_features is None else f", {board.n_features:,} features"
+    )
+    blocks: list[Block] = [
+        Heading(title, level),
+        *(Paragraph(note) for note in board.notes),
+        board_table(board, f"{title}: {size}"),
+        Illustration(
+            stem,
+            figure,
+            f"{title}: windowed accuracy of {names}",
+            {READ: said_of(board)},
+            on_page=bare,
+            keys=keys_of(board),
+        ),
     ]
-    if result.settings["drift"]:
-        parts += ["<h2>Drift alarms</h2>", f"<p>{ALARMS}</p>", _alarms(result)]
-    parts += ["<h2>How to read this</h2>", *(f"<p>{text}</p>" for text in READING)]
-    parts += ["<h2>What was run</h2>", pairs({**(about or {}), **_settings(result)})]
-    if versions:
-        parts += ["<h2>With what</h2>", pairs(versions)]
-    return html_page(title, parts)
+    if board.interrupted:
+        blocks.insert(1, Notice("Interrupted: this is about the rows before that."))
+    return blocks
 
 
-def inline_svg(result: Result, *, title: str, metrics: Sequence[str], prefix: str = "curves") -> str:
-    """The figure as an SVG element: text as text, ids of its own, inks that follow light and dark."""
-    names = ", ".join(printable(standing.name, 60) for standing in result.standings)
-    label = f"{printable(title)}: windowed curves of {names}"
-    return page.inline_svg(draw(result, title="", metrics=metrics), label=label, prefix=prefix)
+def said_of(board: Board) -> str:
+    """What a reader must know of the curves."""
+    n, window = len(board.seeds), board.settings["window"]
+    text = f"Each point is about the last {window:,} examples"
+    keys = "Names stand in the order of the accuracy over the whole stream, which stands with them."
+    if n == 1:
+        return f"{text}; one seed, so no bands. {keys}"
+    what = "which draw other streams" if DRAWN in board.notes else "which begin with other rows of the start"
+    shaded = (
+        f" A shaded band reaches one standard deviation over these seeds ({what}) to either side; only OCB "
+        "has one, so that the others can be told apart."
+        if any(p.role == "ocb" and any(x is not None for x in p.bands["accuracy"]) for p in board.places)
+        else ""
+    )
+    return f"{text}, the mean over {n} seeds. {keys}{shaded}"
 
 
-def _lead(result: Result) -> str:
-    best = [s for s in result.standings if s.metrics["accuracy"] is not None]
-    rows = f"{result.n_predicted:,} rows, {len(result.classes)} classes, {len(result.standings)} learners."
-    if not best:
-        return rows
-    first = max(best, key=lambda s: s.metrics["accuracy"] or 0.0)
-    return f"{rows} Highest accuracy: {safe(first.name, 60)}, {first.metrics['accuracy']:.4f}."
+def stream_report(
+    board: Board, about: Mapping[str, object], *, name: str, command: str = "", file: bool
+) -> list[Block]:
+    """The report on one stream.
+
+    Parameters
+    ----------
+    board : Board
+    about : mapping
+        What else was run, and with what.
+    name : str
+        What the stream is called.
+    command : str
+        What made it.
+    file : bool
+        Whether the stream is someone's file, and not one of `STREAMS`.
+    """
+    made: list[Block] = [Paragraph("Made by:"), Code(command)] if command else []
+    return [
+        Paragraph(lead(board)),
+        *made,
+        *stream_blocks(board, "Results", name=name),
+        *_alarms(board),
+        *_methods(board),
+        Heading("How it was done"),
+        Items(protocol(board, file=file)),
+        Heading("What was run"),
+        Pairs({**about, **_run(board)}),
+    ]
 
 
-def _bound(result: Result) -> str:
-    bounds = [(s.auc_bound, s.name) for s in result.standings if s.auc_bound is not None]
-    if not bounds:
-        return ""
-    bound, name = max(bounds)
-    return f" AUC: off by at most {bound:.1e} ({safe(name, 60)}), less for the others."
+def lead(board: Board) -> str:
+    """Who is best on a stream of those that can be deployed, who is level with it, and who is better."""
+    n, best, level, ahead = len(board.places), board.best(), board.level(), board.ahead()
+    error = board.standard_error
+    text = f"{_count(n, 'method')} on {_count(board.n_scored, 'row')}."
+    if best:
+        text += f" Highest accuracy: {several(best)}, {best[0].mean('accuracy') or 0.0:.4f}."
+    if level and error is not None:
+        text += (
+            f" Level with it, within {LEVEL:g} standard errors of {100 * error:.2g} points: "
+            f"{several(level, 6)}."
+        )
+    if ahead:
+        higher = "Higher, but for" if best else "Highest accuracy, for"
+        text += f" {higher} comparison only: {several(ahead)}, {ahead[0].mean('accuracy') or 0.0:.4f}."
+    return text
 
 
-def _table(result: Result) -> str:
-    heads, rows = cells(result)
-    lines = [f'<th scope="col">{safe(head)}</th>' for head in heads]
-    body = []
-    for row in rows:
-        first, *others = (f"<b>{safe(c.text)}</b>" if c.best else safe(c.text) for c in row)
-        body.append(f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{c}</td>" for c in others) + "</tr>")
+def _count(n: int, word: str) -> str:
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
+def _alarms(board: Board) -> list[Block]:
+    """Where drift alarms were raised, if they were watched for."""
+    if not board.settings["drift"]:
+        return []
+    rows = {}
+    for place in board.places:
+        alarms = sorted(row for each in place.alarms for row in each)
+        some = ", ".join(f"{row:,}" for row in alarms[:40])
+        more = f" and {len(alarms) - 40:,} more" if len(alarms) > 40 else ""
+        rows[place.title] = f"{len(alarms):,}: in row {some}{more}" if alarms else "none"
+    return [Heading("Drift alarms"), Paragraph(_ALARMS), Pairs(rows)]
+
+
+def _run(board: Board) -> dict[str, object]:
+    step, delay = board.settings["step"], board.settings["delay"]
+    bounds = [place.auc_bound for place in board.places if place.auc_bound is not None]
+    first = f"{board.start:,} to begin with, " if board.start else ""
+    rows = f"{first}{board.n_predicted:,} predicted, {board.n_scored:,} scored, {board.n_learnt:,} learnt"
+    several_ran = ", summed over what ran side by side" if len(board.seeds) > 1 else ""
+    return {
+        "seeds": ", ".join(map(str, board.seeds)),
+        "rows": rows,
+        "classes": listed([repr(label) for label in board.classes], 20),
+        "predicted": "one by one" if step == 1 else f"{step:,} rows at once",
+        "labels": f"arrive {delay:,} rows later" if delay else "arrive at once",
+        "curves": f"over {board.settings['window']:,} examples, a point every {board.settings['every']:,}",
+        "drift": "ADWIN, as river sets it" if board.settings["drift"] else "not watched",
+        "AUC": f"from a histogram, off by at most {max(bounds):.1e}" if bounds else "not defined",
+        "time": f"{in_words(board.seconds)}{several_ran}",
+        "peak memory": bytes_in_words(board.peak_bytes),
+    }
+
+
+def in_words(seconds: float) -> str:
+    """A time, in seconds or minutes.
+
+    >>> in_words(31.4), in_words(600.0)
+    ('31 s', '10 minutes')
+    """
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+
+
+def _methods(*boards: Board) -> list[Block]:
+    names = dict.fromkeys(name for b in boards for name in (*(p.name for p in b.places), *b.skipped))
+    titles = {place.name: place.title for board in boards for place in board.places}
+    known = {}
+    for name in names:
+        method = METHODS.get(name)
+        if method is not None:
+            said = "" if method.deployable else f". {ONLY}"
+            known[titles.get(name, method.title)] = f"{method.about}{said}"
+    return [Heading("The methods, and when to choose them"), Pairs(known)] if known else []
+
+
+# Many streams ---------------------------------------------------------------------------------------------
+
+
+def summary_report(
+    summary: Summary, *, command: str, skipped: Mapping[str, str], about: Mapping[str, object]
+) -> list[Block]:
+    """The report on many streams.
+
+    Parameters
+    ----------
+    summary : Summary
+    command : str
+        What made it.
+    skipped : mapping
+        By a stream's name why it is not there.
+    about : mapping
+        What else was run, and with what.
+    """
+    drifting = [board.stream for board in summary.boards if stream_named(board.stream).drifts]
+    others = [board.stream for board in summary.boards if board.stream not in drifting]
+    groups = {name: streams for name, streams in (("drifting", drifting), ("others", others)) if streams}
+    growth = growth_table(summary)
+    blocks: list[Block] = [
+        Paragraph(
+            f"{_count(len(summary.names), 'method')} on {_count(len(summary.boards), 'stream')}, predicted "
+            "row by row and then learnt. Made by:"
+        ),
+        Code(command),
+        *(Notice(f"{name} was left out: {reason}.") for name, reason in skipped.items()),
+        Heading("In short"),
+        Items(findings(summary)),
+        accuracy_table(summary),
+        Illustration(
+            "behind",
+            draw_behind(summary),
+            "Percentage points behind the best",
+            {
+                READ: "Each number is how many percentage points a method (row) is behind the best of a "
+                "stream (column), whoever that is; the darker, the further. “best” is less than 0.05 "
+                "behind; – did not take part."
+            },
+        ),
+        Heading("Ranks"),
+        rank_table(summary, groups),
+        Illustration(
+            "ranks",
+            draw_ranks(summary),
+            "Mean ranks of the methods",
+            {
+                READ: "A large dot is a method's mean rank, hollow if it takes part for comparison only; a "
+                "small one is its rank on one stream. Methods whose large dots lie under the red bar may be "
+                "behind the best that can be deployed by chance (Nemenyi's test). Colours are those of the "
+                "curves."
+            },
+        ),
+        Paragraph(chance(summary)),
+        Heading("Who wins where"),
+        winner_table(summary),
+        *([growth] if growth is not None else []),
+        *_methods(*summary.boards),
+        Heading("How it was done"),
+        Items(protocol(summary.boards[0], file=False)),
+        Heading("The streams"),
+    ]
+    for board in summary.boards:
+        title = stream_named(board.stream).title
+        blocks += stream_blocks(
+            board, f"{title} ({board.stream})", f"stream-{board.stream}", level=3, most_points=100
+        )
+    return [*blocks, Heading("What was run"), Pairs(about)]
+
+
+def findings(summary: Summary) -> list[str]:
+    """What the tables say, in sentences."""
+    return [_best_ranks(summary), *_winners(summary), *_ours(summary), *_grown(summary)]
+
+
+def _best_ranks(summary: Summary) -> str:
+    first, top = summary.first, summary.names[0]
+    best = f"{title_of(top)}, {summary.mean_rank(top) or 0.0:.2f}"
+    if first is None:
+        return f"Best mean rank, for comparison only: {best}."
+    near = [title_of(name) for name in summary.not_apart(first)]
+    chance = f"; by Nemenyi's test not apart from it: {listed(near, 6)}" if near else ""
+    text = f"Best mean rank: {title_of(first)}, {summary.mean_rank(first) or 0.0:.2f}{chance}."
+    return text if first == top else f"{text} Better, but for comparison only: {best}."
+
+
+def _winners(summary: Summary) -> list[str]:
+    texts = []
+    for deployable, head in ((True, "Best on a stream"), (False, "Better there, but for comparison only")):
+        chosen = [name for name in summary.names if summary.deployable(name) is deployable]
+        won = {title_of(name): summary.wins(name) for name in chosen}
+        if not deployable:
+            ahead = {board.stream for board in summary.boards if board.ahead()}
+            won = {name: [stream for stream in streams if stream in ahead] for name, streams in won.items()}
+        won = {name: streams for name, streams in won.items() if streams}
+        if won:
+            texts.append(f"{head}: " + "; ".join(f"{n} on {', '.join(where)}" for n, where in won.items()))
+    return [". ".join(texts) + ". Equals are all named; a lead may be chance, see below who is level."]
+
+
+def _ours(summary: Summary) -> list[str]:
+    """How OCB does."""
+    n = len(summary.boards)
+    gaps, level = [], 0
+    for board in summary.boards:
+        ours = board.best("ocb")
+        gap = summary.behind(board, ours[0].name) if ours else None
+        if gap is not None:
+            gaps.append(gap)
+            level += gap <= 100 * LEVEL * (board.standard_error or 0.0)
+    if not gaps:
+        return []
+    worst = f", and {max(gaps):.1f} points behind where it does worst" if max(gaps) > 0.0 else ""
+    return [
+        f"OCB in its best setting is the best of all on {sum(gap == 0.0 for gap in gaps)} of "
+        f"{_count(n, 'stream')}, the best or level with it ({LEVEL:g} standard errors) on {level}, within "
+        f"half a point of the best on {sum(gap <= 0.5 for gap in gaps)}{worst}. That setting is chosen with "
+        "hindsight, as is the winner."
+    ]
+
+
+def _grown(summary: Summary) -> list[str]:
+    """What growing is worth."""
+    texts = []
+    for fixed, grown in GROWTH:
+        if {fixed, grown} <= set(summary.names):
+            gains = [
+                summary.gain(board, grown, fixed)
+                for board in summary.boards
+                if stream_named(board.stream).drifts
+                and None not in (summary.accuracy(board, grown), summary.accuracy(board, fixed))
+            ]
+            if gains:
+                span = (
+                    f"by {gains[0]:+.2f}"
+                    if len(gains) == 1
+                    else f"between {min(gains):+.2f} and {max(gains):+.2f}"
+                )
+                texts.append(
+                    f"{title_of(grown)} beats {title_of(fixed)} on {sum(gain > 0 for gain in gains)} of "
+                    f"{_count(len(gains), 'drifting stream')}; {span} points."
+                )
+    return texts
+
+
+def chance(summary: Summary) -> str:
+    """Whether the ranks may be chance, in words."""
+    if summary.complete and summary.all_level:
+        return "All methods are level on every stream: there are no ranks to test."
+    p, gap = summary.friedman, summary.critical
+    if p is None or gap is None:
+        return "Too few methods or streams to say whether the ranks may be chance."
+    left = [board.stream for board in summary.boards if board not in summary.complete]
+    out = f" Not among them, since not every method took part: {', '.join(left)}." if left else ""
     return (
-        f'<div class="wide"><table><thead><tr>{"".join(lines)}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f"Over {_count(len(summary.complete), 'stream')}, Friedman's test, which counts ties, gives ranks as "
+        f"different as these a chance of {p:.2g} if all methods were alike. By Nemenyi's test two methods "
+        f"differ, at {ALPHA:g}, where their mean ranks are more than {gap:.2f} apart.{out} Some streams are "
+        "variants of each other, so they are not independent and the true chance is higher."
     )
 
 
-def _alarms(result: Result) -> str:
-    rows = {}
-    for standing in result.standings:
-        some = ", ".join(f"{row:,}" for row in standing.alarms[:40])
-        more = f" and {len(standing.alarms) - 40:,} more" if len(standing.alarms) > 40 else ""
-        rows[standing.name] = f"{len(standing.alarms):,}: {some}{more}" if standing.alarms else "none"
-    table = pairs(rows, longest=1000)
-    return f"<details><summary>The rows at which alarms were raised</summary>{table}</details>"
+# Files ----------------------------------------------------------------------------------------------------
 
 
-def _settings(result: Result) -> dict[str, str]:
-    settings = result.settings
-    return {
-        "rows": f"{result.first_row} to {result.last_row}, {result.n_predicted:,} predicted, "
-        f"{result.n_scored:,} scored, {result.n_learnt:,} learnt",
-        "classes": ", ".join(map(repr, result.classes)),
-        "predicted": "one by one" if settings["step"] == 1 else f"{settings['step']:,} rows at once",
-        "labels": f"arrive {settings['delay']:,} rows later" if settings["delay"] else "arrive at once",
-        "window": f"{settings['window']:,} examples, a point every {settings['every']:,}",
-        "drift": "ADWIN, as river sets it" if settings["drift"] else "not watched",
-        "time": f"{result.seconds:.1f} s in all",
-        "peak memory": bytes_in_words(result.peak_bytes),
-    }
+def files_of(title: str, blocks: Sequence[Block], *, png: bool = True) -> dict[str, bytes]:
+    """The page, the Markdown and the figures; without PNG the Markdown shows the SVG files."""
+    text = document.as_markdown(title, blocks)
+    files = {"report.html": document.as_html(title, blocks).encode()}
+    for block in blocks:
+        if isinstance(block, Illustration):
+            pictures = render(block.figure, block.stem)
+            if not png:
+                del pictures[f"{block.stem}.png"]
+                text = text.replace(f"]({block.stem}.png)", f"]({block.stem}.svg)")
+            files |= pictures
+    return {**files, "report.md": text.encode()}

@@ -32,6 +32,8 @@ class Standing:
         Microseconds for each row predicted, and for each row learnt; without the weak answers.
     nbytes : int or None
         Bytes of its state at the end.
+    deployable : bool
+        As of `Contender`: False for what takes part for comparison only.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Standing:
     predict_us: float
     learn_us: float | None
     nbytes: int | None
+    deployable: bool = True
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class Result:
             "contenders": {
                 standing.name: {
                     "role": standing.role,
+                    "deployable": standing.deployable,
                     **standing.metrics,
                     "auc_bound": standing.auc_bound,
                     "confusion": standing.confusion,

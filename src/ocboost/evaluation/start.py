@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .view import View
+from ..rows import Rows
 
 if TYPE_CHECKING:
+    from ..booster import Booster
     from ..classifier import OCBClassifier
 
 SHARE = 0.8  # of the first rows, for every seed but 0
+MEMORY: dict[str, Any] = {"forgetting": 1.0, "tail": True, "head": "auto"}  # all of it
 
 
 class Start:
@@ -32,6 +35,8 @@ class Start:
     seed : int, default 0
         0 takes all of the rows. Others take 0.8 of them, drawn without replacement and left in their order,
         and one row at least of each class: so repeats differ, also those of methods that draw nothing.
+    whole : bool, default False
+        Take all of the rows with any seed.
     """
 
     def __init__(
@@ -42,12 +47,32 @@ class Start:
         *,
         hypotheses: int = 100,
         seed: int = 0,
+        whole: bool = False,
     ) -> None:
-        rows = some_of(codes, seed)
+        rows = some_of(codes, 0 if whole else seed)
         self.X, self.codes = X[rows], codes[rows]
+        self._deployed = False
         self.classes = list(classes)
         self.hypotheses = hypotheses
         self.seed = seed
+
+    @classmethod
+    def of(cls, classifier: OCBClassifier, rows: Rows | None = None, *, seed: int = 0) -> Self:
+        """The start of those who follow a model, with the rows it was fitted on, if they are there."""
+        X = np.empty((0, 0)) if rows is None else rows.X
+        codes = np.empty(0, np.int64) if rows is None else rows.codes
+        made = cls(
+            X,
+            codes,
+            classifier.classes_.tolist(),
+            hypotheses=len(classifier.hypotheses_),
+            seed=seed,
+            whole=True,
+        )
+        made.classifier = classifier
+        made.view = rows
+        made._deployed = True
+        return made
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -55,9 +80,9 @@ class Start:
         return np.array(self.classes)[self.codes]
 
     @cached_property
-    def view(self) -> View:
-        """The rows, to learn from."""
-        return View.of(self.X, self.codes)
+    def view(self) -> Rows | None:
+        """The rows, to learn from; None where there are none."""
+        return Rows.of(self.X, self.codes)
 
     @cached_property
     def classifier(self) -> OCBClassifier:
@@ -65,9 +90,36 @@ class Start:
         return self.fitted()
 
     @cached_property
-    def with_newest(self) -> OCBClassifier:
+    def _sketched(self) -> OCBClassifier:
+        """The same weighed by OCB, as it is unless it is a deployed model of another booster."""
+        from ..sketch import BoostingSketch
+
+        if self.classifier.committee_.kind is BoostingSketch:
+            return self.classifier
+        return self.classifier.weighed_by("ocb", self.view)
+
+    @cached_property
+    def _with_newest(self) -> OCBClassifier:
         """The same whose heads hold the newest rows, as a window wants them; not to be changed."""
-        return self.fitted(keep="newest")
+        return self._sketched if self._deployed else self.fitted(keep="newest")
+
+    def following(self, settings: Mapping[str, Any]) -> OCBClassifier:
+        """A classifier of its own that goes on from the first one's weights with this memory."""
+        memory = {**MEMORY, **settings}
+        begun = self._sketched if memory["tail"] else self._with_newest
+        following: OCBClassifier = copy.copy(begun).set_params(**memory)
+        return following
+
+    def weighed(self, booster: Booster) -> OCBClassifier:
+        """A classifier of its own whose hypotheses are weighed by a booster, begun with the rows.
+
+        A deployed model of the same booster goes on from what it knows.
+        """
+        clf = self.classifier
+        same = clf.committee_.kind is type(booster) and booster.made_with(clf.boosters_[0].chosen)
+        if self._deployed and same:
+            return copy.copy(clf)
+        return clf.weighed_by(booster, self.view)
 
     def fitted(self, **parameters: Any) -> OCBClassifier:
         """A classifier of its own, learnt from the rows, with these parameters of `OCBClassifier`."""

@@ -12,15 +12,6 @@ NAMES = {
 NONE = "–"
 
 
-def figure_of(value: float | None) -> str:
-    """A metric, or a dash where it is not defined.
-
-    >>> figure_of(0.82345), figure_of(None)
-    ('0.8235', '–')
-    """
-    return NONE if value is None else f"{value:.4f}"
-
-
 def time_of(microseconds: float | None) -> str:
     """Microseconds with about three digits.
 

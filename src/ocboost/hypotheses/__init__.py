@@ -6,7 +6,7 @@ from .boxes import Boxes, all_boxes
 from .callables import Callables
 from .cascade_stumps import CascadeStumps
 from .joined import Joined, join, join_tightly
-from .known import hypotheses_from_parts, hypotheses_parts
+from .parts import hypotheses_from_parts, hypotheses_parts
 from .sklearn_members import from_sklearn
 from .stumps import Stumps
 from .trees import Trees

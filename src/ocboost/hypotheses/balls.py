@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, ModelFileError
+from ..errors import InputError
+from ..fields import Fields, Tree
 from ..kernels.balls import ROWS, first_not_finite, lay_dense, lay_sparse, outside, tile_distances
-from ..storage import Arrays, require
 from .base import Hypotheses
 
 
@@ -94,19 +94,14 @@ class Balls(Hypotheses):
             tile_distances(tile, self._double, squared)
             outside(squared, self.theta, self.sign, first, block)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        return {}, {"centre": self.centre, "theta": self.theta, "sign": self.sign}
+        return {"centre": self.centre, "theta": self.theta, "sign": self.sign}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+    def from_tree(cls, fields: Fields) -> Self:
         """Balls from what a file holds."""
-        require(set(arrays) == {"centre", "theta", "sign"}, name, "balls have the arrays centre, sign, theta")
-        require(not parameters, name, "its parameters are not known")
-        try:
-            return cls(**arrays)
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        return fields.make(cls, *(fields.array(key) for key in ("centre", "theta", "sign")))
 
 
 def finite(X: Any, what: str) -> Any:

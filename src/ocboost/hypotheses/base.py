@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..fields import Fields, Tree, read
 from ..kernels.answers import block_to_rows, tally
-from ..storage import Arrays, load, save
+from ..storage import load, save
 from ..threads import get_num_threads, run
-from .features import as_features
+from .features import DOUBLE, as_features
 
 BLOCK = 256  # rows answered at once: what they need stays in the cache
 SHARE = 1 << 22  # answers from which on several threads are worth their start
@@ -36,8 +37,8 @@ class Ballot(NamedTuple):
 class Hypotheses(ABC):
     """J weak hypotheses, each of which answers +1 or -1 to a row of features.
 
-    A subclass implements ``_fill``, which answers some rows hypothesis by hypothesis, `parts` and
-    `from_parts`, which say what is saved, and ``__getitem__``.
+    A subclass implements ``_fill``, which answers some rows hypothesis by hypothesis, `tree` and
+    `from_tree`, which say what is saved, and ``__getitem__``.
     """
 
     kind: ClassVar[str]
@@ -70,22 +71,24 @@ class Hypotheses(ABC):
         """The same, for kinds whose every array has an entry for each member."""
         if type(other) is not type(self):
             return None
-        (mine, ours), (others, theirs) = self.parts(), other.parts()
-        if mine != others or any(ours[key].dtype != theirs[key].dtype for key in ours):
-            return None
-        if any(ours[key].shape[1:] != theirs[key].shape[1:] for key in ours):
-            return None
-        arrays = {key: np.concatenate([ours[key], theirs[key]]) for key in ours}
-        return type(self).from_parts(mine, arrays, self.kind)
+        mine, theirs = self.tree(), other.tree()
+        for key, value in mine.items():
+            if isinstance(value, np.ndarray):
+                if value.dtype != theirs[key].dtype or value.shape[1:] != theirs[key].shape[1:]:
+                    return None
+                mine[key] = np.concatenate([value, theirs[key]])
+            elif value != theirs[key]:
+                return None
+        return read(mine, self.kind, self.from_tree)
 
     @abstractmethod
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
+    def tree(self) -> Tree:
+        """What a file holds: plain values and arrays by name."""
 
     @classmethod
     @abstractmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """Make hypotheses of what `parts` gave; whatever makes no sense is a `ModelFileError`."""
+    def from_tree(cls, fields: Fields) -> Self:
+        """Make hypotheses of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
 
     def __len__(self) -> int:
         return self.n_hypotheses
@@ -152,7 +155,7 @@ class Hypotheses(ABC):
 
     def check(self, X: Any) -> Any:
         """Check rows of features, and give them as C-contiguous float32 or float64, or as CSR."""
-        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous
+        plain = type(X) is np.ndarray and X.dtype is DOUBLE and X.flags.c_contiguous
         if plain and X.ndim == 2 and X.shape[1] == self.n_features:
             return X
         X = as_features(X, sparse=self.accepts_sparse, what=self.kind)
@@ -165,9 +168,9 @@ class Hypotheses(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle)."""
-        save(path, self.kind, *self.parts())
+        save(path, self.kind, self.tree())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load what `save` has written. Nothing in a file is executed."""
-        return cls.from_parts(*load(path, cls.kind), os.fspath(path))
+        return read(load(path, cls.kind), os.fspath(path), cls.from_tree)

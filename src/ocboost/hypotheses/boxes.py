@@ -9,16 +9,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, ModelFileError
+from ..errors import InputError
+from ..fields import Fields, Tree
 from ..kernels.boxes import LARGEST, RECTS, above_each, filter_each, first_too_large, lay_images
 from ..margins import as_count
-from ..storage import Arrays, require
 from .balls import finite
 from .base import Hypotheses
 
 ROWS = 64  # images whose integral images are held at once: they stay in the cache
 MAX_SIDE = 256
 MAX_SIDE_OF_ALL = 64  # all filters of larger images do not fit into memory
+_TYPES: dict[str, Any] = {"rects": np.int32, "weight": np.float64, "theta": np.float64, "sign": np.int8}
 SIDE_ADVICE = "Cut larger images into windows, or scale them down."
 
 # The usual shapes: cells next to each other, cells above each other, and the cells' weights row by row.
@@ -143,23 +144,15 @@ class Boxes(Hypotheses):
     def _room(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return np.empty(((self.side + 1) ** 2, ROWS)), np.empty(ROWS)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        arrays: Arrays = {"rects": self.rects, "weight": self.weight, "theta": self.theta, "sign": self.sign}
-        return {"side": self.side}, arrays
+        return {"side": self.side, **{key: getattr(self, key) for key in _TYPES}}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+    def from_tree(cls, fields: Fields) -> Self:
         """Box filters from what a file holds."""
-        arrays_fit = set(arrays) == {"rects", "weight", "theta", "sign"}
-        require(arrays_fit, name, "box filters have the arrays rects, sign, theta, weight")
-        require(set(parameters) == {"side"}, name, "box filters have the parameter side")
-        for key, kinds in (("rects", "i"), ("weight", "f"), ("theta", "f"), ("sign", "i")):
-            require(arrays[key].dtype.kind in kinds, name, f"the array {key!r} has the wrong type")
-        try:
-            return cls(**arrays, side=parameters["side"])
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        arrays = {key: fields.array(key, dtype) for key, dtype in _TYPES.items()}
+        return fields.make(cls, **arrays, side=fields.plain("side"))
 
 
 def _as_rects(rects: ArrayLike, side: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

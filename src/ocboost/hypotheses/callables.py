@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotSavableError
+from ..fields import Fields
 from ..margins import as_count
 from ..quiet import without_warning
-from ..storage import Arrays
 from .base import Hypotheses
 
 _PREDICTED_WITHOUT_NAMES = "X does not have valid feature names"
@@ -140,8 +140,8 @@ class Callables(Hypotheses):
         for column in columns:
             block[column] = np.where(labels == self.classes[self._group[column]], 1, -1)
 
-    def parts(self) -> NoReturn:
-        """Python objects have no parts a file could hold: this raises `NotSavableError`."""
+    def tree(self) -> NoReturn:
+        """Python objects have no form in a file: this raises `NotSavableError`."""
         raise NotSavableError(
             "hypotheses must be arrays to be saved; these are Python objects, which only a pickle could "
             "hold, and a pickle can run code when it is loaded. Take over trees with from_sklearn, or keep "
@@ -149,9 +149,9 @@ class Callables(Hypotheses):
         )
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+    def from_tree(cls, fields: Fields) -> Self:
         """No file holds Python objects: this raises `NotSavableError`."""
-        raise NotSavableError(f"{name} cannot hold Callables, for Python objects are never saved.")
+        raise NotSavableError(f"{fields.name} cannot hold Callables, for Python objects are never saved.")
 
 
 def _is_classifier(member: Any) -> bool:

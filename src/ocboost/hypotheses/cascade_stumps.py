@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, ModelFileError
+from ..errors import InputError
+from ..fields import Fields, Tree
 from ..kernels.boxes import first_not_whole
 from ..kernels.cascade_lanes import LANES
 from ..kernels.cascade_windows import answer_any_pixels, answer_stumps, lay_bytes, lay_pixels
 from ..margins import as_count
-from ..storage import Arrays, require
 from .base import Hypotheses
 from .haar import MAX_SIDE, MIN_SIDE, as_haar, as_singles
 
@@ -135,26 +135,20 @@ class CascadeStumps(Hypotheses):
                 lay_pixels(rows, self.height, self.width, turned, table, factor)
                 answer_any_pixels(table, factor, self._corners, self.weights, self.threshold, first, block)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        arrays: Arrays = {
+        return {
+            "width": self.width,
+            "height": self.height,
             "rects": self.rects,
             "weights": self.weights,
             "threshold": self.threshold,
             "tilted": self.tilted.astype(np.int8),
         }
-        return {"width": self.width, "height": self.height}, arrays
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+    def from_tree(cls, fields: Fields) -> Self:
         """Stumps from what a file holds."""
-        kinds = {"rects": "i4", "weights": "f4", "threshold": "f4", "tilted": "i1"}
-        require(set(arrays) == set(kinds), name, f"cascade stumps have the arrays {', '.join(kinds)}")
-        sizes_fit = set(parameters) == {"width", "height"}
-        require(sizes_fit, name, "cascade stumps have the parameters width and height")
-        for key, kind in kinds.items():
-            require(arrays[key].dtype == np.dtype(kind), name, f"the array {key!r} has the wrong type")
-        try:
-            return cls(**arrays, width=parameters["width"], height=parameters["height"])
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        types = {"rects": np.int32, "weights": np.float32, "threshold": np.float32, "tilted": np.int8}
+        arrays = {key: fields.array(key, dtype) for key, dtype in types.items()}
+        return fields.make(cls, **arrays, width=fields.plain("width"), height=fields.plain("height"))

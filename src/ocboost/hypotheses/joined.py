@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..storage import Arrays, require
+from ..fields import Fields, Tree
+from ..kinds import HYPOTHESES, tree_within, within
 from .base import Hypotheses
 from .stumps import Stumps
 
@@ -32,6 +33,11 @@ class Joined(Hypotheses):
         self.accepts_missing = all(each.accepts_missing for each in self.sets)
         self.accepts_sparse = all(each.accepts_sparse for each in self.sets)
 
+    def __repr__(self) -> str:
+        sets = ", ".join(repr(each).strip("<>") for each in self.sets[:5])
+        more = f", … ({len(self.sets)} sets)" if len(self.sets) > 5 else ""
+        return f"<{len(self)} hypotheses: {sets}{more}>"
+
     @property
     def n_hypotheses(self) -> int:
         """J."""
@@ -41,9 +47,6 @@ class Joined(Hypotheses):
     def n_features(self) -> int:
         """How many features a row has."""
         return self.sets[0].n_features
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} hypotheses: {', '.join(repr(each).strip('<>') for each in self.sets)}>"
 
     @property
     def _may_share(self) -> bool:
@@ -68,36 +71,16 @@ class Joined(Hypotheses):
             pieces.append(self.sets[owner][run - self._spans[owner][0]])
         return type(self)(pieces)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        from .known import hypotheses_parts
-
-        described, arrays = [], {}
-        for k, each in enumerate(self.sets):
-            kind_and_parameters, own = hypotheses_parts(each)
-            described.append(kind_and_parameters)
-            arrays.update({f"{k}/{key}": array for key, array in own.items()})
-        return {"sets": described}, arrays
+        return {"sets": [tree_within(each, HYPOTHESES) for each in self.sets]}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+    def from_tree(cls, fields: Fields) -> Self:
         """Several sets from what a file holds."""
-        from .known import hypotheses_from_parts
-
-        described = parameters.get("sets")
-        require(set(parameters) == {"sets"} and isinstance(described, list), name, "its sets are not known")
-        assert isinstance(described, list)
-        sets = []
-        for k, one in enumerate(described):
-            fits = isinstance(one, list) and len(one) == 2 and isinstance(one[0], str)
-            require(fits and isinstance(one[1], dict) and one[0] != cls.kind, name, "a set is not known")
-            prefix = f"{k}/"
-            own = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-            arrays = {key: array for key, array in arrays.items() if not key.startswith(prefix)}
-            sets.append(hypotheses_from_parts(one[0], one[1], own, name))
-        require(bool(sets) and not arrays, name, "its arrays do not fit its sets")
-        require(len({each.n_features for each in sets}) == 1, name, "its sets are over different features")
-        return cls(sets)
+        sets = fields.read_all("sets", within(HYPOTHESES))
+        fields.require(bool(sets) and not any(isinstance(each, cls) for each in sets), "a set is not known")
+        return fields.make(cls, sets)
 
 
 def join(sets: Sequence[Hypotheses]) -> Hypotheses:

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, ModelFileError
-from ..kernels.stumps import answer_stumps
-from ..storage import Arrays, require
+from ..errors import InputError
+from ..fields import Fields, Tree
+from ..kernels.stumps import answer_row, answer_stumps
 from .base import Hypotheses
-from .features import PRECISIONS, FeatureLines, rounded_down
+from .features import DOUBLE, MOST_FEATURES, PRECISIONS, FeatureLines, rounded_down
 
 
 class Stumps(Hypotheses):
@@ -107,32 +107,27 @@ class Stumps(Hypotheses):
         return self._beside_by_members(other)
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        if X.shape[0] == 1 and type(X) is np.ndarray and X.dtype is DOUBLE and self.precision == "double":
+            answer_row(X[0], self.feature, self.threshold, self.left, self.missing, block.reshape(-1))
+            return
         lines = self._lines.gather(X)
         threshold = self._single if lines.dtype == np.float32 else self.threshold
         answer_stumps(lines, self._line, threshold, self.left, self.missing, block)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        arrays: Arrays = {
-            "feature": self.feature,
-            "threshold": self.threshold,
-            "left": self.left,
-            "missing": self.missing,
-        }
-        return {"n_features": self._n_features, "precision": self.precision}, arrays
+        arrays = {key: getattr(self, key) for key in ("feature", "threshold", "left", "missing")}
+        return {"n_features": self._n_features, "precision": self.precision, **arrays}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+    def from_tree(cls, fields: Fields) -> Self:
         """Stumps from what a file holds."""
-        known = {"feature", "threshold", "left", "missing"}
-        require(set(arrays) == known, name, f"stumps have the arrays {', '.join(sorted(known))}")
-        require(set(parameters) == {"n_features", "precision"}, name, "its parameters are not known")
-        n_features = parameters["n_features"]
-        require(type(n_features) is int and 0 < n_features < 1 << 31, name, "n_features must be a count")
-        try:
-            return cls(**arrays, **parameters)  # type: ignore[arg-type]
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        return fields.make(
+            cls,
+            *(fields.array(key) for key in ("feature", "threshold", "left", "missing")),
+            n_features=fields.count("n_features", 1, MOST_FEATURES),
+            precision=fields.text("precision"),
+        )
 
 
 def whole(values: ArrayLike, name: str) -> NDArray[np.int64]:

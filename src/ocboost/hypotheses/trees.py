@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, ModelFileError
+from ..errors import InputError
+from ..fields import Fields, Tree
 from ..kernels.trees import NODE, WALKED, Plan, answer_trees, lay_out, mark_reached, measure_trees
-from ..storage import Arrays, require
 from .base import Hypotheses
-from .features import PRECISIONS, FeatureLines, rounded_down
+from .features import MOST_FEATURES, PRECISIONS, FeatureLines, rounded_down
 from .stumps import whole
 
 MOST = 1 << 24  # columns, and more than a block of rows could be answered for
@@ -270,26 +270,24 @@ class Trees(Hypotheses):
         values = np.empty((self._lines, X.shape[0]), np.int8)
         answer_trees(lines, self._plan, limit, values, self._constants, block)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
         arrays = {key: getattr(self, key) for key in _TYPES}
-        return {"n_features": self._n_features, "precision": self.precision}, arrays
+        return {"n_features": self._n_features, "precision": self.precision, **arrays}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
+    def from_tree(cls, fields: Fields) -> Self:
         """Trees from what a file holds."""
-        require(set(arrays) == set(_TYPES), name, f"trees have the arrays {', '.join(sorted(_TYPES))}")
-        require(set(parameters) == {"n_features", "precision"}, name, "its parameters are not known")
-        n_features, precision = parameters["n_features"], parameters["precision"]
-        require(type(n_features) is int and 0 < n_features < 1 << 31, name, "n_features must be a count")
-        require(type(precision) is str, name, "precision must be a word")
-        for key, dtype in _TYPES.items():
-            fits = arrays[key].dtype == dtype and arrays[key].ndim == (2 if key == "answer" else 1)
-            require(fits, name, f"the array {key!r} has the wrong type or shape")
-        try:
-            return cls(**arrays, n_features=n_features, precision=precision)
-        except InputError as error:
-            raise ModelFileError(f"{name} is not a valid model: {error}") from None
+        arrays = {
+            key: fields.array(key, dtype, (None, None) if key == "answer" else (None,))
+            for key, dtype in _TYPES.items()
+        }
+        return fields.make(
+            cls,
+            **arrays,
+            n_features=fields.count("n_features", 1, MOST_FEATURES),
+            precision=fields.text("precision"),
+        )
 
 
 def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:

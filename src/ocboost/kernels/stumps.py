@@ -64,3 +64,22 @@ def answer_stumps(
             _missing_left(lines[line[j]], threshold[j], left[j], block[j])
         else:
             _missing_right(lines[line[j]], threshold[j], left[j], block[j])
+
+
+@kernel
+def answer_row(
+    row: NDArray[np.float64],
+    feature: NDArray[np.int64],
+    threshold: NDArray[np.float64],
+    left: NDArray[np.int8],
+    missing: NDArray[np.int8],
+    out: NDArray[np.int8],
+) -> None:
+    """The same for one row as it came, which needs no lines."""
+    for j in range(feature.size):
+        x = row[feature[j]]
+        below = x <= threshold[j]
+        if x != x:
+            out[j] = missing[j]
+        else:
+            out[j] = left[j] if below else np.int8(-left[j])

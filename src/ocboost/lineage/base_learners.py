@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..rows import Rows
 
 NO_ANSWER = -1  # what a member answers that has not learnt anything yet
 _EXAMPLES = (
@@ -24,36 +25,12 @@ _EXAMPLES = (
 )
 
 
-class Example:
-    """One row: as a matrix for scikit-learn, and as a dictionary for River, made when first asked for.
-
-    Parameters
-    ----------
-    rows : array of shape (1, n_features)
-    names : list
-        What features are called in the dictionary.
-    """
-
-    __slots__ = ("_features", "names", "rows")
-
-    def __init__(self, rows: NDArray[Any], names: list[Any]) -> None:
-        self.rows = rows
-        self.names = names
-        self._features: dict[Any, float] | None = None
-
-    @property
-    def features(self) -> dict[Any, float]:
-        """The row by the names of its features."""
-        if self._features is None:
-            self._features = dict(zip(self.names, self.rows[0].tolist(), strict=True))
-        return self._features
-
-
 class BaseLearner(ABC):
     """Learns example by example; classes are numbered 0 to K - 1.
 
     A subclass is a kind of member of one's own. The object given to the booster is a prototype that never
-    learns; `begin` makes the members of it.
+    learns; `begin` makes the members of it. An example is `ocboost.rows.Rows` of one row: ``example.X`` has
+    shape (1, n_features), ``example.dictionaries()[0]`` is the row as River wants it.
     """
 
     takes_weights = True  # whether `learn` heeds its weight
@@ -63,22 +40,22 @@ class BaseLearner(ABC):
         """A learner with the same settings that has learnt nothing."""
 
     @abstractmethod
-    def learn(self, example: Example, code: int, weight: float = 1.0) -> None:
+    def learn(self, example: Rows, code: int, weight: float = 1.0) -> None:
         """Learn one example, of class ``code``, that counts ``weight`` times."""
 
-    def repeat(self, example: Example, code: int, times: int) -> None:
+    def repeat(self, example: Rows, code: int, times: int) -> None:
         """Learn one example so many times."""
         for _ in range(times):
             self.learn(example, code)
 
     @abstractmethod
-    def answer(self, example: Example) -> int:
+    def answer(self, example: Rows) -> int:
         """The class of one example, or `NO_ANSWER`."""
 
     def answers(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.int64]:
         """The class of each row."""
-        given = (self.answer(Example(X[i : i + 1], names)) for i in range(len(X)))
-        return np.fromiter(given, np.int64, len(X))
+        rows = Rows(X, names=names)
+        return np.fromiter((self.answer(rows[i : i + 1]) for i in range(len(X))), np.int64, len(X))
 
     def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
         """Each class's probability in each row, (n, K); zeros where it has not learnt anything yet.
@@ -119,15 +96,15 @@ class SklearnMember(BaseLearner):
         other._classes = np.arange(n_classes)
         return other
 
-    def learn(self, example: Example, code: int, weight: float = 1.0) -> None:
+    def learn(self, example: Rows, code: int, weight: float = 1.0) -> None:
         """One call of ``partial_fit``."""
         more = {} if weight == 1.0 else {"sample_weight": np.array([weight])}
-        self._partial_fit(example.rows, np.array([code]), more)
+        self._partial_fit(example.X, np.array([code]), more)
 
-    def repeat(self, example: Example, code: int, times: int) -> None:
+    def repeat(self, example: Rows, code: int, times: int) -> None:
         """One call of ``partial_fit`` with the row so many times."""
         if times > 0:
-            self._partial_fit(np.repeat(example.rows, times, axis=0), np.full(times, code), {})
+            self._partial_fit(np.repeat(example.X, times, axis=0), np.full(times, code), {})
 
     def _partial_fit(self, X: NDArray[Any], y: NDArray[np.int64], more: dict[str, Any]) -> None:
         if not self._fitted:
@@ -135,9 +112,9 @@ class SklearnMember(BaseLearner):
         self.estimator.partial_fit(X, y, **more)
         self._fitted = True
 
-    def answer(self, example: Example) -> int:
+    def answer(self, example: Rows) -> int:
         """What it predicts."""
-        return int(self.estimator.predict(example.rows)[0]) if self._fitted else NO_ANSWER
+        return int(self.estimator.predict(example.X)[0]) if self._fitted else NO_ANSWER
 
     def answers(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.int64]:
         """What it predicts, in one call."""
@@ -182,7 +159,7 @@ class GaussianNBLearner(SklearnMember):
         self._floor = nb.var_smoothing * (max(0.0, float(spread.max())) or 1.0)
         nb.var_ += self._floor
 
-    def answer(self, example: Example) -> int:
+    def answer(self, example: Rows) -> int:
         """What it predicts."""
         with np.errstate(divide="ignore"):  # log 0 of a class that has not come yet
             return super().answer(example)
@@ -233,23 +210,23 @@ class RiverLearner(BaseLearner):
         other._n_classes = n_classes
         return other
 
-    def learn(self, example: Example, code: int, weight: float = 1.0) -> None:
+    def learn(self, example: Rows, code: int, weight: float = 1.0) -> None:
         """One call of ``learn_one``."""
         if weight == 1.0:
-            self._model.learn_one(example.features, code)
+            self._model.learn_one(example.dictionaries()[0], code)
         else:
-            self._model.learn_one(example.features, code, w=weight)
+            self._model.learn_one(example.dictionaries()[0], code, w=weight)
 
-    def answer(self, example: Example) -> int:
+    def answer(self, example: Rows) -> int:
         """What ``predict_one`` says."""
-        given = self._model.predict_one(example.features)
+        given = self._model.predict_one(example.dictionaries()[0])
         return NO_ANSWER if given is None else int(given)
 
     def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
         """What ``predict_proba_one`` says, row by row."""
         result = np.zeros((len(X), self._n_classes))
-        for i in range(len(X)):
-            given = self._model.predict_proba_one(Example(X[i : i + 1], names).features)
+        for i, features in enumerate(Rows(X, names=names).dictionaries()):
+            given = self._model.predict_proba_one(features)
             result[i] = [given.get(code, 0.0) for code in range(self._n_classes)]
         return result
 

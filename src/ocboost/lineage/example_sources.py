@@ -3,109 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..hypotheses import Hypotheses
-from .voters import Voters
 
 
-class Examples(Protocol):
-    """Some examples in their order, labelled ±1."""
-
-    y: NDArray[np.int8]
-
-    def scores(self, voters: Voters, first: int) -> NDArray[np.float64]:
-        """F of each example from ``first`` on."""
-
-    def answers(self, candidate: Hypotheses, places: NDArray[np.intp]) -> NDArray[np.int8]:
-        """What one hypothesis says to the examples at these places."""
-
-    def rows(self, places: NDArray[np.intp]) -> Any:
-        """The features of the examples at these places."""
-
-
-class Arrived:
-    """Rows as they came.
+def drawn(n: int, reach: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """The places of so many rows of a training set, drawn with replacement.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, F)
-    y : array of shape (n,) of ±1
+    n : int
+    reach : array
+        The sum of the weights of all rows up to each; a row is drawn in proportion to its weight.
+    rng : Generator
+
+    Examples
+    --------
+    >>> drawn(5, np.cumsum([1.0, 0.0, 2.0]), np.random.default_rng(0))
+    array([2, 0, 0, 0, 2])
     """
-
-    def __init__(self, X: Any, y: NDArray[np.int8]) -> None:
-        self._X, self.y = X, y
-
-    def scores(self, voters: Voters, first: int) -> NDArray[np.float64]:
-        """F of each row from ``first`` on."""
-        return voters.scores(self._X[first:])
-
-    def answers(self, candidate: Hypotheses, places: NDArray[np.intp]) -> NDArray[np.int8]:
-        """What one hypothesis says to these rows."""
-        return candidate.answers(self._X[places])[:, 0]
-
-    def rows(self, places: NDArray[np.intp]) -> Any:
-        """The features of these rows."""
-        return self._X[places]
-
-
-class TrainingSet:
-    """Rows to draw from with replacement; F and a candidate's answers are computed once for each row.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, F)
-    y : array of shape (n,) of ±1
-    weights : array of shape (n,)
-        Positive; a row is drawn in proportion to it.
-    """
-
-    def __init__(self, X: Any, y: NDArray[np.int8], weights: NDArray[np.float64]) -> None:
-        self.X, self.y = X, y
-        self._reach = np.cumsum(weights / weights.max())
-        self._scored: tuple[Voters | None, NDArray[np.float64]] = (None, np.empty(0))
-        self._answered: tuple[Hypotheses | None, NDArray[np.int8]] = (None, np.empty(0, np.int8))
-
-    def draw(self, n: int, rng: np.random.Generator) -> Drawn:
-        """So many rows, drawn at random."""
-        drawn = np.searchsorted(self._reach, rng.random(n) * self._reach[-1], side="right")
-        return Drawn(self, np.minimum(drawn, len(self.y) - 1))
-
-    def scores(self, voters: Voters) -> NDArray[np.float64]:
-        """F of each row."""
-        if self._scored[0] is not voters:
-            self._scored = (voters, voters.scores(self.X))
-        return self._scored[1]
-
-    def answers(self, candidate: Hypotheses) -> NDArray[np.int8]:
-        """What a hypothesis says to each row."""
-        if self._answered[0] is not candidate:
-            self._answered = (candidate, candidate.answers(self.X)[:, 0])
-        return self._answered[1]
-
-
-class Drawn:
-    """Rows drawn from a training set, one after the other."""
-
-    def __init__(self, training: TrainingSet, drawn: NDArray[np.intp]) -> None:
-        self._training, self._drawn = training, drawn
-        self.y = training.y[drawn]
-
-    def scores(self, voters: Voters, first: int) -> NDArray[np.float64]:
-        """F of each row from ``first`` on."""
-        return self._training.scores(voters)[self._drawn[first:]]
-
-    def answers(self, candidate: Hypotheses, places: NDArray[np.intp]) -> NDArray[np.int8]:
-        """What one hypothesis says to these rows."""
-        return self._training.answers(candidate)[self._drawn[places]]
-
-    def rows(self, places: NDArray[np.intp]) -> Any:
-        """The features of these rows."""
-        return self._training.X[self._drawn[places]]
+    places = np.searchsorted(reach, rng.random(n) * reach[-1], side="right")
+    result: NDArray[np.intp] = np.minimum(places, len(reach) - 1)
+    return result
 
 
 def labelled(batches: Iterable[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:

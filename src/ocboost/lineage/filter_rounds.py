@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ..filtering import EdgeTest, acceptance
 from ..hypotheses import Hypotheses, Stumps
 from ..learners import Learner
-from ..recent_rows import stacked
-from .example_sources import Examples
+from ..rows import Rows, stacked
 from .voters import Voters
 
 TRIES = 3  # hypotheses in a row whose edge is not told from zero, before boosting ends
@@ -107,48 +106,51 @@ class FilterRounds:
         Each side counts for one example more, as one of them may not have come.
         """
         if len(self.voters):
-            return self.voters.scores(X)
+            return self.voters.scores_of(X)[:, 0]
         rest = self.n_seen - self.n_positive
         return np.full(X.shape[0], math.log((self.n_positive + 1) / (rest + 1)))
 
-    def take(self, examples: Examples, settings: FilterSettings, learner: Learner) -> None:
-        """Go on with some examples, until they or boosting come to an end."""
-        n, at = len(examples.y), 0
+    def take(self, examples: Rows, settings: FilterSettings, learner: Learner) -> None:
+        """Go on with some examples, labelled ±1, until they or boosting come to an end."""
+        n, at, y = len(examples), 0, examples.y
+        assert y is not None
         if self.stopped(settings.n_hypotheses) is not None:
             return
         before = self.rng.bit_generator.state
         luck = self.rng.random(n)  # one for each example, whatever becomes of it
         while at < n and self.stopped(settings.n_hypotheses) is None:
-            margins = examples.y[at:] * examples.scores(self.voters, at)
-            passed = at + np.flatnonzero(luck[at:] < acceptance(margins))
-            at = self._go_through(examples, at, passed, settings, learner)
+            scores = examples[at:].scores(self.voters)
+            assert scores is not None
+            passed = at + np.flatnonzero(luck[at:] < acceptance(y[at:] * scores[:, 0]))
+            at = self._go_through(examples, y, at, passed, settings, learner)
         self.n_seen += at
-        self.n_positive += int((examples.y[:at] > 0).sum())
+        self.n_positive += int((y[:at] > 0).sum())
         if at < n:  # it ended here, however many more there were
             self.rng.bit_generator.state = before
             self.rng.random(at)
 
     def _go_through(
         self,
-        examples: Examples,
+        examples: Rows,
+        y: NDArray[np.int8],
         at: int,
         passed: NDArray[np.intp],
         settings: FilterSettings,
         learner: Learner,
     ) -> int:
         """Take the examples from ``at`` on until the round or they end; gives the place after the last."""
-        n, given_up = self._given_up(at, passed, len(examples.y), settings)
+        n, given_up = self._given_up(at, passed, len(y), settings)
         passed = passed[: np.searchsorted(passed, n)]
         number = self.round
         while self.round == number:
             if self.test is None:
-                used, whole = self._collect(examples, at, n, passed, settings)
+                used, whole = self._collect(examples, y, at, n, passed, settings)
             else:
-                used, whole = self._try(examples, passed, settings)
+                used, whole = self._try(examples, y, passed, settings)
             self.calls, self.taken = self.calls + used, self.taken + used
             self.n_accepted += used
             end = int(passed[used - 1]) + 1 if whole else n
-            self._note(examples.y[at:end])
+            self._note(y[at:end])
             if not whole:
                 self.waited = n - (int(passed[-1]) + 1 if used else at - self.waited)
                 if given_up:
@@ -189,34 +191,40 @@ class FilterRounds:
     # The sample ------------------------------------------------------------------------------------------
 
     def _collect(
-        self, examples: Examples, at: int, n: int, passed: NDArray[np.intp], settings: FilterSettings
+        self,
+        examples: Rows,
+        y: NDArray[np.int8],
+        at: int,
+        n: int,
+        passed: NDArray[np.intp],
+        settings: FilterSettings,
     ) -> tuple[int, bool]:
         """Put examples into the sample; gives how many of those passed were used, and whether it is whole.
 
         While all are of one class, they have half of the places only, and more of them are let go.
         """
         held = sum(map(len, self.labels))
-        labels = examples.y[passed]
+        labels = y[passed]
         if not len(passed):
             return 0, False
         one = int(self.labels[0][0] if held else labels[0])
         mixed = any((piece != one).any() for piece in self.labels)
         other = 0 if mixed else _first(labels != one, 0)  # from here on both are there
-        shown_at = at if self.shown[one < 0] else _first(examples.y[:n] == -one, at)
+        shown_at = at if self.shown[one < 0] else _first(y[:n] == -one, at)
         enough = max(settings.most_examples - self.taken - 1, int(np.searchsorted(passed, shown_at)))
         alone = min(other, enough + 1)
         room = max(0, settings.sample // 2 - held)
-        self._keep(examples, passed[:alone][:room])
+        self._keep(examples, y, passed[:alone][:room])
         if enough < other:  # the other class is there, but the filter does not find it
             return alone, True
         needed = max(1, settings.sample - held - min(alone, room))
-        self._keep(examples, passed[other : other + needed])
+        self._keep(examples, y, passed[other : other + needed])
         return min(other + needed, len(passed)), other + needed <= len(passed)
 
-    def _keep(self, examples: Examples, places: NDArray[np.intp]) -> None:
+    def _keep(self, examples: Rows, y: NDArray[np.int8], places: NDArray[np.intp]) -> None:
         if len(places):
-            self.rows.append(examples.rows(places))
-            self.labels.append(examples.y[places])
+            self.rows.append(examples[places].X)
+            self.labels.append(y[places])
 
     def _note(self, labels: NDArray[np.int8]) -> None:
         if not all(self.shown):
@@ -241,7 +249,7 @@ class FilterRounds:
     # The test --------------------------------------------------------------------------------------------
 
     def _try(
-        self, examples: Examples, passed: NDArray[np.intp], settings: FilterSettings
+        self, examples: Rows, y: NDArray[np.int8], passed: NDArray[np.intp], settings: FilterSettings
     ) -> tuple[int, bool]:
         """Test the candidate; gives how many of those passed were used, and whether the test has ended."""
         assert self.candidate is not None
@@ -250,7 +258,8 @@ class FilterRounds:
         places = passed[:left]
         if not len(places):
             return 0, False
-        used = add_until_decided(self.test, examples.answers(self.candidate, places) == examples.y[places])
+        answers = self.candidate.answers(examples[places].X)[:, 0]  # to those that passed only
+        used = add_until_decided(self.test, answers == y[places])
         return used, self.test.decided or used == left
 
     def _conclude(self, settings: FilterSettings) -> None:

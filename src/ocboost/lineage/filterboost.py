@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..all_or_nothing import all_or_nothing
 from ..committee import signs, winners
 from ..errors import InputError
+from ..fields import Fields, read
 from ..filtering import CONFIDENCE_ADVICE, PRECISION_ADVICE
 from ..guard import GuardedEstimator, writes
 from ..hypotheses import Hypotheses
@@ -26,10 +27,11 @@ from ..learners import Learner, learner_for
 from ..link import probabilities
 from ..margins import as_count, as_number
 from ..one_row import OneRow
+from ..rows import Rows
 from ..storage import load, save
-from .example_sources import Arrived, TrainingSet, labelled
+from .example_sources import drawn, labelled
 from .filter_rounds import FilterRounds, FilterSettings
-from .filterboost_file import KIND, filterboost_from_parts, filterboost_parts
+from .filterboost_file import KIND, filterboost_from_tree, filterboost_tree
 
 DRAWN = 1 << 13  # rows drawn at once from a training set
 PIECE = 1 << 14  # rows taken at once from a stream
@@ -174,11 +176,12 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
                 )
             codes = codes_of(labels, classes)
             draft._begin(classes, shown=True)
+            reach = np.cumsum(weights / weights.max())
             for k, machine in enumerate(draft.machines_):
-                training = TrainingSet(X, signs(codes, k, len(draft.machines_)), weights)
+                training = Rows(X, signs(codes, k, len(draft.machines_)))
                 rng = np.random.default_rng([*machine.seed, 2])
                 while machine.stopped(settings.n_hypotheses) is None:
-                    machine.take(training.draw(DRAWN, rng), settings, learner)
+                    machine.take(training[drawn(DRAWN, reach, rng)], settings, learner)
         return self
 
     @writes
@@ -217,7 +220,7 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
             for k, machine in enumerate(machines):
                 own = signs(codes, k, len(machines))
                 for at in range(0, len(own), PIECE):
-                    machine.take(Arrived(X[at : at + PIECE], own[at : at + PIECE]), settings, learner)
+                    machine.take(Rows(X[at : at + PIECE], own[at : at + PIECE]), settings, learner)
             draft.machines_, draft._ended = machines, None
         return self
 
@@ -431,7 +434,7 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         A learner or a classifier given as ``estimator`` is not in the file: it is given again to `load`.
         """
         check_is_fitted(self, "machines_")
-        save(path, KIND, *filterboost_parts(self._at_present()))
+        save(path, KIND, filterboost_tree(self._at_present()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, estimator: Any = None) -> Self:
@@ -448,7 +451,12 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         ModelFileError
             If the file is damaged, of another version, or not a FilterBoost. Nothing in a file is executed.
         """
-        clf: Self = filterboost_from_parts(*load(path, KIND), os.fspath(path), cls, estimator)
+        return read(load(path, KIND), os.fspath(path), lambda fields: cls.from_tree(fields, estimator))
+
+    @classmethod
+    def from_tree(cls, fields: Fields, estimator: Any = None) -> Self:
+        """One of what a file holds, and of an estimator that it does not hold."""
+        clf: Self = filterboost_from_tree(fields, cls, estimator)
         return clf
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..margins import as_number
-from .base_learners import NO_ANSWER, BaseLearner, Example
+from ..rows import Rows
+from .base_learners import NO_ANSWER, BaseLearner
 
 
 class NaiveBayes(BaseLearner):
@@ -54,9 +55,9 @@ class NaiveBayes(BaseLearner):
         other._sums = np.zeros((n_classes + 1, 2, n_features))
         return other
 
-    def learn(self, example: Example, code: int, weight: float = 1.0) -> None:
+    def learn(self, example: Rows, code: int, weight: float = 1.0) -> None:
         """Add an example to its class."""
-        x = example.rows[0]
+        x = example.X[0]
         self.count[code] += weight
         with np.errstate(over="ignore", invalid="ignore"):
             for which, total in ((code, self.count[code]), (-1, self.count.sum())):
@@ -65,14 +66,14 @@ class NaiveBayes(BaseLearner):
                 mean += off * (weight / total)
                 squares += weight * off * (x - mean)
 
-    def repeat(self, example: Example, code: int, times: int) -> None:
+    def repeat(self, example: Rows, code: int, times: int) -> None:
         """Add it with so much weight, which is the same."""
         if times > 0:
             self.learn(example, code, float(times))
 
-    def answer(self, example: Example) -> int:
+    def answer(self, example: Rows) -> int:
         """The class with the highest posterior."""
-        return int(self.answers(example.rows, example.names)[0])
+        return int(self.answers(example.X, [])[0])
 
     def answers(self, X: NDArray[np.float64], names: list[object]) -> NDArray[np.int64]:
         """The class with the highest posterior, of each row."""

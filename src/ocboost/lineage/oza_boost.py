@@ -20,8 +20,9 @@ from ..labels import codes_of, require_same, sorted_classes, weights_to_fit
 from ..link import probabilities
 from ..margins import as_count, as_number, as_weights
 from ..one_row import OneRow
+from ..rows import Rows
 from .base_learner_checks import prototypes_of, require_votes
-from .base_learners import BaseLearner, Example
+from .base_learners import BaseLearner
 from .selector import Selector
 
 ALONE = 1e-6  # the vote of the first member where no member has one: only its side matters
@@ -234,18 +235,19 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
 
     def _take_all(
         self,
-        rows: NDArray[np.float64],
+        X: NDArray[np.float64],
         codes: NDArray[np.int64],
         weights: NDArray[np.float64],
         settings: tuple[float, float],
     ) -> None:
         """Learn examples one by one."""
+        rows = Rows(X, names=self._names)
         # Every row has been checked already: no need that members do so again and again.
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             for i, (code, weight) in enumerate(zip(codes.tolist(), weights.tolist(), strict=True)):
-                self._take(Example(rows[i : i + 1], self._names), code, weight, *settings)
+                self._take(rows[i : i + 1], code, weight, *settings)
 
-    def _take(self, example: Example, code: int, weight: float, smoothing: float, forgetting: float) -> None:
+    def _take(self, example: Rows, code: int, weight: float, smoothing: float, forgetting: float) -> None:
         """Learn one example."""
         self._total = forgetting * self._total + weight
         if forgetting != 1.0:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .base_learners import BaseLearner, Example
+from ..rows import Rows
+from .base_learners import BaseLearner
 
 SMALLEST = sys.float_info.min  # stands for a sum that is zero, where nothing smooths it
 LARGEST = 1e200  # what smoothing adds at most: by then nothing else matters
@@ -48,7 +49,7 @@ class Selector:
 
     def take(
         self,
-        example: Example,
+        example: Rows,
         code: int,
         weight: float,
         rng: np.random.Generator | None,
@@ -59,7 +60,8 @@ class Selector:
 
         Parameters
         ----------
-        example : Example
+        example : Rows
+            One row.
         code : int
             Its class.
         weight : float

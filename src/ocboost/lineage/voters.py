@@ -27,7 +27,7 @@ class Voters:
     >>> voters = Voters().with_one_more(Stumps([0], [1.0], [1]), 0.25)
     >>> voters.alpha.round(3)
     array([0.549])
-    >>> voters.scores(np.array([[0.0], [2.0]])).round(3)
+    >>> voters.scores_of(np.array([[0.0], [2.0]])).ravel().round(3)
     array([ 0.549, -0.549])
     """
 
@@ -44,8 +44,8 @@ class Voters:
         sets = [hypothesis] if self.hypotheses is None else [self.hypotheses, hypothesis]
         return type(self)(join(sets), (*self.edges, edge))
 
-    def scores(self, X: Any) -> NDArray[np.float64]:
-        """F of each row, added up in the order of t."""
+    def scores_of(self, X: Any) -> NDArray[np.float64]:
+        """F of each row, (n, 1), added up in the order of t."""
         if self.hypotheses is None:
-            return np.zeros(X.shape[0])
-        return self.hypotheses.votes(X, [Ballot.of(self.alpha)])[:, 0]
+            return np.zeros((X.shape[0], 1))
+        return self.hypotheses.votes(X, [Ballot.of(self.alpha)])

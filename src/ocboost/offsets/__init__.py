@@ -31,8 +31,9 @@ classifier is saved with ``clf.save(path, without_offset=True)``, and loaded wit
 from .base import GivenOffset, Offset
 from .choose import as_offset
 from .fitting import fit_offset
-from .known import offset_in, offset_parts
 from .linear import LinearOffset
+from .offset_file import offset_from, offset_tree
+from .parts import offset_in, offset_parts
 from .scaled import ScaledOffset
 from .scores import require_classes, require_range, reweighted, scores_of
 from .voted import VotedOffset
@@ -45,8 +46,10 @@ __all__ = [
     "VotedOffset",
     "as_offset",
     "fit_offset",
+    "offset_from",
     "offset_in",
     "offset_parts",
+    "offset_tree",
     "require_classes",
     "require_range",
     "reweighted",

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, NotSavableError
+from ..fields import Tree
 from ..quiet import without_warning
-from ..storage import Arrays, require
 from .scores import LARGEST
 
 _NO_NAMES = "X does not have valid feature names"
@@ -34,8 +34,8 @@ class Offset(ABC):
         """The scores of rows X."""
 
     @abstractmethod
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """What a file holds: parameters for JSON, and arrays."""
+    def tree(self) -> Tree:
+        """What a file holds: plain values and arrays by name."""
 
 
 class GivenOffset(Offset):
@@ -55,8 +55,8 @@ class GivenOffset(Offset):
         with without_warning(_NO_NAMES):
             return self.function(X)
 
-    def parts(self) -> NoReturn:
-        """A function has no parts a file could hold: this raises `NotSavableError`."""
+    def tree(self) -> NoReturn:
+        """A function has no form in a file: this raises `NotSavableError`."""
         raise not_savable()
 
 
@@ -68,14 +68,6 @@ def not_savable() -> NotSavableError:
         "LinearOffset.from_sklearn(fitted) or VotedOffset; or save the classifier without it, "
         "clf.save(path, without_offset=True), and give it again, OCBClassifier.load(path, offset=scorer)."
     )
-
-
-def kind_in(value: Any, name: str) -> tuple[str, dict[str, Any]]:
-    """What a file says something is, and its parameters."""
-    fits = isinstance(value, list) and len(value) == 2
-    fits = fits and isinstance(value[0], str) and isinstance(value[1], dict)
-    require(fits, name, "its offset is not known")
-    return value[0], value[1]
 
 
 def numbers(value: ArrayLike, name: str, dimensions: tuple[int, ...]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ..storage import Arrays, require
+from ..fields import Fields, Tree
 from .base import Offset, numbers
 
 PIECE = 1 << 20  # products held at once
@@ -75,12 +75,11 @@ class LinearOffset(Offset):
         out += self.intercept
         return out[:, 0] if self.coef.ndim == 1 else out
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        return {}, {"coef": self.coef, "intercept": self.intercept}
+        return {"coef": self.coef, "intercept": self.intercept}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """An offset of what `parts` gave."""
-        require(not parameters and set(arrays) == {"coef", "intercept"}, name, "its offset is not known")
-        return cls(arrays["coef"], arrays["intercept"])
+    def from_tree(cls, fields: Fields) -> Self:
+        """An offset of what `tree` gave."""
+        return fields.make(cls, fields.array("coef"), fields.array("intercept"))

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ..storage import Arrays, require
-from .base import Offset, kind_in, not_savable, numbers
+from ..fields import Fields, Tree
+from ..kinds import OFFSET, tree_within, within
+from .base import Offset, numbers
 from .choose import as_offset
-from .linear import LinearOffset
 from .scores import checked_scores
-from .voted import VotedOffset
-
-INNER: dict[str, Any] = {each.kind: each for each in (LinearOffset, VotedOffset)}
 
 
 class ScaledOffset(Offset):
@@ -61,26 +58,13 @@ class ScaledOffset(Offset):
             )
         return 0.5 * (self.scale * scores + self.shift)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        if type(self.scorer) is not INNER.get(self.scorer.kind):
-            raise not_savable()
-        described, held = self.scorer.parts()
-        arrays = {f"scorer/{key}": array for key, array in held.items()}
-        return {"scorer": [self.scorer.kind, described]}, {
-            "scale": self.scale,
-            "shift": self.shift,
-            **arrays,
-        }
+        return {"scorer": tree_within(self.scorer, OFFSET), "scale": self.scale, "shift": self.shift}
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """An offset of what `parts` gave."""
-        require(set(parameters) == {"scorer"}, name, "its offset is not known")
-        kind, described = kind_in(parameters["scorer"], name)
-        require(kind in INNER, name, "its offset is not known")
-        require({"scale", "shift"} <= set(arrays), name, "its offset has no scale")
-        held = {key: array for key, array in arrays.items() if key not in ("scale", "shift")}
-        require(all(key.startswith("scorer/") for key in held), name, "its offset is not known")
-        inner = {key.removeprefix("scorer/"): array for key, array in held.items()}
-        return cls(INNER[kind].from_parts(described, inner, name), arrays["scale"], arrays["shift"])
+    def from_tree(cls, fields: Fields) -> Self:
+        """An offset of what `tree` gave."""
+        scorer = fields.read("scorer", within(OFFSET))
+        fields.require(not isinstance(scorer, cls), "a score on another scale is not scaled again")
+        return fields.make(cls, scorer, fields.array("scale"), fields.array("shift"))

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..adoption import adopted
 from ..errors import InputError
-from ..hypotheses import Ballot, Hypotheses, hypotheses_from_parts, hypotheses_parts
-from ..storage import Arrays, require
-from .base import Offset, kind_in, numbers
+from ..fields import Fields, Tree
+from ..hypotheses import Ballot, Hypotheses
+from ..kinds import HYPOTHESES, tree_within, within
+from .base import Offset, numbers
 
 
 class VotedOffset(Offset):
@@ -73,24 +74,16 @@ class VotedOffset(Offset):
         votes = self.hypotheses.votes(X, [Ballot.of(row) for row in np.atleast_2d(self.alpha)]) + self.shift
         return votes[:, 0] if self.alpha.ndim == 1 else votes
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
+    def tree(self) -> Tree:
         """What a file holds."""
-        described, held = hypotheses_parts(self.hypotheses)
-        arrays = {f"hypotheses/{key}": array for key, array in held.items()}
-        return {"hypotheses": described}, {
+        return {
+            "hypotheses": tree_within(self.hypotheses, HYPOTHESES),
             "alpha": self.alpha,
             "shift": self.shift,
-            **arrays,
         }
 
     @classmethod
-    def from_parts(cls, parameters: dict[str, Any], arrays: Arrays, name: str) -> Self:
-        """An offset of what `parts` gave."""
-        require(set(parameters) == {"hypotheses"}, name, "its offset is not known")
-        kind, described = kind_in(parameters["hypotheses"], name)
-        require({"alpha", "shift"} <= set(arrays), name, "its offset has no weights")
-        held = {key: array for key, array in arrays.items() if key not in ("alpha", "shift")}
-        require(all(key.startswith("hypotheses/") for key in held), name, "its offset is not known")
-        inner = {key.removeprefix("hypotheses/"): array for key, array in held.items()}
-        members = hypotheses_from_parts(kind, described, inner, name)
-        return cls(members, arrays["alpha"], arrays["shift"])
+    def from_tree(cls, fields: Fields) -> Self:
+        """An offset of what `tree` gave."""
+        members = fields.read("hypotheses", within(HYPOTHESES))
+        return fields.make(cls, members, fields.array("alpha"), fields.array("shift"))

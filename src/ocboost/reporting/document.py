@@ -60,13 +60,41 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Key:
+    """What one line of a figure stands for.
+
+    Parameters
+    ----------
+    text, value : str
+        Its name, and its number.
+    colour : str
+    dash : tuple of float
+        Lengths of strokes and gaps, in widths of the line; an empty one is a solid line.
+    width : float
+        Of the line, in points.
+    """
+
+    text: str
+    value: str
+    colour: str
+    dash: tuple[float, ...]
+    width: float
+
+
+@dataclass(frozen=True)
 class Illustration:
-    """A figure, and below it who says what about it."""
+    """A figure, and below it who says what about it.
+
+    A page shows ``on_page`` in its place, if there is one, and ``keys`` below it as text, which any width
+    can hold.
+    """
 
     stem: str
     figure: Figure
     alt: str
     sayings: Mapping[str, str]
+    on_page: Figure | None = None
+    keys: Sequence[Key] = ()
 
 
 Block = Heading | Paragraph | Notice | Items | Pairs | Code | Illustration | Table
@@ -89,11 +117,24 @@ def as_markdown(title: str, blocks: Sequence[Block], *, pictures_at: str = "") -
 
 
 def _illustration(block: Illustration) -> str:
-    svg = page.inline_svg(block.figure, label=block.alt, prefix=block.stem)
+    svg = page.inline_svg(block.on_page or block.figure, label=block.alt, prefix=block.stem)
     below = "".join(
         f"<p><b>{safe(who)}</b> {safe(said, _LONGEST)}</p>" for who, said in block.sayings.items() if said
     )
-    return f'<figure><div class="wide">{svg}</div><figcaption>{below}</figcaption></figure>'
+    legend = f'<ul class="legend">{"".join(map(_key, block.keys))}</ul>' if block.keys else ""
+    return f'<figure><div class="wide">{svg}</div>{legend}<figcaption>{below}</figcaption></figure>'
+
+
+def _key(key: Key) -> str:
+    dash = (
+        f' stroke-dasharray="{" ".join(f"{length * key.width:g}" for length in key.dash)}"'
+        if key.dash
+        else ""
+    )
+    line = f'<line x1="1" y1="5" x2="37" y2="5" stroke-width="{key.width * 1.2:g}"{dash}/>'
+    ink = f'style="stroke: {page.ink(key.colour)}"'
+    sample = f'<svg width="38" height="10" aria-hidden="true" {ink}>{line}</svg>'
+    return f"<li>{sample} <b>{safe(key.value)}</b> {safe(key.text)}</li>"
 
 
 def _picture(block: Illustration, pictures_at: str) -> str:

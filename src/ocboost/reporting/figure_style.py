@@ -28,6 +28,19 @@ GREEN = "#1a7f37"
 PURPLE = "#8250df"
 PALE = "#a5adb6"
 LANE = "#e6eaee"
+HUES = {  # for lines beyond the colours above
+    "brown": "#8f3d0b",
+    "teal": "#1b9e9e",
+    "magenta": "#c2378f",
+    "rose": "#d9485f",
+    "olive": "#7a7400",
+    "sky": "#3b9bd1",
+    "mauve": "#a05195",
+    "slate": "#5b7083",
+    "ochre": "#c08a1e",
+    "sea": "#0b7f79",
+    "clay": "#a9746a",
+}
 
 STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",

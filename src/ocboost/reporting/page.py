@@ -12,6 +12,7 @@ from ocboost.reporting.figure_style import (
     FAINT,
     GREEN,
     GREY,
+    HUES,
     INK,
     LANE,
     ORANGE,
@@ -41,6 +42,17 @@ COLOURS = {
     "orange": (ORANGE, "#f0883e"),
     "pink": (PINK, "#6e3630"),
     "purple": (PURPLE, "#b392f0"),
+    "brown": (HUES["brown"], "#d18a5f"),
+    "teal": (HUES["teal"], "#39c5cf"),
+    "magenta": (HUES["magenta"], "#f778ba"),
+    "rose": (HUES["rose"], "#ff8fa0"),
+    "olive": (HUES["olive"], "#c9be3a"),
+    "sky": (HUES["sky"], "#58b4ea"),
+    "mauve": (HUES["mauve"], "#cf8ac4"),
+    "slate": (HUES["slate"], "#93a9bd"),
+    "ochre": (HUES["ochre"], "#e3b341"),
+    "sea": (HUES["sea"], "#2fb3ab"),
+    "clay": (HUES["clay"], "#d09f96"),
     "paper": ("#ffffff", "#0d1117"),
     "shade": ("#f6f8fa", "#161b22"),
 }
@@ -63,19 +75,25 @@ h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; overflow-wrap: any
 h2 { font-size: 1.15rem; margin: 2.4rem 0 .7rem; }
 h3 { font-size: 1rem; margin: 1.6rem 0 .5rem; }
 ul { max-width: 46rem; padding-left: 1.3rem; }
-pre { background: var(--shade); padding: .6rem .9rem; }
+pre { background: var(--shade); padding: .6rem .9rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 figcaption { margin: .4rem 0 1.4rem; }
 p { max-width: 46rem; margin: .5rem 0; }
 .lead, .small { color: var(--grey); }
 .small { font-size: .875rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
-th, td { padding: .38rem .7rem; text-align: right; white-space: nowrap; }
+th, td { padding: .38rem .6rem; text-align: right; white-space: nowrap; }
+thead th { white-space: normal; vertical-align: bottom; }
 tr { border-bottom: 1px solid var(--faint); }
 th { font-weight: 600; color: var(--grey); }
 th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 tbody th { color: var(--ink); font-weight: 400; min-width: 9rem; }
-td b { font-weight: 700; }
+.words { text-align: left; white-space: normal; min-width: 9rem; }
+.dense { font-size: .78rem; }
+.dense th, .dense td { padding: .3rem .25rem; }
+.dense thead th + th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left;
+  white-space: nowrap; }
+.dense caption { font-size: .92rem; }
 .settings th, .settings td { text-align: left; white-space: normal; vertical-align: top; }
 .settings td { overflow-wrap: anywhere; }
 .note { border-left: 3px solid var(--orange); background: var(--shade); padding: .5rem .9rem;
@@ -85,11 +103,16 @@ caption { text-align: left; font-weight: 600; padding: 1rem 0 .3rem; }
 tbody .quiet th { padding-left: 1.6rem; }
 summary { cursor: pointer; }
 figure { margin: 0; }
-figure svg { display: block; width: 100%; min-width: 44rem; height: auto; }
+.legend { columns: 15rem; column-gap: 1.6rem; max-width: none; list-style: none; margin: .6rem 0; padding: 0;
+  font-size: .875rem; font-variant-numeric: tabular-nums; }
+.legend li { break-inside: avoid; padding: .08rem 0; }
+.legend svg { display: inline-block; width: 38px; min-width: 0; vertical-align: middle; }
+.legend b { margin: 0 .3rem; font-weight: 600; }
+figure .wide svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 @media print {
   body { max-width: none; padding: 0; font-size: 11pt; }
   .wide { overflow: visible; }
-  figure svg { min-width: 0; }
+  figure .wide svg { min-width: 0; }
   table, figure, tr { break-inside: avoid; }
   h2 { break-after: avoid; }
 }
@@ -144,6 +167,15 @@ def inline_svg(figure: Figure, *, label: str, prefix: str) -> str:
         text = re.sub(rf"((?:fill|stroke): ?){colour}\b", rf"\1var(--{name})", text)
     text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
     return text.replace("<svg ", f'<svg role="img" aria-label="{safe(label, 2000)}" ', 1)
+
+
+def ink(colour: str) -> str:
+    """A colour in CSS: by its name where it has one, so that it follows light and dark.
+
+    >>> ink(INK), ink("#123456")
+    ('var(--ink)', '#123456')
+    """
+    return next((f"var(--{name})" for name, (light, _) in COLOURS.items() if light == colour), colour)
 
 
 def pairs(named: Mapping[str, Any], longest: int = 500) -> str:

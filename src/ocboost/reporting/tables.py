@@ -12,6 +12,8 @@ from ocboost.reporting.page import printable, safe
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+LONG = 24  # letters; longer cells are words, not numbers
+MANY = 12  # columns of a table that is crowded
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|~"})
 
 
@@ -79,7 +81,7 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
     table : Table
     whole : bool, default=False
         Give it its natural width also where the terminal is narrower, so that no number is broken over
-        lines; print it with ``crop=False``.
+        lines; print it with ``crop=False``. Only the words of its heads stand below each other.
 
     Raises
     ------
@@ -105,8 +107,9 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
         padding=(0, 1, 0, 0),
     )
     for rank, column in enumerate(table.columns):
+        head = printable(column)
         drawn.add_column(
-            Text(printable(column)),
+            Text(head.replace(" ", "\n") if whole and rank else head),
             justify="right" if rank else "left",
             no_wrap=whole or rank == 0,
             overflow="fold",  # a number without its end would be another number
@@ -117,6 +120,41 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
     if whole:
         drawn.width = Console(width=10_000, file=StringIO()).measure(drawn).maximum
     return drawn
+
+
+def width_of(table: Table) -> int:
+    """How many columns of a terminal the whole table takes."""
+    return as_rich(table, whole=True).width or 0
+
+
+def without(table: Table, column: str) -> Table:
+    """The same without a column, if it has it.
+
+    >>> without(Table("Fruit", ("kind", "n"), (Row(("apple", "3")),)), "n").rows
+    (Row(cells=('apple',), quiet=False),)
+    """
+    if column not in table.columns:
+        return table
+    at = table.columns.index(column)
+
+    def less(cells: tuple[str, ...]) -> tuple[str, ...]:
+        return cells[:at] + cells[at + 1 :]
+
+    rows = tuple(Row(less(row.cells), row.quiet) for row in table.rows)
+    return Table(table.title, less(table.columns), rows, table.caption)
+
+
+def as_text(table: Table) -> str:
+    """The table in plain text, which needs nothing installed."""
+    lines = [[printable(cell) for cell in cells] for cells in (table.columns, *(r.cells for r in table.rows))]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(table.columns))]
+    written = []
+    for first, *others in lines:
+        figures = (text.rjust(width) for text, width in zip(others, widths[1:], strict=True))
+        written.append("  ".join([first.ljust(widths[0]), *figures]).rstrip())
+    rule = "-" * max(len(line) for line in written)
+    below = ["", printable(table.caption, 1000)] if table.caption else []
+    return "\n".join([printable(table.title), "", written[0], rule, *written[1:], *below]) + "\n"
 
 
 def as_markdown(table: Table) -> str:
@@ -137,18 +175,32 @@ def as_markdown(table: Table) -> str:
 
 
 def as_html(table: Table) -> str:
-    """The table as HTML that scrolls sideways where it is too wide; any text is only text."""
-    heads = "".join(f'<th scope="col">{safe(column)}</th>' for column in table.columns)
+    """The table as HTML that scrolls sideways where it is too wide; any text is only text.
+
+    Columns of words break into lines, those of numbers do not; many columns stand closer together.
+    """
+    of_words = [
+        any(len(cell) > LONG for cell in cells) for cells in zip(*(r.cells for r in table.rows), strict=True)
+    ]
+    kinds = [
+        ' class="words"' if words and k else ""
+        for k, words in enumerate(of_words or [False] * len(table.columns))
+    ]
+    heads = "".join(
+        f'<th scope="col"{kind}>{safe(column)}</th>'
+        for column, kind in zip(table.columns, kinds, strict=True)
+    )
     body = ""
     for row in table.rows:
         first, *others = (safe(cell) for cell in row.cells)
         opened = '<tr class="quiet">' if row.quiet else "<tr>"
-        cells = "".join(f"<td>{cell}</td>" for cell in others)
+        cells = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(others, kinds[1:], strict=True))
         body += f'\n{opened}<th scope="row">{first}</th>{cells}</tr>'
     below = f'\n<p class="small">{safe(table.caption, 1000)}</p>' if table.caption else ""
+    dense = ' class="dense"' if len(table.columns) > MANY else ""
     return (
-        f'<div class="wide"><table><caption>{safe(table.title)}</caption><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{body}\n</tbody></table></div>{below}"
+        f'<div class="wide"><table{dense}><caption>{safe(table.title)}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}\n</tbody></table></div>{below}"
     )
 
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 import ocboost
 from ocboost import storage
 from ocboost.errors import InputError, ModelFileError
+from ocboost.fields import Fields, Tree, read, require
 
 Arrays = dict[str, NDArray[Any]]
 Result = tuple[dict[str, Any], Arrays]
@@ -63,6 +64,27 @@ def _home() -> Path:
     if os.environ.get("HOME") == "":  # Path.home() would take the root of all files
         raise RuntimeError("HOME is empty")
     return Path.home()
+
+
+class Entry(NamedTuple):
+    """A result that is kept, with its key."""
+
+    key: str
+    parameters: dict[str, Any]
+    arrays: Arrays
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return self._asdict()
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """An entry of what `tree` gave."""
+        key, parameters, arrays = fields.text("key"), fields.take("parameters"), fields.take("arrays")
+        fields.require(isinstance(parameters, dict), "it has no parameters")
+        fits = isinstance(arrays, dict) and all(isinstance(array, np.ndarray) for array in arrays.values())
+        fields.require(fits, "its arrays are not known")
+        return cls(key, parameters, arrays)
 
 
 class Cache:
@@ -132,18 +154,15 @@ class Cache:
         if path is None:
             return None
         try:
-            stored, arrays = storage.load(path, _KIND)
-            storage.require(stored.get("key") == key, str(path), "it is the entry of another key")
-            parameters = stored.get("parameters")
-            storage.require(isinstance(parameters, dict), str(path), "it has no parameters")
+            entry = read(storage.load(path, _KIND), str(path), Entry.from_tree)
+            require(entry.key == key, str(path), "it is the entry of another key")
         except ModelFileError:
             with suppress(OSError):
                 path.unlink()
             return None
         except OSError:
             return None
-        assert isinstance(parameters, dict)
-        return parameters, arrays
+        return entry.parameters, entry.arrays
 
     def put(self, key: str, parameters: dict[str, Any], arrays: Arrays) -> None:
         """Keep the result of a step, whole or not at all; where it cannot be written, `note` says so.
@@ -164,7 +183,7 @@ class Cache:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            storage.save(path, _KIND, {"key": key, "parameters": parameters}, arrays)
+            storage.save(path, _KIND, Entry(key, parameters, arrays).tree())
         except OSError as error:
             if not path.is_file():  # another process may have put the same
                 self._say(error)

@@ -140,18 +140,22 @@ def _headline(rows: Sequence[Headline]) -> Table:
 def _summary(rows: Sequence[Headline]) -> str:
     """The first table in words: how often OCB has the lower error, and how much lower it is."""
     ours = [row.values for row in rows if not row.quiet]
-    counts, shares = [], []
+    counts, shares, lower_by = [], [], []
     for column, variant in enumerate(VARIANTS, start=1):
         both = [(row[column], row[0]) for row in ours]
         lower = sum(ocb < oza for ocb, oza in both if ocb is not None and oza is not None)
         counts.append(f"{lower} {variant}")
+        lower_by += [variant] if lower else []
         ratios = [ocb / oza for ocb, oza in both if ocb is not None and oza]
         if ratios:
             shares.append(f"{_between(min(ratios), max(ratios))} {variant}")
+    than = "lower than Oza and Russell's"
+    first = f"Of {len(ours)} errors, OCB's is {than} in {', '.join(counts)}."
+    if len(ours) == 1:
+        first = f"OCB's error is {than} {', '.join(lower_by)}." if lower_by else f"OCB's error is not {than}."
     return (
-        f"Of {len(ours)} errors, OCB's is lower than Oza and Russell's in {', '.join(counts)}. "
-        f"As a share of Oza and Russell's it is {', '.join(shares)}. Balanced is our correction; the paper's "
-        "own update is its theorem, here with the listing's sign mended."
+        f"{first} As a share of Oza and Russell's it is {', '.join(shares)}. Balanced is our correction; the "
+        "paper's own update is its theorem, here with the listing's sign mended."
     )
 
 

@@ -10,8 +10,8 @@ batches from arrays. Files need pyarrow (``pip install 'ocboost[streams]'``), ar
 [(0, 2, [0, 1]), (2, 1, [1])]
 """
 
+from ..rows import Rows as Batch
 from .arrays import ArrayStream
-from .batch import Batch
 from .reader import open_stream
 from .schema import Column, Schema
 from .stream import Stream

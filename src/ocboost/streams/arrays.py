@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..margins import MANY, as_count
-from .batch import Batch
+from ..rows import Rows
 from .encoding import EXACT, at_row
 from .fingerprints import fingerprint_of, fits
 from .schema import Schema
@@ -64,7 +64,7 @@ class ArrayStream(Stream):
         self._read = skip
         self._batches = self._cut(skip)
 
-    def _cut(self, skip: int) -> Iterator[Batch]:
+    def _cut(self, skip: int) -> Iterator[Rows]:
         for first in range(skip, len(self._X), self.batch_size):
             rows = slice(first, first + self.batch_size)
             X = np.ascontiguousarray(self._X[rows], np.float64)
@@ -76,7 +76,7 @@ class ArrayStream(Stream):
                     f"{at_row(first + row)}, column {self.schema.feature_names[column]!r:.80}."
                 )
             self._read = first + len(X)
-            yield Batch(X, None if self._y is None else self._y[rows], self._known[rows], first)
+            yield Rows(X, None if self._y is None else self._y[rows], self._known[rows], first)
 
     @property
     def bytes_read(self) -> int:

@@ -17,11 +17,11 @@ from .arrow import arrow
 from .encoding import FALSE, MISSING, TRUE
 from .lines import Block, Blocks, end_of_quoted, lines_of_rows, n_lines, row_ends
 from .names import usable_names
-from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRows, no_rows, too_short
+from .records import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRecords, no_rows, too_short
 from .source import CHUNK, Source
 
 
-class DelimitedRows(TextRows):
+class DelimitedRecords(TextRecords):
     """The rows of a CSV or TSV file.
 
     Parameters

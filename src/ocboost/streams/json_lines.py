@@ -15,13 +15,13 @@ from ..errors import InputError
 from .arrow import arrow
 from .lines import Block, Blocks, end_of_lines
 from .names import usable_names
-from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRows, no_rows, too_short
+from .records import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRecords, no_rows, too_short
 from .source import CHUNK, Source
 
 _DEEP = 1000  # brackets on a line that make Arrow's parser use much of the stack
 
 
-class JsonRows(TextRows):
+class JsonRecords(TextRecords):
     """The rows of a file of JSON lines.
 
     Parameters

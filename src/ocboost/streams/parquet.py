@@ -12,14 +12,14 @@ from .arrow import arrow
 from .coverage import Coverage, Fit, TableDigest, fits_of_table
 from .encoding import is_text
 from .names import usable_names
-from .rows import SAMPLE_BYTES, SAMPLE_ROWS, Role, Rows, no_rows, too_short
+from .records import SAMPLE_BYTES, SAMPLE_ROWS, Records, Role, no_rows, too_short
 from .source import STDIN, name_of, size_of
 
 _ROWS = 1 << 13  # decoded at a time
 _FEW = 500  # of the sample, which may be wide
 
 
-class ParquetRows(Rows):
+class ParquetRecords(Records):
     """The rows of a Parquet file.
 
     Parameters

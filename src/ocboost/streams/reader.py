@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
-
 from ..errors import InputError
 from ..margins import MANY, as_count
+from ..rows import Rows, cut_anew
 from ..storage import is_model
 from .arrow import arrow
 from .coverage import Coverage, Fit
-from .cutting import Piece, cut
-from .delimited import DelimitedRows
+from .delimited import DelimitedRecords
 from .encoding import BadRowError
 from .inference import infer, label_kind, strange_categories
-from .json_lines import JsonRows
+from .json_lines import JsonRecords
 from .names import listed, require_columns, require_name
-from .parquet import ParquetRows
-from .rows import Role, Rows
+from .parquet import ParquetRecords
+from .records import Records, Role
 from .schema import Schema
 from .source import STDIN, Identity, Source
 from .stream import Stream
@@ -90,26 +88,26 @@ def open_stream(
     batch_size = as_count(batch_size, "batch_size", 1, MANY, "")
     skip = as_count(skip, "skip", 0, None, "")
     told = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
-    rows = _open(path, format, brief=told, tracked=tracked)
+    records = _open(path, format, brief=told, tracked=tracked)
     try:
-        found, notes = _resolve(rows, label, dropped, schema, need_label=need_label)
-        return FileStream(rows, Identity(path), found, notes, batch_size, skip)
+        found, notes = _resolve(records, label, dropped, schema, need_label=need_label)
+        return FileStream(records, Identity(path), found, notes, batch_size, skip)
     except BaseException:
-        rows.close()
+        records.close()
         raise
 
 
-def _open(path: str | os.PathLike[str], format: str | None, *, brief: bool, tracked: bool) -> Rows:
+def _open(path: str | os.PathLike[str], format: str | None, *, brief: bool, tracked: bool) -> Records:
     told, format = format is not None, _format_of(path, format)
     if format == "parquet":
-        return ParquetRows(path, tracked=tracked)
+        return ParquetRecords(path, tracked=tracked)
     source = Source(path, tracked=tracked)
     try:
         if os.fspath(path) == STDIN and not told and source.begins_with(b"{"):
             format = "jsonl"
         if format == "jsonl":
-            return JsonRows(source, brief=brief)
-        return DelimitedRows(source, "\t" if format == "tsv" else ",", brief=brief)
+            return JsonRecords(source, brief=brief)
+        return DelimitedRecords(source, "\t" if format == "tsv" else ",", brief=brief)
     except BaseException:
         source.close()
         raise
@@ -138,102 +136,110 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> str:
 
 
 def _resolve(
-    rows: Rows, label: str | None, drop: tuple[str, ...], schema: Schema | None, *, need_label: bool
+    records: Records, label: str | None, drop: tuple[str, ...], schema: Schema | None, *, need_label: bool
 ) -> tuple[Schema, list[str]]:
-    """The schema that the rows are read with, and notes."""
+    """The schema that records are read with, and notes."""
     for name in drop:
-        require_name("drop", name, rows.names, rows.name)
+        require_name("drop", name, records.names, records.name)
     if label is None and schema is not None:
         label = schema.label
     if label is not None and label in drop:
         raise InputError(f"drop must not name the label column {label!r:.80}. Leave it out of drop.")
     if label is not None and need_label:
-        require_name("label", label, rows.names, rows.name)
-    there = label is not None and label in rows.names
-    sample = rows.sample()
+        require_name("label", label, records.names, records.name)
+    there = label is not None and label in records.names
+    sample = records.sample()
     if schema is None:
-        found, notes = infer(sample, rows.names, typed=rows.typed, label=label if there else None, drop=drop)
-        return found, rows.notes + notes
+        found, notes = infer(
+            sample, records.names, typed=records.typed, label=label if there else None, drop=drop
+        )
+        return found, records.notes + notes
     clash = [column.name for column in schema.columns if column.name in drop]
     if clash:
         raise InputError(f"drop must not name columns that the model needs; got {listed(clash)}.")
-    require_columns(schema, rows.names, rows.name)
+    require_columns(schema, records.names, records.name)
     if there:
-        kind = schema.label_kind or label_kind(sample, str(label), typed=rows.typed)
+        kind = schema.label_kind or label_kind(sample, str(label), typed=records.typed)
         schema = replace(schema, label=label, label_kind=kind)
-    return schema, [*rows.notes, *strange_categories(schema, sample)]
+    return schema, [*records.notes, *strange_categories(schema, sample)]
 
 
 class FileStream(Stream):
     """The batches of a file; `open_stream` makes it."""
 
     def __init__(
-        self, rows: Rows, identity: Identity, schema: Schema, notes: list[str], batch_size: int, skip: int
+        self,
+        records: Records,
+        identity: Identity,
+        schema: Schema,
+        notes: list[str],
+        batch_size: int,
+        skip: int,
     ) -> None:
         super().__init__(schema, batch_size, notes)
-        self._rows = rows
+        self._records = records
         self._identity = identity
         self._skip = skip
-        self._label = schema.label if schema.label in rows.names else None
+        self._label = schema.label if schema.label in records.names else None
         roles: dict[str, Role] = {c.name: "number" if c.kind == "number" else "text" for c in schema.columns}
         if self._label is not None:
             roles[self._label] = "label"
         self._roles = roles
-        self._batches = cut(self._pieces(roles), batch_size, skip)
+        self._batches = cut_anew(self._parts(), batch_size)
 
     def start_at(self, row: int) -> None:
         """Begin at another row than it was opened for, before the first batch is taken."""
         self._skip = row
-        self._batches = cut(self._pieces(self._roles), self.batch_size, row)
+        self._batches = cut_anew(self._parts(), self.batch_size)
 
     def coverage(self) -> Coverage | None:
         """All that has been read, once the stream has come to its end; None if it was not tracked."""
-        return self._rows.coverage()
+        return self._records.coverage()
 
     def fits(self, coverages: Sequence[object]) -> list[Fit]:
         """How the file fits each of several coverages."""
-        return self._rows.fits(coverages)
+        return self._records.fits(coverages)
 
-    def _pieces(self, roles: Mapping[str, Role]) -> Iterator[Piece]:
+    def _parts(self) -> Iterator[Rows]:
         at_once = max(1, _CELLS // self.schema.n_features)
         row = self._skip
         try:
-            for batch in self._rows.batches(roles, self._skip):
+            for batch in self._records.batches(self._roles, self._skip):
                 for start in range(0, batch.num_rows, at_once):
                     part = batch.slice(start, at_once)
-                    piece, failure = self._encoded(part, row)
-                    yield piece
+                    rows, failure = self._encoded(part, row)
+                    yield rows
                     if failure is not None:
                         raise failure
                     row += part.num_rows
         finally:
-            self._rows.close()
+            self._records.close()
 
-    def _encoded(self, part: Any, row: int) -> tuple[Piece, InputError | None]:
+    def _encoded(self, part: Any, row: int) -> tuple[Rows, InputError | None]:
         """The rows of a record batch up to the first bad one, and what is wrong with that."""
         try:
             X = self.schema.encode(part, first=row)
             if self._label is None:
-                return Piece(X, None, np.zeros(len(X), np.bool_)), None
-            return Piece(X, *self.schema.encode_label(part.column(self._label), first=row)), None
+                return Rows(X, first=row), None
+            return Rows(X, *self.schema.encode_label(part.column(self._label), first=row), row), None
         except BadRowError as bad:
-            piece, earlier = self._encoded(part.slice(0, bad.offset), row)
-            return piece, earlier or bad
+            before, earlier = self._encoded(part.slice(0, bad.offset), row)
+            return before, earlier or bad
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
         super().close()
-        self._rows.close()
+        self._records.close()
 
     @property
     def bytes_read(self) -> int:
         """Bytes of the file read so far."""
-        return self._rows.bytes_read
+        return self._records.bytes_read
 
     @property
     def bytes_total(self) -> int | None:
         """The length of the file; None for standard input."""
-        return self._rows.bytes_total
+        return self._records.bytes_total
 
     def fingerprint(self) -> dict[str, Any] | None:
         """How the file begins; None for standard input."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..storage import require
+from ..fields import require
 from . import encoding
 
 MAX_CATEGORIES = 64

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from .batch import Batch
+from ..rows import Rows
 from .coverage import Coverage, Fit
 from .schema import Schema
 
@@ -29,12 +29,12 @@ class Stream(ABC):
         self.schema = schema
         self.batch_size = batch_size
         self.notes = notes
-        self._batches: Iterator[Batch] = iter(())
+        self._batches: Iterator[Rows] = iter(())
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Rows]:
         return self
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> Rows:
         return next(self._batches)
 
     def __enter__(self) -> Self:

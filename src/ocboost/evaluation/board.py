@@ -1,0 +1,365 @@
+"""What a comparison found, over all seeds: means, spreads, ranks and curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .learner import Role
+from .metrics import LOSSES, METRICS
+
+if TYPE_CHECKING:
+    from .comparison import Contest
+    from .result import Result
+
+MOST_POINTS = 250  # of a curve
+DRAWN = "Each seed draws another stream."
+LEVEL = 2.0  # standard errors from the best within which others are level with it
+Numbers = list[float | None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one method came.
+
+    Attributes
+    ----------
+    name, title, role : str
+        As of its `Method`.
+    values : dict
+        For each metric its values, one for each seed; None where it is not defined.
+    ranks : list of float
+        Its rank by accuracy, 1 the best, for each seed; equals share the mean of theirs.
+    predict_us, learn_us : list
+        Microseconds for a row, for each seed.
+    nbytes : int or None
+        Bytes of its state at the end, at most over the seeds.
+    curves, bands : dict
+        For accuracy, and others if asked for, the windowed values: means over the seeds, and standard
+        deviations.
+    deployable : bool
+        As of its `Method`: False for what takes part for comparison only.
+    alarms : list of lists
+        For each seed the rows at which ADWIN found that its rate of error had changed.
+    auc_bound : float or None
+        How far an AUC may be off at most, being taken from a histogram.
+    """
+
+    name: str
+    title: str
+    role: Role
+    values: dict[str, Numbers]
+    ranks: list[float]
+    predict_us: list[float]
+    learn_us: Numbers
+    nbytes: int | None
+    curves: dict[str, Numbers]
+    bands: dict[str, Numbers]
+    deployable: bool = True
+    alarms: list[list[int]] = field(default_factory=list)
+    auc_bound: float | None = None
+
+    def mean(self, metric: str) -> float | None:
+        """The mean over the seeds; None where it is not defined for one of them."""
+        return mean_of(self.values[metric])
+
+    def spread(self, metric: str) -> float | None:
+        """The standard deviation over the seeds; None with one seed."""
+        return spread_of(self.values[metric])
+
+    @property
+    def rank(self) -> float:
+        """The mean of its ranks."""
+        return math.fsum(self.ranks) / len(self.ranks)
+
+    @property
+    def us(self) -> float:
+        """Microseconds to predict and learn a row, the mean over the seeds."""
+        return (mean_of(self.predict_us) or 0.0) + (mean_of([x or 0.0 for x in self.learn_us]) or 0.0)
+
+
+@dataclass(frozen=True)
+class Board:
+    """The results of several methods on one stream, over several seeds.
+
+    Attributes
+    ----------
+    stream : str
+        The name of the stream.
+    places : list of Place
+        In the order the methods were given.
+    skipped : dict
+        By a method's name why it did not take part.
+    seeds : list of int
+    classes : list
+    n_features : int or None
+    start, n_scored : int
+        Rows that were learnt first; rows that were predicted after them and had a label.
+    settings : dict
+        step, delay, window, every and drift, as they were used.
+    curve_rows : list of int
+        The row after which each point of the curves was taken.
+    seconds : float
+        How long it took, summed over what ran side by side.
+    peak_bytes : int or None
+        The most memory a process ever had.
+    interrupted : bool
+    notes : list of str
+        What a reader should know.
+    n_predicted, n_learnt : int
+        Rows that were predicted, and those whose label arrived in time to be learnt.
+    answers_us : float
+        Microseconds for each row to compute the weak answers that methods share.
+    full : bool
+        Whether the curves begin where their window is full.
+    """
+
+    stream: str
+    places: list[Place]
+    skipped: dict[str, str]
+    seeds: list[int]
+    classes: list[Any]
+    n_features: int | None
+    start: int
+    n_scored: int
+    settings: dict[str, Any]
+    curve_rows: list[int]
+    seconds: float
+    peak_bytes: int | None
+    interrupted: bool = False
+    notes: list[str] = field(default_factory=list)
+    n_predicted: int = 0
+    n_learnt: int = 0
+    answers_us: float = 0.0
+    full: bool = True
+
+    def __getitem__(self, name: str) -> Place:
+        for place in self.places:
+            if place.name == name:
+                return place
+        raise KeyError(name)
+
+    @property
+    def standard_error(self) -> float | None:
+        """How far chance alone moves an accuracy like the best, were other rows drawn; None without scores.
+
+        That of a share of so many rows, each right or wrong on its own. Where each seed draws another stream
+        the rows of all seeds count.
+        """
+        best = best_of([place.mean("accuracy") for place in self.places], "accuracy")
+        if best is None or self.n_scored == 0:
+            return None
+        n = self.n_scored * (len(self.seeds) if DRAWN in self.notes else 1)
+        return math.sqrt(max(best * (1.0 - best), 1.0 / n) / n)
+
+    def best(self, role: str | None = None, *, deployable: bool = True) -> list[Place]:
+        """Who has the highest mean accuracy; several where they are equal.
+
+        Parameters
+        ----------
+        role : str, optional
+            Among those of a role; among all if left out.
+        deployable : bool, default True
+            Among those that can be deployed; else those for comparison only count too.
+        """
+        places = [place for place in self.places if role in (None, place.role)]
+        places = [place for place in places if place.deployable or not deployable]
+        top = best_of([place.mean("accuracy") for place in places], "accuracy")
+        return [place for place in places if top is not None and place.mean("accuracy") == top]
+
+    def ahead(self) -> list[Place]:
+        """Who has the highest mean accuracy of all, if that is nobody who can be deployed."""
+        best = self.best(deployable=False)
+        return [] if any(place.deployable for place in best) else best
+
+    def level(self) -> list[Place]:
+        """Those behind the best that can be deployed by at most two standard errors, who can be too."""
+        best, error = self.best(), self.standard_error
+        top = best[0].mean("accuracy") if best else None
+        if top is None or error is None:
+            return []
+        known = [(place.mean("accuracy"), place) for place in self.places if place.deployable]
+        near = [(value, p) for value, p in known if value is not None and 0 < top - value <= LEVEL * error]
+        return [place for _, place in sorted(near, key=lambda pair: -pair[0])]
+
+    @classmethod
+    def of(
+        cls,
+        stream: str,
+        contests: Sequence[Contest],
+        notes: Sequence[str] = (),
+        curves: Sequence[str] = ("accuracy",),
+    ) -> Board:
+        """Put together contests of the same methods on one stream, each with other seeds.
+
+        Parameters
+        ----------
+        stream : str
+        contests : sequence of Contest
+        notes : sequence of str
+            What a reader should know besides what the contests note.
+        curves : sequence of str
+            The metrics to keep curves of, accuracy among them.
+        """
+        first = contests[0].result
+        runs = [run for contest in contests for run in contest.runs]
+        seeds = list(dict.fromkeys(run.seed for run in runs))
+        ranks = {seed: _ranked([run for run in runs if run.seed == seed]) for seed in seeds}
+        full = _full(first)
+        shown = slice(full or 0, min(len(contest.result.curve_rows) for contest in contests))
+        together = -(-len(first.curve_rows[shown]) // MOST_POINTS)
+        places = []
+        for name in dict.fromkeys(run.method for run in runs):
+            own = {run.seed: run for run in runs if run.method == name}
+            standings = [own[seed].standing for seed in seeds]
+            points = {
+                metric: list(
+                    zip(*(thinned(s.curve[metric][shown], together) for s in standings), strict=True)
+                )
+                for metric in curves
+            }
+            bounds = [standing.auc_bound for standing in standings if standing.auc_bound is not None]
+            bytes_ = [standing.nbytes for standing in standings if standing.nbytes is not None]
+            places.append(
+                Place(
+                    name=name,
+                    title=standings[0].name,
+                    role=standings[0].role,
+                    values={metric: [s.metrics[metric] for s in standings] for metric in METRICS},
+                    ranks=[ranks[seed][name] for seed in seeds],
+                    predict_us=[s.predict_us for s in standings],
+                    learn_us=[s.learn_us for s in standings],
+                    nbytes=max(bytes_) if bytes_ else None,
+                    curves={metric: [mean_of(each) for each in points[metric]] for metric in curves},
+                    bands={metric: [spread_of(each) for each in points[metric]] for metric in curves},
+                    deployable=standings[0].deployable,
+                    alarms=[standing.alarms for standing in standings],
+                    auc_bound=max(bounds, default=None),
+                )
+            )
+        peaks = [c.result.peak_bytes for c in contests if c.result.peak_bytes is not None]
+        return cls(
+            stream=stream,
+            places=places,
+            skipped=dict(contests[0].skipped),
+            seeds=seeds,
+            classes=list(first.classes),
+            n_features=contests[0].n_features,
+            start=contests[0].start,
+            n_scored=min(contest.result.n_scored for contest in contests),
+            settings={**first.settings, "every": together * first.settings["every"]},
+            curve_rows=[round(x) for x in thinned(first.curve_rows[shown], together) if x is not None],
+            seconds=math.fsum(contest.result.seconds for contest in contests),
+            peak_bytes=max(peaks) if peaks else None,
+            interrupted=any(contest.result.interrupted for contest in contests),
+            notes=list(dict.fromkeys([*notes, *(n for contest in contests for n in contest.result.notes)])),
+            n_predicted=min(contest.result.n_predicted for contest in contests),
+            n_learnt=min(contest.result.n_learnt for contest in contests),
+            answers_us=math.fsum(contest.result.answers_us for contest in contests) / len(contests),
+            full=full is not None,
+        )
+
+    def as_dict(self, *, curves: bool = True) -> dict[str, Any]:
+        """Everything, for JSON: no NaN, what is not defined is None."""
+        content = asdict(self)
+        content["classes"] = [c if isinstance(c, str | int | float | bool) else str(c) for c in self.classes]
+        if not curves:
+            del content["curve_rows"]
+        for place, one in zip(self.places, content["places"], strict=True):
+            for metric in METRICS:
+                one[metric] = {"mean": place.mean(metric), "sd": place.spread(metric)}
+            one["rank"], one["us"] = place.rank, place.us
+            own, bands = one.pop("curves"), one.pop("bands")
+            if curves:
+                one["curve"], one["band"] = own.pop("accuracy"), bands.pop("accuracy")
+                one["other_curves"], one["other_bands"] = own, bands
+        return content
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Board:
+        """What `as_dict` gave, with its curves."""
+        own = set(Place.__dataclass_fields__)
+        places = []
+        for one in content["places"]:
+            curves = {"accuracy": one["curve"], **one["other_curves"]}
+            bands = {"accuracy": one["band"], **one["other_bands"]}
+            kept = {k: v for k, v in one.items() if k in own}
+            places.append(Place(**{**kept, "curves": curves, "bands": bands}))
+        return cls(**{**content, "places": places})
+
+
+def board_of(result: Result | Board) -> Board:
+    """The board of contenders that went through a stream by `prequential`."""
+    from .comparison import Contest
+
+    return result if isinstance(result, Board) else Board.of("", [Contest.of(result)], curves=METRICS)
+
+
+def _full(result: Result) -> int | None:
+    """The first point of the curves whose window is full; None if that is so only late."""
+    counts = result.curve_counts
+    full = next((i for i, n in enumerate(counts) if n >= result.settings["window"]), len(counts))
+    return full if full <= len(counts) // 2 and counts else None
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """The mean; None where one is not known.
+
+    >>> mean_of([1.0, 2.0]), mean_of([1.0, None])
+    (1.5, None)
+    """
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def spread_of(values: Sequence[float | None]) -> float | None:
+    """The standard deviation of a sample; None where there is one value only, or one is not known.
+
+    >>> round(spread_of([1.0, 2.0]), 4), spread_of([1.0])
+    (0.7071, None)
+    """
+    middle = mean_of(values)
+    if middle is None or len(values) < 2:
+        return None
+    squares = math.fsum((value - middle) ** 2 for value in values if value is not None)
+    return math.sqrt(squares / (len(values) - 1))
+
+
+def ranks_of(values: Sequence[float | None], *, less: bool = False) -> list[float]:
+    """Ranks, 1 the highest, or the least; equals share the mean of theirs, what is not known comes last.
+
+    >>> ranks_of([0.5, 0.9, 0.5, None])
+    [2.5, 1.0, 2.5, 4.0]
+    """
+    from scipy.stats import rankdata
+
+    worst = math.inf
+    ranks: list[float] = rankdata([worst if v is None else (v if less else -v) for v in values]).tolist()
+    return ranks
+
+
+def thinned(values: Sequence[float | None], together: int) -> Numbers:
+    """The mean of every so many values; None where none of them is known.
+
+    >>> thinned([1.0, 2.0, 3.0, None, None], 2)
+    [1.5, 3.0, None]
+    """
+    if together <= 1:
+        return list(values)
+    groups = [values[at : at + together] for at in range(0, len(values), together)]
+    return [mean_of([v for v in group if v is not None]) for group in groups]
+
+
+def _ranked(runs: Sequence[Any]) -> dict[str, float]:
+    ranks = ranks_of([run.standing.metrics["accuracy"] for run in runs])
+    return {run.method: rank for run, rank in zip(runs, ranks, strict=True)}
+
+
+def best_of(values: Sequence[float | None], metric: str) -> float | None:
+    """The best value of a metric."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return min(known) if metric in LOSSES else max(known)
