@@ -11,11 +11,13 @@ from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier
 
 import thread_stress
-from cli_runs import ran
+from cli_runs import fitted as fitted_file
+from cli_runs import ran, table, write
 from contracts.examples import booster, is_hinted, rows, weights
 from ocboost import InputError, Model, OCBClassifier
 from ocboost.booster_settings import SKETCH_DEFAULTS
 from ocboost.boosters import BOOSTERS, BoostingSketch
+from ocboost.lineage import FilterBoost
 
 FIRST = 120
 J = 9
@@ -287,11 +289,18 @@ def test_info_shows_both_of_its_files(name, tmp_path, capsys):
     assert f"{J} stumps" in out
 
 
+def test_info_shows_filterboost(tmp_path, capsys):
+    """The other classifier that is saved."""
+    X, y = rows()
+    clf = FilterBoost(n_hypotheses=4, sample=30, tau=0.9, delta=0.5, random_state=0).fit(X, y)
+    clf.save(tmp_path / "clf.ocb")
+    code, out, err = ran(capsys, "info", tmp_path / "clf.ocb")
+    assert (code, err) == (0, "")
+    assert "FilterBoost" in out
+
+
 @every
 def test_fit_and_adapt_take_it(name, tmp_path, capsys):
-    from cli_runs import fitted as fitted_file
-    from cli_runs import table, write
-
     model = fitted_file(tmp_path, "--method", name)
     kind = BOOSTERS[name].load()
     assert Model.load(model).classifier.committee_.kind is kind

@@ -247,8 +247,7 @@ def test_a_title_has_one_memory():
             continue
         contender.classifier.follow_settings()
         for setting, value in registered.settings.items():
-            found = contender.classifier.get_params().get(setting)
-            found = getattr(contender.classifier.boosters_[0], setting) if found is None else found
+            found = contender.classifier.boosters_[0].chosen[setting]
             assert found == value, (registered.title, setting)
 
 
