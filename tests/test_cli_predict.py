@@ -115,7 +115,7 @@ class TestRefusals:
         ("damage", "what"),
         [
             (lambda data: data[:-9], "damaged or cut short"),
-            (lambda data: data[:8] + b"\x02" + data[9:], "has format version 2"),
+            (lambda data: data[:8] + b"\x03" + data[9:], "has format version 3"),
             (lambda data: b"a,b\n1,2\n" * 9, "is not an ocboost model"),
         ],
     )

@@ -76,6 +76,7 @@ def going_on(method: str | None, settings: dict[str, Any], clf: OCBClassifier) -
 def booster_of(method: str) -> tuple[Registered, bool]:
     """The booster of a method, and whether its hypotheses come and go; any other name is an error."""
     from ocboost.boosters.registry import BOOSTERS
+    from ocboost.evaluation.methods import METHODS
 
     if method in BOOSTERS:
         return BOOSTERS[method], False
@@ -86,7 +87,15 @@ def booster_of(method: str) -> tuple[Registered, bool]:
         *BOOSTERS,
         *(f"{GROWING}{name.removeprefix('ocb')}" for name in BOOSTERS if name.startswith("ocb")),
     ]
-    if _is_compared(method):
+    found = METHODS.get(method)
+    if found is not None and found.deployable and found.kind == "features":
+        raise UsageError(
+            f"--method {method} finds hypotheses of its own, and is no model of the command line: it is "
+            f"ocboost.lineage's, in Python. Models can have {', '.join(known)}."
+        )
+    if method == "static":
+        raise UsageError("--method static is a model as it was fitted: fit one, and do not adapt it.")
+    if found is not None:
         raise UsageError(
             f"--method {method} is for comparison only: it cannot be kept in a model's file, or is no model. "
             f"Models can have {', '.join(known)}."
@@ -101,12 +110,6 @@ def _is_sketch(registered: Registered) -> bool:
 def _without_keep(settings: dict[str, Any]) -> dict[str, Any]:
     """Without what --grow says of the examples that a sketch keeps: nothing else keeps any."""
     return {name: value for name, value in settings.items() if name != "keep" or value is not None}
-
-
-def _is_compared(method: str) -> bool:
-    from ocboost.evaluation.methods import METHODS
-
-    return method in METHODS
 
 
 def _options(names: list[str]) -> str:
