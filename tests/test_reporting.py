@@ -99,6 +99,14 @@ class TestTables:
         assert "…" not in console.file.getvalue()
         assert "e-04" in console.file.getvalue()
 
+    def test_a_title_is_not_broken_where_heads_are(self):
+        console = Console(width=80, file=StringIO())
+        title = "A title that is wider than the table below it"
+        console.print(tables.as_rich(Table(title, ("a", "two words"), (Row(("b", "1")),)), whole=True))
+        lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+        assert title in lines
+        assert not any("two words" in line for line in lines)
+
     def test_no_number_is_broken_over_lines(self):
         wide = Table("t", ("method", "first", "second"), (Row(("ours", "1.234567e-04", "2.345678e-04")),))
         console = Console(file=StringIO(), width=24)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 LONG = 24  # letters; longer cells are words, not numbers
+TITLE = 76  # letters of a title that stand on one line, however narrow the table is
 MANY = 12  # columns of a table that is crowded
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|~"})
 
@@ -118,7 +119,8 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
         style = "dim" if row.quiet else ""
         drawn.add_row(*(Text(printable(cell)) for cell in row.cells), style=style)
     if whole:
-        drawn.width = Console(width=10_000, file=StringIO()).measure(drawn).maximum
+        natural = Console(width=10_000, file=StringIO()).measure(drawn).maximum
+        drawn.width = max(natural, min(len(table.title), TITLE))
     return drawn
 
 
