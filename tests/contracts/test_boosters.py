@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import re
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -470,6 +473,35 @@ def test_hypotheses_that_stay_as_they_are(name):
         with pytest.raises(InputError, match=r"stay as they are.*Use BoostingSketch\.") as caught:
             act(taught(name))
         assert BOOSTERS[name].load().__name__ in str(caught.value)
+
+
+# Compiled code ----------------------------------------------------------------------------------------
+
+LEARNS = """
+import numpy as np
+from ocboost.boosters import HuangBooster
+rng = np.random.default_rng(0)
+booster = HuangBooster(7)
+rows = np.where(rng.random((90, 7)) < rng.uniform(0.3, 0.8, 7), 1, -1)
+booster.update_many(rows, sample_weight=rng.uniform(0.5, 2.0, 90), labels=rng.choice([-1, 1], 90))
+print(booster.alpha.tobytes().hex())
+"""
+
+
+def test_compiled_anew_or_read_from_the_cache_it_rounds_the_same(tmp_path):
+    """A function beside the kernel has a version of its own while it is compiled, and another in the cache.
+
+    Only of Huang's, since compiling takes seconds: no other kernel computes much in such functions.
+    """
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    anew, read = (
+        subprocess.run(
+            [sys.executable, "-c", LEARNS], env=env, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    )
+    assert list(tmp_path.rglob("huang.learn*.nbc"))
+    assert anew == read != ""
 
 
 # Threads ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compile import exact, helper, kernel, seldom
+from .compile import exact, helper, kernel
 from .types import Floats, Int8Matrix, Ints, Whole
 
 LIMIT = 350.0  # |α| stays below: exp(-2 |α|) is then above a double's smallest number
@@ -113,7 +113,7 @@ def _average_in(right: Floats, row: Int8Matrix, rate: float) -> None:
         right[j] += rate * (np.float64(row[j] > 0) - right[j])
 
 
-@seldom
+@helper
 def absorb(past: Past, row: Int8Matrix, group: Whole, log_weight: float) -> None:
     """Add an example to the past's sums."""
     mass = _log_add(float(past.log_mass[group]), log_weight)
@@ -134,7 +134,7 @@ def add_to_past(examples: Examples, how: How, past: Past, counts: Ints) -> None:
         counts[0] += 1
 
 
-@seldom
+@helper
 def push(
     row: Int8Matrix, weight: float, group: Whole, pace: float, keep: bool, past: Past, recent: Recent
 ) -> None:
@@ -160,7 +160,7 @@ def push(
     recent.group[place] = group
 
 
-@seldom
+@helper
 def pose(how: How, past: Past, recent: Recent, base: Floats) -> tuple[bool, Problem]:
     """The problem at present: shares, smoothing, and the log weight of each term; whether there is one."""
     pace = math.log(how.forgetting)
@@ -208,7 +208,7 @@ def _margin(row: Int8Matrix, shrunk: Floats) -> float:
     return result
 
 
-@seldom
+@helper
 def value(alpha: Floats, problem: Problem, past: Past, recent: Recent, work: Work) -> float:
     """The loss, log L, at α; leaves in ``work`` what `slope` needs."""
     J, n = alpha.size, recent.counts[1]
@@ -282,7 +282,7 @@ def _join(alpha: Floats, problem: Problem, past: Past, held: float, work: Work, 
         gradient[j] = result
 
 
-@seldom
+@helper
 def slope(alpha: Floats, problem: Problem, past: Past, recent: Recent, work: Work, gradient: Floats) -> None:
     """The gradient of log L at the α that `value` has seen last."""
     work.tilt[:] = 0.0
@@ -326,7 +326,7 @@ def _next_length(alpha: Floats, trial: Floats, gradient: Floats, other: Floats, 
     return length
 
 
-@seldom
+@helper
 def descend(how: How, problem: Problem, past: Past, recent: Recent, work: Work, point: Point) -> int:
     """Steepest descent on log L; the number of steps."""
     alpha, length = point
