@@ -135,7 +135,7 @@ def to_bytes(kind: str, tree: Tree) -> bytes:
         return list(kept.values()) if is_list else kept
 
     all_of_it = {"kind": kind, "tree": without_arrays(tree, []), "arrays": table}
-    header = json.dumps(all_of_it, allow_nan=False, separators=(",", ":")).encode()
+    header = _ENCODER.encode(all_of_it).encode()
     if len(header) > MAX_HEADER:
         raise InputError(
             f"a model's names and settings must fit into {MAX_HEADER:,} bytes; these take {len(header):,}. "
@@ -181,7 +181,7 @@ def _parsed(data: bytes, name: str) -> tuple[str, Tree]:
     """The kind and the tree of a file."""
     version, start = _checked(data, name)
     try:
-        header = json.loads(data[_PREFIX.size : start].decode(), parse_constant=_not_finite)
+        header = _DECODER.decode(data[_PREFIX.size : start].decode())
         kind, table = header["kind"], header["arrays"]
         if type(kind) is not str:
             raise TypeError("kind")
@@ -230,6 +230,10 @@ def _checked(data: bytes, name: str) -> tuple[int, int]:
 
 def _not_finite(word: str) -> None:
     raise ValueError(f"it has a number {word}")
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder(parse_constant=_not_finite)
 
 
 def _require_bounded(tree: Tree) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -50,6 +51,7 @@ class Registered:
         return found
 
 
+@cache
 def class_at(place: str) -> Any:
     """The class at a place of ocboost, imported when first asked for.
 
