@@ -160,8 +160,7 @@ class Mean(Booster):
     def n_seen(self):
         return self.n
 
-    @property
-    def alpha(self):
+    def _weights(self):
         return self.sums / max(1, self.n)
 
     @property

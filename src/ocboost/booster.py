@@ -25,9 +25,9 @@ Settings = dict[str, Any]
 class Booster(ABC):
     """Turns margins into weights, example by example.
 
-    A booster implements `n_seen`, `alpha`, `nbytes`, `copy`, ``_take``, which gets checked margins, weights
-    and labels, and `tree` and `from_tree`, which say what is saved; its parameters besides
-    ``n_hypotheses`` are named in `settings`, and are attributes of the same names. A line in
+    A booster implements `n_seen`, `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets
+    checked margins, weights and labels, and `tree` and `from_tree`, which say what is saved; its parameters
+    besides ``n_hypotheses`` are named in `settings`, and are attributes of the same names. A line in
     `ocboost.boosters.registry` gives it a name, under which classifiers and the command line know it.
 
     The rest has a meaning for every booster, which those that can do more replace: `forgetting`, `last_only`,
@@ -63,9 +63,13 @@ class Booster(ABC):
         """Examples taken in."""
 
     @property
-    @abstractmethod
     def alpha(self) -> NDArray[np.float64]:
-        """The weights of the hypotheses, (J,) float64, always finite."""
+        """The weights of the hypotheses, (J,) float64, always finite; kept until the next example."""
+        return self._solved().copy()
+
+    @abstractmethod
+    def _weights(self) -> Any:
+        """α of the present state, or what `_alpha_of` finds it in: an array of its own."""
 
     @property
     @abstractmethod
@@ -79,7 +83,7 @@ class Booster(ABC):
 
     def _solved(self) -> NDArray[np.float64]:
         """α as its guard has it; not to be changed."""
-        return self.alpha
+        return self._alpha_of(self._guard.view(self._weights))
 
     @staticmethod
     def _alpha_of(view: Any) -> NDArray[np.float64]:

@@ -228,17 +228,6 @@ class BoostingSketch(SummingBooster):
         return self._store.nbytes
 
     @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights of the hypotheses, (J,) float64, always finite.
-
-        Solved on reading and cached until the next example; reading changes no state.
-        """
-        return self._view()[0].copy()
-
-    def _solved(self) -> NDArray[np.float64]:
-        return self._view()[0]
-
-    @property
     def diverged(self) -> bool:
         """Whether an unbalanced correction has left its range, so that the weights mean nothing any more.
 
@@ -247,16 +236,17 @@ class BoostingSketch(SummingBooster):
         """
         if CORRECTIONS[self._correction] == BALANCED:
             return False
-        return self._view()[1]
+        diverged: bool = self._guard.view(self._weights)[1]
+        return diverged
+
+    def _weights(self) -> tuple[NDArray[np.float64], bool]:
+        """α, and whether it has diverged."""
+        return self._store.solved()
 
     @staticmethod
     def _alpha_of(view: Any) -> NDArray[np.float64]:
         alpha: NDArray[np.float64] = view[0]
         return alpha
-
-    def _view(self) -> tuple[NDArray[np.float64], bool]:
-        view: tuple[NDArray[np.float64], bool] = self._guard.view(self._store.solved)
-        return view
 
     # Learning --------------------------------------------------------------------------------------------
 

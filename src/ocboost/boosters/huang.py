@@ -182,15 +182,6 @@ class HuangBooster(Booster):
         """Bytes of the past, the window and the working space."""
         return sum(array.nbytes for array in self._arrays)
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights of the hypotheses after the last descent, (J,) float64."""
-        return self._solved().copy()
-
-    def _solved(self) -> NDArray[np.float64]:
-        alpha: NDArray[np.float64] = self._guard.view(self._weights)
-        return alpha
-
     def _weights(self) -> NDArray[np.float64]:
         return self._point.alpha.copy()
 

@@ -81,15 +81,6 @@ class OzaRussell(SummingBooster):
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return self._sums
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights of the hypotheses, (J,) float64."""
-        return self._solved().copy()
-
-    def _solved(self) -> NDArray[np.float64]:
-        alpha: NDArray[np.float64] = self._guard.view(self._weights)
-        return alpha
-
     def _weights(self) -> NDArray[np.float64]:
         alpha = np.zeros(self.n_hypotheses)
         oza_alpha(self.smoothing, self._sums, alpha)

@@ -42,18 +42,9 @@ class SteppingBooster(Booster):
         """Examples taken in."""
         return self._n
 
-    @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights of the hypotheses, (J,) float64; all 0 before the first example."""
-        return self._solved().copy()
-
-    def _solved(self) -> NDArray[np.float64]:
-        alpha: NDArray[np.float64] = self._guard.view(self._weights)
-        return alpha
-
     @abstractmethod
     def _weights(self) -> NDArray[np.float64]:
-        """The weights that the state stands for."""
+        """The weights that the state stands for, all 0 before the first example."""
 
     @property
     def nbytes(self) -> int:
