@@ -5,6 +5,7 @@ A schema and a history, which a file made by the command line holds besides, are
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any
 
@@ -90,7 +91,7 @@ def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
     clf = fields.read("settings", lambda one: _unfitted(one, members, make, offset))
     fields.require(n_features == members.hypotheses.n_features, "its features do not fit its hypotheses")
     set_columns(clf, classes, n_features, names)
-    clf.committee_, clf.weight_scale_ = members, fields.number("weight_scale", np.nextafter(0.0, 1.0), np.inf)
+    clf.committee_, clf.weight_scale_ = members, fields.number("weight_scale", math.ulp(0.0), np.inf)
     clf._offset_given = clf.offset
     clf._settled, clf._batch = None, clf.batch_size  # set_params may have waited for the next example
     fields.require(clf.grow is not None or fields.takes("grower", None), "its growth has no settings")
