@@ -65,6 +65,28 @@ def test_those_of_sketches_can():
     assert (clf.boosters_[0].tail, clf.boosters_[0].head) == (False, 20)
 
 
+def test_a_file_holds_no_booster_that_the_classifier_could_not_have(tmp_path):
+    X, y = rows()
+    clf = OCBClassifier(n_hypotheses=4).fit(X, y)
+    for other in ("eg", Winnow(1)):
+        with pytest.raises(InputError, match="booster cannot change once the classifier has been fitted"):
+            clf.set_params(booster=other).save(tmp_path / "model")
+    with pytest.raises(InputError, match="got order"):
+        clf.set_params(booster=BoostingSketch(4, order=1)).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_file_holds_a_booster_that_was_set_and_waits_for_the_next_example(tmp_path):
+    X, y = rows()
+    clf = OCBClassifier(n_hypotheses=4).fit(X, y)
+    clf.set_params(booster=BoostingSketch(1, tail=False, head=20)).save(tmp_path / "model")
+    loaded = OCBClassifier.load(tmp_path / "model")
+    for each in (clf, loaded):
+        each.partial_fit(X[:30], y[:30])
+    assert loaded.boosters_[0].last_only == 20
+    np.testing.assert_array_equal(loaded.alpha_[0], clf.alpha_[0])
+
+
 @pytest.mark.parametrize("given", ["nothing", "OCB", None, 3, EGPlusMinus, ["eg"]])
 def test_what_is_no_booster(given):
     with pytest.raises(InputError, match="booster must be the name of a booster, or an object of"):

@@ -605,3 +605,10 @@ def _try(data, tmp_path_factory):
         clf = OCBClassifier.load(path)
         Model.load(path)
         asked(clf)
+
+
+def test_a_file_is_read_where_numpy_raises(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    OCBClassifier(n_hypotheses=3).fit(X, X[:, 0] > 0).save(tmp_path / "model")
+    with np.errstate(all="raise"):
+        OCBClassifier.load(tmp_path / "model")

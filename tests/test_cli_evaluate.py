@@ -89,6 +89,7 @@ class TestEvaluate:
         assert "OCB, window 20" not in names
         assert "Oza-Russell, forgetting 0.9" in names
         assert "began with nothing" in found["notes"][0]
+        assert "OCB began with what the model remembers" in found["notes"][0]
 
     def test_a_model_of_another_booster(self, stream, tmp_path, capsys):
         data = write(tmp_path / "train.csv", table(300, 99))
@@ -99,6 +100,7 @@ class TestEvaluate:
             capsys, "evaluate", stream, "--out", out, "--model", tmp_path / "eg.ocb", "--step", "20"
         )
         assert code == 0
+        assert record(out)["notes"][0].endswith("not here, and so did OCB.")
         assert list(record(out)["contenders"]) == [*EVERYONE[:-2], "EG±", *EVERYONE[-2:]]
         model = Model.load(tmp_path / "eg.ocb").classifier
         rows = np.array(table(700))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -131,10 +132,10 @@ def test_what_is_no_row():
     for label in (2, "1", None, [1], math.nan):
         with pytest.raises(InputError, match=r"label must be one of the classes \[0, 1\]"):
             clf.learn_one(X[0], label)
-    for weight in (-1.0, math.nan, math.inf, "2", None, True):
-        if weight is not True:
-            with pytest.raises(InputError, match="sample_weight must be a finite number"):
-                clf.learn_one(X[0], 1, weight)
+    for weight in (-1.0, math.nan, math.inf, "2", None, True, np.ones(2), 1 + 0j, 10**400):
+        came = re.escape(f"got {weight!r:.80}.")
+        with pytest.raises(InputError, match=f"sample_weight must be a finite number.*{came}"):
+            clf.learn_one(X[0], 1, weight)
     before = clf.boosters_[0].n_seen
     clf.learn_one(X[0], 1, 0)
     assert clf.boosters_[0].n_seen == before + 1

@@ -59,6 +59,15 @@ def booster_settings(
     return kind, settings
 
 
+def require_kind(kind: type[Booster], fitted: type[Booster]) -> None:
+    """Refuse a booster of another kind than the classifier has been fitted with."""
+    if kind is not fitted:
+        raise InputError(
+            f"booster cannot change once the classifier has been fitted; it has {fitted.__name__}, and got "
+            f"{kind.__name__}. Fit anew."
+        )
+
+
 def _chosen(booster: Any) -> tuple[type[Booster], Settings]:
     """The class and the settings of a name, or of an object to go by."""
     if not isinstance(booster, Booster):

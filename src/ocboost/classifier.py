@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .all_or_nothing import all_or_nothing
 from .booster import Booster, Settings
-from .booster_settings import SKETCH_DEFAULTS, booster_settings
+from .booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from .classifier_file import KIND, classifier_from_tree, classifier_tree
 from .committee import Committee
 from .errors import InputError
@@ -523,11 +523,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
             )
         growth, committee = as_growth(self.grow), self.committee_
         kind, settings = self._settings(committee.columns, committee.offset)
-        if kind is not committee.kind:
-            raise InputError(
-                f"booster cannot change once the classifier has been fitted; it has "
-                f"{committee.kind.__name__}, and got {kind.__name__}. Fit anew."
-            )
+        require_kind(kind, committee.kind)
         batch = self._batch_size()
         committee.follow(settings)
         if growth is None:
@@ -674,8 +670,9 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
                 f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
                 "such examples out, or fit anew with that class."
             ) from None
-        weight = None if sample_weight == 1.0 else as_one_weight(sample_weight)
-        written(self.committee_, partial(self._learn, Rows.one(x, code, weight)))
+        weight = as_one_weight(sample_weight)
+        weights = None if weight == 1.0 else np.array([weight])
+        written(self.committee_, partial(self._learn, Rows.one(x, code, weights)))
         return self
 
     def _fitted_now(self) -> dict[str, Any]:

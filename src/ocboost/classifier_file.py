@@ -5,6 +5,7 @@ A schema and a history, which a file made by the command line holds besides, are
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .booster import Booster
-from .booster_settings import SKETCH_DEFAULTS, booster_settings
+from .booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from .boosters.registry import BOOSTERS
 from .committee import Committee
 from .committee_file import committee_from_tree, committee_tree, plain
@@ -36,7 +37,7 @@ MOST_TEXT = 1 << 26  # characters that the names of all classes may take, each a
 def classifier_tree(clf: Any, *, without_offset: bool = False) -> Tree:
     """What a file holds of a fitted classifier; an offset that is left out is given again to load it."""
     settings = {name: plain(getattr(clf, name)) for name in SETTINGS}
-    _require_settings(clf, settings)
+    committee = _settled_committee(clf, settings)
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
     # An object is made again of the settings of its kind.
@@ -50,15 +51,18 @@ def classifier_tree(clf: Any, *, without_offset: bool = False) -> Tree:
         "settings": {**settings, "grow": growth_tree(growth, clf.estimator)},
         "weight_scale": float(clf.weight_scale_),
         **columns_tree(clf),
-        "committee": committee_tree(clf.committee_, without_offset=without_offset),
+        "committee": committee_tree(committee, without_offset=without_offset),
         "grower": None if grower is None else grower_tree(grower),
         "schema": None,
         "history": [],
     }
 
 
-def _require_settings(clf: Any, settings: dict[str, Any]) -> None:
-    """Refuse to write what would not be read: settings that `set_params` has set and nothing has checked."""
+def _settled_committee(clf: Any, settings: dict[str, Any]) -> Committee:
+    """The committee to write, and no settings that would not be read: `set_params` has checked nothing.
+
+    Of a booster that is an object the file holds the committee's settings, so these follow it here.
+    """
     if isinstance(clf.estimator, str):
         learner_for(clf.estimator)
     as_count(settings["n_hypotheses"], "n_hypotheses", 1, None, "It is how many to learn.")
@@ -67,6 +71,12 @@ def _require_settings(clf: Any, settings: dict[str, Any]) -> None:
     growth, has_offset = as_growth(clf.grow), clf.committee_.offset is not None
     kind, chosen = booster_settings(clf.booster, settings, most=J, growth=growth, has_offset=has_offset)
     kind.check_settings(chosen, J)
+    committee: Committee = clf.committee_
+    require_kind(kind, committee.kind)
+    if isinstance(clf.booster, Booster):
+        committee = copy(committee)
+        committee.follow(chosen)
+    return committee
 
 
 def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
@@ -81,7 +91,7 @@ def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
     clf = fields.read("settings", lambda one: _unfitted(one, members, make, offset))
     fields.require(n_features == members.hypotheses.n_features, "its features do not fit its hypotheses")
     set_columns(clf, classes, n_features, names)
-    clf.committee_, clf.weight_scale_ = members, fields.number("weight_scale", np.nextafter(0.0, 1.0), np.inf)
+    clf.committee_, clf.weight_scale_ = members, fields.number("weight_scale", math.ulp(0.0), np.inf)
     clf._offset_given = clf.offset
     clf._settled, clf._batch = None, clf.batch_size  # set_params may have waited for the next example
     fields.require(clf.grow is not None or fields.takes("grower", None), "its growth has no settings")

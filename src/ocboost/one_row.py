@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -52,8 +53,9 @@ class OneRow:
         sample_weight : float, default 1.0
             Not negative.
         """
-        weight = None if sample_weight == 1.0 else as_one_weight(sample_weight)
-        self._learn_one(self._one(row), np.asarray([label]), weight)
+        weight = as_one_weight(sample_weight)
+        weights = None if weight == 1.0 else np.array([weight])
+        self._learn_one(self._one(row), np.asarray([label]), weights)
         return self
 
     def _learn_one(self, x: NDArray[Any], label: NDArray[Any], weight: NDArray[np.float64] | None) -> None:
@@ -99,17 +101,20 @@ def as_one_row(row: Any, n_features: int, *, missing: bool) -> NDArray[Any]:
     return x.reshape(1, n_features)
 
 
-def as_one_weight(sample_weight: Any) -> NDArray[np.float64]:
-    """Check the weight of one row, and give it as an array of one."""
-    if type(sample_weight) is not float:
-        fits = isinstance(sample_weight, Real | np.number) and not isinstance(sample_weight, bool)
-        sample_weight = float(sample_weight) if fits else np.nan
-    if not 0.0 <= sample_weight < np.inf:
+def as_one_weight(sample_weight: Any) -> float:
+    """Check the weight of one row."""
+    weight = np.nan
+    if type(sample_weight) is float:
+        weight = sample_weight
+    elif isinstance(sample_weight, Real) and not isinstance(sample_weight, bool):
+        with suppress(OverflowError):
+            weight = float(sample_weight)
+    if not 0.0 <= weight < np.inf:
         raise InputError(
             f"sample_weight must be a finite number that is not negative; got {sample_weight!r:.80}. "
             "Give 1.0 to an example that counts once."
         )
-    return np.array([sample_weight])
+    return weight
 
 
 def _is_numbers(x: NDArray[Any]) -> bool:

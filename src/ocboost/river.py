@@ -140,7 +140,7 @@ class OCBClassifier(base.MiniBatchClassifier):
     def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
         """Learn from one example, of sample weight ``w``."""
         _check_label(y)
-        self._learn_numbers(_numbers(x), y, float(as_one_weight(w)[0]))
+        self._learn_numbers(_numbers(x), y, as_one_weight(w))
 
     @writes
     def _learn_numbers(self, row: Features, y: Any, w: float) -> None:

@@ -37,7 +37,7 @@ LONG = 10_000  # rows of a stream that is long enough for the usual window
 PIECE = 4096  # rows of a batch
 COLD = (
     "What does not follow the model itself began with nothing, since the rows the model was fitted on are "
-    "not here; OCB began with what the model remembers of them."
+    "not here"
 )
 FEW = 20  # rows of each class to warm up with
 Told = Callable[[str, int], None]  # what is being done, if it is not yet the stream, and rows done
@@ -253,7 +253,8 @@ def _deployed(batches: Iterator[Any], start: Start) -> _Opening:
     held, rest = _held(batches, LONG, least=1)
     notes = []
     if start.view is None:
-        notes.append(COLD)
+        ocb = "; OCB began with what the model remembers of them." if start.has_ocb else ", and so did OCB."
+        notes.append(COLD + ocb)
     total = sum(batch.X.shape[0] for batch in held)
     return _Opening([start], itertools.chain(held, rest), 0, held[0].X.shape[1], total, notes=notes)
 

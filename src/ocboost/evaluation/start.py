@@ -89,12 +89,17 @@ class Start:
         """Stumps and their weights, learnt from the rows; not to be changed."""
         return self.fitted()
 
-    @cached_property
-    def _sketched(self) -> OCBClassifier:
-        """The same weighed by OCB, as it is unless it is a deployed model of another booster."""
+    @property
+    def has_ocb(self) -> bool:
+        """Whether OCB weighs them, as it does unless they are a deployed model of another booster."""
         from ..sketch import BoostingSketch
 
-        if self.classifier.committee_.kind is BoostingSketch:
+        return self.classifier.committee_.kind is BoostingSketch
+
+    @cached_property
+    def _sketched(self) -> OCBClassifier:
+        """The same weighed by OCB."""
+        if self.has_ocb:
             return self.classifier
         return self.classifier.weighed_by("ocb", self.view)
 
