@@ -76,8 +76,9 @@ def test_options_that_do_not_go_with_a_method(tmp_path, capsys, stream):
     words = ["--method", "ocb-window-20", "--window", "30"]
     told = refused(capsys, "fit", stream, "--label", "y", "--out", out, *words, code=2)
     assert "Leave out one of them" in told
-    told = refused(capsys, "fit", stream, "--label", "y", "--out", out, "--method", "oza", "--grow", "200")
-    assert "grow must be None with the booster 'oza'" in told
+    words = ["--method", "oza", "--grow", "200"]
+    told = refused(capsys, "fit", stream, "--label", "y", "--out", out, *words, code=2)
+    assert "--grow has no meaning for --method oza" in told
     assert ran(capsys, "fit", stream, "--label", "y", "--out", out, "--method", "eg", "--grow", "200")[0] == 0
 
 
@@ -89,6 +90,12 @@ def test_names_that_are_none(tmp_path, capsys, stream, command):
     assert "--method forest is for comparison only" in told
     told = refused(capsys, command, *first, "--out", out, "--method", "nothing", code=2)
     assert "--method must be one of ocb, " in told
+    told = refused(capsys, command, *first, "--out", out, "--method", "Logistik", code=2)
+    assert "Did you mean logistic?" in told
+    told = refused(capsys, command, *first, "--out", out, "--method", "static", code=2)
+    assert "a model as it was fitted" in told
+    told = refused(capsys, command, *first, "--out", out, "--method", "filterboost", code=2)
+    assert "ocboost.lineage's, in Python" in told
     assert not out.exists()
 
 
@@ -104,3 +111,16 @@ def test_a_run_goes_on_with_the_same_method_only(tmp_path, capsys, stream):
     told = refused(capsys, "adapt", model, bad, "--out", out, "--resume")
     assert "belongs to a run with another --method" in told
     assert ran(capsys, *words, "--restart")[0] == 0
+
+
+def test_rows_of_an_unseen_class_can_be_left_out_from_there_on(tmp_path, capsys):
+    rows = [*table(60, 3), [1, 2, 3, 4, 9], *table(30, 4)]
+    model, stream, out = fitted(tmp_path), write(tmp_path / "s.csv", rows), tmp_path / "out.ocb"
+    words = ["adapt", model, stream, "--out", out]
+    assert "--resume goes on from there" in refused(capsys, *words)
+    assert ran(capsys, *words, "--resume", "--leave-unseen")[0] == 0
+    straight = tmp_path / "straight.ocb"
+    assert ran(capsys, "adapt", model, stream, "--out", straight, "--leave-unseen")[0] == 0
+    one, other = (Model.load(each).classifier for each in (out, straight))
+    np.testing.assert_array_equal(one.alpha_[0], other.alpha_[0])
+    assert one.boosters_[0].n_seen == other.boosters_[0].n_seen

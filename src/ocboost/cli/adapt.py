@@ -198,6 +198,7 @@ def _adapted(
         origin = {**options, "model": model_digest(model), "stream": opened.fingerprint()}
         if adaptation is not None:
             check_same(adaptation, origin, opened, checkpoint)
+            adaptation.leave_unseen = adaptation.origin["leave_unseen"] = options["leave_unseen"]
         else:
             start = start_of(deployed, opened, stream, origin, out=out, at=model, resume=resume)
             if start.nothing_new is not None:

@@ -79,7 +79,9 @@ def check_same(begun: Adaptation, origin: dict[str, Any], stream: Stream, checkp
         ("model", "with another model"),
     ):
         changed = _given(before.get(key)) != _given(origin.get(key))
-        if changed and not (key == "model" and begun.finished):  # the finished model may be in its place
+        # The finished model may be in its place; and rows that are left out from now on were none before.
+        allowed = begun.finished if key == "model" else key == "leave_unseen" and origin[key]
+        if changed and not allowed:
             raise InputError(
                 f"'{checkpoint}' belongs to a run {what}. Give the same ones, or --restart to begin anew."
             )

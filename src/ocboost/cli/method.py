@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ocboost.cli.options import UsageError
@@ -32,6 +33,11 @@ def of_method(method: str, settings: dict[str, Any], hypotheses: int) -> dict[st
         raise UsageError(
             f"the options for {_options(others)} are those of --method ocb, and have no meaning for --method "
             f"{method}. Leave them out."
+        )
+    if "grow" in settings and not registered.load().can_grow:
+        raise UsageError(
+            f"--grow has no meaning for --method {method}, which can take in no further hypotheses. Leave "
+            "it out."
         )
     if grows and "grow" not in settings:
         own["grow"] = hypotheses * 3 // 2
@@ -100,7 +106,9 @@ def booster_of(method: str) -> tuple[Registered, bool]:
             f"--method {method} is for comparison only: it cannot be kept in a model's file, or is no model. "
             f"Models can have {', '.join(known)}."
         )
-    raise UsageError(f"--method must be one of {', '.join(known)}; got {method!r:.40}.")
+    close = get_close_matches(method.lower(), known, 1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    raise UsageError(f"--method must be one of {', '.join(known)}; got {method!r:.40}.{hint}")
 
 
 def _is_sketch(registered: Registered) -> bool:
