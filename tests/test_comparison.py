@@ -888,3 +888,10 @@ class TestKept:
         kept = Kept(None)
         assert kept.get(tasks_of("one")) is None
         kept.clear()
+
+
+def test_a_title_looks_as_its_method_does():
+    every = {method.title: looks_of([method.name])[method.name] for method in METHODS.values()}
+    mixed = looks_of(["something else", *reversed(every)], {"something else": "ocb"})
+    assert {title: mixed[title] for title in every} == every
+    assert mixed["something else"] not in every.values()

@@ -4,7 +4,7 @@ OCB has strong lines, a fixed model is black, baselines are grey, and the others
 not solid. Methods that take part by default have colours of their own; the others share one only with a
 method whose line is dashed differently.
 
->>> looks_of(["ocb", "mine"])["ocb"] == looks_of(["eg", "ocb"])["ocb"]
+>>> looks_of(["ocb", "mine"])["ocb"] == looks_of(["eg", "OCB, all history"])["OCB, all history"]
 True
 """
 
@@ -58,7 +58,8 @@ def looks_of(names: Sequence[str], roles: Mapping[str, Role] | None = None) -> d
     Parameters
     ----------
     names : sequence of str
-        Those of `METHODS` look the same whoever else takes part. Others take what is left, in their order.
+        Those of `METHODS`, or their titles, look the same whoever else takes part. Others take what is
+        left, in their order.
     roles : mapping, optional
         The roles of the others; rivals if left out.
     """
@@ -94,9 +95,10 @@ def _all(role: Role) -> Iterator[Look]:
 
 @cache
 def _known() -> dict[str, Look]:
-    """The looks of all methods there are; those that take part by default choose first."""
+    """The looks of all methods, by name and by title; those that take part by default choose first."""
     from .methods import METHODS
 
     left: dict[Role, Iterator[Look]] = {role: _all(role) for role in ("ocb", "static", "baseline", "rival")}
     ranked = sorted(METHODS.values(), key=lambda method: not (method.usual or method.role == "ocb"))
-    return {method.name: next(left[method.role]) for method in ranked}
+    looks = [(method, next(left[method.role])) for method in ranked]
+    return {key: look for method, look in looks for key in (method.name, method.title)}
