@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, OCBClassifier
 from ocboost.hypotheses import Stumps
-from ocboost.kernels.answers import margins_of, tally, tally_rows
+from ocboost.kernels.answers import margins_of, tally, tally_row, tally_rows
 from ocboost.kernels.features import first_unusable
 from ocboost.kernels.stumps import answer_row
 from ocboost.lineage import FilterBoost, OzaRussellClassifier
@@ -182,6 +182,7 @@ def test_votes_of_rows_are_those_of_blocks_to_the_last_bit(J):
     expected, total = np.zeros(40), np.full(40, np.nan)
     tally(np.ascontiguousarray(answers[:, 3 : 3 + J].T), alpha, -alpha, expected)
     tally_rows(answers, 3, alpha, total)
+    assert [tally_row(answers[i : i + 1], 3, alpha) for i in range(40)] == total.tolist()
     np.testing.assert_array_equal(total, expected)
     plain = [sum((a if h > 0 else -a) for a, h in zip(alpha, row[3:], strict=False)) for row in answers]
     np.testing.assert_array_equal(total, plain)

@@ -16,7 +16,7 @@ from .guard import Guard, reads, writes
 from .handover import Handover
 from .hypotheses import Ballot, Hypotheses, join_tightly
 from .interrupts import uninterrupted
-from .kernels.answers import margins_of, tally_rows
+from .kernels.answers import margins_of, tally_row, tally_rows
 from .offsets import Offset, require_range, reweighted, scores_of
 from .sketch import BoostingSketch
 
@@ -69,6 +69,8 @@ class CommitteeView(NamedTuple):
 
     def winner_of_one(self, x: NDArray[Any]) -> int:
         """The code of the class with the highest vote on one row that has been checked."""
+        if self.offset is None and len(self.columns) == 1:
+            return int(tally_row(self.hypotheses.answers(x), self.columns[0].start, self.alphas[0]) > 0.0)
         votes = self.votes_of_one(x)
         return int(votes[0] > 0.0) if votes.ndim == 1 else int(votes[0].argmax())
 

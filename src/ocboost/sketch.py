@@ -281,6 +281,11 @@ class BoostingSketch(SummingBooster):
     def _take_all(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
         """Take in examples in pieces of whole batches; between the pieces Ctrl-C is heard."""
         store, publish = self._store, self._guard.publish
+        if len(rows) == 1:
+            with uninterrupted():
+                store.take(rows, weights, batch_size, publish)
+                self._n_seen += 1
+            return
         piece = max(1, PIECE // store.cost // batch_size) * batch_size
         for start in range(0, len(rows), piece):
             with uninterrupted():

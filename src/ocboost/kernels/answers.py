@@ -46,17 +46,27 @@ def tally(
         _add_answers(block[j], up[j], down[j], total)
 
 
+@exact
+def _votes(row: NDArray[np.int8], first: int, alpha: NDArray[np.float64]) -> float:
+    votes = 0.0
+    for j in range(alpha.size):
+        votes += alpha[j] if row[first + j] > 0 else -alpha[j]
+    return votes
+
+
+@plain
+def tally_row(answers: NDArray[np.int8], first: int, alpha: NDArray[np.float64]) -> float:
+    """Σ_j α_j h_j of the only row of answers, as `tally_rows` has it."""
+    return _votes(answers[0], first, alpha)
+
+
 @plain
 def tally_rows(
     answers: NDArray[np.int8], first: int, alpha: NDArray[np.float64], total: NDArray[np.float64]
 ) -> None:
     """Σ_j α_j h_j of each row of answers, from ``first`` on: `tally`'s sum to the last bit."""
     for i in range(answers.shape[0]):
-        row = answers[i]
-        votes = 0.0
-        for j in range(alpha.size):
-            votes += alpha[j] if row[first + j] > 0 else -alpha[j]
-        total[i] = votes
+        total[i] = _votes(answers[i], first, alpha)
 
 
 @kernel
