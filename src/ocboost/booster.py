@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from .adaboost import SMOOTHING_ADVICE
 from .errors import InputError
 from .fields import Fields, Tree, read
 from .guard import Guard
+from .interrupts import uninterrupted
 from .margins import MANY, as_array, as_count, as_margins, as_number, as_row, as_weight, as_weights
 from .storage import load, save
 
@@ -25,7 +27,7 @@ Settings = dict[str, Any]
 class Booster(ABC):
     """Turns margins into weights, example by example.
 
-    A booster implements `n_seen`, `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets
+    A booster implements `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets
     checked margins, weights and labels, and `tree` and `from_tree`, which say what is saved; its parameters
     besides ``n_hypotheses`` are named in `settings`, and are attributes of the same names. A line in
     `ocboost.boosters.registry` gives it a name, under which classifiers and the command line know it.
@@ -48,6 +50,7 @@ class Booster(ABC):
         self._J = as_count(
             n_hypotheses, "n_hypotheses", 1, MOST_HYPOTHESES, "It is the number of columns of the margins."
         )
+        self._n = 0  # examples taken in
         self._guard: Guard[Any] = Guard()
 
     # What it is -------------------------------------------------------------------------------------------
@@ -58,9 +61,9 @@ class Booster(ABC):
         return self._J
 
     @property
-    @abstractmethod
     def n_seen(self) -> int:
         """Examples taken in."""
+        return self._n
 
     @property
     def alpha(self) -> NDArray[np.float64]:
@@ -128,6 +131,16 @@ class Booster(ABC):
         batch_size: int,
     ) -> None:
         """Take in examples that have been checked; without labels all are of one class."""
+
+    def _by_pieces(self, n: int, piece: int, learn: Callable[[slice], None]) -> None:
+        """Learn n examples, so many at a time; between the pieces Ctrl-C and waiting readers are heard."""
+        for start in range(0, n, piece):
+            part = slice(start, min(start + piece, n))
+            with uninterrupted():
+                learn(part)
+                self._n += part.stop - part.start
+            if self._guard.wanted:
+                self._guard.publish(self._weights())
 
     def _begin(
         self, rows: NDArray[np.int8], weights: NDArray[np.float64], labels: NDArray[np.int8] | None

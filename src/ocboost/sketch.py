@@ -145,7 +145,6 @@ class BoostingSketch(SummingBooster):
                 forgetting=self._forgetting,
                 correction=correction,
             )
-        self._n_seen = 0  # the store's, as anybody may read it without a lock
 
     # What it was made with -------------------------------------------------------------------------------
 
@@ -199,11 +198,6 @@ class BoostingSketch(SummingBooster):
         return f"BoostingSketch({self._J}, {given})"
 
     # What it holds ---------------------------------------------------------------------------------------
-
-    @property
-    def n_seen(self) -> int:
-        """Examples taken in."""
-        return self._n_seen
 
     @property
     @reads
@@ -284,13 +278,13 @@ class BoostingSketch(SummingBooster):
         if len(rows) == 1:
             with uninterrupted():
                 store.take(rows, weights, batch_size, publish)
-                self._n_seen += 1
+                self._n += 1
             return
         piece = max(1, PIECE // store.cost // batch_size) * batch_size
         for start in range(0, len(rows), piece):
             with uninterrupted():
                 store.take(rows[start : start + piece], weights[start : start + piece], batch_size, publish)
-                self._n_seen += min(piece, len(rows) - start)
+                self._n += min(piece, len(rows) - start)
             if start + piece < len(rows) and self._guard.wanted:
                 publish(store.solved())
 
@@ -313,7 +307,7 @@ class BoostingSketch(SummingBooster):
 
     def _begun(self) -> Self:
         """Only while it is made, nobody has seen it yet: it has seen what its store has."""
-        self._n_seen = self._store.n_seen
+        self._n = self._store.n_seen
         return self
 
     @reads

@@ -12,7 +12,6 @@ from ..booster import FORGETTING_ADVICE, Booster
 from ..errors import InputError
 from ..fields import Fields, Tree
 from ..guard import reads, writes
-from ..interrupts import uninterrupted
 from ..kernels.huang import (
     LIMIT,
     Examples,
@@ -146,7 +145,6 @@ class HuangBooster(Booster):
             group=np.zeros(n, np.int64),
             counts=np.zeros(3, np.int64),
         )
-        self._n = 0
         self._work = Work(*(np.zeros(size) for size in (J, J, n + 2, n + 2, J, J, J, J)))
 
     def __repr__(self) -> str:
@@ -161,11 +159,6 @@ class HuangBooster(Booster):
     @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return (*self._past, *self._recent, *self._point, *self._work)
-
-    @property
-    def n_seen(self) -> int:
-        """Examples taken in, those of the past among them."""
-        return self._n
 
     @property
     def smoothing(self) -> float:
@@ -279,14 +272,12 @@ class HuangBooster(Booster):
         descent = 4 * min(self._how.max_steps, 1000) * (len(self._recent.rows) + 50) * self.n_hypotheses
         cost = self.n_hypotheses * batch_size + descent * min(1.0, batch_size / self._how.every)
         piece = max(1, int(PIECE / cost)) * batch_size
-        for start in range(0, len(rows), piece):
-            part = slice(start, start + piece)
+
+        def take(part: slice) -> None:
             examples = Examples(rows[part], weights[part], groups[part])
-            with uninterrupted():
-                learn(examples, batch_size, self._how, self._past, self._recent, self._work, self._point)
-                self._n += len(examples.rows)
-            if self._guard.wanted:
-                self._guard.publish(self._weights())
+            learn(examples, batch_size, self._how, self._past, self._recent, self._work, self._point)
+
+        self._by_pieces(len(rows), piece, take)
 
     @reads
     def copy(self) -> Self:

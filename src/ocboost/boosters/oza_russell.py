@@ -11,7 +11,6 @@ from ..booster import SummingBooster
 from ..errors import InputError
 from ..fields import Fields, Tree
 from ..guard import locks_of, reads, writes
-from ..interrupts import uninterrupted
 from ..kernels.oza import Sums, accumulate, oza_alpha, oza_batches
 from ..kernels.scaled import normal_number, rescale
 from ..margins import as_number
@@ -51,7 +50,6 @@ class OzaRussell(SummingBooster):
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
         super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
-        self._n = 0
         self._sums = Sums(
             W=np.zeros((2, self.n_hypotheses)),
             W_unit=np.zeros((2, self.n_hypotheses), np.int64),
@@ -65,11 +63,6 @@ class OzaRussell(SummingBooster):
         return (
             f"OzaRussell({self.n_hypotheses}, smoothing={self.smoothing!r}, forgetting={self.forgetting!r})"
         )
-
-    @property
-    def n_seen(self) -> int:
-        """Examples taken in."""
-        return self._n
 
     @property
     @reads
@@ -97,13 +90,12 @@ class OzaRussell(SummingBooster):
         batch_size = min(batch_size, len(rows))
         piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
         d, d_unit = np.zeros(batch_size), np.zeros(batch_size, np.int64)
-        for start in range(0, len(rows), piece):
-            part, heavy = rows[start : start + piece], weights[start : start + piece]
-            with uninterrupted():
-                oza_batches(part, heavy, batch_size, self.smoothing, self.forgetting, self._sums, d, d_unit)
-                self._n += len(part)
-            if self._guard.wanted:
-                self._guard.publish(self._weights())
+
+        def learn(part: slice) -> None:
+            how = (batch_size, self.smoothing, self.forgetting)
+            oza_batches(rows[part], weights[part], *how, self._sums, d, d_unit)
+
+        self._by_pieces(len(rows), piece, learn)
 
     @writes
     def decay(self, factor: float) -> None:

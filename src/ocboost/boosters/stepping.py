@@ -12,7 +12,6 @@ from ..booster import Booster
 from ..errors import InputError
 from ..fields import Fields, Tree
 from ..guard import reads, writes
-from ..interrupts import uninterrupted
 from ..margins import as_array, as_remaining
 
 PIECE = 20_000_000  # entries taken in by one call: Ctrl-C is heard between
@@ -30,17 +29,11 @@ class SteppingBooster(Booster):
 
     def __init__(self, n_hypotheses: int) -> None:
         super().__init__(n_hypotheses)
-        self._n = 0
         self._state = np.zeros(self.n_hypotheses)
 
     def __repr__(self) -> str:
         given = "".join(f", {name}={getattr(self, name)!r}" for name in self.settings)
         return f"{type(self).__name__}({self.n_hypotheses}{given})"
-
-    @property
-    def n_seen(self) -> int:
-        """Examples taken in."""
-        return self._n
 
     @abstractmethod
     def _weights(self) -> NDArray[np.float64]:
@@ -75,13 +68,7 @@ class SteppingBooster(Booster):
     ) -> None:
         batch_size = min(batch_size, len(rows))
         piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
-        for start in range(0, len(rows), piece):
-            part, heavy = rows[start : start + piece], weights[start : start + piece]
-            with uninterrupted():
-                self._step(part, heavy, batch_size)
-                self._n += len(part)
-            if self._guard.wanted:
-                self._guard.publish(self._weights())
+        self._by_pieces(len(rows), piece, lambda part: self._step(rows[part], weights[part], batch_size))
 
     @reads
     def appended(self, margins: ArrayLike) -> Self:
