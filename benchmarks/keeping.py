@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import ocboost
-from ocboost.light import Room, automatic_memory, example_bits, pair_bytes, row_bytes
+from ocboost.boosters.sketch.state import Room, automatic_memory, example_bits, pair_bytes, row_bytes
 
 OUT = Path(__file__).parent / "results" / "keeping.json"
 BATCH = 64

@@ -22,7 +22,7 @@ from rich.table import Table
 
 import ocboost
 from ocboost.hypotheses import Ballot
-from ocboost.learners import StumpLearner
+from ocboost.hypotheses.learners import StumpLearner
 
 AIM = 20.0
 PEER = "scikit-learn AdaBoostClassifier"

@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 from river import base, ensemble, naive_bayes, tree
 
+from ocboost.estimators.base_learners import BaseLearner
 from ocboost.lineage import OzaRussellClassifier
-from ocboost.lineage.base_learners import BaseLearner
 from ocboost.streams import open_stream
 
 OUT = Path(__file__).parent / "results" / "oza_russell.json"

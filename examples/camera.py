@@ -21,13 +21,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ocboost._report.figures import render
 from ocboost.cascade import WholeAdapter, detect, new_thresholds, read_cascade
-from ocboost.cascade.drawing import drawn
-from ocboost.cascade.roc_figure import draw
-from ocboost.cascade.standing import measured
+from ocboost.cascade.figures import draw, drawn
+from ocboost.cascade.measure import measured
 from ocboost.datasets import load_faces
 from ocboost.datasets.cameras import CAMERAS
-from ocboost.reporting.figure_style import render
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA") or None)

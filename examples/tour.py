@@ -22,10 +22,10 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import AdaBoostClassifier
 
 from ocboost import OCBClassifier
+from ocboost._report.figures import BLUES, GREY, ORANGE, RED, house_style
 from ocboost.evaluation import View, lineup, prequential
-from ocboost.evaluation.figure import draw
-from ocboost.evaluation.table import as_text
-from ocboost.reporting.figure_style import BLUES, GREY, ORANGE, RED, house_style
+from ocboost.evaluation.figures import draw
+from ocboost.evaluation.tables import as_text
 from ocboost.streams import ArrayStream, open_stream
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

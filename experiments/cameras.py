@@ -29,10 +29,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from scipy.special import expit
 
 from ocboost import OzaRussell, adaboost_weights
+from ocboost._report.figures import BLUES, GREEN, GREY, INK, ORANGE, PURPLE, house_style, render
 from ocboost.cascade import StageAdapter, WholeAdapter, has_contrast, read_cascade, stage_sums
 from ocboost.datasets import load_faces
 from ocboost.datasets.cameras import CAMERAS
-from ocboost.reporting.figure_style import BLUES, GREEN, GREY, INK, ORANGE, PURPLE, house_style, render
 
 RATES = (1e-2, 1e-3, 1e-4)
 SEEN = (1000, 5000, 20_000, None)  # None: all

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ocboost.model import Model
+from ocboost.deployment.model import Model
 
 FIRST = 500
 WAYS = ([], ["--resume"], ["--restart"])  # how the second of a pair is started

@@ -20,7 +20,7 @@ from parts import columns, insects, merge, mnist, order
 from parts.common import MissingDataError, Options, Table
 
 import ocboost
-from ocboost.reporting.output import OutputFolder, to_json
+from ocboost._report.output import OutputFolder, to_json
 
 PARTS = {
     "columns": columns.run,

@@ -19,7 +19,7 @@ from streams import CASES
 
 from ocboost import OCBClassifier
 from ocboost.evaluation import OCB, Fixed, prequential
-from ocboost.learners import StumpLearner
+from ocboost.hypotheses.learners import StumpLearner
 
 FOLLOWING = {
     "all history": {},

@@ -25,8 +25,7 @@ from parts.stationary_data import SOURCES, require, split
 from parts.stationary_page import page, tables
 
 import ocboost
-from ocboost.reporting.environment import versions
-from ocboost.reporting.output import OutputFolder, to_json
+from ocboost._report.output import OutputFolder, to_json, versions
 
 HERE = Path(__file__).parent
 RESULTS, DOCS = HERE / "results", HERE.parent / "docs"

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import ocboost
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import thread_stress
+from tests.support import thread_stress
 
 
 def main() -> int:

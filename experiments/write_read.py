@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from sequences import KINDS, NumpyDraw, follow
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.support.sequences import KINDS, NumpyDraw, follow
 
 MOST_STEPS = 14
 MEMORY = Path("/dev/shm")  # where nothing waits for a disk, as each file would ten times longer than all else

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocboost.reporting.figure_style import BLUES, GREEN, GREY, ORANGE, house_style, render
+from ocboost._report.figures import BLUES, GREEN, GREY, ORANGE, house_style, render
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,11 +11,11 @@ import numpy as np
 
 from ocboost.datasets import load_faces, load_mnist
 from ocboost.datasets.stream_files import load_table, load_words
-from ocboost.learners import BallLearner, BoxLearner, StumpLearner
-from ocboost.reproduce.cache import Cache, pack_margins, unpack_margins
-from ocboost.reproduce.faces import FacesSettings
-from ocboost.reproduce.mnist import MnistSettings
-from ocboost.rows import Rows
+from ocboost.hypotheses.learners import BallLearner, BoxLearner, StumpLearner
+from ocboost.paper.cache import Cache, pack_margins, unpack_margins
+from ocboost.paper.faces import FacesSettings
+from ocboost.paper.mnist import MnistSettings
+from ocboost.streams.rows import Rows
 
 from .common import MissingDataError, independent_columns
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import ocboost
 from ocboost import BoostingSketch, adaboost_weights, approximation_error
-from ocboost.kernels import carried
+from ocboost._kernels import heavy as carried
 
 from .common import independent_columns
 from .heavy_common import BATCH, KEEPS, show

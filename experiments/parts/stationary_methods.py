@@ -21,8 +21,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import BoostingSketch, OCBClassifier, OzaRussell, adaboost_weights
+from ocboost.estimators.base_learners import NaiveBayes
 from ocboost.hypotheses import Hypotheses
-from ocboost.learners import StumpLearner
+from ocboost.hypotheses.learners import StumpLearner
 from ocboost.lineage import (
     EGPlusMinus,
     FilterBoost,
@@ -33,7 +34,6 @@ from ocboost.lineage import (
     Perceptron,
     Winnow,
 )
-from ocboost.lineage.naive_bayes import NaiveBayes
 from parts.stationary_data import SOURCES, Sample, Split
 
 J, BUDGET = 100, 150

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ocboost.reporting.document import Code, Heading, Items, Paragraph, as_markdown
-from ocboost.reporting.tables import Row, Table
-from ocboost.reporting.tables import as_markdown as table_in_markdown
+from ocboost._report.document import Code, Heading, Items, Paragraph, as_markdown
+from ocboost._report.tables import Row, Table
+from ocboost._report.tables import as_markdown as table_in_markdown
 from parts.stationary_data import LONGER, SOURCES
 
 MARKS = {"within": "", "worse": " ✗", "better": " ▾"}

@@ -12,26 +12,26 @@ data, and stay close to those of AdaBoost retrained on everything (Pelossof, Jon
 True
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .adaboost import (
+from ocboost._core.lazy import lazy_names
+from ocboost._core.threads import get_num_threads, set_num_threads
+from ocboost.boosters.adaboost import (
     AdaBoostSums,
     IncrementalAdaBoost,
     adaboost_sums,
     adaboost_weights,
     approximation_error,
 )
-from .boosters.oza_russell import OzaRussell
-from .errors import InputError, MissingExtraError, ModelFileError, NotSavableError, OcboostError
-from .sketch import BoostingSketch
-from .threads import get_num_threads, set_num_threads
+from ocboost.boosters.oza_russell import OzaRussell
+from ocboost.boosters.sketch.sketch import BoostingSketch
+from ocboost.errors import InputError, MissingExtraError, ModelFileError, NotSavableError, OcboostError
 
 if TYPE_CHECKING:
-    from . import boosters, evaluation, hypotheses, learners, lineage, offsets, streams
-    from .classifier import OCBClassifier
-    from .growth import Growth
-    from .model import Model
+    from ocboost import boosters, evaluation, hypotheses, learners, lineage, offsets, streams
+    from ocboost.deployment.model import Model
+    from ocboost.estimators.classifier import OCBClassifier
+    from ocboost.estimators.growth import Growth
 
 __version__ = "0.1.0"
 
@@ -62,18 +62,18 @@ __all__ = [
     "streams",
 ]
 
-# Imported when first asked for: they need scikit-learn, which takes its time.
-_LATER = {"OCBClassifier": "classifier", "Growth": "growth", "Model": "model"}
-_PACKAGES = ("boosters", "evaluation", "hypotheses", "learners", "lineage", "offsets", "streams")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(f".{_LATER[name]}", __name__), name)
-    if name in _PACKAGES:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Growth": "estimators.growth",
+        "Model": "deployment.model",
+        "OCBClassifier": "estimators.classifier",
+        "boosters": "",
+        "evaluation": "",
+        "hypotheses": "",
+        "learners": "",
+        "lineage": "",
+        "offsets": "",
+        "streams": "",
+    },
+)

@@ -9,9 +9,8 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
+from ocboost._core.escaping import forget_output, one_line, shown
 from ocboost.errors import MissingExtraError, OcboostError
-from ocboost.shown import one_line, shown
-from ocboost.std_output import forget_output
 
 TRACEBACK = "OCBOOST_TRACEBACK"  # an environment variable: show where in the code an error came from
 

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .booster import Booster
-from .classifier import OCBClassifier as SklearnOCB
-from .committee import CommitteeView
-from .errors import InputError, MissingExtraError
-from .growth import Growth
-from .guard import Guard, reads, writes
-from .link import probabilities
-from .margins import as_count
-from .one_row import as_one_weight
-from .rows import Rows
+from ocboost._core.checks import as_count
+from ocboost._core.locks import Guard, reads, writes
+from ocboost.boosters.base import Booster
+from ocboost.errors import InputError, MissingExtraError
+from ocboost.estimators.classifier import OCBClassifier as SklearnOCB
+from ocboost.estimators.committee import CommitteeView, probabilities
+from ocboost.estimators.growth import Growth
+from ocboost.estimators.one_row import as_one_weight
+from ocboost.streams.rows import Rows
 
 try:
     from river import base

@@ -10,14 +10,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier
 
-import thread_stress
-from cli_runs import fitted as fitted_file
-from cli_runs import ran, table, write
-from contracts.examples import booster, is_hinted, rows, weights
 from ocboost import InputError, Model, OCBClassifier
-from ocboost.booster_settings import SKETCH_DEFAULTS
 from ocboost.boosters import BOOSTERS, BoostingSketch
+from ocboost.estimators.booster_settings import SKETCH_DEFAULTS
 from ocboost.lineage import FilterBoost
+from tests.contracts.examples import booster, is_hinted, rows, weights
+from tests.support import thread_stress
+from tests.support.cli_runs import fitted as fitted_file
+from tests.support.cli_runs import ran, table, write
 
 FIRST = 120
 J = 9

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocboost
-import thread_stress
-from contracts.examples import booster, is_hinted, margins, weights
 from ocboost import InputError, ModelFileError
-from ocboost.booster import SummingBooster
 from ocboost.boosters import BOOSTERS
+from ocboost.boosters.base import SummingBooster
 from ocboost.boosters.stepping import SteppingBooster
+from tests.contracts.examples import booster, is_hinted, margins, weights
+from tests.support import thread_stress
 
 J = 7
 N = 90

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
-from cli_runs import ran
-from contracts.examples import rows
 from ocboost import InputError, ModelFileError, NotSavableError, OCBClassifier, hypotheses
 from ocboost.hypotheses import (
     Ballot,
@@ -28,6 +26,8 @@ from ocboost.hypotheses import (
     join_tightly,
 )
 from ocboost.hypotheses.base import BLOCK
+from tests.contracts.examples import rows
+from tests.support.cli_runs import ran
 
 J = 6
 

@@ -9,10 +9,17 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import InputError, OCBClassifier, learners
-from ocboost.hypotheses import Hypotheses
-from ocboost.learners import BallLearner, BoxLearner, Learner, SklearnLearner, StumpLearner, learner_for
-from ocboost.learners.choose import NAMED
+from ocboost import InputError, OCBClassifier
+from ocboost.hypotheses import Hypotheses, learners
+from ocboost.hypotheses.learners import (
+    BallLearner,
+    BoxLearner,
+    Learner,
+    SklearnLearner,
+    StumpLearner,
+    learner_for,
+)
+from ocboost.hypotheses.learners.choose import NAMED
 
 LEARNERS = {
     **{name: lambda name=name: learner_for(name) for name in NAMED},

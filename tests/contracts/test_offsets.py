@@ -10,8 +10,6 @@ import pytest
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
 
-from cli_runs import ran
-from contracts.examples import is_hinted, rows
 from ocboost import InputError, Model, ModelFileError, NotSavableError, OCBClassifier
 from ocboost.boosters import BOOSTERS
 from ocboost.hypotheses import Stumps
@@ -26,6 +24,8 @@ from ocboost.offsets import (
     require_classes,
     scores_of,
 )
+from tests.contracts.examples import is_hinted, rows
+from tests.support.cli_runs import ran
 
 POOL = Stumps([0, 1, 2, 3, 0, 1], [0.1, -0.4, 0.3, 0.0, 0.9, 0.5], [-1, 1, -1, 1, -1, -1], n_features=4)
 COEF = np.random.default_rng(1).normal(size=(3, 4)).round(2) / 2

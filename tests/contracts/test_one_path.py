@@ -12,15 +12,15 @@ import copy
 import numpy as np
 import pytest
 
-from cli_runs import ran
-from contracts.examples import rows, weights
 from ocboost import Growth, Model, OCBClassifier
 from ocboost.boosters import BOOSTERS
 from ocboost.evaluation import OCB, lineup, prequential
+from ocboost.evaluation.first_rows import Start
 from ocboost.evaluation.methods import METHODS
-from ocboost.evaluation.start import Start
-from ocboost.rows import Rows
-from stream_files import write_csv, write_jsonl, write_parquet
+from ocboost.streams.rows import Rows
+from tests.contracts.examples import rows, weights
+from tests.support.cli_runs import ran
+from tests.support.stream_files import write_csv, write_jsonl, write_parquet
 
 N, FIRST, J = 230, 100, 8
 GROWTH = Growth(budget=11, sample=20, candidates=4, test=10, delta=0.5, every=15)

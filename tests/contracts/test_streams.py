@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from ocboost import InputError
 from ocboost.evaluation import prequential
-from ocboost.evaluation.learner import Contender
-from ocboost.rows import Rows
-from ocboost.streams import ArrayStream, Batch, Column, Schema, Stream, open_stream, reader
-from stream_files import (
+from ocboost.evaluation.contender import Contender
+from ocboost.streams import ArrayStream, Batch, Column, Schema, Stream, open_stream
+from ocboost.streams import open as reader
+from ocboost.streams.rows import Rows
+from tests.support.stream_files import (
     all_rows,
     rows_before_error,
     spelt,

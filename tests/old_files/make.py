@@ -20,11 +20,11 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import BoostingSketch, Growth, Model, OCBClassifier, OzaRussell, lineage
-from ocboost.adaptation import Adaptation
+from ocboost.deployment.adaptation import Adaptation
 from ocboost.hypotheses import Balls, Boxes, CascadeStumps, Joined, Stumps, Trees
 from ocboost.lineage import FilterBoost
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset
-from ocboost.reproduce.cache import Cache
+from ocboost.paper.cache import Cache
 from ocboost.streams import Batch, Column, Schema
 
 HERE = Path(__file__).parent

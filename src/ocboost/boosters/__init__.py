@@ -7,18 +7,19 @@ name or an object of one of these classes.
 ['eg', 'huang', 'logistic']
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..booster import Booster
-from .registry import BOOSTERS, class_at
+from ocboost._core.lazy import lazy_names
+from ocboost.boosters.base import Booster
+from ocboost.boosters.registry import BOOSTERS
 
 if TYPE_CHECKING:
-    from ..sketch import BoostingSketch
-    from .exponentiated_gradient import EGPlusMinus
-    from .huang import HuangBooster
-    from .linear import OnlineLogistic, PassiveAggressive, Perceptron
-    from .oza_russell import OzaRussell
-    from .winnow import Winnow
+    from ocboost.boosters.exponentiated_gradient import EGPlusMinus
+    from ocboost.boosters.huang import HuangBooster
+    from ocboost.boosters.linear import OnlineLogistic, PassiveAggressive, Perceptron
+    from ocboost.boosters.oza_russell import OzaRussell
+    from ocboost.boosters.sketch.sketch import BoostingSketch
+    from ocboost.boosters.winnow import Winnow
 
 __all__ = [
     "BOOSTERS",
@@ -33,13 +34,7 @@ __all__ = [
     "Winnow",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:  # the classes, imported when first asked for
-        place = next(each.place for each in BOOSTERS.values() if each.place.endswith(f":{name}"))
-        return class_at(place)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {each.place.split(":")[1]: each.place.split(":")[0].lstrip(".") for each in BOOSTERS.values()},
+)

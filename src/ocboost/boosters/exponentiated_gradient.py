@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..kernels.multiplicative import FARTHEST, eg_alpha, eg_batches
-from ..margins import as_number
-from .stepping import SteppingBooster
+from ocboost._core.checks import as_number
+from ocboost._kernels.multiplicative import FARTHEST, eg_alpha, eg_batches
+from ocboost.boosters.stepping import SteppingBooster
+from ocboost.errors import InputError
 
 LOSSES = ("logistic", "square")
 SMALLEST_NORM = 1e-150  # whose square is a double

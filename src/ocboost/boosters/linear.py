@@ -16,11 +16,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..guard import writes
-from ..kernels.linear import LOGISTIC, PASSIVE_AGGRESSIVE, PERCEPTRON, linear_steps
-from ..margins import as_number
-from .stepping import SteppingBooster
+from ocboost._core.checks import as_number
+from ocboost._core.locks import writes
+from ocboost._kernels.linear import LOGISTIC, PASSIVE_AGGRESSIVE, PERCEPTRON, linear_steps
+from ocboost.boosters.stepping import SteppingBooster
+from ocboost.errors import InputError
 
 HEAVIEST = 1e100  # sample weights up to here leave every sum a number, however many there are
 HIGHEST_RATE = 1e6

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..booster import SummingBooster
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..guard import locks_of, reads, writes
-from ..kernels.oza import Sums, accumulate, oza_alpha, oza_batches
-from ..kernels.scaled import normal_number, rescale
-from ..margins import as_number
+from ocboost._core.checks import as_number
+from ocboost._core.codec import Fields, Tree
+from ocboost._core.locks import locks_of, reads, writes
+from ocboost._kernels.oza_russell import Sums, accumulate, oza_alpha, oza_batches
+from ocboost._kernels.scaled import normal_number, rescale
+from ocboost.boosters.base import SummingBooster
+from ocboost.errors import InputError
 
 PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
 

@@ -1,6 +1,6 @@
 """Every booster by its name: what a classifier, the command line, files and comparisons know it by.
 
-A new booster is a file of its own, with a class that meets `ocboost.booster.Booster`, and a line here.
+A new booster is a file of its own, with a class that meets `ocboost.boosters.base.Booster`, and a line here.
 
 >>> named("oza").load()
 <class 'ocboost.boosters.oza_russell.OzaRussell'>
@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
 from typing import Any
 
-from ..booster import Booster
-from ..errors import InputError
+from ocboost._core import kinds
+from ocboost.boosters.base import Booster
+from ocboost.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -47,22 +46,11 @@ class Registered:
 
     def load(self) -> type[Booster]:
         """Its class, imported when first asked for."""
-        found: type[Booster] = class_at(self.place)
+        found: type[Booster] = kinds.class_at(self.place)
         return found
 
 
-@cache
-def class_at(place: str) -> Any:
-    """The class at a place of ocboost, imported when first asked for.
-
-    >>> class_at(".sketch:BoostingSketch")
-    <class 'ocboost.sketch.BoostingSketch'>
-    """
-    module, name = place.split(":")
-    return getattr(import_module(module, "ocboost"), name)
-
-
-_SKETCH = ".sketch:BoostingSketch"
+_SKETCH = ".boosters.sketch.sketch:BoostingSketch"
 _OZA = ".boosters.oza_russell:OzaRussell"
 
 BOOSTERS: dict[str, Registered] = {
@@ -150,9 +138,10 @@ BOOSTERS: dict[str, Registered] = {
 }
 
 
-KINDS: dict[str, Registered] = {}  # by what files call them
+BY_CLASS: dict[str, Registered] = {}  # by what files call their class; of several names the first
 for _each in BOOSTERS.values():
-    KINDS.setdefault(_each.place.split(":")[1], _each)
+    BY_CLASS.setdefault(_each.place.split(":")[1], _each)
+    kinds.register(kinds.Kind(_each.place.split(":")[1], kinds.BOOSTER, _each.place, _each.title))
 
 
 def named(name: Any) -> Registered:

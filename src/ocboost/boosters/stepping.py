@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..booster import Booster
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..guard import reads, writes
-from ..margins import as_array, as_remaining
+from ocboost._core.checks import as_array, as_remaining
+from ocboost._core.codec import Fields, Tree
+from ocboost._core.locks import reads, writes
+from ocboost.boosters.base import Booster
+from ocboost.errors import InputError
 
 PIECE = 20_000_000  # entries taken in by one call: Ctrl-C is heard between
 

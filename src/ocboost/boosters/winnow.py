@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.multiplicative import FARTHEST, winnow_alpha, winnow_batches
-from ..margins import as_number
-from .stepping import SteppingBooster
+from ocboost._core.checks import as_number
+from ocboost._kernels.multiplicative import FARTHEST, winnow_alpha, winnow_batches
+from ocboost.boosters.stepping import SteppingBooster
 
 
 class Winnow(SteppingBooster):

@@ -1,13 +1,11 @@
 """Cascades of OpenCV: read, evaluated as OpenCV does, changed, and written back."""
 
-from .camera_windows import has_contrast
-from .cascade import Cascade
-from .cascade_file import CascadeFile, read_cascade
-from .detect import candidates, detect
-from .grouping import group_rectangles
-from .stagewise import StageAdapter, new_thresholds
-from .whole import WholeAdapter
-from .windows import accepts, passed, stage_sums
+from ocboost.cascade.adapt_stages import StageAdapter, new_thresholds
+from ocboost.cascade.adapt_whole import WholeAdapter
+from ocboost.cascade.cascade import Cascade
+from ocboost.cascade.detect import candidates, detect, group_rectangles
+from ocboost.cascade.file import CascadeFile, read_cascade
+from ocboost.cascade.windows import accepts, has_contrast, passed, stage_sums
 
 __all__ = [
     "Cascade",

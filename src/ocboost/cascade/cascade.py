@@ -10,11 +10,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..hypotheses.cascade_stumps import SIDE_ADVICE, CascadeStumps
-from ..hypotheses.haar import MAX_SIDE, MIN_SIDE, Features, as_haar, as_singles
-from ..kernels.cascade import Parts
-from ..margins import as_count
+from ocboost._core.checks import as_count
+from ocboost._kernels.cascade import Parts
+from ocboost.errors import InputError
+from ocboost.hypotheses.cascade_stumps import (
+    MAX_SIDE,
+    MIN_SIDE,
+    SIDE_ADVICE,
+    CascadeStumps,
+    Features,
+    as_haar,
+    as_singles,
+)
 
 SLACK = np.float32(1e-5)  # OpenCV lowers every stage's threshold by this
 MAX_STAGES, MAX_NODES = 10_000, 200_000

@@ -9,10 +9,10 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, ModelFileError
-from ..kernels.cascade import RECTS
-from .cascade import MAX_NODES, Cascade
-from .xml_tree import Element, parse
+from ocboost._kernels.cascade import RECTS
+from ocboost.cascade.cascade import MAX_NODES, Cascade
+from ocboost.cascade.xml_tree import Element, parse
+from ocboost.errors import InputError, ModelFileError
 
 TYPE = "opencv-cascade-classifier"
 OLD_TYPE = "opencv-haar-classifier"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from ..errors import InputError, ModelFileError
+from ocboost.errors import InputError, ModelFileError
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 32

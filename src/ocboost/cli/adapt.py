@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from ocboost._core.escaping import shown
 from ocboost.cli.adapt_start import begun_run, check_same, start_of, sweep
-from ocboost.cli.after_writing import after_writing
+from ocboost.cli.files import check_apart, check_out, checkpoint_of, place_of
 from ocboost.cli.options import Count, Data, Flag, Following, Format, Names, UsageError
-from ocboost.cli.places import check_apart, check_out, checkpoint_of, place_of
-from ocboost.cli.terminal import results, say, stream_progress
+from ocboost.cli.terminal import after_writing, results, say, stream_progress
 from ocboost.errors import InputError, OcboostError
-from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocboost.adaptation import Adaptation
+    from ocboost.deployment.adaptation import Adaptation
     from ocboost.streams import Batch, Stream
 
 WORSE = 0.03  # so much less often right than before is worth a word
@@ -112,8 +111,8 @@ def adapt(
     format
         What the file is, where its name does not say.
     """
+    from ocboost._core.file_lock import locked
     from ocboost.cli.method import booster_of
-    from ocboost.file_lock import locked
 
     if resume and restart:
         raise UsageError("--resume and --restart exclude each other: go on, or begin anew.")
@@ -171,11 +170,11 @@ def _adapted(
 
     Nobody else writes the model, its checkpoint or what lies beside them meanwhile.
     """
-    from ocboost.adaptation import Adaptation, model_digest
-    from ocboost.been_through import covered
     from ocboost.cli.columns import open_for
     from ocboost.cli.method import going_on
-    from ocboost.model import Model
+    from ocboost.deployment.adaptation import Adaptation, model_digest
+    from ocboost.deployment.model import Model
+    from ocboost.deployment.resume import covered
 
     checkpoint = checkpoint_of(out)
     if resume or restart:
@@ -229,7 +228,7 @@ def _run(
     adaptation: Adaptation, stream: Stream, step: int, checkpoint: Path, every: int, seconds: float
 ) -> bool:
     """Go through the stream, and say whether it came to its end; if not, somebody has interrupted it."""
-    from ocboost.interrupts import uninterrupted
+    from ocboost._core.interrupts import uninterrupted
 
     rest = None
     hypotheses = adaptation.model.classifier.hypotheses_
@@ -286,7 +285,7 @@ def _finish(
 
     The checkpoint goes last, when the model is safe in its place.
     """
-    from ocboost.interrupts import uninterrupted
+    from ocboost._core.interrupts import uninterrupted
 
     with uninterrupted():
         name = shown(stream.name) if str(stream) != "-" else "standard input"
@@ -312,8 +311,8 @@ def _in_short(adaptation: Adaptation) -> str:
 def _report(adaptation: Adaptation, out: Path) -> None:
     from rich.table import Table
 
-    from ocboost.adaptation import RECENT
-    from ocboost.sketch import BoostingSketch
+    from ocboost.boosters.sketch.sketch import BoostingSketch
+    from ocboost.deployment.adaptation import RECENT
 
     console = results()
     classes = adaptation.model.classifier.classes_.tolist()

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocboost.cli.places import place_of
+from ocboost.cli.files import place_of
 from ocboost.cli.terminal import say
 from ocboost.errors import InputError, ModelFileError
 
 if TYPE_CHECKING:
-    from ocboost.adaptation import Adaptation
-    from ocboost.model import Model
+    from ocboost.deployment.adaptation import Adaptation
+    from ocboost.deployment.model import Model
     from ocboost.streams import Stream
 
 
@@ -39,7 +39,7 @@ class Start:
 
 def begun_run(checkpoint: Path, *, resume: bool) -> Adaptation | None:
     """The run that a checkpoint holds, if there is one; it must be wanted, so that nothing is lost."""
-    from ocboost.adaptation import Adaptation
+    from ocboost.deployment.adaptation import Adaptation
 
     if not checkpoint.exists():
         return None
@@ -136,8 +136,8 @@ def _resumed(
     model: Model, stream: Stream, path: Path, skip: int, *, out: Path, in_place: bool
 ) -> Start | None:
     """Where to go on after a run that came to its end; None if it was through another stream."""
-    from ocboost.been_through import Before, look_up
-    from ocboost.model import Model
+    from ocboost.deployment.model import Model
+    from ocboost.deployment.resume import Before, look_up
 
     known = look_up((model if in_place else Model.load(out)).history, stream, path)
     if known is None or (isinstance(known, Before) and known.whole):  # None: of an older ocboost
@@ -148,7 +148,7 @@ def _resumed(
 
 
 def _looked_up(model: Model, stream: Stream, path: Path, skip: int, wish: str | None) -> Start:
-    from ocboost.been_through import Changed, look_up
+    from ocboost.deployment.resume import Changed, look_up
 
     known = look_up(model.history, stream, path)
     if wish == "new" or known is None:
@@ -187,8 +187,8 @@ def _is_done(out: Path, origin: dict[str, Any], *, in_place: bool) -> bool:
 
     A model that was adapted in place is no longer there to be compared.
     """
-    from ocboost.adaptation import run_id
-    from ocboost.model import Model
+    from ocboost.deployment.adaptation import run_id
+    from ocboost.deployment.model import Model
 
     if not out.exists():
         return False

@@ -44,8 +44,8 @@ def info(detector: Path, /) -> int:
     """
     import numpy as np
 
+    from ocboost._report.tables import Row, Table, as_rich
     from ocboost.cascade import read_cascade
-    from ocboost.reporting.tables import Row, Table, as_rich
 
     cascade = read_cascade(detector).cascade
     stumps = cascade.max_nodes == 1

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.after_writing import after_writing
-from ocboost.cli.cascade_windows import read_windows
+from ocboost.cli.cascade_evaluate import read_windows
+from ocboost.cli.files import check_out
 from ocboost.cli.options import Flag, Seed, UsageError
-from ocboost.cli.places import check_out
-from ocboost.cli.terminal import results, say, steps_progress
+from ocboost.cli.terminal import after_writing, results, say, steps_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ocboost.cascade import Cascade, StageAdapter, WholeAdapter
-    from ocboost.cascade.standing import Standing
+    from ocboost.cascade.measure import Standing
 
 Rate = Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))]
 Weight = Annotated[float, Parameter(validator=validators.Number(gte=1e-6, lte=1e6))]
@@ -200,8 +199,8 @@ class _Windows:
         """Those to show and their labels, mixed in an order drawn from the seed."""
         import numpy as np
 
+        from ocboost.cascade.measure import leaf_sums
         from ocboost.cascade.roc import one_minus_auc
-        from ocboost.cascade.scores import leaf_sums
 
         rng = np.random.default_rng(seed)
         orders = [rng.permutation(len(windows)) for windows in self.clear]
@@ -221,7 +220,7 @@ class _Windows:
 
     def held_out(self, name: str, cascade: Cascade) -> Standing:
         """How a cascade does on those that were not shown."""
-        from ocboost.cascade.standing import measured
+        from ocboost.cascade.measure import measured
 
         return measured(name, cascade, self.tests[0], self.tests[1])
 
@@ -245,7 +244,7 @@ def _whole_remarks(adapter: WholeAdapter, false_positives: float | None) -> list
 
 def _stage_remarks(adapter: StageAdapter, n: int) -> list[str]:
     """Whether the stumps could move, and how sure the thresholds are."""
-    from ocboost.cascade.whole import LEAST_OF_EACH
+    from ocboost.cascade.adapt_whole import LEAST_OF_EACH
 
     remarks = []
     lasting = n if adapter.forgetting == 1.0 else min(n, round(1.0 / (1.0 - adapter.forgetting)))
@@ -278,8 +277,8 @@ def _report(
     after: Standing,
     false_positives: float | None,
 ) -> None:
+    from ocboost._report.tables import Row, Table, as_rich
     from ocboost.cascade import StageAdapter, WholeAdapter
-    from ocboost.reporting.tables import Row, Table, as_rich
 
     console = results()
     held = [len(test) for test in windows.tests]

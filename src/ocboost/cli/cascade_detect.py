@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.files import place_of
 from ocboost.cli.options import Count, Flag, MaybeCount, UsageError
-from ocboost.cli.places import place_of
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
-    from ocboost.cascade.drawing import Box
+    from ocboost.cascade.figures import Box
     from ocboost.cascade.sources import Images
 
 TABLE = "detections.csv"
@@ -71,11 +71,11 @@ def detect(
     overwrite
         Write into a folder that is not empty, and replace files there.
     """
+    from ocboost._report.output import StagedFolder
     from ocboost.cascade import detect as found_in
     from ocboost.cascade import read_cascade
-    from ocboost.cascade.drawing import drawn
+    from ocboost.cascade.figures import drawn
     from ocboost.cascade.sources import images_in
-    from ocboost.reporting.staging import StagedFolder
 
     if min_size is not None and max_size is not None and min_size > max_size:
         raise UsageError("--min-size must not be above --max-size.")
@@ -155,7 +155,7 @@ def _as_csv(found: list[tuple[str, list[Box]]]) -> bytes:
 
 
 def _report(found: list[tuple[str, list[Box]]], out: Path) -> None:
-    from ocboost.reporting.tables import Row, Table, as_rich
+    from ocboost._report.tables import Row, Table, as_rich
 
     console = results()
     rows = [

@@ -1,4 +1,7 @@
-"""``ocboost cascade evaluate``: detectors side by side, on windows with faces and without."""
+"""Windows for the commands of ``ocboost cascade``, read with a progress bar.
+
+``ocboost cascade evaluate``: detectors side by side, on windows with faces and without.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ocboost.cli.cascade_windows import read_windows
+from ocboost._core.escaping import shown
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
-from ocboost.shown import shown
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ocboost.cascade import Cascade
-    from ocboost.cascade.standing import Standing
-    from ocboost.reporting.tables import Table
+
+
+def read_windows(option: str, place: Path, cascade: Cascade) -> NDArray[np.uint8]:
+    """The windows that an option names, of the cascade's size."""
+    from ocboost.cascade.sources import windows_in
+
+    with steps_progress("reading") as told:
+
+        def progress(done: int, total: int) -> None:
+            told(option, done, total)
+
+        return windows_in(place, cascade.width, cascade.height, name=option, tell=say, progress=progress)
+
+
+if TYPE_CHECKING:
+    from ocboost._report.tables import Table
+    from ocboost.cascade import Cascade
+    from ocboost.cascade.measure import Standing
 
 FILES = ["roc.png", "roc.svg", "results.json"]
 SCORES = {
@@ -56,13 +77,12 @@ def evaluate(
     out
         Folder for the results; made if needed, older files are replaced.
     """
+    from ocboost._report.figures import render, require_matplotlib
+    from ocboost._report.output import OutputFolder, to_json, versions
+    from ocboost._report.tables import as_rich
     from ocboost.cascade import read_cascade
-    from ocboost.cascade.roc_figure import draw
-    from ocboost.cascade.standing import measured
-    from ocboost.reporting.environment import versions
-    from ocboost.reporting.figure_style import render, require_matplotlib
-    from ocboost.reporting.output import OutputFolder, to_json
-    from ocboost.reporting.tables import as_rich
+    from ocboost.cascade.figures import draw
+    from ocboost.cascade.measure import measured
 
     if not detectors:
         raise UsageError("DETECTORS is missing: give at least one detector.")
@@ -131,8 +151,8 @@ def _alike(standings: list[Standing]) -> bool:
 
 
 def _table(standings: list[Standing], counts: str) -> Table:
+    from ocboost._report.tables import Row, Table
     from ocboost.cascade.roc import RATES
-    from ocboost.reporting.tables import Row, Table
 
     columns = (
         "detector",

@@ -12,7 +12,7 @@ from ocboost.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ocboost.model import Model
+    from ocboost.deployment.model import Model
     from ocboost.streams import Schema, Stream
 
 _LABEL_KINDS = {"i": "integer", "f": "number", "b": "boolean", "U": "text", "O": "text"}  # by a class's type

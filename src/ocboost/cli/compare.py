@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from ocboost._core.escaping import shown
 from ocboost.cli.options import (
     Count,
     Flag,
@@ -23,7 +24,6 @@ from ocboost.cli.options import (
 )
 from ocboost.cli.terminal import results, say
 from ocboost.errors import InputError
-from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from ocboost.evaluation.methods import Method
@@ -162,7 +162,7 @@ def compare(
         raise UsageError(
             f"--label, --drop and --format are for files, and {what}; a file of that name is ./{name}."
         )
-    from ocboost.cli import compare_named
+    from ocboost.cli import compare_streams as compare_named
 
     if Path(name).is_file():
         say(f"{name} is taken for the name of a stream; for the file of that name give --label, or ./{name}.")
@@ -185,7 +185,7 @@ def _compare_file(
     command: str,
 ) -> int:
     """Compare on a file, in one pass; the exit code."""
-    from ocboost.cli.on_file import compare_on, name_of
+    from ocboost.cli.compare_file import compare_on, name_of
     from ocboost.streams import open_stream
 
     name = name_of(path)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from ocboost._core.escaping import shown
 from ocboost.cli.options import (
     Count,
     Data,
@@ -19,7 +20,6 @@ from ocboost.cli.options import (
     UsageError,
     source,
 )
-from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from ocboost.evaluation.comparison import Contest
@@ -107,10 +107,10 @@ def evaluate(
         What the file is, where its name does not say.
     """
     from ocboost.cli.columns import open_for
-    from ocboost.cli.on_file import compare_on, name_of
+    from ocboost.cli.compare_file import compare_on, name_of
+    from ocboost.deployment.model import Model
+    from ocboost.evaluation.first_rows import Start
     from ocboost.evaluation.lineup import methods_for
-    from ocboost.evaluation.start import Start
-    from ocboost.model import Model
     from ocboost.streams import open_stream
 
     deployed = None if model is None else Model.load(model)

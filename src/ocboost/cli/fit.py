@@ -5,22 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ocboost.cli.after_writing import after_writing
-from ocboost.cli.options import (
-    Count,
-    Data,
-    Following,
-    Format,
-    Jobs,
-    MaybeCount,
-    Names,
-    Seed,
-    source,
-)
-from ocboost.cli.places import check_apart, check_out
-from ocboost.cli.terminal import results, say, stream_progress
+from ocboost._core.escaping import shown
+from ocboost.cli.files import check_apart, check_out
+from ocboost.cli.options import Count, Data, Following, Format, Jobs, MaybeCount, Names, Seed, source
+from ocboost.cli.terminal import after_writing, results, say, stream_progress
 from ocboost.errors import InputError
-from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,11 +71,11 @@ def fit(
     """
     import numpy as np
 
-    from ocboost.classifier import OCBClassifier
+    from ocboost._core.file_lock import locked
     from ocboost.cli.columns import require_complete
     from ocboost.cli.method import of_method
-    from ocboost.file_lock import locked
-    from ocboost.model import Model
+    from ocboost.deployment.model import Model
+    from ocboost.estimators.classifier import OCBClassifier
     from ocboost.streams import open_stream
 
     settings = of_method(following.method or "ocb", following.settings(), hypotheses)
@@ -172,7 +161,7 @@ def _check_classes(y: NDArray[Any], label: str) -> None:
     """Refuse labels that are no classes: one alone, or numbers to be guessed."""
     import numpy as np
 
-    from ocboost.labels import require_class_labels
+    from ocboost._core.labels import require_class_labels
 
     if len(np.unique(y)) < 2:
         what = f"is {shown(y[0])!s:.40} in all {len(y):,} rows" if len(y) else "is missing in all rows"

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter, validators
 
+from ocboost._core.escaping import shown
 from ocboost.cli.terminal import results
-from ocboost.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ocboost.adaptation import Adaptation
-    from ocboost.booster import Booster
+    from ocboost._core.kinds import Kind
+    from ocboost.boosters.base import Booster
+    from ocboost.deployment.adaptation import Adaptation
+    from ocboost.deployment.model import Model
     from ocboost.hypotheses import Hypotheses, Stumps
-    from ocboost.kinds import Kind
     from ocboost.lineage import FilterBoost
-    from ocboost.model import Model
     from ocboost.offsets import Offset
-    from ocboost.reproduce.cache import Entry
+    from ocboost.paper.cache import Entry
 
 WIDTH = 28
 MOST_CLASSES = 5  # whose weights are drawn
@@ -53,7 +53,7 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
     top
         Show so many of the heaviest weights for each class.
     """
-    from ocboost.kinds import BOOSTER, HYPOTHESES, OFFSET
+    from ocboost._core.kinds import BOOSTER, HYPOTHESES, OFFSET
 
     console = results()
     kind, thing = held(model)
@@ -72,10 +72,10 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
 
 def held(path: Path) -> tuple[Kind, Any]:
     """What a file holds, whatever it is; what it leaves out to be given again need not be known here."""
-    from ocboost.fields import read
-    from ocboost.kinds import known
-    from ocboost.offsets.offset_file import LEFT_OUT
-    from ocboost.storage import load_any
+    from ocboost._core.codec import read
+    from ocboost._core.kinds import known
+    from ocboost._core.storage import load_any
+    from ocboost.offsets.base import LEFT_OUT
 
     name, tree = load_any(path)
     kind = known(name, None, str(path))
@@ -106,7 +106,7 @@ def _show_hypotheses(console: Any, hypotheses: Hypotheses, path: Path, top: int)
 
 
 def _show_offset(console: Any, offset: Offset, path: Path, top: int) -> None:
-    from ocboost.kinds import KINDS
+    from ocboost._core.kinds import KINDS
 
     console.print(f"An offset: {KINDS[offset.kind].title}. It is part of a model.", soft_wrap=True)
 
@@ -204,7 +204,7 @@ def _file_and_classes(clf: Any, path: Path) -> list[tuple[str, str]]:
 
 def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
     """What there is to say besides the weights."""
-    from ocboost.kinds import KINDS
+    from ocboost._core.kinds import KINDS
 
     clf = model.classifier
     facts = [
@@ -242,8 +242,8 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
 
 def _of_booster(booster: Booster) -> list[tuple[str, str]]:
     """What weighs the hypotheses, and what it remembers."""
-    from ocboost.kinds import KINDS
-    from ocboost.sketch import BoostingSketch
+    from ocboost._core.kinds import KINDS
+    from ocboost.boosters.sketch.sketch import BoostingSketch
 
     if not isinstance(booster, BoostingSketch):
         settings = ", ".join(f"{name} {value}" for name, value in booster.chosen.items())

@@ -10,7 +10,7 @@ from ocboost.errors import InputError
 
 if TYPE_CHECKING:
     from ocboost.boosters.registry import Registered
-    from ocboost.classifier import OCBClassifier
+    from ocboost.estimators.classifier import OCBClassifier
 
 GROWING = "growing"  # and what OCB of the same name remembers: growing-forgetting, growing-window-200, …
 
@@ -46,11 +46,11 @@ def of_method(method: str, settings: dict[str, Any], hypotheses: int) -> dict[st
 
 def going_on(method: str | None, settings: dict[str, Any], clf: OCBClassifier) -> dict[str, Any]:
     """The parameters that a model goes on with; another method than its own is an error."""
-    from ocboost.boosters.registry import KINDS
-    from ocboost.sketch import BoostingSketch
+    from ocboost.boosters.registry import BY_CLASS
+    from ocboost.boosters.sketch.sketch import BoostingSketch
 
     kind = clf.committee_.kind
-    known = KINDS[kind.kind].name
+    known = BY_CLASS[kind.kind].name
     if kind is not BoostingSketch:
         settings = _without_keep(settings)
     others = sorted(set(settings) - {"grow"})

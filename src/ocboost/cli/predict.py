@@ -6,9 +6,9 @@ import csv
 import sys
 from pathlib import Path
 
+from ocboost._core.escaping import shown
 from ocboost.cli.options import Count, Data, Flag, Format, Names
 from ocboost.cli.terminal import say, stream_progress
-from ocboost.shown import shown
 
 
 def predict(
@@ -50,9 +50,8 @@ def predict(
     import numpy as np
 
     from ocboost.cli.columns import open_for, require_complete
-    from ocboost.committee import winners
-    from ocboost.link import probabilities
-    from ocboost.model import Model
+    from ocboost.deployment.model import Model
+    from ocboost.estimators.committee import probabilities, winners
 
     deployed = Model.load(model)
     clf = deployed.classifier

@@ -14,8 +14,8 @@ from ocboost.cli.options import whole_number
 from ocboost.cli.terminal import results, say, steps_progress
 
 if TYPE_CHECKING:
-    from ocboost.reproduce.cache import Cache
-    from ocboost.reproduce.part import Part, Picture
+    from ocboost.paper.cache import Cache
+    from ocboost.paper.section import Part, Picture
 
 HELP = """Run the paper's experiments again, and set what they find beside what the paper says.
 
@@ -207,8 +207,8 @@ def everything(
 
 
 def _synthetic(quick: bool, seed: int, runs: int | None) -> _Experiment:
-    from ocboost.reproduce import synthetic as experiment
-    from ocboost.reproduce.synthetic_part import part
+    from ocboost.paper import synthetic as experiment
+    from ocboost.paper.synthetic_part import part
 
     make = experiment.SyntheticSettings.small if quick else experiment.SyntheticSettings
     settings = make(seed=seed) if runs is None else make(seed=seed, runs=runs)
@@ -223,8 +223,8 @@ def _synthetic(quick: bool, seed: int, runs: int | None) -> _Experiment:
 
 def _mnist(quick: bool, seed: int, data: Path | None, cache: Cache | None) -> _Experiment:
     from ocboost.datasets import load_mnist
-    from ocboost.reproduce.mnist import MnistSettings, run_mnist
-    from ocboost.reproduce.mnist_part import part
+    from ocboost.paper.mnist import MnistSettings, run_mnist
+    from ocboost.paper.mnist_part import part
 
     settings = MnistSettings.small(seed=seed) if quick else MnistSettings(seed=seed)
     return _Experiment(
@@ -238,8 +238,8 @@ def _mnist(quick: bool, seed: int, data: Path | None, cache: Cache | None) -> _E
 
 def _faces(quick: bool, seed: int, data: Path | None, cache: Cache | None) -> _Experiment:
     from ocboost.datasets import load_faces
-    from ocboost.reproduce.faces import FacesSettings, run_faces
-    from ocboost.reproduce.faces_part import part
+    from ocboost.paper.faces import FacesSettings, run_faces
+    from ocboost.paper.faces_part import part
 
     settings = FacesSettings.small(seed=seed) if quick else FacesSettings(seed=seed)
     return _Experiment(
@@ -260,11 +260,9 @@ def _reproduce(
     cache: Cache | None = None,
 ) -> int:
     """Run experiments, write what they found, and print it; the exit code."""
-    from ocboost.reporting import figure_style
-    from ocboost.reporting.environment import versions
-    from ocboost.reporting.output import OutputFolder
-    from ocboost.reproduce.paper_figure import STEM
-    from ocboost.reproduce.report import without_folder
+    from ocboost._report import figures as figure_style
+    from ocboost._report.output import OutputFolder, versions
+    from ocboost.paper.report import STEM, without_folder
 
     figure_style.require_matplotlib()
     stems = [experiment.name for experiment in experiments]
@@ -307,9 +305,9 @@ def _files(
     seconds: dict[str, float],
 ) -> dict[str, bytes]:
     """Everything that is written, by name: the figures, the numbers, the report in both forms."""
-    from ocboost.reporting.figure_style import render
-    from ocboost.reporting.output import to_json
-    from ocboost.reproduce import report
+    from ocboost._report.figures import render
+    from ocboost._report.output import to_json
+    from ocboost.paper import report
 
     pictures = [picture for part in parts for picture in part.pictures]
     files: dict[str, bytes] = {}
@@ -341,14 +339,14 @@ def _overview(parts: list[Part], found: dict[str, Any]) -> Picture | None:
     """The paper's figure 1, where all three experiments were run."""
     if set(found) != ALL:
         return None
-    from ocboost.reproduce.paper_figure import picture
+    from ocboost.paper.report import picture
 
     return picture(parts, found["synthetic"], found["mnist"], found["faces"])
 
 
 def _tell(parts: Sequence[Part]) -> None:
     """Print each part's tables and findings; what is only worth a remark goes to stderr."""
-    from ocboost.reporting.tables import as_rich
+    from ocboost._report.tables import as_rich
 
     console = results(piped=160)  # the paper's tables have a column for each digit
     for part in parts:
@@ -366,7 +364,7 @@ def _tell(parts: Sequence[Part]) -> None:
 
 
 def _cache(no_cache: bool) -> Cache | None:
-    from ocboost.reproduce.cache import Cache
+    from ocboost.paper.cache import Cache
 
     return None if no_cache else Cache()
 

@@ -5,8 +5,8 @@ can be had: a download, a small set inside an installed package, or drawings. `I
 and a report must repeat it, since figures from a smaller set are not comparable with the paper's.
 """
 
-from .faces import load_faces
-from .images import Images
-from .mnist import load_mnist
+from ocboost.datasets.faces import load_faces
+from ocboost.datasets.images import Images
+from ocboost.datasets.mnist import load_mnist
 
 __all__ = ["Images", "load_faces", "load_mnist"]

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost.datasets.images import Pixels
 from ocboost.errors import InputError
-
-from .images import Pixels
 
 Floats = NDArray[np.float32]
 

@@ -16,14 +16,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ocboost._core.checks import as_count
+from ocboost.datasets import river_streams
+from ocboost.datasets.images import data_folder
+from ocboost.datasets.stream_files import Loaded, load_table, load_words
 from ocboost.errors import InputError
-from ocboost.margins import as_count
-from ocboost.rows import Rows
-
-from . import river_streams
-from .images import data_folder
-from .loaded import Loaded
-from .stream_files import load_table, load_words
+from ocboost.streams.rows import Rows
 
 Origin = Literal["file", "bundled", "generated"]
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ocboost.datasets.stream_files import Loaded
 from ocboost.errors import MissingExtraError
-from ocboost.rows import Rows
-
-from .loaded import Loaded
+from ocboost.streams.rows import Rows
 
 SEA_CONCEPTS = (0, 1, 2, 3)  # thresholds 8, 9, 7 and 9.5
 SEA_NOISE = 0.1

@@ -1,20 +1,41 @@
-"""The files of real streams in a data folder, held in memory."""
+"""The rows of a named stream, and what a reader should know of them.
+
+The files of real streams in a data folder, held in memory.
+"""
 
 from __future__ import annotations
 
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from ocboost.errors import InputError
-from ocboost.rows import Rows, joined
 from ocboost.streams import Schema, open_stream
+from ocboost.streams.rows import Rows, joined
 
-from .loaded import Loaded
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A stream held in memory.
+
+    Parameters
+    ----------
+    rows : Rows
+        In the order of the stream, with labels.
+    source : str
+        One sentence for reports: where the rows came from.
+    notes : list of str
+        What was done to them.
+    """
+
+    rows: Rows
+    source: str
+    notes: list[str] = field(default_factory=list)
+
 
 _BATCH = 10_000  # rows read at a time
 

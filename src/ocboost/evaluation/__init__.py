@@ -1,14 +1,21 @@
 """Prequential evaluation of several learners side by side: predict each row, then learn from it."""
 
-from ..rows import Rows as View
-from .baselines import Majority, NoChange
-from .contenders import OCB, Fixed, LogisticSGD, OverAnswers
-from .guests import RiverContender, SklearnContender
-from .learner import Contender
-from .lineup import lineup
-from .metrics import METRICS, Series, Tally, Window
-from .prequential import prequential
-from .result import Result, Standing
+from ocboost._core.metrics import METRICS, Series, Tally, Window
+from ocboost.evaluation.contender import Contender
+from ocboost.evaluation.contenders import (
+    OCB,
+    Fixed,
+    LogisticSGD,
+    Majority,
+    NoChange,
+    OverAnswers,
+    RiverContender,
+    SklearnContender,
+)
+from ocboost.evaluation.lineup import lineup
+from ocboost.evaluation.prequential import prequential
+from ocboost.evaluation.result import Result, Standing
+from ocboost.streams.rows import Rows as View
 
 __all__ = [
     "METRICS",

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .learner import Role
-from .metrics import LOSSES, METRICS
+from ocboost._core.metrics import LOSSES, METRICS
+from ocboost.evaluation.contender import Role
 
 if TYPE_CHECKING:
-    from .comparison import Contest
-    from .result import Result
+    from ocboost.evaluation.comparison import Contest
+    from ocboost.evaluation.result import Result
 
 MOST_POINTS = 250  # of a curve
 DRAWN = "Each seed draws another stream."
@@ -292,7 +292,7 @@ class Board:
 
 def board_of(result: Result | Board) -> Board:
     """The board of contenders that went through a stream by `prequential`."""
-    from .comparison import Contest
+    from ocboost.evaluation.comparison import Contest
 
     return result if isinstance(result, Board) else Board.of("", [Contest.of(result)], curves=METRICS)
 

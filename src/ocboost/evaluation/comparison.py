@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..labels import codes_of, require_class_labels, sorted_classes
-from ..margins import as_count
-from ..rows import stacked
-from .methods import Method
-from .prequential import prequential
-from .result import Result, Standing
-from .start import Start
+from ocboost._core.checks import as_count
+from ocboost._core.labels import codes_of, require_class_labels, sorted_classes
+from ocboost.errors import InputError
+from ocboost.evaluation.first_rows import Start
+from ocboost.evaluation.methods import Method
+from ocboost.evaluation.prequential import prequential
+from ocboost.evaluation.result import Result, Standing
+from ocboost.streams.rows import stacked
 
 START = 2_000  # rows to begin with, unless someone says otherwise
 PART = 5  # the start is at most this part of a stream, unless someone says otherwise

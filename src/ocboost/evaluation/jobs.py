@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import ocboost
-
-from ..datasets.drift import stream_named
-from ..errors import InputError
-from ..interrupts import deaf
-from ..rows import cut_anew
-from ..storage import write_atomically
-from .board import DRAWN, Board
-from .comparison import PIECE, START, Contest, compete
-from .methods import methods_named
+from ocboost._core.interrupts import deaf
+from ocboost._core.storage import write_atomically
+from ocboost.datasets.drift import stream_named
+from ocboost.errors import InputError
+from ocboost.evaluation.board import DRAWN, Board
+from ocboost.evaluation.comparison import PIECE, START, Contest, compete
+from ocboost.evaluation.methods import methods_named
+from ocboost.streams.rows import cut_anew
 
 Told = Callable[[str, float, int], None]  # what is being done, tasks done (in part too), tasks there are
 TaskTold = Callable[[str, float], None]  # what is being done, and the share that is done

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..boosters.registry import BOOSTERS, KINDS
-from ..rows import Rows
-from . import method_makers as makers
-from .learner import Contender
-from .methods import METHODS, Method, method_of
-from .start import Start
+from ocboost.boosters.registry import BOOSTERS, BY_CLASS
+from ocboost.evaluation import method_makers as makers
+from ocboost.evaluation.contender import Contender
+from ocboost.evaluation.first_rows import Start
+from ocboost.evaluation.methods import METHODS, Method, method_of
+from ocboost.streams.rows import Rows
 
 if TYPE_CHECKING:
-    from ..classifier import OCBClassifier
+    from ocboost.estimators.classifier import OCBClassifier
 
 
 def methods_for(
@@ -46,7 +46,7 @@ def methods_for(
 def _going_on(classifier: OCBClassifier) -> list[Method]:
     """The method of a model that is not OCB, going on from what it knows."""
     kind, settings = classifier.committee_.kind, classifier.boosters_[0].chosen
-    known = METHODS[KINDS[kind.kind].name]
+    known = METHODS[BY_CLASS[kind.kind].name]
     if known.role == "ocb":
         return []
     for each in BOOSTERS.values():

@@ -10,13 +10,18 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..boosters.registry import BOOSTERS, Registered
-from .contenders import OCB, Fixed, OverAnswers
-from .filled import Filled
-from .guests import RiverContender, SklearnContender
-from .learner import Contender
-from .retrained import Retrained
-from .start import MEMORY, Start
+from ocboost.boosters.registry import BOOSTERS, Registered
+from ocboost.evaluation.contender import Contender
+from ocboost.evaluation.contenders import (
+    OCB,
+    Filled,
+    Fixed,
+    OverAnswers,
+    Retrained,
+    RiverContender,
+    SklearnContender,
+)
+from ocboost.evaluation.first_rows import MEMORY, Start
 
 Maker = Callable[[Start, str], Contender]
 
@@ -54,7 +59,7 @@ def growing(settings: Mapping[str, Any]) -> Maker:
 
 def oza_bayes(start: Start, title: str) -> Contender:
     """Oza and Russell's boosting of naive Bayes, whose members vote with probabilities."""
-    from ..lineage import OzaRussellClassifier
+    from ocboost.lineage import OzaRussellClassifier
 
     estimator = OzaRussellClassifier(votes="probabilities", random_state=start.seed)
     return _taught(Filled(SklearnContender(estimator, title), start.means), start)
@@ -62,7 +67,7 @@ def oza_bayes(start: Start, title: str) -> Contender:
 
 def oza_trees(start: Start, title: str) -> Contender:
     """The same of river's Hoeffding trees."""
-    from ..lineage import OzaRussellClassifier
+    from ocboost.lineage import OzaRussellClassifier
 
     estimator = OzaRussellClassifier(hoeffding(start.seed), votes="probabilities", random_state=start.seed)
     return _taught(Filled(SklearnContender(estimator, title), start.means), start)
@@ -70,7 +75,7 @@ def oza_trees(start: Start, title: str) -> Contender:
 
 def filterboost(start: Start, title: str) -> Contender:
     """FilterBoost over stumps, content with rough estimates: with its defaults it takes 10,000s of rows."""
-    from ..lineage import FilterBoost
+    from ocboost.lineage import FilterBoost
 
     estimator = FilterBoost(
         n_hypotheses=start.hypotheses, tau=0.9, delta=0.25, sample=200, random_state=start.seed

@@ -17,13 +17,13 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import Any, Literal
 
-from ..boosters.registry import BOOSTERS, Registered
-from ..errors import InputError, MissingExtraError
-from . import method_makers as makers
-from .baselines import Majority, NoChange
-from .learner import Contender, Role
-from .method_makers import Maker
-from .start import Start
+from ocboost.boosters.registry import BOOSTERS, Registered
+from ocboost.errors import InputError, MissingExtraError
+from ocboost.evaluation import method_makers as makers
+from ocboost.evaluation.contender import Contender, Role
+from ocboost.evaluation.contenders import Majority, NoChange
+from ocboost.evaluation.first_rows import Start
+from ocboost.evaluation.method_makers import Maker
 
 Kind = Literal["answers", "features", "baseline"]
 MOST_FEATURES = 1_000  # beyond them, learners that look at each feature of each row are too slow

@@ -1,24 +1,68 @@
-"""Prequential evaluation: predict each row, and learn from it when its label has arrived."""
+"""A stream of batches, cut anew into rows of one size, so that nothing depends on how it came.
+
+Prequential evaluation: predict each row, and learn from it when its label has arrived.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, MissingExtraError
-from ..interrupts import uninterrupted
-from ..margins import as_count
-from ..rows import Clock, Rows
-from .chunks import chunks_of
-from .learner import Contender
-from .metrics import Series, Tally, Window
-from .result import Result, Standing
+from ocboost._core.checks import as_count
+from ocboost._core.interrupts import uninterrupted
+from ocboost._core.metrics import Series, Tally, Window
+from ocboost.errors import InputError, MissingExtraError
+from ocboost.evaluation.contender import Contender
+from ocboost.evaluation.result import Result, Standing
+from ocboost.streams.rows import Clock, Rows, cut_anew
+
+
+def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: Clock) -> Iterator[Rows]:
+    """Rows, so many at a time, the last ones fewer; labels become codes, -1 where there is none.
+
+    Parameters
+    ----------
+    batches : iterable of Rows, or of objects with X, y, known and first
+        As `ocboost.streams` gives them. Where ``y`` is None no row has a label; where ``known`` is missing
+        or None every row has one; where ``first`` is, rows are counted.
+    classes : sequence
+        All labels.
+    size : int
+    clock : Clock
+        Is given the time that answers take.
+    """
+    return cut_anew(_coded(batches, classes), size, clock)
+
+
+def _coded(batches: Iterable[Any], classes: Sequence[Any]) -> Iterator[Rows]:
+    counted = 0
+    for batch in batches:
+        rows = _rows(batch, counted).coded(classes)
+        counted = rows.first + len(rows)
+        yield rows
+
+
+def _rows(batch: Any, counted: int) -> Rows:
+    if isinstance(batch, Rows):
+        return batch
+    first, known = getattr(batch, "first", None), getattr(batch, "known", None)
+    first = counted if first is None else int(first)
+    n, y = batch.X.shape[0], None if batch.y is None else np.asarray(batch.y)
+    n_labels = n if y is None else len(y)
+    given = n if known is None or y is None else len(known)
+    if not n_labels == given == n:
+        raise InputError(
+            f"batches must have as many labels as rows; got {n} rows, {n_labels} labels and {given} marks of "
+            f"known ones from row {first} on."
+        )
+    return Rows(batch.X, y, None if known is None or y is None else np.asarray(known), first)
+
 
 CHUNK = 1024  # rows that one contender goes through before the next does
 TICK = 500_000_000  # nanoseconds from one word about progress to the next

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..datasets.drift import stream_named
-from ..reporting import document
-from ..reporting.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
-from ..reporting.figure_style import render
-from .board import DRAWN, LEVEL, Board
-from .figure import draw, draw_behind, draw_ranks, keys_of
-from .methods import METHODS
-from .summary import ALPHA, Summary
-from .table import (
+from ocboost._report import document
+from ocboost._report.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
+from ocboost._report.figures import render
+from ocboost.datasets.drift import stream_named
+from ocboost.evaluation.board import DRAWN, LEVEL, Board
+from ocboost.evaluation.figures import draw, draw_behind, draw_ranks, keys_of
+from ocboost.evaluation.methods import METHODS
+from ocboost.evaluation.summary import ALPHA, Summary
+from ocboost.evaluation.tables import (
     GROWTH,
+    NONE,
     accuracy_table,
     board_table,
+    bytes_in_words,
     growth_table,
     listed,
     rank_table,
@@ -23,7 +25,6 @@ from .table import (
     title_of,
     winner_table,
 )
-from .wording import NONE, bytes_in_words
 
 READ = "How to read it:"
 ONLY = "Takes part for comparison only, as it cannot be deployed."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .learner import Role
-from .metrics import Values
+from ocboost._core.metrics import Values
+from ocboost.evaluation.contender import Role
 
 
 @dataclass(frozen=True)

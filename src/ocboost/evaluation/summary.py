@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from .board import Board, mean_of, ranks_of
+from ocboost.evaluation.board import Board, mean_of, ranks_of
 
 ALPHA = 0.05
 

@@ -1,15 +1,14 @@
 """Weak hypotheses: sets of functions that answer ±1 to a row of features."""
 
-from .balls import Balls
-from .base import Ballot, Hypotheses
-from .boxes import Boxes, all_boxes
-from .callables import Callables
-from .cascade_stumps import CascadeStumps
-from .joined import Joined, join, join_tightly
-from .parts import hypotheses_from_parts, hypotheses_parts
-from .sklearn_members import from_sklearn
-from .stumps import Stumps
-from .trees import Trees
+from ocboost.hypotheses.adopt import from_sklearn
+from ocboost.hypotheses.balls import Balls
+from ocboost.hypotheses.base import Ballot, Hypotheses, hypotheses_from_parts, hypotheses_parts
+from ocboost.hypotheses.boxes import Boxes, all_boxes
+from ocboost.hypotheses.callables import Callables
+from ocboost.hypotheses.cascade_stumps import CascadeStumps
+from ocboost.hypotheses.joined import Joined, join, join_tightly
+from ocboost.hypotheses.stumps import Stumps
+from ocboost.hypotheses.trees import Trees
 
 __all__ = [
     "Ballot",

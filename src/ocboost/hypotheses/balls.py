@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..kernels.balls import ROWS, first_not_finite, lay_dense, lay_sparse, outside, tile_distances
-from .base import Hypotheses
+from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.balls import ROWS, first_not_finite, lay_dense, lay_sparse, outside, tile_distances
+from ocboost.errors import InputError
+from ocboost.hypotheses.base import Hypotheses
 
 
 class Balls(Hypotheses):

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..kernels.boxes import LARGEST, RECTS, above_each, filter_each, first_too_large, lay_images
-from ..margins import as_count
-from .balls import finite
-from .base import Hypotheses
+from ocboost._core.checks import as_count
+from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.boxes import LARGEST, RECTS, above_each, filter_each, first_too_large, lay_images
+from ocboost.errors import InputError
+from ocboost.hypotheses.balls import finite
+from ocboost.hypotheses.base import Hypotheses
 
 ROWS = 64  # images whose integral images are held at once: they stay in the cache
 MAX_SIDE = 256

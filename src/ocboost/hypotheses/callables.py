@@ -8,11 +8,11 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, NotSavableError
-from ..fields import Fields
-from ..margins import as_count
-from ..quiet import without_warning
-from .base import Hypotheses
+from ocboost._core.checks import as_count
+from ocboost._core.codec import Fields
+from ocboost._core.threads import without_warning
+from ocboost.errors import InputError, NotSavableError
+from ocboost.hypotheses.base import Hypotheses
 
 _PREDICTED_WITHOUT_NAMES = "X does not have valid feature names"
 

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..kinds import HYPOTHESES, tree_within, within
-from .base import Hypotheses
-from .stumps import Stumps
+from ocboost._core.codec import Fields, Tree
+from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost.errors import InputError
+from ocboost.hypotheses.base import Hypotheses
+from ocboost.hypotheses.stumps import Stumps
 
 
 class Joined(Hypotheses):

@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..kernels.stumps import answer_row, answer_stumps
-from .base import Hypotheses
-from .features import DOUBLE, MOST_FEATURES, PRECISIONS, FeatureLines, rounded_down
+from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.stumps import answer_row, answer_stumps
+from ocboost.errors import InputError
+from ocboost.hypotheses.base import DOUBLE, MOST_FEATURES, PRECISIONS, FeatureLines, Hypotheses, rounded_down
 
 
 class Stumps(Hypotheses):

@@ -7,12 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..kernels.trees import NODE, WALKED, Plan, answer_trees, lay_out, mark_reached, measure_trees
-from .base import Hypotheses
-from .features import MOST_FEATURES, PRECISIONS, FeatureLines, rounded_down
-from .stumps import whole
+from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.trees import NODE, WALKED, Plan, answer_trees, lay_out, mark_reached, measure_trees
+from ocboost.errors import InputError
+from ocboost.hypotheses.base import MOST_FEATURES, PRECISIONS, FeatureLines, Hypotheses, rounded_down
+from ocboost.hypotheses.stumps import whole
 
 MOST = 1 << 24  # columns, and more than a block of rows could be answered for
 _INNER = 127  # inner nodes of the largest tree that is answered by operations; its leaves are int8

@@ -28,14 +28,21 @@ classifier is saved with ``clf.save(path, without_offset=True)``, and loaded wit
 ``OCBClassifier.load(path, offset=scorer)``.
 """
 
-from .base import GivenOffset, Offset
-from .choose import as_offset
-from .fitting import fit_offset
-from .linear import LinearOffset
-from .parts import offset_in, offset_parts
-from .scaled import ScaledOffset
-from .scores import require_classes, require_range, reweighted, scores_of
-from .voted import VotedOffset
+from ocboost.offsets.base import (
+    GivenOffset,
+    Offset,
+    offset_in,
+    offset_parts,
+    require_classes,
+    require_range,
+    reweighted,
+    scores_of,
+)
+from ocboost.offsets.choose import as_offset
+from ocboost.offsets.fitting import fit_offset
+from ocboost.offsets.linear import LinearOffset
+from ocboost.offsets.scaled import ScaledOffset
+from ocboost.offsets.voted import VotedOffset
 
 __all__ = [
     "GivenOffset",

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from .base import GivenOffset, Offset
-from .voted import VotedOffset
+from ocboost.errors import InputError
+from ocboost.offsets.base import GivenOffset, Offset
+from ocboost.offsets.voted import VotedOffset
 
 
 def as_offset(given: Any) -> Offset:

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..fields import Fields, Tree
-from .base import Offset, numbers
+from ocboost._core.codec import Fields, Tree
+from ocboost.errors import InputError
+from ocboost.offsets.base import Offset, numbers
 
 PIECE = 1 << 20  # products held at once
 

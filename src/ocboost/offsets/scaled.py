@@ -7,12 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..kinds import OFFSET, tree_within, within
-from .base import Offset, numbers
-from .choose import as_offset
-from .scores import checked_scores
+from ocboost._core.codec import Fields, Tree
+from ocboost._core.kinds import OFFSET, tree_within, within
+from ocboost.errors import InputError
+from ocboost.offsets.base import Offset, checked_scores, numbers
+from ocboost.offsets.choose import as_offset
 
 
 class ScaledOffset(Offset):

@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..adoption import adopted
-from ..errors import InputError
-from ..fields import Fields, Tree
-from ..hypotheses import Ballot, Hypotheses
-from ..kinds import HYPOTHESES, tree_within, within
-from .base import Offset, numbers
+from ocboost._core.codec import Fields, Tree
+from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost.errors import InputError
+from ocboost.hypotheses import Ballot, Hypotheses
+from ocboost.hypotheses.adopt import adopted
+from ocboost.offsets.base import Offset, numbers
 
 
 class VotedOffset(Offset):

@@ -10,10 +10,10 @@ batches from arrays. Files need pyarrow (``pip install 'ocboost[streams]'``), ar
 [(0, 2, [0, 1]), (2, 1, [1])]
 """
 
-from ..rows import Rows as Batch
-from .arrays import ArrayStream
-from .reader import open_stream
-from .schema import Column, Schema
-from .stream import Stream
+from ocboost.streams.arrays import ArrayStream
+from ocboost.streams.open import open_stream
+from ocboost.streams.rows import Rows as Batch
+from ocboost.streams.schema import Column, Schema
+from ocboost.streams.stream import Stream
 
 __all__ = ["ArrayStream", "Batch", "Column", "Schema", "Stream", "open_stream"]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..margins import MANY, as_count
-from ..rows import Rows
-from .encoding import EXACT, at_row
-from .fingerprints import fingerprint_of, fits
-from .schema import Schema
-from .stream import Stream
+from ocboost._core.checks import MANY, as_count
+from ocboost.errors import InputError
+from ocboost.streams.encoding import EXACT, at_row
+from ocboost.streams.rows import Rows
+from ocboost.streams.schema import Schema
+from ocboost.streams.source import fingerprint_of, fits
+from ocboost.streams.stream import Stream
 
 
 class ArrayStream(Stream):

@@ -124,7 +124,7 @@ class TableDigest:
 
     def update(self, batch: Any) -> None:
         """More rows."""
-        from .row_bytes import row_bytes
+        from ocboost.streams.encoding import row_bytes
 
         for (presence, values), column in zip(self._shas, batch.columns, strict=True):
             for sha, data in zip((presence, values), row_bytes(column), strict=True):

@@ -7,10 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from .arrow import arrow
-from .encoding import EXACT, FALSE, NUMBER, TRUE, codes, is_text, numbers, plain, without_missing
-from .schema import LONGEST_TEXT, MAX_CATEGORIES, Column, Schema
+from ocboost.errors import InputError
+from ocboost.streams.encoding import (
+    EXACT,
+    FALSE,
+    NUMBER,
+    TRUE,
+    arrow,
+    codes,
+    is_text,
+    numbers,
+    plain,
+    without_missing,
+)
+from ocboost.streams.schema import LONGEST_TEXT, MAX_CATEGORIES, Column, Schema
 
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?"
 _DAY = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}"

@@ -1,18 +1,51 @@
-"""The bytes of a file or of standard input, unpacked if they are gzip."""
+"""How data begin, to recognise them when they are read again.
+
+The bytes of a file or of standard input, unpacked if they are gzip.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from .coverage import Coverage, Fit, TextDigest, fits_of_text
-from .fingerprints import fingerprint_of, fits
+from ocboost.errors import InputError
+from ocboost.streams.coverage import Coverage, Fit, TextDigest, fits_of_text
+
+LONGEST = 65_536
+
+Beginning = Callable[[int], bytes]  # the first so many bytes, or fewer if there are no more
+
+
+def fingerprint_of(beginning: Beginning) -> dict[str, Any]:
+    """The number of bytes looked at, and their SHA-256.
+
+    >>> fingerprint_of(lambda n: b"a,b")["bytes"]
+    3
+    """
+    data = beginning(LONGEST)
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def fits(beginning: Beginning, fingerprint: object) -> bool:
+    """Whether the data begin so. Anything that is no fingerprint fits nothing.
+
+    >>> fits(lambda n: b"a,b,c"[:n], fingerprint_of(lambda n: b"a,b"))
+    True
+    """
+    if not isinstance(fingerprint, dict):
+        return False
+    length = fingerprint.get("bytes")
+    if type(length) is not int or not 0 <= length <= LONGEST:
+        return False
+    data = beginning(length)
+    return len(data) == length and hashlib.sha256(data).hexdigest() == fingerprint.get("sha256")
+
 
 CHUNK = 1 << 19
 STDIN = "-"

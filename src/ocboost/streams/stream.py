@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ..rows import Rows
-from .coverage import Coverage, Fit
-from .schema import Schema
+from ocboost.streams.coverage import Coverage, Fit
+from ocboost.streams.rows import Rows
+from ocboost.streams.schema import Schema
 
 
 class Stream(ABC):

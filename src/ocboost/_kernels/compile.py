@@ -1,0 +1,158 @@
+"""How every kernel is compiled: one decorator, one cache that cannot go stale.
+
+numba's own ``cache=True`` has two traps. It raises at import where no folder is writable, and it stamps
+a cached kernel with the source of its own file only, so that a change of a callee in another file goes
+unseen. Here a kernel is stamped with the text of *all* kernel files, and without a writable folder the
+kernels are compiled in memory.
+
+A hint for the compiler: which way is hardly ever taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# Reassociation and contraction are what the vectoriser needs. Flags that assume away NaN and infinity
+# are not safe here and stay off.
+FAST_MATH = {"reassoc", "contract", "nsz"}
+
+
+def _stamp_of_all_kernels() -> bytes:
+    paths = sorted(Path(__file__).parent.glob("*.py"))
+    if not paths:  # imported from an archive: nothing cached is ever taken for this
+        return os.urandom(32)
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in paths:
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+_STAMP = _stamp_of_all_kernels()
+
+
+class _ForgivingCache:
+    """A cache of compiled kernels that is only ever a help: what it cannot read or write is compiled."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            return self._cache.load_overload(signature, context)
+        except Exception:  # a damaged file can raise anything when it is unpickled
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        # A folder that is gone or full, or an index that is damaged.
+        with contextlib.suppress(Exception):
+            self._cache.save_overload(signature, data)
+
+
+def _enable_cache(dispatcher: Any) -> None:
+    """Cache ``dispatcher`` on disk where that is possible, and leave it uncached where it is not."""
+    try:
+        dispatcher.enable_caching()
+        cache = dispatcher._cache
+        # The stamp is part of the file's name too: numba writes the index before the code, and one that
+        # was stopped in between would otherwise lead to the code of another version.
+        cache._cache_file = type(cache._cache_file)(
+            cache_path=cache._cache_path,
+            filename_base=f"{cache._impl.filename_base}-{_STAMP.hex()[:16]}",
+            source_stamp=_STAMP,
+        )
+        dispatcher._cache = _ForgivingCache(cache)
+    except (RuntimeError, OSError):  # no folder can be written: compile in memory
+        return
+    except (AttributeError, TypeError):  # numba has changed its insides
+        # A cache that could go stale is worse than none.
+        dispatcher._cache = numba.core.caching.NullCache()
+
+
+def instruction(function: Callable[..., Any]) -> Any:
+    """Let ``function`` write LLVM instructions where it is called: it sees types, its callers give values."""
+    return intrinsic(function)
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` on first use; it releases the GIL and divides as numpy does."""
+    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
+    _enable_cache(dispatcher)
+    return cast(F, dispatcher)
+
+
+def plain(function: F) -> F:
+    """Compile ``function`` like `kernel`, with every rounding as written: no reassociation or contraction."""
+    dispatcher = numba.njit(fastmath=False, error_model="numpy", nogil=True)(function)
+    _enable_cache(dispatcher)
+    return cast(F, dispatcher)
+
+
+def helper(function: F) -> F:
+    """Compile ``function`` into the kernels that call it, at the place of the call."""
+    compiled = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, forceinline=True)(function)
+    return cast(F, compiled)
+
+
+def exact(function: F) -> F:
+    """Like `helper`, with every rounding as written (said aloud, or the flags of the caller are inherited).
+
+    For loops that store what they compute: LLVM keeps a plain version beside the vectorised one for
+    arrays that might overlap, and left free it would round the two differently, so that the last digit
+    would depend on where an array happens to lie.
+    """
+    return cast(F, numba.njit(fastmath=False, error_model="numpy", nogil=True, forceinline=True)(function))
+
+
+def seldom(function: F) -> F:
+    """Compile ``function`` beside the kernels that call it: for the way that is hardly ever taken."""
+    return cast(F, numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function))
+
+
+@instruction
+def unlikely(typing_context: Any, condition: Any) -> tuple[Any, Any]:
+    """The condition itself, expected to be false.
+
+    Without it LLVM moves the divisions and exponentials of rare cases into the common path, to save a
+    branch that is predicted right every time. Conditions are joined by ``|`` and ``&``: ``or`` and ``and``
+    make branches of their own, which the hint would not reach.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        boolean = ir.IntType(1)
+        expect = builder.module.declare_intrinsic(
+            "llvm.expect", [boolean], ir.FunctionType(boolean, [boolean, boolean])
+        )
+        return builder.call(expect, [args[0], ir.Constant(boolean, 0)])
+
+    return types.boolean(types.boolean), codegen
+
+
+@instruction
+def out_of_line(typing_context: Any) -> tuple[Any, Any]:
+    """Keep the function this stands in from being copied into its callers: it is for rare cases."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        attributes = builder.function.attributes
+        attributes.discard("alwaysinline")
+        attributes.add("noinline")
+        attributes.add("cold")
+        return context.get_dummy_value()
+
+    return types.void(), codegen

@@ -1,0 +1,125 @@
+"""Oza and Russell's online boosting over fixed hypotheses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ocboost._kernels.compile import helper, kernel
+from ocboost._kernels.memory import Floats, Int8Matrix, Ints, Whole
+from ocboost._kernels.scaled import add, divide, multiply, normal
+from ocboost._kernels.solve import SMALLEST, half_log_ratio, smoothed
+
+
+class Sums(NamedTuple):
+    """What the booster keeps, as scaled numbers (`ocboost._kernels.scaled`)."""
+
+    W: Floats  # (2, J): W⁺, W⁻
+    W_unit: Ints
+    total: Floats  # (1,): Σw
+    total_unit: Ints
+    now: Floats  # (1,): the weight an example of sample weight one has at present
+    now_unit: Ints
+
+
+@helper
+def _share(
+    smoothing: float, now: float, now_unit: Whole, total: float, total_unit: Whole
+) -> tuple[float, Whole]:
+    """ε / Σw in the weights of the present."""
+    if smoothing == 0.0 or total == 0.0:
+        return 0.0, 0
+    share, share_unit = normal(smoothing, 0)
+    share, share_unit = multiply(share, share_unit, now, now_unit)
+    return divide(share, share_unit, total, total_unit)
+
+
+@helper
+def _factor(a: float, ua: Whole, b: float, ub: Whole, share: float, share_unit: Whole) -> tuple[float, Whole]:
+    """(W⁺ + W⁻) / (2 W^σ), a being W^σ: the mean of 1 and exp(-2 α m), with both sums smoothed."""
+    total, total_unit = add(a, ua, b, ub)
+    if share > 0.0:
+        extra, extra_unit = multiply(share, share_unit, total, total_unit)
+        a, ua = add(a, ua, extra, extra_unit)
+        b, ub = add(b, ub, extra, extra_unit)
+        total, total_unit = add(a, ua, b, ub)
+    if a == 0.0:
+        return 0.0, 0
+    return divide(0.5 * total, total_unit, a, ua)
+
+
+@kernel
+def oza_batches(
+    rows: Int8Matrix,
+    weights: Floats,
+    batch_size: int,
+    smoothing: float,
+    forgetting: float,
+    sums: Sums,
+    d: Floats,
+    d_unit: Ints,
+) -> None:
+    """Take in examples, ``batch_size`` at once: at each coordinate all are added, then reweighted."""
+    W, W_unit, total, total_unit, now, now_unit = sums
+    n, J = rows.shape
+    for start in range(0, n, batch_size):
+        stop = min(start + batch_size, n)
+        for i in range(stop - start):
+            if forgetting != 1.0:
+                factor, factor_unit = normal(forgetting, 0)
+                now[0], now_unit[0] = divide(now[0], now_unit[0], factor, factor_unit)
+            x, u = normal(weights[start + i], 0)
+            x, u = multiply(x, u, now[0], now_unit[0])
+            d[i], d_unit[i] = x, u
+            total[0], total_unit[0] = add(total[0], total_unit[0], x, u)
+        share, share_unit = _share(smoothing, now[0], now_unit[0], total[0], total_unit[0])
+        for j in range(J):
+            plus, plus_unit = W[0, j], W_unit[0, j]
+            minus, minus_unit = W[1, j], W_unit[1, j]
+            for i in range(stop - start):
+                if rows[start + i, j] > 0:
+                    plus, plus_unit = add(plus, plus_unit, d[i], d_unit[i])
+                else:
+                    minus, minus_unit = add(minus, minus_unit, d[i], d_unit[i])
+            W[0, j], W_unit[0, j] = plus, plus_unit
+            W[1, j], W_unit[1, j] = minus, minus_unit
+            right, right_unit = _factor(plus, plus_unit, minus, minus_unit, share, share_unit)
+            wrong, wrong_unit = _factor(minus, minus_unit, plus, plus_unit, share, share_unit)
+            for i in range(stop - start):
+                if rows[start + i, j] > 0:
+                    d[i], d_unit[i] = multiply(d[i], d_unit[i], right, right_unit)
+                else:
+                    d[i], d_unit[i] = multiply(d[i], d_unit[i], wrong, wrong_unit)
+        if now_unit[0] > 1000:  # exact, and keeps the counts small under forgetting
+            for j in range(J):
+                W_unit[0, j] -= now_unit[0]
+                W_unit[1, j] -= now_unit[0]
+            total_unit[0] -= now_unit[0]
+            now_unit[0] = 0
+
+
+@kernel
+def oza_alpha(
+    smoothing: float,
+    sums: Sums,
+    alpha: Floats,
+) -> None:
+    """α_j = ½ log((W⁺_j + ε_j) / (W⁻_j + ε_j))."""
+    W, W_unit, total, total_unit, now, now_unit = sums
+    share, share_unit = _share(smoothing, now[0], now_unit[0], total[0], total_unit[0])
+    floor, floor_unit = normal(SMALLEST, 0)
+    floor, floor_unit = multiply(floor, floor_unit, now[0], now_unit[0])
+    for j in range(alpha.size):
+        plus, plus_unit, minus, minus_unit = smoothed(
+            W[0, j], W_unit[0, j], W[1, j], W_unit[1, j], share, share_unit
+        )
+        alpha[j] = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
+
+
+@kernel
+def accumulate(value: Floats, unit: Ints, other: Floats, other_unit: Ints) -> None:
+    """Add scaled numbers to others."""
+    for i in range(value.size):
+        x, u = add(value[i], np.int64(unit[i]), other[i], np.int64(other_unit[i]))
+        value[i], unit[i] = x, u

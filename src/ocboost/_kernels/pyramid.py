@@ -1,0 +1,136 @@
+"""A cascade slid over an image at many scales: shrinking, scanning, and putting what is found together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._kernels.cascade import Parts, addresses_of, contrast_of, passed_at
+from ocboost._kernels.compile import exact, plain
+from ocboost._kernels.memory import Ints
+
+
+@exact
+def _taps(size: int, new_size: int, place: Ints, share: Ints) -> None:
+    """For each new pixel the old one to its left, and the share of the one to its right, in 256ths."""
+    scale = 1.0 / (np.float64(new_size) / np.float64(size))
+    for i in range(new_size):
+        at = scale * (np.float64(i) + 0.5) - 0.5
+        left = np.int64(np.floor(at))
+        if left < 0 or size == 1:
+            place[i], share[i] = 0, 0
+        elif left >= size - 1:
+            place[i], share[i] = size - 1, 0
+        else:
+            place[i], share[i] = left, np.int64(np.rint((at - np.float64(left)) * 256.0))
+
+
+@plain
+def shrink(image: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+    """Resize with OpenCV's ``INTER_LINEAR_EXACT``: linear between pixels, in whole numbers."""
+    height, width = image.shape
+    new_height, new_width = out.shape
+    left, right_share = np.empty(new_width, np.int64), np.empty(new_width, np.int64)
+    top, lower_share = np.empty(new_height, np.int64), np.empty(new_height, np.int64)
+    _taps(width, new_width, left, right_share)
+    _taps(height, new_height, top, lower_share)
+    lines = np.empty((2, new_width), np.int64)  # the two lines of the old image in use, at the new width
+    have = np.full(2, -1, np.int64)
+    for y in range(new_height):
+        for k in range(2):
+            line = min(top[y] + k, height - 1)
+            if have[line % 2] == line:
+                continue
+            have[line % 2] = line
+            for x in range(new_width):
+                first, share = np.int64(image[line, left[x]]), right_share[x]
+                second = np.int64(image[line, min(left[x] + 1, width - 1)])
+                lines[line % 2, x] = (256 - share) * first + share * second
+        upper, lower = lines[top[y] % 2], lines[min(top[y] + 1, height - 1) % 2]
+        share = lower_share[y]
+        for x in range(new_width):
+            out[y, x] = np.uint8(((256 - share) * upper[x] + share * lower[x] + 32768) >> 16)
+
+
+@plain
+def scan(
+    table: NDArray[np.int32],
+    squares: NDArray[np.uint32],
+    step: int,
+    width: int,
+    height: int,
+    rows: int,
+    columns: int,
+    stride: int,
+    parts: Parts,
+    found: NDArray[np.int32],
+) -> int:
+    """Slide a window over an image's tables; write x and y of those that pass, and say how many.
+
+    As in OpenCV, a window that fails the first stage lets the next one be skipped. ``found`` has room for all
+    of them.
+    """
+    n_stages = parts.bar.size
+    at = addresses_of(parts)
+    area = np.float64((width - 2) * (height - 2))
+    count = 0
+    for y in range(0, rows, stride):
+        x = 0
+        while x < columns:
+            base = y * step + x
+            upper, lower = base + step + 1, base + (height - 1) * step + 1
+            right = width - 2
+            total = np.int64(table[upper]) - np.int64(table[upper + right])
+            total += np.int64(table[lower + right]) - np.int64(table[lower])
+            square = np.int64(squares[upper]) - np.int64(squares[upper + right])
+            square += np.int64(squares[lower + right]) - np.int64(squares[lower])
+            # Both have wrapped around with their tables, at 32 bits.
+            factor, seen = contrast_of(area, np.float64(np.int32(total)), np.float64(np.uint32(square)))
+            if seen:
+                passed = passed_at(table.ctypes.data + 4 * base, factor, at, n_stages)
+                if passed == n_stages:
+                    found[count, 0], found[count, 1] = x, y
+                    count += 1
+                elif passed == 0:
+                    x += stride
+            x += stride
+    return count
+
+
+@exact
+def _root(parent: Ints, i: int) -> int:
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@plain
+def label_similar(rects: NDArray[np.int64], eps: float, label: Ints) -> int:
+    """Number the groups of rectangles that similar ones link, in the order they begin; say how many.
+
+    Two are similar if each side of one is about where the other's is: ``eps`` is relative to their size.
+    """
+    n = rects.shape[0]
+    parent = np.arange(n)
+    for i in range(n):
+        for k in range(i):
+            apart = eps * np.float64(min(rects[i, 2], rects[k, 2]) + min(rects[i, 3], rects[k, 3])) * 0.5
+            right = abs(rects[i, 0] + rects[i, 2] - rects[k, 0] - rects[k, 2])
+            below = abs(rects[i, 1] + rects[i, 3] - rects[k, 1] - rects[k, 3])
+            if (
+                abs(rects[i, 0] - rects[k, 0]) <= apart
+                and abs(rects[i, 1] - rects[k, 1]) <= apart
+                and right <= apart
+                and below <= apart
+            ):
+                parent[_root(parent, i)] = _root(parent, k)
+    count = 0
+    name = np.full(n, -1, np.int64)
+    for i in range(n):
+        root = _root(parent, i)
+        if name[root] < 0:
+            name[root] = count
+            count += 1
+        label[i] = name[root]
+    return count

@@ -1,0 +1,227 @@
+"""Batch AdaBoost over fixed hypotheses in their order, and the exact incremental form of it.
+
+Schapire and Singer's form: d_1 = w, W^σ_j = Σ_{i: m_ij = σ} d_ij, α_j = ½ log(W⁺_j / W⁻_j) and
+d_{i,j+1} = d_ij exp(-α_j m_ij). The hypotheses stay as they are and in their order; only α is learnt.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ocboost._core.checks import as_count, as_margins, as_number, as_row, as_weight, as_weights
+from ocboost._core.interrupts import uninterrupted
+from ocboost._core.locks import Guard, reads, writes
+from ocboost._kernels.bits import pack_rows
+from ocboost._kernels.memory import Head
+from ocboost._kernels.solve import Solution, make_solution, solve
+from ocboost._kernels.tail import BALANCED
+from ocboost.boosters.sketch.fold import Workspace, fold_pairs
+from ocboost.boosters.sketch.state import blocks_for, dense_sums, empty_head, empty_tail, relaid
+from ocboost.errors import InputError
+
+SMOOTHING_ADVICE = "It is worth so many examples of weight one; 1 is the usual choice, 0 switches it off."
+
+
+class AdaBoostSums(NamedTuple):
+    """AdaBoost's weights and the sums a sketch can start from (the paper's Option 2)."""
+
+    alpha: NDArray[np.float64]  #: (J,)
+    W_plus: NDArray[np.float64]  #: (J, J): W⁺_jk for k <= j, the weight at j of margin +1 at both j and k
+    W_minus: NDArray[np.float64]  #: (J, J): W⁻_jk, likewise for margin -1
+
+
+def _packed(margins: NDArray[np.int8], weights: NDArray[np.float64]) -> Head:
+    n, J = margins.shape
+    head = empty_head(J, blocks_for(n))
+    pack_rows(margins, head.words, 0)
+    head.weight[:n] = weights
+    return head
+
+
+def _solve(head: Head, n: int, n_fold: int, smoothing: float, solution: Solution) -> NDArray[np.float64]:
+    """AdaBoost is a solve with no tail."""
+    no_tail = empty_tail(solution.alpha.size, 1, pairs=False)
+    solve(no_tail, 1, BALANCED, head, 0, n, n_fold, smoothing, 1.0, 0, solution, False)
+    return solution.alpha.copy()
+
+
+def adaboost_weights(
+    margins: ArrayLike, *, smoothing: float = 1.0, sample_weight: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Batch AdaBoost's weights of fixed hypotheses, in column order.
+
+    Parameters
+    ----------
+    margins : array of shape (n, J)
+        ``y_i h_j(x_i)``: +1 where hypothesis j is right on example i, -1 where it is wrong.
+    smoothing : float, default 1.0
+        ε, in units of sample weight: with weights of one it is worth so many examples.
+        ``α_j = ½ log((W⁺_j + ε_j) / (W⁻_j + ε_j))`` with ``ε_j = ε (W⁺_j + W⁻_j) / Σw``.
+    sample_weight : array of shape (n,), optional
+        Weights of the examples, finite and not negative; all one if left out.
+
+    Returns
+    -------
+    array of shape (J,)
+        α, finite whatever the margins.
+
+    Examples
+    --------
+    >>> adaboost_weights([[1, 1], [1, -1], [1, 1], [-1, 1]], smoothing=0).round(3)
+    array([0.549, 0.805])
+    """
+    rows = as_margins(margins)
+    weights = as_weights(sample_weight, rows.shape[0])
+    smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
+    n, J = rows.shape
+    return _solve(_packed(rows, weights), n, 0, smoothing, make_solution(J, 1, n))
+
+
+def adaboost_sums(
+    margins: ArrayLike,
+    *,
+    order: int | None = None,
+    smoothing: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+) -> AdaBoostSums:
+    """Batch AdaBoost's weights together with its pair sums W⁺ and W⁻.
+
+    ``W_plus[j, j]`` is the weight, at coordinate j, of the examples that hypothesis j gets right, and
+    ``W_plus[j, k]`` (k < j, within ``order``) the part of it that k gets right as well; ``W_minus``
+    likewise for wrong. Parameters as for `adaboost_weights`.
+
+    Examples
+    --------
+    >>> sums = adaboost_sums([[1, 1], [1, -1], [1, 1], [-1, 1]])
+    >>> sums.W_plus[0, 0], sums.W_minus[0, 0]
+    (np.float64(3.0), np.float64(1.0))
+    """
+    rows = as_margins(margins)
+    n, J = rows.shape
+    weights = as_weights(sample_weight, n)
+    order = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
+    smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
+    head, work, tail = _packed(rows, weights), Workspace(J, n, n), empty_tail(J, order)
+    alpha = _solve(head, n, n, smoothing, work.solution)
+    fold_pairs(tail, head, 0, n, order, BALANCED, work)
+    return AdaBoostSums(alpha, *dense_sums(tail, order))
+
+
+def approximation_error(reference: ArrayLike, alpha: ArrayLike) -> float:
+    """How far two weight vectors point apart: ``½ ‖reference/‖reference‖₁ - alpha/‖alpha‖₁‖₁``.
+
+    0 for vectors of one direction, 1 for opposite ones (section 4 of the paper). A vector of zeros has no
+    direction: against another one of zeros the error is 0, against anything else ½.
+
+    Examples
+    --------
+    >>> approximation_error([1, 1], [2, 2]), approximation_error([1, 1], [1, 0])
+    (0.0, 0.5)
+    """
+    a, b = np.asarray(reference), np.asarray(alpha)
+    if a.dtype.kind not in "iuf" or b.dtype.kind not in "iuf":
+        raise InputError(
+            f"reference and alpha must be vectors of numbers; got arrays of dtype {a.dtype} and {b.dtype}."
+        )
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    if a.ndim != 1 or a.shape != b.shape or a.size == 0:
+        raise InputError(
+            f"reference and alpha must be vectors of the same length; got shapes {a.shape} and {b.shape}."
+        )
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise InputError("reference and alpha must be finite; got a NaN or an infinity.")
+
+    def direction(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        largest = float(np.abs(x).max())
+        if largest == 0.0:
+            return x
+        x = x / largest  # so that the sum cannot overflow
+        return x / float(np.abs(x).sum())
+
+    return float(0.5 * np.abs(direction(a) - direction(b)).sum())
+
+
+class IncrementalAdaBoost:
+    """AdaBoost retrained at every example, the yardstick that an online algorithm is measured by.
+
+    The exact incremental form (equation 7), ``W^σ_j = Σ_{i: m_ij=σ} d^N_ij Π_{k<j} e^{-Δα_k m_ik} + g^σ_j``,
+    needs the margins of all earlier examples. With them at hand the sum regroups to AdaBoost's own,
+    ``d^N_ij Π_{k<j} e^{-Δα_k m_ik} = exp(-Σ_{k<j} α^{N+1}_k m_ik)``, and that is computed: memory grows by
+    J/8 bytes for each example, and the weights after the n-th one cost O(n J) when they are read.
+
+    Parameters
+    ----------
+    n_hypotheses : int
+        J.
+    smoothing : float, default 1.0
+        As for `adaboost_weights`.
+
+    Examples
+    --------
+    >>> exact = IncrementalAdaBoost(2)
+    >>> exact.update_many([[1, 1], [1, -1], [1, 1], [-1, 1]])
+    >>> bool(np.allclose(exact.alpha, adaboost_weights([[1, 1], [1, -1], [1, 1], [-1, 1]])))
+    True
+    """
+
+    def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0) -> None:
+        self.n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
+        self.smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
+        self._head = empty_head(self.n_hypotheses, 1)
+        self._n = 0
+        self._guard: Guard[NDArray[np.float64]] = Guard()
+
+    def __repr__(self) -> str:
+        return f"IncrementalAdaBoost({self.n_hypotheses}, smoothing={self.smoothing!r})"
+
+    @property
+    def n_seen(self) -> int:
+        """Examples taken in."""
+        return self._n
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The weights of AdaBoost on everything seen, (J,)."""
+        return self._guard.view(self._weights).copy()
+
+    def _weights(self) -> NDArray[np.float64]:
+        solution = make_solution(self.n_hypotheses, 1, self._n)
+        return _solve(self._head, self._n, 0, self.smoothing, solution)
+
+    def update(self, row: ArrayLike, sample_weight: float = 1.0) -> None:
+        """Add one example."""
+        self._take(as_row(row, self.n_hypotheses), as_weight(sample_weight))
+
+    def update_many(self, margins: ArrayLike, *, sample_weight: ArrayLike | None = None) -> None:
+        """Add several examples."""
+        rows = as_margins(margins, self.n_hypotheses)
+        self._take(rows, as_weights(sample_weight, rows.shape[0]))
+
+    @writes
+    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64]) -> None:
+        n = self._n + rows.shape[0]
+        with uninterrupted():
+            if n > self._head.weight.size:
+                self._head = relaid(self._head, 0, self._n, max(blocks_for(n), 2 * self._head.words.shape[0]))
+            pack_rows(rows, self._head.words, self._n)
+            self._head.weight[self._n : n] = weights
+            self._n = n
+
+    @reads
+    def copy(self) -> Self:
+        """One of its own with the same examples."""
+        other = type(self)(self.n_hypotheses, smoothing=self.smoothing)
+        other._head, other._n = Head._make(array.copy() for array in self._head), self._n
+        return other
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.copy().__dict__

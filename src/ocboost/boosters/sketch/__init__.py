@@ -1,0 +1,1 @@
+"""The boosting sketch: AdaBoost's weights in bounded memory, without the data."""

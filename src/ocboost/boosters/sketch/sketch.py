@@ -1,0 +1,537 @@
+"""The boosting sketch: AdaBoost's weights over fixed hypotheses, example by example, without the data."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ocboost._core.checks import as_array, as_count, as_margins, as_number, as_remaining
+from ocboost._core.codec import Fields, Tree
+from ocboost._core.interrupts import uninterrupted
+from ocboost._core.locks import locks_of, reads, writes, written
+from ocboost._kernels.tail import BALANCED, CORRECTIONS
+from ocboost.boosters.base import Settings, SummingBooster
+from ocboost.boosters.sketch.heavy import HeavyStore
+from ocboost.boosters.sketch.newest import NewestStore
+from ocboost.boosters.sketch.settings import HEAVY, NEWEST, Kept, check_correction, what_is_kept
+from ocboost.boosters.sketch.store import Store
+from ocboost.errors import InputError
+
+# So many pairs may be visited in one call of the kernel, about a tenth of a second: then Ctrl-C is heard, and
+# readers who wait are.
+PIECE = 100_000_000
+
+
+class BoostingSketch(SummingBooster):
+    """Online Coordinate Boosting over the margins of J fixed hypotheses.
+
+    A **head** keeps some examples exactly, as bits. A **tail** keeps the sums W⁺ and W⁻ of all others, with
+    the α they were taken at. While the stream fits in the head, the weights are AdaBoost's own. With
+    ``head=1`` this is the paper's algorithm 1, its sign error mended and the total weight kept.
+
+    A larger head keeps the examples that weigh, and a weighted sample carries the sums of the rest
+    (`ocboost._kernels.heavy`): AdaBoost's weight lies on few examples, so this comes far closer to it than
+    the newest examples in the same bytes (``keep="newest"``).
+
+    Parameters
+    ----------
+    n_hypotheses : int
+        J, the number of weak hypotheses; their order is the order of boosting.
+    order : int, optional
+        K: how many earlier coordinates each correction looks back to, all of them if left out. Memory is
+        ``2 (J K - K²/2) 8`` bytes.
+    head : int or "auto", default 1
+        How many examples are kept. 1 is the paper's algorithm. "auto" takes twice the bytes of the sums of
+        all pairs: 160 kB at J = 100, 2.5 MB at 400, 37 MB at 1,520. Of the newest, these are the sums and as
+        many examples as take the same.
+    tail : bool, default True
+        False makes a window: AdaBoost on the last ``head`` examples and nothing else.
+    smoothing : float, default 1.0
+        ε, in units of sample weight: with weights of one it is worth so many examples.
+        ``α_j = ½ log((W⁺_jj + ε_j) / (W⁻_jj + ε_j))``, ``ε_j = ε (W⁺_jj + W⁻_jj) / Σw``. Weights that sum to
+        one want a smaller ε.
+    forgetting : float, default 1.0
+        λ in (0, 1]: at time n example i weighs ``w_i λ^(n-i)``. 1 forgets nothing.
+    correction : {"balanced", "own", "theorem", "listing"}, default "balanced"
+        How the tail follows a change of α. "listing" is the paper's listing as printed, for study;
+        "theorem" mends its sign; "own" gives each pair sum its own factor exactly; "balanced" does so too
+        and keeps the total weight, which bounds every α by ``½ log(1 + Σw/ε)`` from a cold start on.
+    keep : {"heavy", "newest"}, optional
+        Which examples the head keeps. "heavy" keeps those that weigh most over all coordinates, exactly, and
+        a weighted sample of the others; it needs a tail, every earlier coordinate (``order=None``), the
+        balanced correction and a head of more than one example. "newest" keeps the last ones. Left out, it is
+        "heavy" wherever that can be.
+    memory : int, optional
+        Bytes for sums and examples, instead of ``head``. With heavy examples a share goes to differences of
+        pairs, ``2 J²`` bytes, if these take at most half of it; until the first fold all of it holds
+        examples. With a ``head`` in examples there are pairs if it holds at least J. While a fold lasts it
+        takes more: with an automatic head about 4.8 times as much again at J = 100, 2.4 times at 400 and 1.4
+        times at 1,520 (of the newest 2.7, 1.2 and 0.8 times).
+
+    Notes
+    -----
+    The head folds at ``max(head, batch_size)`` examples, and at the end of a batch if it holds ``head`` or
+    more: a ``batch_size`` up to ``head`` never changes the result, which is that of ``update`` in a loop bit
+    for bit; a larger one adds that many at once, and pays the corrections once for them. All of them at
+    once, for an empty sketch, is batch AdaBoost, and that is what ``from_margins`` does: rows that fit stay
+    in the head; otherwise some go to the tail as AdaBoost's exact sums: of the newest the oldest, and an
+    eighth of the head; of the heavy the lightest, and a quarter, or a sixteenth where there are no pairs.
+
+    ``update`` and ``update_many`` never solve for α but when the head is folded into the tail; reading
+    ``alpha`` does, changes nothing, and is cached until the next example. A read costs about 0.1 ns · J ·
+    (examples in the head) and little for the pairs: 1 ms at J = 400 and 18 ms at J = 1520 with an automatic
+    head, next to nothing with ``head=1``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> margins = np.where(rng.random((2000, 5)) < [0.8, 0.7, 0.6, 0.55, 0.5], 1, -1)
+    >>> sketch = BoostingSketch(5)
+    >>> sketch.update(margins[0])
+    >>> sketch.update_many(margins[1:], batch_size=50)
+    >>> sketch.alpha.round(2)
+    array([ 0.69,  0.44,  0.22,  0.08, -0.04])
+
+    >>> started = BoostingSketch.from_margins(margins[:200], order=1)
+    >>> from ocboost import adaboost_weights
+    >>> bool(np.allclose(started.alpha, adaboost_weights(margins[:200])))
+    True
+    """
+
+    kind = "BoostingSketch"
+    settings = ("order", "head", "memory", "keep", "tail", "smoothing", "forgetting", "correction")
+    can_grow = True
+    can_correct = True
+
+    def __init__(
+        self,
+        n_hypotheses: int,
+        *,
+        order: int | None = None,
+        head: int | str = 1,
+        tail: bool = True,
+        smoothing: float = 1.0,
+        forgetting: float = 1.0,
+        correction: str = "balanced",
+        keep: str | None = None,
+        memory: int | None = None,
+    ) -> None:
+        super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
+        J = self._J
+        K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
+        if not isinstance(tail, bool | np.bool_):
+            raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
+        self._order = K
+        self._has_tail = bool(tail)
+        self._correction = check_correction(correction)
+        kept = what_is_kept(
+            J, keep=keep, memory=memory, head=head, order=order, tail=self._has_tail, correction=correction
+        )
+        self._kept = kept
+        self._asked: Settings = {"order": order, "head": head, "memory": memory, "keep": keep}
+        self._store: Store
+        if kept.room is not None:
+            self._store = HeavyStore(J, kept, smoothing=self._smoothing, forgetting=self._forgetting)
+        else:
+            self._store = NewestStore(
+                J,
+                kept.head or 0,
+                order=K,
+                tail=self._has_tail,
+                smoothing=self._smoothing,
+                forgetting=self._forgetting,
+                correction=correction,
+            )
+
+    # What it was made with -------------------------------------------------------------------------------
+
+    @property
+    def order(self) -> int:
+        """K: how many earlier coordinates each correction looks back to."""
+        return self._order
+
+    @property
+    def head(self) -> int:
+        """How many examples may be kept; of heavy ones in a given memory fewer once the first have left."""
+        return self._store.limit
+
+    @property
+    def keep(self) -> str:
+        """Which examples the head keeps, "heavy" or "newest"."""
+        return self._kept.keep
+
+    @property
+    def kept(self) -> Kept:
+        """What ``keep``, ``head`` and ``memory`` mean together."""
+        return self._kept
+
+    @property
+    def memory(self) -> int | None:
+        """The bytes that heavy examples and their sums may take, if they were given so."""
+        return self._kept.memory
+
+    @property
+    def tail(self) -> bool:
+        """Whether examples that leave the head live on in the sums."""
+        return self._has_tail
+
+    @property
+    def correction(self) -> str:
+        """How the tail follows a change of α."""
+        return self._correction
+
+    @property
+    def last_only(self) -> int | None:
+        """The size of a window; None where there is a tail."""
+        return None if self._has_tail else self.head
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that it writes to."""
+        return self._store.arrays
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{k}={v!r}" for k, v in self._store.parameters.items() if k != "n_hypotheses")
+        return f"BoostingSketch({self._J}, {given})"
+
+    # What it holds ---------------------------------------------------------------------------------------
+
+    @property
+    @reads
+    def n_head(self) -> int:
+        """Examples in the head now; among heavy ones is the sample of those that have left."""
+        return self._store.n_head
+
+    @property
+    @reads
+    def head_margins(self) -> NDArray[np.int8]:
+        """The margins of the examples in the head, (n_head, J), in the order that `appended` wants.
+
+        The newest are in the order of age, oldest first. Of heavy ones those that are a sample of the light
+        ones go first, then those kept exactly, each oldest first.
+        """
+        return self._store.rows()
+
+    @property
+    @reads
+    def nbytes(self) -> int:
+        """Bytes of the sums and of the head."""
+        return self._store.nbytes
+
+    @property
+    def diverged(self) -> bool:
+        """Whether an unbalanced correction has left its range, so that the weights mean nothing any more.
+
+        Some |α| would have passed 1,000 and was held there, or the sums of some row have grown to ten times
+        the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
+        """
+        if CORRECTIONS[self._correction] == BALANCED:
+            return False
+        diverged: bool = self._guard.view(self._weights)[1]
+        return diverged
+
+    def _weights(self) -> tuple[NDArray[np.float64], bool]:
+        """α, and whether it has diverged."""
+        return self._store.solved()
+
+    @staticmethod
+    def _alpha_of(view: Any) -> NDArray[np.float64]:
+        alpha: NDArray[np.float64] = view[0]
+        return alpha
+
+    # Learning --------------------------------------------------------------------------------------------
+
+    @writes
+    def decay(self, factor: float) -> None:
+        """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
+        factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
+        with uninterrupted():
+            self._store.decay(factor)
+
+    def _take(
+        self,
+        rows: NDArray[np.int8],
+        weights: NDArray[np.float64],
+        labels: NDArray[np.int8] | None,
+        batch_size: int,
+    ) -> None:
+        # What `guard.writes` does, by hand: here it is paid for every example.
+        guard = self._guard
+        lock = guard.lock
+        if lock._is_owned() or guard._wanted:
+            written(self, partial(self._take_all, rows, weights, batch_size))
+            return
+        with lock:
+            guard._before = guard._present
+            guard._present = None
+            try:
+                self._take_all(rows, weights, batch_size)
+            finally:
+                guard._before = None
+
+    def _take_all(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
+        """Take in examples in pieces of whole batches; between the pieces Ctrl-C is heard."""
+        store, publish = self._store, self._guard.publish
+        if len(rows) == 1:
+            with uninterrupted():
+                store.take(rows, weights, batch_size, publish)
+                self._n += 1
+            return
+        piece = max(1, PIECE // store.cost // batch_size) * batch_size
+        for start in range(0, len(rows), piece):
+            with uninterrupted():
+                store.take(rows[start : start + piece], weights[start : start + piece], batch_size, publish)
+                self._n += min(piece, len(rows) - start)
+            if start + piece < len(rows) and self._guard.wanted:
+                publish(store.solved())
+
+    def folds_long(self, n: int, batch_size: int = 1) -> bool:
+        """Whether taking in n examples more brings a fold that is long (`fold.is_long`)."""
+        return self._store.folds_long(n, batch_size)
+
+    # Copies ----------------------------------------------------------------------------------------------
+
+    @reads
+    def copy(self) -> Self:
+        """A sketch of its own with the same state."""
+        other = self._made(self._store.parameters)
+        other._store, other._asked = self._store.copy(), self._asked
+        return other._begun()
+
+    def _made(self, parameters: dict[str, Any]) -> Self:
+        """An empty one; of the same rule unless they say another."""
+        return type(self)(**{"keep": self.keep, **parameters})
+
+    def _begun(self) -> Self:
+        """Only while it is made, nobody has seen it yet: it has seen what its store has."""
+        self._n = self._store.n_seen
+        return self
+
+    @reads
+    def remade(self, **changes: Any) -> Self:
+        """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
+
+        A window keeps what it needs of the head; whatever was in the tail is gone then. A smaller head folds
+        its oldest or lightest examples. ``memory`` in the place of ``head``, or another ``keep``, can be
+        given too: from heavy to newest the light examples become the tail, and α stays as it is; from newest
+        to heavy only as long as nothing has been folded. Heavy examples are not the last ones: a window of a
+        sketch that kept them begins empty, unless it still held all. ``head=1`` keeps the newest.
+
+        Examples
+        --------
+        >>> sketch = BoostingSketch.from_margins([[1, -1], [1, 1], [-1, 1]], head=10)
+        >>> sketch.remade(head=2, tail=False).n_head
+        2
+        """
+        fixed = sorted(set(changes) - {"head", "tail", "smoothing", "forgetting", "keep", "memory"})
+        if fixed:
+            raise InputError(
+                "only head, tail, smoothing, forgetting, keep and memory can change; got "
+                f"{', '.join(fixed)}. Begin anew for others."
+            )
+        other = self._made(self._changed(changes))
+        other._store.fill(self._store)
+        return other._begun()
+
+    def _changed(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Its parameters with changes: head and memory take each other's place, and a rule brings its own."""
+        known = self._store.parameters
+        rule = self.keep if changes.get("keep") is None else changes["keep"]
+        alone = changes.get("head") == 1 and changes.get("memory") is None
+        if changes.get("keep") is None and (alone or not changes.get("tail", True)):
+            rule = NEWEST
+        if rule != self.keep:
+            for name in ("keep", "memory", "order" if self._order == self._J else ""):
+                known.pop(name, None)
+            known["head"] = self.head
+        if "memory" in changes:
+            known.pop("head", None)
+        elif "head" in changes:
+            known.pop("memory", None)
+        return {**known, **changes, "keep": rule}
+
+    # Settings, as a committee has them ---------------------------------------------------------------------
+
+    @classmethod
+    def made(cls, n_hypotheses: int, settings: Settings) -> Self:
+        """An empty one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
+        sketch = cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
+        sketch._asked["order"] = settings["order"]
+        return sketch
+
+    @classmethod
+    def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
+        """Refuse settings that no sketch of so many hypotheses has; others than its own may be among them."""
+        cls._of(settings, n_hypotheses)
+
+    @classmethod
+    def _of(cls, settings: Settings, n_hypotheses: int) -> Self:
+        """One of these settings that takes no room: of the newest examples a window."""
+        given = {key: settings[key] for key in cls.settings}
+        given["order"] = _order_for(n_hypotheses, given["order"])
+        if type(given["tail"]) is not bool:
+            raise InputError(f"tail must be True or False; got {given['tail']!r:.80}. False makes a window.")
+        check_correction(given["correction"])
+        wanted = ("order", "head", "memory", "keep", "tail", "correction")
+        kept = what_is_kept(n_hypotheses, **{key: given[key] for key in wanted})
+        if kept.keep != HEAVY:
+            given |= {"tail": False, "keep": NEWEST, "memory": None, "head": kept.head}
+        return cls(n_hypotheses, **given)
+
+    @property
+    def chosen(self) -> Settings:
+        """Its settings by name, as they were asked for."""
+        others = ("tail", "smoothing", "forgetting", "correction")
+        return {**self._asked, **{name: getattr(self, name) for name in others}}
+
+    def made_with(self, settings: Settings) -> bool:
+        """Whether it is one of these settings; without ``keep`` it has kept to what it was."""
+        if set(settings) != set(self.settings) or type(settings["tail"]) is not bool:
+            return False
+        keep = self.keep if settings["keep"] is None else settings["keep"]
+        try:
+            expected = self._of({**settings, "keep": keep}, self._J)
+        except InputError:
+            return False
+        heavy = self.keep == HEAVY
+        sizes = expected.kept.room == self.kept.room if heavy else expected.head == self.head
+        names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")
+        same = all(getattr(expected, name) == getattr(self, name) for name in names)
+        return settings["tail"] == self.tail and sizes and same
+
+    def followed(self, settings: Settings, before: Settings) -> Self:
+        """A sketch of the same examples that goes on with other settings, where that can be (`remade`)."""
+        self.check_settings(settings, self._J)  # all of them together, as where they begin
+        changes = {k: v for k, v in settings.items() if isinstance(v, np.ndarray) or v != before[k]}
+        # What these mean depends on each other and on the rest.
+        changes |= {"head": settings["head"], "memory": settings["memory"]}
+        return self.remade(**changes)
+
+    # More and fewer hypotheses ----------------------------------------------------------------------------
+
+    @reads
+    def appended(self, margins: ArrayLike) -> Self:
+        """A sketch of the same examples with further hypotheses behind those it has.
+
+        The examples in the head count for the new ones, and all that come from now on; what is in the tail
+        is not known of them, and of light examples what their sample says. While nothing has been folded it
+        is as if they had been there from the start. At full order it stays full.
+
+        Parameters
+        ----------
+        margins : array of shape (n_head, k)
+            The margins of the k new hypotheses for the examples in the head, in the order of `head_margins`:
+            of the newest, oldest first.
+
+        Examples
+        --------
+        >>> margins = np.where(np.random.default_rng(0).random((50, 3)) < [0.8, 0.7, 0.6], 1, -1)
+        >>> sketch = BoostingSketch.from_margins(margins[:, :2], head=100).appended(margins[:, 2:])
+        >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins, head=100).alpha))
+        True
+        """
+        given = as_array(margins)
+        if given.ndim != 2 or given.shape[0] != self.n_head or given.shape[1] == 0:
+            raise InputError(
+                f"margins must be one row for each of the {self.n_head} examples in the head and one column "
+                f"for each new hypothesis; got shape {given.shape}. Let the new hypotheses answer these "
+                "examples, in the order of head_margins."
+            )
+        rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
+        J = self._J + rows.shape[1]
+        other = self._made(self._store.reshaped(J))
+        other._store.fill_appended(self._store, rows)
+        return other._begun()
+
+    @reads
+    def without(self, members: ArrayLike) -> Self:
+        """A sketch without some of the hypotheses, as if their weights had become zero.
+
+        Exact for the examples in the head; the tail, or the light sums, follow as they do a change of α, so
+        it loses little where the weights were small.
+
+        Parameters
+        ----------
+        members : array of int
+            Which to leave out; one must stay.
+
+        Examples
+        --------
+        >>> margins = np.where(np.random.default_rng(0).random((50, 3)) < [0.8, 0.7, 0.6], 1, -1)
+        >>> sketch = BoostingSketch.from_margins(margins, head=100).without([1])
+        >>> bool(np.allclose(sketch.alpha, BoostingSketch.from_margins(margins[:, [0, 2]], head=100).alpha))
+        True
+        """
+        keep = as_remaining(members, self._J)
+        if self._order != self._J and self._has_tail:
+            raise InputError(
+                f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "
+                "the sketch with order=None."
+            )
+        other = self._made(self._store.reshaped(keep.size))
+        other._store.fill_without(self._store, keep)
+        return other._begun()
+
+    # Merging ---------------------------------------------------------------------------------------------
+
+    def merge(self, other: BoostingSketch) -> Self:
+        """A new sketch of both streams; ``self + other`` is the same.
+
+        Everything but ``head`` and ``memory`` must match; the larger of them is taken. Two sketches whose
+        examples all fit in it merge exactly. Otherwise the result is an approximation: heavy examples keep it
+        close; of the newest it is close when the streams are alike, and no better than averaging the weights
+        when there are many hypotheses and the streams differ. The order of the two does not matter, to the
+        last bit.
+        """
+        if not isinstance(other, BoostingSketch):
+            raise InputError(
+                f"other must be a BoostingSketch; got {type(other).__name__}. Make one with BoostingSketch."
+            )
+        if self.keep != other.keep:
+            raise _do_not_match("keep", self.keep, other.keep)
+        mine, others = self._store.parameters, other._store.parameters
+        sizes: list[dict[str, Any]] = [
+            {name: each.pop(name) for name in ("head", "memory") if name in each} for each in (mine, others)
+        ]
+        for name, value in mine.items():
+            if others[name] != value:
+                raise _do_not_match(name, value, others[name])
+        first, second = locks_of(self, other)
+        with first, second:
+            larger = 0 if self._store.size > other._store.size else 1
+            result = self._made({**mine, **sizes[larger]})
+            result._store.fill_merged(self._store, other._store)
+        return result._begun()
+
+    # Saving ----------------------------------------------------------------------------------------------
+
+    @reads
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return self._store.tree()
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """A sketch of what `tree` gave; it goes on exactly as the one that gave it would have."""
+        keep = fields.text("keep")
+        fields.require(keep in (HEAVY, NEWEST), f"keep must be {HEAVY!r} or {NEWEST!r}")
+        parameters, state = (HeavyStore if keep == HEAVY else NewestStore).read(fields)
+        sketch = fields.make(cls, **{**parameters, "keep": keep})
+        sketch._store.resume(state, fields)
+        return sketch._begun()
+
+
+def _order_for(n_hypotheses: int, order: Any) -> int | None:
+    if order is None:
+        return None
+    return min(as_count(order, "order", 1, None, "None takes every earlier coordinate."), n_hypotheses)
+
+
+def _do_not_match(name: str, here: object, there: object) -> InputError:
+    return InputError(
+        f"other must have the same {name} to be merged: {here!r} here, {there!r} there. Sketches that are to "
+        "be merged are made with the same parameters, head and memory aside."
+    )

@@ -1,0 +1,117 @@
+"""A deployed model: a classifier, the columns it reads, and what it has been through."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._core.codec import Fields, Tree, read
+from ocboost._core.storage import load, save
+from ocboost.errors import InputError
+from ocboost.estimators.classifier import OCBClassifier
+from ocboost.estimators.classifier_file import KIND, classifier_from_tree, classifier_tree
+from ocboost.streams import Schema
+
+MOST_EVENTS = 10_000
+
+
+class Model:
+    """What the command line keeps in a file: a classifier with its schema and its history.
+
+    Parameters
+    ----------
+    classifier : OCBClassifier
+        A fitted one.
+    schema : Schema, optional
+        How rows of a file become features. None for a classifier fitted in Python: then a file must have
+        its features as columns of numbers.
+    history : list of dict
+        What was done: each ``fit`` and ``adapt``, with the rows it took.
+    """
+
+    def __init__(
+        self,
+        classifier: OCBClassifier,
+        schema: Schema | None = None,
+        history: list[dict[str, Any]] | None = None,
+    ) -> None:
+        if schema is not None and schema.n_features != classifier.n_features_in_:
+            raise InputError(
+                f"schema must have the {classifier.n_features_in_} features of the classifier; got "
+                f"{schema.n_features}."
+            )
+        self.classifier = classifier
+        self.schema = schema
+        self.history = list(history or [])
+
+    def __repr__(self) -> str:
+        n = self.classifier.n_features_in_
+        classes = ", ".join(map(str, self.classifier.classes_[:5].tolist()))
+        return f"<model for the classes {classes}: {self.classifier.hypotheses_!r}, {n} features>"
+
+    def features(self, table: Any) -> NDArray[np.float64]:
+        """The features of a table, (n, F), as the classifier wants them.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame, pyarrow.Table or pyarrow.RecordBatch
+            With the columns the model was fitted on, in any order, and others.
+        """
+        from ocboost.streams.encoding import arrow
+        from ocboost.streams.schema import require_columns
+
+        if self.schema is None:
+            raise InputError(
+                "the model must know its columns to read a table; this one was fitted in Python. "
+                "Give its classifier an array."
+            )
+        if hasattr(table, "iloc"):
+            table = arrow().Table.from_pandas(table, preserve_index=False)
+        require_columns(self.schema, table.schema.names, "the table")
+        return self.schema.encode(table)
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """The class of each row of a table, see `features`."""
+        return self.classifier.predict(self.features(table))
+
+    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+        """The probability of each class, of each row of a table, see `features`."""
+        return self.classifier.predict_proba(self.features(table))
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return {
+            **classifier_tree(copy.copy(self.classifier)),  # others may learn meanwhile
+            "schema": None if self.schema is None else self.schema.as_dict(),
+            "history": self.history[-MOST_EVENTS:],
+        }
+
+    @classmethod
+    def from_tree(cls, fields: Fields, offset: Any = None) -> Self:
+        """A model of what `tree` gave, or of a classifier alone.
+
+        ``offset`` is one that the file does not hold.
+        """
+        history = fields.items("history", most=MOST_EVENTS)
+        fields.require(all(isinstance(event, dict) for event in history), "its history is not known")
+        described = fields.take("schema")
+        schema = None if described is None else Schema.from_dict(described, fields.name)
+        clf = classifier_from_tree(fields, OCBClassifier, offset)
+        return fields.make(cls, clf, schema, history)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole.
+
+        A classifier whose hypotheses or offset are Python code is a `NotSavableError`. One with such an
+        offset can be saved by itself, ``classifier.save(path, without_offset=True)``.
+        """
+        save(path, KIND, self.tree())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save`, or `OCBClassifier.save`, has written. Nothing in a file is executed."""
+        return read(load(path, KIND), os.fspath(path), cls.from_tree)

@@ -1,0 +1,1 @@
+"""Estimators: where hypotheses, boosters and streams meet."""

@@ -1,0 +1,143 @@
+"""What a classifier's parameters mean for its boosters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ocboost.boosters.base import Booster, Settings
+from ocboost.boosters.registry import named
+from ocboost.boosters.sketch.settings import HEAVY, NEWEST, what_is_kept
+from ocboost.boosters.sketch.sketch import BoostingSketch
+from ocboost.errors import InputError
+from ocboost.estimators.growth import Growth
+
+CAUTION = 10.0  # examples' worth of smoothing for each hypothesis, where there is an offset
+SKETCH_DEFAULTS: Settings = {
+    "order": None,
+    "head": "auto",
+    "memory": None,
+    "keep": None,
+    "tail": True,
+    "smoothing": "auto",
+    "forgetting": 1.0,
+    "correction": "balanced",
+}
+
+
+def booster_settings(
+    booster: Any, given: Mapping[str, Any], *, most: int, growth: Growth | None, has_offset: bool
+) -> tuple[type[Booster], Settings]:
+    """What the boosters of a committee are, whose largest has ``most`` hypotheses, and their settings.
+
+    ``booster`` is a name or an object to go by; ``given`` has the settings of sketches by name, and "auto"
+    where that is allowed. With ``memory`` the automatic head, which is the default, means nothing.
+    """
+    own = {name: given[name] for name in SKETCH_DEFAULTS}
+    kind, settings = _chosen(booster)
+    if booster != "ocb":
+        _refuse(booster, own)
+    if kind is BoostingSketch:
+        settings = _of_sketches({**own, **settings}, most=most, growth=growth, has_offset=has_offset)
+    if growth is not None and most > growth.budget:
+        raise InputError(
+            f"grow must be at least the {most} hypotheses there are, as it is the most there may be in "
+            f"all; got {growth.budget}. Try {most + (most + 1) // 2}."
+        )
+    if growth is not None and not kind.can_grow:
+        raise InputError(
+            f"grow must be None with the booster {_name(booster)}, which can take in no further hypotheses. "
+            "Use 'ocb', 'eg', 'winnow' or a linear rule."
+        )
+    if has_offset and not kind.can_correct:
+        raise InputError(
+            f"offset must be None with the booster {_name(booster)}: only exponential loss has weights that "
+            "stand for it. Use 'ocb' or 'oza'."
+        )
+    return kind, settings
+
+
+def require_kind(kind: type[Booster], fitted: type[Booster]) -> None:
+    """Refuse a booster of another kind than the classifier has been fitted with."""
+    if kind is not fitted:
+        raise InputError(
+            f"booster cannot change once the classifier has been fitted; it has {fitted.__name__}, and got "
+            f"{kind.__name__}. Fit anew."
+        )
+
+
+def _chosen(booster: Any) -> tuple[type[Booster], Settings]:
+    """The class and the settings of a name, or of an object to go by."""
+    if not isinstance(booster, Booster):
+        registered = named(booster)
+        kind = registered.load()
+        if kind is BoostingSketch:  # its defaults are those of the classifier
+            return kind, dict(registered.settings)
+        return kind, kind(1, **registered.settings).chosen
+    if booster.n_seen:
+        raise InputError(
+            f"booster must be one that has learnt nothing, as its settings are all that is taken of it; got "
+            f"one that has seen {booster.n_seen:,} examples. Make a new one."
+        )
+    settings = booster.chosen
+    if settings.get("memory") is not None:
+        settings["head"] = "auto"
+    return type(booster), settings
+
+
+def _refuse(booster: Any, own: Settings) -> None:
+    """Settings of a sketch, given beside another booster."""
+    other = [name for name, default in SKETCH_DEFAULTS.items() if not _same(own[name], default)]
+    if other:
+        raise InputError(
+            f"{', '.join(other)} must be left out with the booster {_name(booster)}, being for the booster "
+            "'ocb'. Give a booster's own settings to it: booster=OzaRussell(1, forgetting=0.995)."
+        )
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (not isinstance(value, np.ndarray) and bool(value == default))
+
+
+def _name(booster: Any) -> str:
+    return repr(booster) if isinstance(booster, str) else type(booster).__name__
+
+
+def _of_sketches(settings: Settings, *, most: int, growth: Growth | None, has_offset: bool) -> Settings:
+    if settings["memory"] is not None:
+        if not _is_auto(settings["head"]):
+            raise InputError(
+                f"head and memory exclude each other; got head={settings['head']!r:.40} and "
+                f"memory={settings['memory']!r:.40}. Leave out one of them; head is 'auto' then."
+            )
+        settings["head"] = 1
+    if _is_auto(settings["smoothing"]):
+        settings["smoothing"] = CAUTION * (most if growth is None else growth.budget) if has_offset else 1.0
+    return settings if growth is None else _growing(settings, most, growth)
+
+
+def _growing(settings: Settings, most: int, growth: Growth) -> Settings:
+    """Of as many hypotheses as the budget allows, so that they stay the same while it grows."""
+    if settings["order"] is not None:
+        raise InputError(
+            f"order must be None where hypotheses come and go (grow); got {settings['order']!r:.80}. Full "
+            "order costs little up to a few hundred hypotheses."
+        )
+    if settings["keep"] == HEAVY:
+        raise InputError(
+            "keep must be 'newest' where hypotheses come and go (grow), which need the features of the "
+            "examples in the head; got 'heavy'. Leave it out."
+        )
+    if settings["keep"] is None:
+        settings["keep"] = NEWEST
+    if settings["memory"] is not None or _is_auto(settings["head"]):
+        wanted = ("keep", "memory", "head", "order", "tail", "correction")
+        kept = what_is_kept(growth.budget, **{name: settings[name] for name in wanted})
+        settings["head"], settings["memory"] = kept.head, None
+    return settings
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

@@ -1,0 +1,140 @@
+"""From a deployed model's weights to the sketch's own: first exactly the former, last only the latter."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._core.codec import Fields, Tree
+from ocboost.hypotheses.adopt import LARGEST
+
+
+class Handover:
+    """The weights a model was deployed with, fading as the examples that it was started from do.
+
+    A sketch started from a model's training data solves for weights of its own, close to the deployed ones
+    but not the same (smoothing, a learning rate). The difference is added to the sketch's weights in
+    proportion to the share that those first examples still have in all that the sketch remembers: 1 before
+    any new example, n₀ / (n₀ + n) after n of them, and 0 once a window has passed them.
+
+    A window that begins empty, since the examples before it were not the last ones, has no weights of its own
+    at first. There the sketch's weights come in as those before go out, in proportion to how much of the
+    window is filled: those of few examples would drown all others.
+
+    Parameters
+    ----------
+    deployed : list of arrays of shape (J,)
+        The deployed α, for each booster.
+    started : list of arrays of shape (J,) or None
+        The α of the boosters when they had been started; None if they begin with nothing.
+    weight : float
+        Σw of the first examples.
+    total : float or None
+        What scikit-learn divides the deployed votes by, as it rounds it; None if it was no model of
+        scikit-learn's.
+    """
+
+    def __init__(
+        self,
+        deployed: list[NDArray[np.float64]],
+        started: list[NDArray[np.float64]] | None,
+        weight: float,
+        total: float | None,
+    ) -> None:
+        self.deployed = deployed
+        self.started = started
+        self.total = total
+        self._old = weight  # of the first examples: their weight, or in a window their number
+        self._new = 0.0  # of all others
+        self._n = 0  # examples since
+        self._size: int | None = None  # of the window, if it is one
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no example has come since."""
+        return self._n == 0
+
+    @property
+    def share(self) -> float:
+        """The share of the first examples in what is remembered."""
+        return self._old / (self._old + self._new) if self._old > 0.0 else 0.0
+
+    def take(self, weights: NDArray[np.float64], forgetting: float) -> None:
+        """So many examples more, of these weights."""
+        n = weights.size
+        self._n += n
+        if self._size is not None:
+            self._slide(self._size, self._old, self._new + n)
+            return
+        kept = float(forgetting)
+        for weight in weights.tolist():  # one by one: the sum does not depend on how the stream is cut
+            self._old *= kept
+            self._new = self._new * kept + weight
+
+    def enter_window(self, size: int, held: int) -> None:
+        """From now on a window of that size remembers, which holds so many examples."""
+        if self.started is None:  # what is not filled yet stands for what was before, until it once was
+            held = size if self._old > 0.0 else 0
+        new = min(self._n, held)
+        self._size = size
+        self._slide(size, held - new, new)
+
+    def leave_window(self) -> None:
+        """From now on nothing is dropped; what the window held counts for its number."""
+        self._size = None
+
+    def _slide(self, size: int, old: float, new: float) -> None:
+        self._new = float(min(new, size))
+        self._old = float(max(0.0, min(old, size - self._new)))
+
+    def alpha(self, own: NDArray[np.float64], booster: int) -> NDArray[np.float64]:
+        """The weights to vote with, from those of the sketch itself."""
+        if self.untouched:
+            return self.deployed[booster]
+        before = own if self.started is None else self.started[booster]
+        return own + self.share * (self.deployed[booster] - before)
+
+    def reshape(self, booster: int, keep: NDArray[np.intp], n_new: int) -> None:
+        """Go on with some of a booster's hypotheses, and new ones that were never deployed."""
+        self.deployed = _reshaped(self.deployed, booster, keep, n_new)
+        if self.started is not None:
+            self.started = _reshaped(self.started, booster, keep, n_new)
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        numbers = {"old": self._old, "new": self._new, "n": self._n, "size": self._size}
+        return {**numbers, "total": self.total, "deployed": self.deployed, "started": self.started}
+
+    @classmethod
+    def from_tree(cls, fields: Fields, sizes: list[int]) -> Self:
+        """A handover of what `tree` gave, for boosters of these numbers of hypotheses."""
+        old, new = (fields.number(key, 0.0, np.inf) for key in ("old", "new"))
+        total = None if fields.takes("total", None) else fields.number("total", 0.0, np.inf)
+        fields.require(total is None or total > 0.0, "total must be above 0")
+        deployed = _weights(fields, "deployed", sizes)
+        started = None if fields.takes("started", None) else _weights(fields, "started", sizes)
+        fields.require((started is None) == (total is None), "started and total belong together")
+        handover = cls(deployed, started, old, total)
+        handover._new, handover._n = new, fields.count("n")
+        handover._size = None if fields.takes("size", None) else fields.count("size")
+        return handover
+
+
+def _weights(fields: Fields, key: str, sizes: list[int]) -> list[NDArray[np.float64]]:
+    """Finite weights for each booster."""
+    found = fields.items(key, len(sizes))
+    for weights, J in zip(found, sizes, strict=True):
+        fits = isinstance(weights, np.ndarray) and weights.dtype == np.float64 and weights.shape == (J,)
+        fields.require(fits and (np.abs(weights) < LARGEST).all(), f"{key} must be {J} finite weights")
+    return found
+
+
+def _reshaped(
+    weights: list[NDArray[np.float64]], booster: int, keep: NDArray[np.intp], n_new: int
+) -> list[NDArray[np.float64]]:
+    """Of one booster those of ``keep`` and zeros; another list, as copies may share this one."""
+    result = list(weights)
+    result[booster] = np.append(weights[booster][keep], np.zeros(n_new))
+    return result

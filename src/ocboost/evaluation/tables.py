@@ -1,0 +1,321 @@
+"""How names and numbers are written in tables, figures and reports.
+
+What a comparison found, as tables: of one stream, and of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ocboost._core.metrics import METRICS
+from ocboost._report import tables
+from ocboost._report.tables import Row, Table
+from ocboost.evaluation.board import DRAWN, LEVEL, Board, Place, best_of, board_of, mean_of
+from ocboost.evaluation.methods import METHODS
+from ocboost.evaluation.result import Result
+from ocboost.evaluation.summary import Summary
+
+NAMES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "kappa": "Cohen's kappa",
+    "auc": "AUC",
+    "log_loss": "log-loss",
+}
+NONE = "–"
+
+
+def time_of(microseconds: float | None) -> str:
+    """Microseconds with about three digits.
+
+    >>> time_of(0.1234), time_of(12.34), time_of(1234.5)
+    ('0.12', '12.3', '1,234')
+    """
+    if microseconds is None:
+        return NONE
+    if microseconds < 10:
+        return f"{microseconds:.2f}"
+    return f"{microseconds:.1f}" if microseconds < 1000 else f"{microseconds:,.0f}"
+
+
+def bytes_in_words(n: int | None) -> str:
+    """Bytes in a fitting unit.
+
+    >>> bytes_in_words(640), bytes_in_words(55_904), bytes_in_words(411_873_280)
+    ('640 B', '55 KiB', '393 MiB')
+    """
+    if n is None:
+        return NONE
+    size = float(n)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.1f} {unit}" if size < 9.95 and unit != "B" else f"{size:,.0f} {unit}"
+
+
+BEST, BEST_OF_ALL = "★ ", "☆ "
+ONLY = "†"  # behind the name of what takes part for comparison only
+HEADS = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "kappa": "kappa", "auc": "AUC"}
+HEADS["log_loss"] = "log-loss"
+LEAST = ("state", "balanced", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "AUC", "µs")
+GROWTH = tuple(
+    (f"ocb{setting}", f"growing{setting}") for setting in ("", "-forgetting", "-window-200", "-window-20")
+)
+
+
+def board_table(board: Board, title: str) -> Table:
+    """One row for each method: means and spreads, rank, time and memory; those that were skipped last.
+
+    `narrowed` leaves out what does not fit.
+    """
+    several = len(board.seeds) > 1
+    columns = {"method": [marked(place) for place in board.places]}
+    for metric in METRICS:
+        if not (several and metric == "auc"):  # with its spread the page would be too narrow
+            columns[HEADS[metric]] = _starred(metric, board.places)
+    if several:
+        columns["rank"] = [f"{place.rank:.1f}" for place in board.places]
+    columns["predict µs"] = [time_of(mean_of(place.predict_us)) for place in board.places]
+    columns["learn µs"] = [time_of(mean_of(place.learn_us)) for place in board.places]
+    columns["state"] = [bytes_in_words(place.nbytes) for place in board.places]
+    if board.settings["drift"]:
+        columns["alarms"] = [f"{sum(map(len, place.alarms)):,}" for place in board.places]
+    rows = [Row(cells) for cells in zip(*columns.values(), strict=True)]
+    rows += [Row((marked_title(name), *[NONE] * (len(columns) - 1)), quiet=True) for name in board.skipped]
+    return Table(title, tuple(columns), tuple(rows), _caption(board))
+
+
+def narrowed(table: Table, width: int) -> Table:
+    """The same without the columns that say least, until a terminal of this width shows it whole."""
+    for less in LEAST:
+        if tables.width_of(table) <= width:
+            break
+        table = tables.without(table, less)
+    return table
+
+
+def as_text(result: Result | Board, *, title: str = "Prequential evaluation") -> str:
+    """The table of an evaluation in plain text."""
+    return tables.as_text(board_table(board_of(result), title))
+
+
+def _caption(board: Board) -> str:
+    n, step = len(board.seeds), board.settings["step"]
+    how = "predicted, then learnt" if step == 1 else f"in steps of {step:,}"
+    late = f", labels {board.settings['delay']:,} rows late" if board.settings["delay"] else ""
+    after = f", after {board.start:,} to begin with" if board.start else ""
+    scored = f"{board.n_scored:,} of {board.n_predicted:,} rows scored"
+    text = f"{scored}, {how}{late}{after}; {stars(board.places)}. "
+    error = board.standard_error
+    size = "" if error is None else f", whose standard error is about {100 * error:.2g} points here"
+    if n == 1:
+        text += f"One seed, so no spread; other rows would give another accuracy{size}. "
+    elif DRAWN in board.notes:
+        text += f"± is the standard deviation over {n} seeds, each with rows of its own. "
+        text += "" if error is None else f"The standard error of a mean is about {100 * error:.2g} points. "
+    else:
+        text += (
+            f"± is the spread (standard deviation) over {n} starts on the same rows, not the uncertainty of "
+            f"the accuracy itself{size}. "
+        )
+    text += "rank: by accuracy, the mean of its ranks for each seed; " if n > 1 else ""
+    text += (
+        "balanced: accuracy averaged over the classes; µs: for a row, without the weak answers, which are "
+        f"shared and take {time_of(board.answers_us)}; {NONE} not defined."
+    )
+    if board.skipped:
+        names: dict[str, list[str]] = {}
+        for name, reason in board.skipped.items():
+            names.setdefault(reason, []).append(title_of(name))
+        reasons = "; ".join(f"{reason}: {', '.join(who)}" for reason, who in names.items())
+        text += f" {NONE} did not take part: {reasons}."
+    return text
+
+
+def stars(places: Sequence[Place]) -> str:
+    """What the marks of a table mean, as far as it needs them."""
+    some, all_ = (any(place.deployable is yes for place in places) for yes in (False, True))
+    if not some:
+        return "★ best"
+    only = f"{ONLY} comparison only, cannot be deployed"
+    return (
+        f"★ best that can be deployed, ☆ better but for comparison only; {only}"
+        if all_
+        else f"☆ best; {only}"
+    )
+
+
+def marked(place: Place) -> str:
+    """The title of a method, and a mark if it takes part for comparison only."""
+    return place.title if place.deployable else f"{place.title}{ONLY}"
+
+
+def _starred(metric: str, places: Sequence[Place]) -> list[str]:
+    means = [place.mean(metric) for place in places]
+    texts = []
+    for value, place, star in zip(means, places, stars_of(means, places, metric, ".4f"), strict=True):
+        spread = place.spread(metric)
+        text = NONE if value is None else f"{value:.4f}" + ("" if spread is None else f" ± {spread:.4f}")
+        texts.append(star + text)
+    return texts
+
+
+def stars_of(
+    values: Sequence[float | None], places: Sequence[Place], metric: str, digits: str, scale: float = 1.0
+) -> list[str]:
+    """A star before those that read as the best that can be deployed, a hollow one if comparison leads."""
+    if len(places) < 2:
+        return [""] * len(places)
+    both = list(zip(values, places, strict=True))
+    able = best_of([value for value, place in both if place.deployable], metric)
+    top = best_of(values, metric)
+    able_text, top_text = (None if v is None else format(scale * v, digits) for v in (able, top))
+    found = []
+    for value, place in both:
+        text = None if value is None else format(scale * value, digits)
+        if text is None:
+            found.append("")
+        elif place.deployable:
+            found.append(BEST if text == able_text else "")
+        else:
+            found.append(BEST_OF_ALL if text == top_text and text != able_text else "")
+    return found
+
+
+def title_of(name: str) -> str:
+    """What a method is called."""
+    return METHODS[name].title if name in METHODS else name
+
+
+def marked_title(name: str) -> str:
+    """The same with a mark if it takes part for comparison only."""
+    return title_of(name) + ("" if name not in METHODS or METHODS[name].deployable else ONLY)
+
+
+# Many streams ---------------------------------------------------------------------------------------------
+
+
+def accuracy_table(summary: Summary) -> Table:
+    """Methods by streams: mean accuracy in percent."""
+    columns: list[list[str]] = []
+    for board in summary.boards:
+        means = [place.mean("accuracy") for place in board.places]
+        marks = stars_of(means, board.places, "accuracy", ".1f", 100.0)
+        texts = [NONE if v is None else f"{mark}{100 * v:.1f}" for v, mark in zip(means, marks, strict=True)]
+        found = {place.name: text for place, text in zip(board.places, texts, strict=True)}
+        columns.append([found.get(name, NONE) for name in summary.names])
+    rows = tuple(
+        Row((marked_title(name), *(column[k] for column in columns))) for k, name in enumerate(summary.names)
+    )
+    places = [place for board in summary.boards for place in board.places]
+    caption = (
+        f"Mean accuracy over the seeds, in percent, to the digit shown; {stars(places)}; {NONE} did not take "
+        "part."
+    )
+    heads = ("method", *(board.stream for board in summary.boards))
+    return Table("Accuracy of each method on each stream", heads, rows, caption)
+
+
+def rank_table(summary: Summary, groups: Mapping[str, Sequence[str]]) -> Table:
+    """Methods in the order of their mean rank; ``groups`` are streams by what they have in common."""
+    heads = ("method", "rank", *groups, "wins", "points behind", "µs", "state")
+    rows = []
+    for name in summary.names:
+        ranks = [summary.mean_rank(name, list(streams)) for streams in groups.values()]
+        rows.append(
+            Row(
+                (
+                    marked_title(name),
+                    _figure(summary.mean_rank(name), 2),
+                    *(_figure(rank, 2) for rank in ranks),
+                    str(len(summary.wins(name))),
+                    _figure(summary.mean_behind(name), 2),
+                    time_of(summary.us(name)),
+                    bytes_in_words(summary.nbytes(name)),
+                )
+            )
+        )
+    only = (
+        f" {ONLY}: for comparison only, as it cannot be deployed."
+        if any(not summary.deployable(name) for name in summary.names)
+        else ""
+    )
+    caption = (
+        "Rank by mean accuracy, 1 the best, averaged over the streams that every method took part in; equals "
+        "share their ranks. Wins: streams where none that can be deployed is better, or none at all for "
+        "those that cannot. Points behind: percentage points behind the best of all, on average over the "
+        f"streams it took part in. µs: median over the streams. State: the most it kept.{only}"
+    )
+    return Table("Ranks over the streams", heads, tuple(rows), caption)
+
+
+def winner_table(summary: Summary) -> Table:
+    """Who is best on each stream, equals side by side, and how far behind the best OCB is."""
+    compared = any(board.ahead() for board in summary.boards)
+    rows = []
+    for board in summary.boards:
+        best, ours, ahead, error = board.best(), board.best("ocb"), board.ahead(), board.standard_error
+        if not best:
+            continue
+        behind = NONE if not ours else f"{100 * (_accuracy(best[0]) - _accuracy(ours[0])):.1f}"
+        own = (NONE, NONE) if not ours else (several(ours), f"{100 * _accuracy(ours[0]):.1f}")
+        chance = NONE if error is None else f"{100 * error:.2g}"
+        top = (several(best), f"{100 * _accuracy(best[0]):.1f}", chance, str(len(board.level())))
+        better = (
+            (f"{several(ahead)}, {100 * _accuracy(ahead[0]):.1f}" if ahead else NONE,) if compared else ()
+        )
+        rows.append(Row((board.stream, *top, *own, behind, *better)))
+    heads = ["stream", "best", "accuracy", "s.e.", "level", "best of OCB", "accuracy", "points behind"]
+    caption = (
+        "Best: of those that can be deployed; equals stand side by side. s.e.: the standard error of the "
+        "best accuracy, in points, as if each row erred on its own. Level: how many others that can be "
+        f"deployed are within {LEVEL:g} standard errors of the best, so that other rows may turn it round."
+    )
+    if compared:
+        heads.append("comparison only")
+        caption += " Comparison only: what is better, and cannot be deployed."
+    return Table("The best on each stream", tuple(heads), tuple(rows), caption)
+
+
+def several(places: Sequence[Place], most: int = 4) -> str:
+    """The titles of some methods, in one line."""
+    return listed([place.title for place in places], most)
+
+
+def listed(texts: Sequence[str], most: int) -> str:
+    """Texts that may hold commas, in one line; of many the first ones.
+
+    >>> listed(["OCB, window 20", "EG±", "pa"], 2)
+    'OCB, window 20; EG±; and 1 more'
+    """
+    more = [f"and {len(texts) - most} more"] if len(texts) > most else []
+    return "; ".join([*texts[:most], *more])
+
+
+def growth_table(summary: Summary) -> Table | None:
+    """Growing OCB beside OCB over fixed hypotheses with the same memory; None where neither took part."""
+    pairs = [pair for pair in GROWTH if set(pair) <= set(summary.names)]
+    if not pairs:
+        return None
+    rows = []
+    for board in summary.boards:
+        cells = [f"{summary.gain(board, grown, fixed):+.2f}" for fixed, grown in pairs]
+        rows.append(Row((board.stream, *cells)))
+    for text, count in (("better", 1), ("worse", -1)):
+        sums = []
+        for fixed, grown in pairs:
+            gains = [summary.gain(board, grown, fixed) for board in summary.boards]
+            sums.append(f"{sum(count * gain > 0 for gain in gains)} of {len(gains)}")
+        rows.append(Row((text, *sums), quiet=True))
+    heads = ("stream", *(title_of(fixed).removeprefix("OCB, ") for fixed, _ in pairs))
+    caption = "Percentage points that growing gains over the hypotheses of the start, with the same memory."
+    return Table("Growing against fixed hypotheses", heads, tuple(rows), caption)
+
+
+def _accuracy(place: Place) -> float:
+    return place.mean("accuracy") or 0.0
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return NONE if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,109 @@
+"""What a learner is given, checked once: examples, labels, weights.
+
+What every learner of weak hypotheses has in common.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ocboost._core.checks import as_weights
+from ocboost.errors import InputError
+from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.base import as_features
+
+
+def as_examples(
+    X: Any, sample_weight: ArrayLike | None, *, sparse: bool, what: str
+) -> tuple[Any, NDArray[np.float64]]:
+    """Check rows of features and their weights; gives float32 or float64, C-contiguous, or CSR."""
+    X = as_features(X, sparse=sparse, what=what)
+    if X.ndim != 2 or 0 in X.shape:
+        raise InputError(
+            f"X must be a matrix of at least one example and one feature; got shape {X.shape}. "
+            "One example alone is X.reshape(1, -1)."
+        )
+    weights = as_weights(sample_weight, X.shape[0])
+    total = float(weights.sum())
+    if not 0.0 < total < np.inf:
+        raise InputError(
+            f"sample_weight must have a finite sum above zero; got {total}. Give 1.0 to each example."
+        )
+    return X, weights
+
+
+def as_labels(y: ArrayLike, n: int) -> NDArray[np.int8]:
+    """Check labels, (n,) of -1 and +1, and give them as int8."""
+    given = np.asarray(y)
+    if given.shape != (n,):
+        raise InputError(
+            f"y must have one label for each of the {n} examples, shape ({n},); got shape {given.shape}."
+        )
+    if given.dtype.kind not in "iuf" or not np.isin(given, (-1, 1)).all():
+        raise InputError(
+            f"y must be -1 and +1; got {np.unique(given)[:5]!r:.80}. Convert with np.where(positive, 1, -1)."
+        )
+    return np.ascontiguousarray(given, dtype=np.int8)
+
+
+class Learner(ABC):
+    """Finds weak hypotheses by boosting: each next one is good where the ones before were wrong."""
+
+    accepts_missing: bool = False
+    accepts_sparse: bool = False
+
+    @abstractmethod
+    def learn(
+        self,
+        X: Any,
+        y: NDArray[np.int8],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Hypotheses:
+        """Find at most ``n_hypotheses`` of them, and at least one; y is ±1."""
+
+    def learn_each(
+        self,
+        X: Any,
+        targets: Sequence[NDArray[np.int8]],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+        n_jobs: int | None = None,
+    ) -> Sequence[Hypotheses]:
+        """Find hypotheses for each of several targets, ``n_jobs`` of them at the same time.
+
+        ``sample_weight`` is of shape (n,), or (targets, n) where they differ from target to target.
+        Each target draws from a generator of its own, so that ``n_jobs`` changes nothing.
+        """
+        rngs = [None] * len(targets) if rng is None else rng.spawn(len(targets))
+
+        def learn(
+            y: NDArray[np.int8], weights: NDArray[np.float64] | None, own: np.random.Generator | None
+        ) -> Hypotheses:
+            return self.learn(X, y, n_hypotheses=n_hypotheses, sample_weight=weights, rng=own)
+
+        work = list(zip(targets, weights_for_each(sample_weight, len(targets)), rngs, strict=True))
+        if n_jobs is None or n_jobs == 1 or len(targets) < 2:
+            return [learn(*each) for each in work]
+        from joblib import Parallel, delayed
+
+        found: list[Hypotheses] = Parallel(n_jobs, prefer="threads")(delayed(learn)(*each) for each in work)
+        return found
+
+
+def weights_for_each(
+    sample_weight: NDArray[np.float64] | None, n_targets: int
+) -> list[NDArray[np.float64] | None]:
+    """The weights of the examples for each target: rows of a matrix, or the same for all."""
+    if sample_weight is not None and np.ndim(sample_weight) == 2:
+        return list(sample_weight)
+    return [sample_weight] * n_targets

@@ -1,0 +1,36 @@
+"""Which learner is meant: by name, by a scikit-learn classifier, or none where hypotheses are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ocboost.errors import InputError
+from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.learners.balls import BallLearner
+from ocboost.hypotheses.learners.base import Learner
+from ocboost.hypotheses.learners.boxes import BoxLearner
+from ocboost.hypotheses.learners.sklearn import SklearnLearner
+from ocboost.hypotheses.learners.stumps import StumpLearner
+
+NAMED: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner, "box": BoxLearner}
+
+
+def learner_for(estimator: Any) -> Learner | Hypotheses:
+    """The learner that ``estimator`` means; hypotheses are given back as they are.
+
+    >>> type(learner_for("ball")).__name__
+    'BallLearner'
+    """
+    if estimator is None:
+        return StumpLearner()
+    if isinstance(estimator, Learner | Hypotheses):
+        return estimator
+    if isinstance(estimator, str) and estimator in NAMED:
+        return NAMED[estimator]()
+    if hasattr(estimator, "fit") and hasattr(estimator, "predict"):
+        return SklearnLearner(estimator)
+    raise InputError(
+        "estimator must be None, 'stump', 'ball', 'box', a learner of ocboost.learners, hypotheses of "
+        f"ocboost.hypotheses, or a classifier with fit and predict; got {estimator!r:.80}. "
+        "None learns decision stumps."
+    )

@@ -1,0 +1,218 @@
+"""Discrete AdaBoost over decision stumps, on binned features."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._core.checks import as_count
+from ocboost._core.threads import get_num_threads
+from ocboost._kernels.binning import MOST
+from ocboost._kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
+from ocboost.errors import InputError
+from ocboost.hypotheses import Stumps
+from ocboost.hypotheses.learners.base import Learner, as_examples, as_labels, weights_for_each
+from ocboost.hypotheses.learners.bins import Bins, bins_of
+from ocboost.hypotheses.learners.boosting import CHANCE, step, worth_of_one
+
+CRITERIA = ("error", "gini")
+THREADS_ADVICE = "None takes as many as ocboost.get_num_threads() says."
+
+
+class StumpLearner(Learner):
+    """Finds stumps by AdaBoost: each next one errs least under the weights that the ones before left.
+
+    Every feature is cut into bins once, at its distinct values or, where there are more than ``max_bins``, at
+    its quantiles; missing values have a bin of their own. In every round the cut of least weighted error is
+    taken, over all features, all edges of their bins, both signs and both answers to a missing value; the
+    cut above all values, which answers always the same or asks only whether the value is missing, is among
+    them. Of equally good ones it is the first feature, at its lowest threshold. For another measure than the
+    error see ``criterion``.
+
+    A stump that is right on every example leaves the weights as they were, and would be found for ever. Its
+    feature is left aside from then on, so that others are there when a stream changes. Learning stops when no
+    stump is better than chance: there can be fewer than asked for, but always one.
+
+    Sparse matrices (CSR) are not made dense: a round visits the stored entries only.
+
+    Parameters
+    ----------
+    max_bins : int, default 255
+        At most so many bins of values for each feature, 2 to 255.
+    criterion : {"error", "gini"}, default "error"
+        What the next stump is best at: the least weighted error, or the least Gini impurity of its two sides,
+        as in scikit-learn's AdaBoost. By impurity a missing value is on one of the sides, and each side
+        answers as most of its weight wants. If both want the same, the stump is constant, with an infinite
+        threshold. Many are, and fewer stumps differ. On fresh examples of the same kind "gini" is often a
+        little better for that; in streams that change, where the weights of these stumps must follow, it was
+        worse in most cases (``experiments/criterion.py``). Hence the default.
+    n_threads : int, optional
+        Threads that share the features; the stumps do not depend on it.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 5.0], [2.0, 3.0], [3.0, 4.0], [4.0, 2.0]])
+    >>> stumps = StumpLearner().learn(X, np.array([1, 1, -1, -1]), n_hypotheses=3)
+    >>> stumps.feature, stumps.threshold
+    (array([0, 1, 1]), array([2.5, 2.5, 4.5]))
+    >>> stumps.answers(X).T
+    array([[ 1,  1, -1, -1],
+           [ 1,  1,  1, -1],
+           [ 1, -1, -1, -1]], dtype=int8)
+    """
+
+    accepts_missing = True
+    accepts_sparse = True
+
+    def __init__(self, max_bins: int = MOST, criterion: str = "error", n_threads: int | None = None) -> None:
+        self.max_bins = as_count(max_bins, "max_bins", 2, MOST, "A bin's number must fit into a byte.")
+        if criterion not in CRITERIA:
+            raise InputError(
+                f"criterion must be 'error' or 'gini'; got {criterion!r:.80}. "
+                "'gini' cuts as scikit-learn's trees do."
+            )
+        self.criterion = criterion
+        self.n_threads = (
+            n_threads if n_threads is None else as_count(n_threads, "n_threads", 1, 1024, THREADS_ADVICE)
+        )
+
+    def __repr__(self) -> str:
+        given = f"max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads}"
+        return f"StumpLearner({given})"
+
+    def learn(
+        self,
+        X: Any,
+        y: NDArray[np.int8],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Stumps:
+        """Find at most ``n_hypotheses`` stumps; ``rng`` is not used."""
+        return self.learn_each(X, [y], n_hypotheses=n_hypotheses, sample_weight=sample_weight)[0]
+
+    def learn_each(
+        self,
+        X: Any,
+        targets: Sequence[NDArray[np.int8]],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+        n_jobs: int | None = None,
+    ) -> list[Stumps]:
+        """Find stumps for each of several targets; the features are binned once for all of them.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, F), float32 or float64
+        targets : list of arrays of shape (n,), each of ±1
+        n_hypotheses : int
+            At most so many for each target.
+        sample_weight : array of shape (n,), or (targets, n) where they differ, optional
+        rng : numpy.random.Generator, optional
+            Not used.
+        n_jobs : int, optional
+            Targets boosted at the same time, as joblib counts; the threads are shared among them.
+        """
+        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
+        weights = []
+        for own in weights_for_each(sample_weight, len(targets)):
+            X, checked = as_examples(X, own, sparse=True, what="StumpLearner")
+            weights.append(checked)
+        labels = [as_labels(y, X.shape[0]) for y in targets]
+        n_threads = get_num_threads() if self.n_threads is None else self.n_threads
+        bins = bins_of(X, self.max_bins, n_threads)
+        gini, stop = self.criterion == "gini", threading.Event()
+        if n_jobs is None or n_jobs == 1 or len(labels) < 2:
+            return [
+                _boost(bins, y, w, n_hypotheses, gini, n_threads, stop)
+                for y, w in zip(labels, weights, strict=True)
+            ]
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        share = max(1, n_threads // min(len(labels), effective_n_jobs(n_jobs)))
+        try:
+            found: list[Stumps] = Parallel(n_jobs, prefer="threads")(
+                delayed(_boost)(bins, y, w, n_hypotheses, gini, share, stop)
+                for y, w in zip(labels, weights, strict=True)
+            )
+        finally:
+            stop.set()  # after Ctrl-C the other targets' threads end with their next round
+        return found
+
+
+def _boost(
+    bins: Bins,
+    y: NDArray[np.int8],
+    weights: NDArray[np.float64],
+    n_hypotheses: int,
+    gini: bool,
+    n_threads: int,
+    stop: threading.Event,
+) -> Stumps:
+    n, one = bins.n_rows, worth_of_one(weights)
+    d = weights.copy()
+    rows, values = np.empty(n, np.uint32), np.empty(n)
+    answers = np.empty(n, np.int8)
+    search = bins.search(n_threads, y if gini else None)
+    found: list[tuple[int, float, int, int]] = []
+    factor, count = 0.0, n
+    while len(found) < n_hypotheses and search.n_left and not stop.is_set():
+        if len(found) % bins.refresh == 0:
+            renormalise(d, y, rows, values)
+            factor, count = 0.0, n
+        f, cut, to_left = search.best(factor, rows[:count], values[:count])
+        column = bins.column(f)
+        weighed = sides(column, cut, d * y)
+        if gini:
+            left, right_answer, missing = _answers_of_sides(*weighed, to_left)
+            cut = cut if left != right_answer else int(bins.n_bins[f]) - 1
+        else:
+            left, missing = _answers_of_least_error(*weighed)
+        answer_column(column, cut, left, missing, answers)
+        right, wrong, n_wrong = weigh(answers, y, d)
+        if found and right - wrong <= CHANCE * (right + wrong):
+            break
+        found.append((int(bins.feature[f]), bins.threshold(f, cut), left, missing))
+        if wrong == 0.0:
+            if np.unique(y[weights > 0.0]).size < 2:
+                break  # there is nothing to tell apart
+            search.leave(f)
+            factor, count = 1.0, 0
+            continue
+        up, down = step(right, wrong, one)
+        listed = 2 * n_wrong > n  # list the fewer: the right ones, or the wrong ones
+        count = reweigh(answers, y, d, up, down, listed, rows, values)
+        factor = down if listed else up
+    if not found:  # no feature tells examples apart: always the answer of the greater weight
+        found.append((0, np.inf, 1 if weights @ y >= 0.0 else -1, 1 if weights @ y >= 0.0 else -1))
+    feature, threshold, left_answer, missing_answer = zip(*found, strict=True)
+    return Stumps(feature, threshold, left_answer, missing_answer, n_features=bins.n_features)
+
+
+def _answers_of_least_error(below: float, above: float, other: float) -> tuple[int, int]:
+    """The answers at or below the cut and to a missing value; above it is the opposite of below."""
+    left = _wanted(below - above) or 1
+    return left, _wanted(other) or -left
+
+
+def _answers_of_sides(below: float, above: float, other: float, to_left: bool) -> tuple[int, int, int]:
+    """What most of the weight of each side wants: below, above, and for a missing value, which is on one.
+
+    A side that is undecided answers the opposite of the other.
+    """
+    below, above = (below + other, above) if to_left else (below, above + other)
+    left = _wanted(below) or -_wanted(above) or 1
+    right = _wanted(above) or -left
+    return left, right, left if to_left else right
+
+
+def _wanted(signed: float) -> int:
+    """The answer that a signed weight asks for; 0 where it is undecided but for rounding."""
+    return 0 if abs(signed) <= TIE else 1 if signed > 0.0 else -1

@@ -1,0 +1,1 @@
+"""The formats of stream files: delimited text, JSON lines, Parquet."""

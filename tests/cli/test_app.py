@@ -1,0 +1,268 @@
+"""The command line, in this process and as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ocboost
+from ocboost.__main__ import main
+from ocboost.errors import InputError
+from ocboost.paper import synthetic
+from ocboost.paper.synthetic import SyntheticResult, SyntheticSettings, run_synthetic
+
+WRITTEN = {"results.json", "report.html", "report.md", "synthetic.png", "synthetic.svg"}
+INSTALL = "pip install 'ocboost[all]'"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shrink the experiment: these tests are about the command."""
+
+    def run(settings: SyntheticSettings, **rest: object) -> SyntheticResult:
+        tiny = SyntheticSettings(
+            seed=settings.seed, runs=settings.runs, matrices=2, examples_per_matrix=400, quick=settings.quick
+        )
+        return run_synthetic(tiny, **rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(synthetic, "run_synthetic", run)
+
+
+@pytest.fixture
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The experiment must not be reached."""
+
+    def run(*_: object, **__: object) -> None:
+        raise AssertionError("the work was started")
+
+    monkeypatch.setattr(synthetic, "run_synthetic", run)
+
+
+def process(
+    *words: str, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ocboost", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd, env=env)
+
+
+class TestHelp:
+    def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--version"]) == 0
+        assert capsys.readouterr().out.strip() == f"ocboost {ocboost.__version__}"
+
+    @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+    def test_help(self, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(words) == 0
+        assert "reproduce" in capsys.readouterr().out
+
+    def test_help_of_reproduce_has_examples(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "--help"]) == 0
+        assert "ocboost reproduce synthetic --quick" in capsys.readouterr().out
+
+    def test_help_of_synthetic(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "synthetic", "--help"]) == 0
+        out = capsys.readouterr().out
+        for option in ("--quick", "--out", "--seed", "--runs", "--data", "OCBOOST_DATA"):
+            assert option in out
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("words", "text"),
+        [
+            (["nonsense"], "nonsense"),
+            (["--nonsense"], "--nonsense"),
+            (["reproduce", "nonsense"], "nonsense"),
+            (["reproduce", "synthetic", "--nonsense"], "--nonsense"),
+            (["reproduce", "synthetic", "extra"], "extra"),
+            (["reproduce", "synthetic", "--runs", "0"], "--runs"),
+            (["reproduce", "synthetic", "--runs", "many"], "--runs"),
+            (["reproduce", "synthetic", "--seed", "-1"], "--seed"),
+            (["reproduce", "synthetic", "--out"], "--out"),
+        ],
+    )
+    @pytest.mark.usefixtures("no_work")
+    def test_wrong_usage(self, words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(words) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.count("\n") == 1
+        assert told.err.startswith("ocboost: ")
+        assert text in told.err
+
+
+@pytest.mark.usefixtures("small")
+class TestSynthetic:
+    def test_writes_and_tells(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        out = tmp_path / "deep" / "er"
+        assert main(["reproduce", "synthetic", "--quick", "--out", str(out), "--seed", "7"]) == 0
+        assert {path.name for path in out.iterdir()} == WRITTEN
+        results = json.loads((out / "results.json").read_text())
+        assert results["seeds"] == [[7, 0], [7, 1]]
+        assert results["quick"] is True
+        told = capsys.readouterr()
+        assert "quick" in told.out
+        assert "OCB, order 20" in told.out
+        assert str(out.resolve()) in told.out
+        assert told.err == ""
+
+    def test_default_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert main(["reproduce", "synthetic", "--runs", "3"]) == 0
+        results = json.loads((tmp_path / "results" / "synthetic" / "results.json").read_text())
+        assert len(results["seeds"]) == 3
+        assert results["quick"] is False
+        assert "quick" not in capsys.readouterr().out
+
+    def test_older_results_are_replaced(self, tmp_path: Path) -> None:
+        (tmp_path / "results.json").write_text("old")
+        (tmp_path / "notes.txt").write_text("mine")
+        assert main(["reproduce", "synthetic", "--runs", "1", "--out", str(tmp_path)]) == 0
+        assert {path.name for path in tmp_path.iterdir()} == WRITTEN | {"notes.txt"}
+        assert (tmp_path / "results.json").read_text() != "old"
+
+    def test_data_is_accepted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OCBOOST_DATA", str(tmp_path / "nowhere"))
+        words = ["reproduce", "synthetic", "--runs", "1", "--out", str(tmp_path / "a")]
+        assert main(words) == 0
+        assert main([*words, "--data", str(tmp_path)]) == 0
+
+    def test_odd_folder_names(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        out = tmp_path / "[red]α b"
+        assert main(["reproduce", "synthetic", "--runs", "1", "--out", str(out)]) == 0
+        assert str(out) in capsys.readouterr().out
+
+
+class TestErrors:
+    @pytest.mark.usefixtures("no_work")
+    def test_unwritable_out_is_found_before_the_work(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "file").write_text("")
+        assert main(["reproduce", "synthetic", "--out", str(tmp_path / "file")]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith("ocboost: out must be a folder that can be written")
+        assert told.count("\n") == 1
+
+    @pytest.mark.parametrize("error", [InputError("margins must be\n±1"), OSError(28, "No space left")])
+    def test_an_error_is_one_line(
+        self,
+        error: Exception,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(synthetic, "run_synthetic", fail)
+        assert main(["reproduce", "synthetic", "--out", str(tmp_path / "a")]) == 1
+        assert capsys.readouterr().err.count("\n") == 1
+        assert not (tmp_path / "a").exists()
+
+    def test_interrupted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def interrupt(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(synthetic, "run_synthetic", interrupt)
+        assert main(["reproduce", "synthetic", "--out", str(tmp_path / "a")]) == 130
+        assert "nothing was written" in capsys.readouterr().err
+        assert not (tmp_path / "a").exists()
+
+    @pytest.mark.usefixtures("no_work")
+    def test_without_matplotlib(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        assert main(["reproduce", "synthetic", "--out", str(tmp_path / "a")]) == 1
+        told = capsys.readouterr().err
+        assert INSTALL in told
+        assert "'matplotlib'" in told
+        assert told.count("\n") == 1
+
+    @pytest.mark.parametrize("package", ["cyclopts", "rich"])
+    def test_without_the_command_line_extra(
+        self, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name in list(sys.modules):
+            if name.partition(".")[0] == package or name.startswith("ocboost.cli"):
+                monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, package, None)
+        assert main(["--version"]) == 1
+        told = capsys.readouterr().err
+        assert INSTALL in told
+        assert f"'{package}'" in told
+        assert told.count("\n") == 1
+
+
+class TestProcess:
+    def test_quiet_when_piped(self, tmp_path: Path) -> None:
+        done = process("reproduce", "synthetic", "--quick", "--runs", "1", cwd=tmp_path)
+        assert done.returncode == 0
+        assert done.stderr == ""
+        assert "\x1b" not in done.stdout
+        assert {path.name for path in (tmp_path / "results" / "synthetic").iterdir()} == WRITTEN
+
+    def test_exit_codes(self, tmp_path: Path) -> None:
+        assert process("--version").returncode == 0
+        assert process("nonsense").returncode == 2
+        (tmp_path / "file").write_text("")
+        assert process("reproduce", "synthetic", "--out", str(tmp_path / "file")).returncode == 1
+
+    def test_a_terminal_without_unicode(self) -> None:
+        done = process("reproduce", "--help", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+        assert done.returncode == 0
+        assert done.stdout.isascii()
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+    def test_progress_on_a_terminal(self, tmp_path: Path) -> None:
+        import pty
+
+        ours, theirs = pty.openpty()
+        words = [sys.executable, "-m", "ocboost", "reproduce", "synthetic", "--quick", "--runs", "1"]
+        env = {**os.environ, "TERM": "xterm"}
+        running = subprocess.Popen(
+            [*words, "--out", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=theirs, env=env
+        )
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 4096):
+                shown += piece
+        except OSError:  # Linux says EIO, not end of file, when the other side closes
+            pass
+        os.close(ours)
+        assert running.wait(timeout=60) == 0
+        assert b"synthetic" in shown
+        assert b"\x1b" in shown
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+    def test_ctrl_c(self, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        # A shell that starts jobs in the background has them ignore SIGINT: put the usual handler back.
+        code = (
+            "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+            "from ocboost.__main__ import main; sys.exit(main())"
+        )
+        words = [sys.executable, "-c", code, "reproduce", "synthetic", "--out", str(out)]
+        running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 60
+        while not out.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+        assert running.returncode == 130
+        assert told.strip() == f"ocboost: interrupted; nothing was written to '{out}'."
+        assert not out.exists()

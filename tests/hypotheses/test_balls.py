@@ -1,0 +1,284 @@
+"""Balls: answers against a plain loop, whatever rows are asked together; files; and how they are learnt."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ocboost import adaboost_weights
+from ocboost._core import storage
+from ocboost._core.threads import get_num_threads, set_num_threads
+from ocboost._kernels.balls import best_cuts, rough_scores
+from ocboost.errors import InputError, ModelFileError
+from ocboost.hypotheses import Ballot, Balls
+from ocboost.hypotheses.learners import BallLearner
+from ocboost.hypotheses.learners import balls as ball_learner
+
+
+def plain_squared(x, c):
+    total = 0.0
+    for a, b in zip(x.tolist(), c.tolist(), strict=True):
+        total += (a - b) * (a - b)
+    return total
+
+
+def plain_answers(balls, X):
+    out = np.empty((X.shape[0], len(balls)), np.int8)
+    for i, x in enumerate(X):
+        for j, c in enumerate(balls.centre):
+            far = plain_squared(x, c) >= float(balls.theta[j]) * float(balls.theta[j])
+            out[i, j] = balls.sign[j] if far else -balls.sign[j]
+    return out
+
+
+def random_balls(rng, J, F, dtype=np.float64):
+    return Balls(
+        rng.normal(size=(J, F)).astype(dtype), rng.gamma(F, 1.4 / F, J) * np.sqrt(F), rng.choice([-1, 1], J)
+    )
+
+
+def on_the_sphere(rng, J, F, X):
+    """Radii that are the distance of some row to the last bit, or a bit more or less."""
+    centre = rng.normal(size=(J, F))
+    theta = np.array([math.sqrt(plain_squared(X[rng.integers(len(X))], c)) for c in centre])
+    return Balls(centre, np.nextafter(theta, rng.choice([0.0, np.inf], J)), rng.choice([-1, 1], J))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "J", "F"), [(1, 1, 1), (17, 4, 3), (40, 11, 30), (270, 3, 2)])
+def test_answers_are_those_of_a_plain_loop(n, J, F, dtype):
+    rng = np.random.default_rng(n + J)
+    X = rng.normal(size=(n, F)).astype(dtype)
+    for balls in (random_balls(rng, J, F, dtype), on_the_sphere(rng, J, F, X)):
+        answers = balls.answers(X)
+        assert answers.dtype == np.int8
+        assert np.array_equal(answers, plain_answers(balls, X))
+        one_by_one = np.vstack([balls.answers(X[i : i + 1]) for i in range(n)])
+        assert np.array_equal(one_by_one, answers)
+        each = np.hstack([balls[j].answers(X) for j in range(J)])
+        assert np.array_equal(each, answers)
+
+
+def test_a_row_at_the_radius_is_outside():
+    balls = Balls([[0.0, 0.0]] * 3, [5.0, np.nextafter(5.0, 6.0), 0.0])
+    assert balls.answers(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[1, -1, 1], [-1, -1, 1]]
+
+
+def test_distances_beyond_the_range_of_a_double_are_outside():
+    assert Balls([[1e200]], [1e150]).answers(np.array([[-1e200], [1e200]])).tolist() == [[1], [-1]]
+
+
+def test_sparse_rows_answer_as_dense_ones():
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random((70, 12)) < 0.7, 0.0, rng.normal(size=(70, 12)))
+    balls = on_the_sphere(rng, 9, 12, X)
+    assert np.array_equal(balls.answers(sp.csr_matrix(X)), plain_answers(balls, X))
+    twice = sp.csr_matrix((np.array([1.0, 2.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
+    assert Balls([[0.0]], [3.0]).answers(twice).tolist() == [[1]]
+
+
+def test_votes_are_those_of_a_plain_sum():
+    rng = np.random.default_rng(2)
+    balls, X, alpha = random_balls(rng, 9, 4), rng.normal(size=(300, 4)), rng.normal(size=9)
+    votes = balls.votes(X, [Ballot.of(alpha)])
+    for i, row in enumerate(plain_answers(balls, X).tolist()):
+        total = 0.0
+        for j in range(9):
+            total += float(alpha[j]) if row[j] > 0 else -float(alpha[j])
+        assert votes[i, 0] == total
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_refused_with_its_place(value):
+    X = np.zeros((5, 3))
+    X[3, 1] = value
+    balls = Balls([[0.0] * 3], [1.0])
+    for given in (X, X.astype(np.float32), sp.csr_matrix(X)):
+        with pytest.raises(InputError, match=rf"finite for Balls; got {value} at row 3, column 1\. Fill in"):
+            balls.answers(given)
+    with pytest.raises(InputError, match=r"finite for BallLearner; got .* at row 3, column 1"):
+        BallLearner(5).learn(X, np.ones(5), n_hypotheses=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_saved_file_brings_them_back(tmp_path, dtype):
+    rng = np.random.default_rng(3)
+    balls, X = random_balls(rng, 7, 5, dtype), rng.normal(size=(40, 5))
+    balls.save(tmp_path / "balls")
+    back = Balls.load(tmp_path / "balls")
+    assert back.centre.dtype == dtype
+    assert np.array_equal(back.answers(X), balls.answers(X))
+    some = back[[4, 1]]
+    assert np.array_equal(some.answers(X), balls.answers(X)[:, [4, 1]])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("centre", np.full((2, 3), np.nan), "centre must be finite"),
+        ("centre", np.zeros((2, 0)), "centre must be a matrix"),
+        ("centre", np.zeros(2), "centre must be a matrix"),
+        ("centre", np.zeros((1, 3)), "theta must be 1 radii"),
+        ("theta", np.array([1.0, -1.0]), "theta must be 2 radii"),
+        ("theta", np.array([1.0, np.inf]), "theta must be 2 radii"),
+        ("sign", np.array([1, 0], np.int8), "sign must be 2 answers"),
+        ("sign", np.array([1], np.int8), "sign must be 2 answers"),
+        ("sign", None, "sign is missing"),
+        ("sign", [1, -1], "the array sign has the wrong shape or type"),
+        ("colour", 1, "entries that are not known: 'colour'"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(tmp_path, key, value, text):
+    tree = Balls(np.zeros((2, 3)), [1.0, 2.0]).tree()
+    tree[key] = value
+    if value is None:
+        del tree[key]
+    storage.save(tmp_path / "bad", "Balls", tree)
+    with pytest.raises(ModelFileError, match=text):
+        Balls.load(tmp_path / "bad")
+
+
+# Learning ---------------------------------------------------------------------------------------------
+
+
+def plain_best_cut(squared, signed):
+    """The best cut of one candidate by trying each: the score, and the rows inside."""
+    best, inside = abs(sum(signed)), set()
+    for limit in sorted(set(squared.tolist()))[:-1]:
+        near = {i for i, s in enumerate(squared) if s <= limit}
+        score = abs(
+            sum(signed[i] for i in near) - sum(signed[i] for i in range(len(signed)) if i not in near)
+        )
+        if score > best:
+            best, inside = score, near
+    return best, inside
+
+
+def test_the_best_cut_is_that_of_trying_each():
+    rng = np.random.default_rng(4)
+    squared = rng.integers(0, 9, (30, 14)).astype(np.float64)  # with many ties
+    signed = rng.integers(1, 4, 14) * rng.choice([-1.0, 1.0], 14)
+    order = np.argsort(squared, axis=1)
+    score, cut = np.empty(30), np.empty(30, np.int64)
+    best_cuts(squared, order, signed, score, cut)
+    for c in range(30):
+        expected, inside = plain_best_cut(squared[c], signed)
+        assert score[c] == expected
+        assert set(order[c, : cut[c] + 1].tolist()) == inside
+
+
+def rings(n, seed):
+    """Two classes that no line parts: near the origin, and around it; a tenth of the labels are wrong."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(np.array([-1, 1], np.int8), n)
+    X = rng.normal(size=(n, 5)) * np.where(y > 0, 0.7, 1.6)[:, None]
+    return X, np.where(rng.random(n) < 0.1, -y, y).astype(np.int8)
+
+
+def test_balls_learn_what_no_line_can():
+    X, y = rings(1500, 5)
+    balls = BallLearner(150).learn(X[:1000], y[:1000], n_hypotheses=40, rng=np.random.default_rng(0))
+    assert len(balls) == 40
+    alpha = adaboost_weights(balls.answers(X[:1000]) * y[:1000, None])
+    assert (alpha > 0).all()
+    votes = balls.votes(X[1000:], [Ballot.of(alpha)])[:, 0]
+    assert np.mean(np.sign(votes) != y[1000:]) < 0.25
+    assert {tuple(c) for c in balls.centre.tolist()} <= {tuple(x) for x in X[:1000].tolist()}
+
+
+def test_the_generator_alone_decides_and_not_the_threads():
+    X, y = rings(400, 6)
+    learner, before = BallLearner(60, n_candidates=20), get_num_threads()
+    found = []
+    try:
+        for threads, seed in ((1, 1), (3, 1), (1, 2)):
+            set_num_threads(threads)
+            found.append(
+                learner.learn(X.astype(np.float32), y, n_hypotheses=8, rng=np.random.default_rng(seed))
+            )
+    finally:
+        set_num_threads(before)
+    assert np.array_equal(found[0].theta, found[1].theta)
+    assert np.array_equal(found[0].centre, found[1].centre)
+    assert not np.array_equal(found[0].centre, found[2].centre)
+    assert found[0].centre.dtype == np.float32
+
+
+def test_after_a_perfect_ball_others_are_found():
+    rng = np.random.default_rng(8)
+    y = np.where(np.arange(60) < 30, 1, -1)
+    X = rng.normal(size=(60, 2)) + 20.0 * y[:, None]
+    balls = BallLearner(25).learn(X, y, n_hypotheses=50, rng=np.random.default_rng(0))
+    assert len(balls) == 50
+    perfect = (balls.answers(X) == y[:, None]).all(axis=0)
+    assert perfect.sum() > 25
+    each = {(*c, t) for c, t in zip(balls.centre.tolist(), balls.theta.tolist(), strict=True)}
+    assert len(each) == 50
+    assert len({tuple(c) for c in balls.centre.tolist()}) > 1
+
+
+def test_it_stops_where_nothing_new_is_left():
+    X = np.array([[0.0], [0.0], [3.0], [3.0]])  # two places: a ball around each, and one that holds nothing
+    learner = BallLearner(30)
+    balls = learner.learn(X, np.array([1, 1, -1, -1]), n_hypotheses=50, rng=np.random.default_rng(0))
+    assert sorted(zip(balls.centre[:, 0].tolist(), balls.theta.tolist(), strict=True)) == [
+        (0.0, 1.5),
+        (3.0, 1.5),
+    ]
+    assert (balls.answers(X) == np.array([[1], [1], [-1], [-1]])).all()
+    same = learner.learn(X, np.ones(4), n_hypotheses=50, rng=np.random.default_rng(0))
+    assert same.answers(X).T.tolist() == [[1] * 4]
+
+
+def test_without_any_difference_there_is_one_ball():
+    balls = BallLearner(10).learn(
+        np.zeros((4, 2)), np.array([1, -1, 1, -1]), n_hypotheses=50, rng=np.random.default_rng(0)
+    )
+    assert len(balls) == 1
+
+
+def test_examples_without_weight_are_never_centres():
+    X, y = rings(200, 7)
+    weights = (np.arange(200) % 4 == 0).astype(float)
+    balls = BallLearner(50).learn(X, y, n_hypotheses=10, sample_weight=weights, rng=np.random.default_rng(0))
+    assert {tuple(c) for c in balls.centre.tolist()} <= {tuple(x) for x in X[::4].tolist()}
+
+
+def test_parameters_are_checked():
+    with pytest.raises(InputError, match="n_sample must be a whole number"):
+        BallLearner(0)
+    with pytest.raises(InputError, match="n_candidates must be a whole number"):
+        BallLearner(10, n_candidates=0)
+    with pytest.raises(InputError, match="dense array for BallLearner"):
+        BallLearner(5).learn(sp.csr_matrix(np.eye(3)), np.ones(3), n_hypotheses=1)
+
+
+def test_rough_scores_are_close_to_those_of_the_best_cuts():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(400, 6))
+    signed = np.where(np.linalg.norm(rows, axis=1) > 2.2, 1.0, -1.0) * rng.integers(1, 4, 400)
+    squared = ((rows[:, None] - rows) ** 2).sum(axis=2)
+    score, cut = np.empty(400), np.empty(400, np.int64)
+    best_cuts(squared, np.argsort(squared, axis=1), signed, score, cut)
+    rough = np.empty(400)
+    rough_scores(squared.astype(np.float32), signed, np.empty(512), rough)
+    assert (rough <= score + 1e-6).all(), "a cut between bins is a cut"
+    assert (rough >= 0.9 * score).all()
+    constant = np.empty(1)
+    rough_scores(np.zeros((1, 400), np.float32), signed, np.empty(512), constant)
+    assert constant[0] == abs(signed.sum())
+
+
+def test_a_rough_look_finds_the_same_balls(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5)) + 100.0
+    y = np.where(np.linalg.norm(X - 100.3, axis=1) + 0.3 * rng.normal(size=3000) > 2.0, 1, -1).astype(np.int8)
+    found = []
+    for enough in (200, 1 << 30):
+        monkeypatch.setattr(ball_learner, "WORTH_A_LOOK", enough)
+        found.append(BallLearner(n_sample=500).learn(X, y, n_hypotheses=8, rng=np.random.default_rng(1)))
+    np.testing.assert_array_equal(found[0].centre, found[1].centre)
+    np.testing.assert_array_equal(found[0].theta, found[1].theta)

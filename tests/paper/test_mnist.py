@@ -1,0 +1,168 @@
+"""The MNIST experiment, at the size of the digits that scikit-learn carries."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ocboost import adaboost_weights, approximation_error, datasets
+from ocboost.__main__ import main
+from ocboost.hypotheses.learners import BallLearner
+from ocboost.paper import mnist, mnist_figure, mnist_part
+from ocboost.paper.cache import Cache
+from ocboost.paper.mnist import MnistSettings, run_mnist
+from ocboost.paper.online import follow_all
+
+SMALL = MnistSettings(
+    n_hypotheses=20, n_sample=80, start=200, every=100, order=5, batch_size=16, most=800, quick=True
+)
+METHODS = [
+    "adaboost",
+    "oza-russell",
+    "ocb-order-400-theorem",
+    "ocb-order-400",
+    "ocb-full",
+    "ocb-head",
+    "ocb-head-newest",
+]
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    monkeypatch.setattr(mnist, "load_mnist", lambda data: datasets.load_mnist(data, online=False))
+
+
+@pytest.fixture(scope="module")
+def result():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mnist, "load_mnist", lambda data: datasets.load_mnist(data, online=False))
+        return run_mnist(SMALL)
+
+
+def test_shapes_and_names(result):
+    assert result.digits == list(range(10))
+    assert result.examples == [300, 400, 500, 600, 700, 800]
+    assert list(result.test_error) == METHODS == list(result.combined_test_error)
+    assert [key for key in result.approximation_error if key != "adaboost"] == METHODS[1:]
+    assert all(e.shape == (10, 6) for e in result.test_error.values())
+    record = json.loads(json.dumps(result.as_dict(), allow_nan=False))
+    assert record["test_error"]["ocb-full"] == result.test_error["ocb-full"][:, -1].tolist()
+    assert record["combined_test_error"]["adaboost"] == result.combined_test_error["adaboost"][-1]
+
+
+def test_against_a_plain_run_of_one_digit(result):
+    """The yardstick and the full-order sketch of digit 3, by hand."""
+    images = datasets.load_mnist(None, online=False)
+    X = images.train_X[:800].reshape(800, -1).astype(np.float64)
+    X = (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, keepdims=True)
+    signs = np.where(images.train_y[:800] == 3, 1, -1).astype(np.int8)
+    learner = BallLearner(n_sample=80)
+    balls = learner.learn(
+        X.astype(np.float32), signs, n_hypotheses=20, rng=np.random.default_rng([SMALL.seed, 3])
+    )
+    test = images.test_X.reshape(len(images.test_X), -1).astype(np.float64)
+    test = (test - test.mean(axis=1, keepdims=True)) / test.std(axis=1, keepdims=True)
+    alpha = adaboost_weights(balls.answers(X.astype(np.float32)) * signs[:, None])
+    wrong = ((balls.answers(test.astype(np.float32)) @ alpha) > 0) != (images.test_y == 3)
+    assert result.test_error["adaboost"][3, -1] == pytest.approx(100 * wrong.mean(), abs=0.4)
+
+
+def test_a_head_that_holds_everything_is_adaboost():
+    margins = np.where(np.random.default_rng(0).random((300, 40)) < 0.6, 1, -1).astype(np.int8)
+    seconds = dict.fromkeys(METHODS, 0.0)
+    found = follow_all(SMALL.methods(), margins, [300], start=200, smoothing=1.0, seconds=seconds)
+    assert approximation_error(found["adaboost"][0], found["ocb-head"][0]) < 1e-9
+    assert approximation_error(found["adaboost"][0], found["oza-russell"][0]) > 1e-3
+
+
+def test_the_cache_changes_nothing(result, tmp_path):
+    for _ in range(2):
+        again = run_mnist(SMALL, cache=Cache(tmp_path))
+        for key in METHODS:
+            np.testing.assert_array_equal(again.test_error[key], result.test_error[key])
+    assert Cache(tmp_path).size() > 0
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path, monkeypatch):
+    """Killed when it looks for the fourth digit's balls; the next run looks for those of seven digits."""
+    program = textwrap.dedent(
+        """
+        import os, signal, sys
+        sys.path.insert(0, sys.argv[2])
+        from tests.paper.test_mnist import SMALL
+        from ocboost import datasets
+        from ocboost.learners import BallLearner
+        from ocboost.paper import mnist
+        from ocboost.paper.cache import Cache
+        mnist.load_mnist = lambda data: datasets.load_mnist(data, online=False)
+        learn, asked = BallLearner.learn, []
+        def learn_three(*args, **kwargs):
+            if len(asked) == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            asked.append(1)
+            return learn(*args, **kwargs)
+        BallLearner.learn = learn_three
+        mnist.run_mnist(SMALL, cache=Cache(sys.argv[1]))
+        """
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parents[2])], check=False
+    )
+    assert ended.returncode == -9
+    learn, asked = BallLearner.learn, []
+    monkeypatch.setattr(BallLearner, "learn", lambda *a, **k: asked.append(1) or learn(*a, **k))
+    run_mnist(SMALL, cache=Cache(tmp_path))
+    assert len(asked) == 7
+
+
+def test_a_small_set_shrinks_what_is_too_large(result):
+    again = run_mnist(replace(SMALL, start=5000, every=5000))
+    assert (again.settings.start, again.examples[-1]) == (66, 800)
+    assert "only 800 training images" in again.notes[0]
+    assert not result.notes
+
+
+def test_why_these_sizes_only_where_it_is_so(result):
+    whole = replace(result, settings=replace(SMALL, quick=False), fallback=False)
+    assert mnist.WHY_THESE in whole.chosen()["hypotheses"]
+    assert mnist.WHY_THESE not in result.chosen()["hypotheses"]
+
+
+def test_figure_tables_and_words(result):
+    figure = mnist_figure.draw(result)
+    assert len(figure.axes) == 2
+    part = mnist_part.part(result)
+    assert [len(table.rows) for table in part.tables] == [7, 6, 6]
+    assert "the mean approximation error" in part.words[0]
+    assert result.source.endswith("; of these 800 training and 597 test images were used.")
+    assert result.chosen()["hypotheses"].startswith("up to 20 balls")
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(MnistSettings, "small", classmethod(lambda cls, seed=0: SMALL))
+    monkeypatch.setenv("OCBOOST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("OCBOOST_DATA", raising=False)
+    assert main(["reproduce", "mnist", "--quick", "--out", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "not MNIST" in told
+    assert "in the paper" not in told
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "mnist.png",
+        "mnist.svg",
+        "report.html",
+        "report.md",
+        "results.json",
+    ]
+
+
+def test_a_folder_without_the_files(tmp_path, capsys):
+    assert main(["reproduce", "mnist", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.startswith("ocboost: ")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,479 @@
+"""The report on the paper, and the commands that write it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import ocboost.paper
+from ocboost import datasets
+from ocboost._report.figures import INK, render
+from ocboost._report.tables import Row, Table, as_markdown
+from ocboost.errors import InputError
+from ocboost.paper import erratum, mnist, mnist_figure, mnist_part, report, synthetic, synthetic_part
+from ocboost.paper import report as paper_figure
+from ocboost.paper.mnist import MnistSettings, run_mnist
+from ocboost.paper.section import HEADLINE, Headline, Part, Picture
+from ocboost.paper.synthetic import ORDERS, SyntheticSettings, run_synthetic
+from tests.support.cli_runs import ran, refused
+from tests.support.pages import Page, check_light_and_dark, check_stands_alone
+
+DIGITS = MnistSettings(n_hypotheses=8, n_sample=40, start=100, every=50, order=3, most=400, quick=True)
+MARGINS = SyntheticSettings(runs=2, matrices=2, examples_per_matrix=400, start=100, every=150, quick=True)
+ABOUT = {
+    "command": "ocboost reproduce all --quick --seed 0",
+    "versions": {"numpy": "2.0", "river": None},
+    "seconds": {"everything, with drawing": 12.5},
+}
+HOSTILE = "<script>alert('x')</script>\"&|\x00\n*_`"
+
+
+def drawn() -> Figure:
+    figure = Figure(figsize=(3, 2))
+    figure.add_axes((0.1, 0.1, 0.8, 0.8)).plot([1, 2], [3, 4], color=INK)
+    return figure
+
+
+def stand_in(text: str = "faces", **changes: object) -> Part:
+    """A part as the face experiment would make it."""
+    made = Part(
+        name="faces",
+        title=f"Faces: {text}",
+        about=f"About {text}.",
+        source=f"Drawn {text}.",
+        words=(f"A finding on {text}.",),
+        tables=(Table(f"Of {text}", ("method", "error"), (Row((text, "0.125")),), f"Below {text}."),),
+        pictures=(Picture("faces", f"{text} drawn", f"said of {text}.", drawn(), f"shown of {text}."),),
+        chosen={"filters": f"some {text}"},
+        seeds=f"Seeds of {text}.",
+        seconds={"finding filters": 3.25, "total": 4.5},
+        notes=(f"A note on {text}.",),
+        quick=True,
+        results={"experiment": "faces", "source": f"Drawn {text}.", "fallback": True},
+        headline=(Headline(f"Faces, {text}", (0.4, 0.7, 0.3, 0.5, 0.1, 0.2), ".1f"),),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def margins():
+    return run_synthetic(MARGINS)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mnist, "load_mnist", lambda data: datasets.load_mnist(data, online=False))
+        return run_mnist(DIGITS)
+
+
+@pytest.fixture(scope="module")
+def parts(margins, digits):
+    return [synthetic_part.part(margins), mnist_part.part(digits), stand_in()]
+
+
+@pytest.fixture(scope="module")
+def html(parts):
+    return report.as_html(parts, **ABOUT)
+
+
+@pytest.fixture(scope="module")
+def markdown(parts):
+    return report.as_markdown(parts, **ABOUT, pictures_at="pictures/")
+
+
+class TestReport:
+    def test_html_stands_alone(self, html):
+        check_stands_alone(html)
+        check_light_and_dark(html)
+
+    def test_every_cell(self, html, markdown, parts):
+        steps = erratum.steps()
+        orders = erratum.orders_table(parts[0].results["approximation_error"], ORDERS)
+        cells = Page(html).cells
+        for table in [*(t for part in parts for t in part.tables), erratum.small_table(steps), orders]:
+            assert as_markdown(table) in markdown
+            flat = [*table.columns, *(cell for row in table.rows for cell in row.cells)]
+            start = next(k for k in range(len(cells)) if cells[k : k + len(flat)] == flat)
+            assert start >= 0
+        for part in parts:
+            for row in part.headline:
+                assert list(row.row.cells) in [cells[k : k + len(HEADLINE)] for k in range(len(cells))]
+
+    def test_every_picture(self, html, markdown, parts):
+        assert html.count("<svg ") == 3
+        pictures = [picture for part in parts for picture in part.pictures]
+        assert re.findall(r"\]\(pictures/(\w+)\.png\)", markdown) == ["synthetic", "mnist", "faces"]
+        text = Page(html).text
+        for picture in pictures:
+            assert picture.says in text
+            assert picture.shows in text
+            assert f"**The paper:** {picture.says}" in markdown
+        assert ("svg", "aria-label", "faces drawn") in Page(html).attributes
+
+    def test_words_choices_seeds_times(self, html, markdown, parts):
+        page = Page(html)
+        for part in parts:
+            for text in (part.about, *part.words, part.seeds, *part.notes, *part.chosen.values()):
+                assert text in page.text
+            for step, spent in part.seconds.items():
+                named = "in all" if step == "total" else step
+                assert [f"{part.name}: {named}", f"{spent:.2f}"] in [
+                    page.cells[k : k + 2] for k in range(len(page.cells))
+                ]
+                assert f"| {part.name}: {named} | {spent:.2f} |" in markdown
+        for text in (
+            "12.50",
+            "ocboost reproduce all --quick --seed 0",
+            "not installed",
+            "The erratum at work",
+        ):
+            assert text in page.text
+            assert text in markdown
+        assert "DIR is the folder" not in page.text
+
+    def test_summary_follows_from_the_numbers(self, parts):
+        two = replace(
+            parts[2],
+            headline=(
+                Headline("Faces, error", (0.4, 0.8, 0.3, 0.5, 0.1, 0.2), ".1f"),
+                Headline("  in the paper", (0.1, 0.2, None, None, None, None), ".1f", quiet=True),
+                Headline("Faces, 1 - AUC", (1.4e-4, 1.4e-4, 1.5e-4, 1.3e-4, None, None), ".1e"),
+                Headline("Alike when rounded", (0.6321, 0.6319, 0.6320, 0.6322, None, None), ".2f"),
+            ),
+        )
+        text = report.as_markdown([two], **ABOUT)
+        assert (
+            "Of 3 errors, OCB's is lower than Oza and Russell's in 1 by the paper's theorem, 2 balanced, "
+            "1 balanced at full order, 1 with a head. As a share of Oza and Russell's it is "
+            "1.000 to 2.000 by the paper's theorem, 0.750 to 1.071 balanced, 0.929 to 1.250 balanced at full "
+            "order, 0.250 with a head."
+        ) in text
+        assert "| Alike when rounded | 0.63 | 0.63 | 0.63 | 0.63 | – | – |" in text
+        assert "scales each row of sums so that the total is kept" in text
+
+    def test_summary_of_one_error(self, parts):
+        for values, said in (
+            (
+                (0.4, 0.8, 0.3, 0.5, 0.1, 0.2),
+                "OCB's error is lower than Oza and Russell's balanced, with a head.",
+            ),
+            ((0.4, 0.8, 0.5, 0.5, 0.6, 0.5), "OCB's error is not lower than Oza and Russell's."),
+        ):
+            one = replace(parts[2], headline=(Headline("Faces, error", values, ".1f"),))
+            text = report.as_markdown([one], **ABOUT)
+            assert said in text
+            assert "Of 1 errors" not in text
+
+    def test_banners(self, html, markdown, parts):
+        assert "> **Quick run: a subset, not the paper's sizes." in markdown
+        assert "Quick run: a subset, not the paper's sizes." in Page(html).text
+        assert "> **Faces: not the paper's data. Drawn faces.**" in markdown
+        assert (
+            "> **Digits of scikit-learn: not the paper's data. The digits inside scikit-learn, not MNIST"
+            in markdown
+        )
+        whole = report.as_markdown([stand_in(quick=False, results={})], **ABOUT)
+        assert "Quick run" not in whole
+        assert "not the paper's data" not in whole
+        assert "Drawn faces." in whole
+
+    def test_the_erratum_without_the_synthetic_part(self):
+        text = report.as_markdown([stand_in()], **ABOUT)
+        assert "α₂ after one more example" in text
+        assert "Synthetic data: mean approximation error" not in text
+
+    def test_markdown_tables_are_well_formed(self, markdown):
+        tables = re.findall(r"(?:^\|.*\n)+", markdown, flags=re.MULTILINE)
+        assert len(tables) >= 8
+        for table in tables:
+            widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+            assert len(widths) == 1
+            assert re.fullmatch(r"\| :---( \| ---:)+ \|", table.splitlines()[1])
+
+    def test_hostile_text_is_only_text(self):
+        hostile = stand_in(HOSTILE)
+        about = {**ABOUT, "command": HOSTILE, "versions": {HOSTILE: HOSTILE}}
+        page = report.as_html([hostile], **about)
+        parsed = Page(page)
+        assert set(parsed.tags) == set(Page(report.as_html([stand_in()], **ABOUT)).tags)
+        assert "<script" not in page
+        assert "\x00" not in page + report.as_markdown([hostile], **about)
+
+    def test_a_report_is_the_same_twice(self, parts, html):
+        assert report.as_html(parts, **ABOUT) == html
+
+    @pytest.mark.parametrize("folder", ["/home/me/data", "data"])
+    def test_the_data_folder_is_not_told(self, folder):
+        source = f"Windows from the data in '{folder}/faces': 3 faces."
+        part = stand_in(source=source, results={"source": source, "n": 3}, notes=(source,))
+        part = report.without_folder(part, Path(folder))
+        assert part.source == "Windows from the data in 'DIR/faces': 3 faces."
+        assert part.results == {"source": part.source, "n": 3}
+        assert part.notes == (part.source,)
+
+
+class TestPart:
+    def test_digits_beside_the_paper(self, digits):
+        part = mnist_part.part(digits)
+        assert [len(table.rows) for table in part.tables] == [7, 6, 6]
+        assert not any(row.quiet for table in part.tables for row in table.rows)
+        assert not any(row.quiet for row in part.headline)
+        assert all("; digits of scikit-learn, not MNIST" in table.title for table in part.tables)
+        assert "in the paper" not in " ".join(part.words)
+        assert "MNIST" not in part.title + mnist_figure.draw(digits).texts[0].get_text()
+        part = mnist_part.part(replace(digits, fallback=False))
+        one, two, means = part.tables
+        assert [len(table.rows) for table in part.tables] == [10, 8, 8]
+        assert part.title.startswith("MNIST:")
+        assert one.columns[-1] == "all"
+        assert one.rows[0].cells[-1] == f"{digits.combined_test_error['adaboost'][-1]:.2f}"
+        assert one.rows[1].quiet
+        assert " ".join(one.rows[1].cells[1:]) == "0.31 0.19 0.80 0.89 0.90 1.00 0.47 0.79 1.62 1.29 –"
+        assert " ".join(two.rows[1].cells[1:]) == "0.10 0.10 0.09 0.09 0.10 0.09 0.10 0.10 0.10 0.09"
+        names = [row.cells[0] for row in means.rows[2:4]]
+        assert names == ["OCB, order 3, the paper's theorem", "  in the paper (order 400)"]
+        assert means.rows[3].cells[1:] == ("0.051", "0.531", "0.829")
+        assert part.headline[1].row.cells == (
+            "  in the paper (order 400)",
+            "0.096",
+            "0.051",
+            "–",
+            "–",
+            "–",
+            "–",
+        )
+        theorem = digits.approximation_error["ocb-order-400-theorem"][:, -1].mean()
+        assert part.headline[0].values[1] == theorem
+
+    def test_findings_on_digits_follow_from_the_numbers(self, digits):
+        far = {key: np.full((10, 1), 0.1) for key in mnist_part.ONLINE}
+        far["ocb-order-400"] = np.linspace(0.06, 0.15, 10)[:, None]
+        far["ocb-head"] = np.zeros((10, 1))
+        test = {key: np.full((10, 1), 1.0) for key in digits.test_error}
+        test["oza-russell"] = np.linspace(0.8, 1.7, 10)[:, None]
+        combined = {key: np.array([2.0]) for key in test} | {"oza-russell": np.array([1.5])}
+        far["ocb-order-400-theorem"] = np.linspace(0.095, 0.185, 10)[:, None]
+        made = replace(
+            digits,
+            fallback=False,
+            examples=[400],
+            approximation_error=far,
+            test_error=test,
+            combined_test_error=combined,
+        )
+        first, second, third = mnist_part.findings(made)
+        assert (
+            "at order 3) the mean approximation error is 0.1400, not below Oza and Russell's 0.1000" in first
+        )
+        assert (
+            "for 1 of 10 digits (in the paper, at order 400, 9), and has the lower test error for 7" in first
+        )
+        assert "0.0000 with a head, which held every image. One of these three is closer" in second
+        assert "At order 3 it is closer for 4 of 10 digits, and has the lower test error for 7." in second
+        assert "within 0.00 points" in third
+        assert "Oza and Russell's within 0.70" in third
+        shows = mnist_part.part(made).pictures[0].shows
+        assert shows.startswith("none of AdaBoost, OCB by the paper's theorem at order 3 and OCB balanced")
+        combined |= {"adaboost": np.array([1.0]), "ocb-order-400": np.array([1.25])}
+        shows = mnist_part.part(made).pictures[0].shows
+        assert shows.startswith(
+            "AdaBoost and OCB balanced at order 3 end below Oza and Russell, OCB by the paper's theorem at "
+            "order 3 does not. AdaBoost 1.00 %"
+        )
+
+    def test_findings_on_margins_follow_from_the_numbers(self, margins):
+        flat = {key: np.full((1, 5), 0.05) for key in margins.errors}
+        flat["ocb-head"] = np.full((1, 5), 0.06)
+        wild = {**margins.diverged, "ocb-listing": True}
+        part = synthetic_part.part(replace(margins, errors=flat, diverged=wild))
+        assert "does not fall with every order" in part.words[0]
+        assert (
+            "with a head of the examples that weigh it is no closer (0.06000; of the newest 0.0500)"
+            in part.words[2]
+        )
+        assert part.words[3] == "Diverged in some run: OCB as printed, order 20."
+        assert any("(diverged)" in row.cells[0] for row in part.tables[0].rows)
+        assert "higher order is not always better" in part.pictures[0].shows
+        assert "not above" in part.pictures[0].shows
+
+
+@pytest.fixture
+def faces(monkeypatch):
+    """A face experiment that takes no time, in the place of the real one."""
+
+    class FacesSettings(SimpleNamespace):
+        quick = False
+
+        @classmethod
+        def small(cls, *, seed=0):
+            return cls(seed=seed, quick=True)
+
+    def run_faces(settings, data, *, cache, progress):
+        progress("finding filters", 1, 2)
+        return SimpleNamespace(settings=settings, name="Faces")
+
+    def panel(axes, result, *, compact=False):
+        assert compact
+        axes.plot([1, 2], [3, 4], color=INK)
+        axes.set_ylabel("to be taken away")
+        axes.text(0.0, 1.02, "in the title's place", transform=axes.transAxes)
+
+    modules = {
+        "faces": {"FacesSettings": FacesSettings, "run_faces": run_faces},
+        "faces_part": {"part": lambda result: stand_in()},
+        "faces_figure": {"approximation_panel": panel, "auc_panel": panel},
+    }
+    for name, content in modules.items():
+        module = ModuleType(f"ocboost.paper.{name}")
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setattr(ocboost.paper, name, module, raising=False)
+    return SimpleNamespace(settings=FacesSettings(quick=False), name="Faces")
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path, faces, margins, digits):
+    """All experiments done already: these tests are about the commands."""
+    monkeypatch.setattr(synthetic, "run_synthetic", lambda settings, **_: margins)
+    monkeypatch.setattr(mnist, "run_mnist", lambda settings, data, **_: digits)
+    monkeypatch.setenv("OCBOOST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("OCBOOST_DATA", raising=False)
+
+
+class TestPaperFigure:
+    def test_four_panels(self, faces, margins, digits, parts):
+        picture = paper_figure.picture(parts, margins, digits, faces)
+        assert [axes.get_title(loc="left")[0] for axes in picture.figure.axes] == list("abcd")
+        assert all(axes.get_ylabel() == "" for axes in picture.figure.axes)
+        assert picture.figure.axes[1].get_title(loc="left")[4:].startswith("Digits of scikit-learn")
+        names = [text.get_text() for text in picture.figure.axes[1].texts]
+        assert {"order 3, theorem", "order 3, balanced"} <= set(names)
+        assert picture.shows.endswith("Faces: shown of faces.")
+        assert "Quick run" in picture.figure.texts[1].get_text()
+        assert render(picture.figure, "figure1")["figure1.png"].startswith(b"\x89PNG")
+
+    def test_names_stay_inside(self, faces, margins, digits):
+        figure = paper_figure.draw(margins, digits, faces)
+        figure.canvas.draw()
+        width = figure.bbox.width
+        panels = figure.axes
+        for axes in panels[:2]:
+            edge = panels[1].get_position().x0 * width - 25 if axes is panels[0] else width
+            assert axes.texts
+            assert all(text.get_window_extent().x1 < edge for text in axes.texts)
+
+
+@pytest.mark.usefixtures("small")
+class TestCommands:
+    def test_all(self, tmp_path, capsys):
+        out = tmp_path / "out"
+        code, told, err = ran(capsys, "reproduce", "all", "--quick", "--out", out, "--seed", "3")
+        assert (code, err) == (0, "ocboost: A note on faces.\n")
+        stems = ("figure1", "synthetic", "mnist", "faces")
+        figures = {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
+        assert {path.name for path in out.iterdir()} == figures | {"results.json", "report.html", "report.md"}
+        record = json.loads((out / "results.json").read_text())
+        assert record["experiment"] == "all"
+        assert [record[name]["experiment"] for name in stems[1:]] == ["synthetic", "mnist", "faces"]
+        assert record["command"] == "ocboost reproduce all --quick --seed 3"
+        assert {"scikit-learn", "numpy", "pillow"} <= set(record["versions"])
+        page = (out / "report.html").read_text()
+        check_stands_alone(page)
+        assert page.count("<svg ") == 4
+        assert "![Four panels: Synthetic" in (out / "report.md").read_text()
+        for words in ("Approximation error to batch", "Table 1", "Table 2", "Of faces", "A finding on faces"):
+            assert words in told
+        assert "This was a quick run" in told
+
+    def test_one(self, tmp_path, capsys):
+        out = tmp_path / "out"
+        assert ran(capsys, "reproduce", "faces", "--no-cache", "--data", tmp_path, "--out", out)[0] == 0
+        names = {"faces.png", "faces.svg", "results.json", "report.html", "report.md"}
+        assert {path.name for path in out.iterdir()} == names
+        record = json.loads((out / "results.json").read_text())
+        assert record["experiment"] == "faces"
+        assert record["command"] == "ocboost reproduce faces --data DIR --seed 0 --no-cache"
+        for name in ("report.html", "report.md", "results.json"):
+            assert str(tmp_path) not in (out / name).read_text()
+
+    def test_the_terminal_is_told_where_the_data_are(self, tmp_path, monkeypatch, capsys):
+        source = f"Windows from '{tmp_path}/faces'."
+        part = sys.modules["ocboost.paper.faces_part"]
+        monkeypatch.setattr(part, "part", lambda result: stand_in(source=source))
+        out = tmp_path / "out"
+        code, told, _ = ran(capsys, "reproduce", "faces", "--data", tmp_path, "--out", out)
+        assert code == 0
+        assert source in told
+        assert "Windows from 'DIR/faces'." in (out / "report.md").read_text()
+
+    @pytest.mark.parametrize("option", ["--seed", "--runs"])
+    @pytest.mark.parametrize("text", ["1.5", "1e3", "one"])
+    def test_only_whole_numbers(self, option, text, tmp_path, capsys):
+        code, _, err = ran(capsys, "reproduce", "synthetic", option, text, "--out", tmp_path / "out")
+        assert code != 0
+        assert f"whole number; got '{text}'" in " ".join(err.replace("│", "").split())
+        assert not (tmp_path / "out").exists()
+
+    def test_default_folder(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        assert ran(capsys, "reproduce", "all")[0] == 0
+        assert (tmp_path / "results" / "paper" / "report.html").is_file()
+
+    @pytest.mark.parametrize(("more", "kept"), [([], True), (["--no-cache"], False)])
+    def test_interrupted(self, more, kept, tmp_path, monkeypatch, capsys):
+        def interrupt(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(mnist, "run_mnist", interrupt)
+        code, _, err = ran(capsys, "reproduce", "all", "--out", tmp_path / "out", *more)
+        assert code == 130
+        assert "nothing was written" in err
+        assert ("what was found is kept for the next run" in err) == kept
+        assert not (tmp_path / "out").exists()
+
+    def test_unwritable_out_is_found_before_the_work(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr(synthetic, "run_synthetic", not_to_be_reached)
+        (tmp_path / "file").write_text("")
+        told = refused(capsys, "reproduce", "all", "--out", tmp_path / "file")
+        assert "out must be a folder that can be written" in told
+        (tmp_path / "figure1.png").mkdir()
+        assert "figure1.png" in refused(capsys, "reproduce", "all", "--out", tmp_path)
+
+    @pytest.mark.parametrize("missing", ["mnist/train-labels-idx1-ubyte.gz", "faces/faces24_train.png"])
+    def test_a_missing_file_is_found_before_the_work(self, missing, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr(synthetic, "run_synthetic", not_to_be_reached)
+        if missing.startswith("faces"):
+            monkeypatch.setattr(datasets, "load_mnist", lambda data: None)
+        told = refused(capsys, "reproduce", "all", "--data", tmp_path, "--out", tmp_path / "out")
+        assert missing in told
+        assert not (tmp_path / "out").exists()
+
+    def test_an_error_leaves_old_results(self, tmp_path, monkeypatch, capsys):
+        def fail(*_, **__):
+            raise InputError("data must be something else")
+
+        monkeypatch.setattr(mnist, "run_mnist", fail)
+        (tmp_path / "results.json").write_text("old")
+        refused(capsys, "reproduce", "all", "--out", tmp_path)
+        assert (tmp_path / "results.json").read_text() == "old"
+
+    @pytest.mark.parametrize("name", ["synthetic", "mnist", "faces", "all"])
+    def test_help_has_examples(self, name, capsys):
+        code, told, _ = ran(capsys, "reproduce", name, "--help")
+        assert code == 0
+        assert f"ocboost reproduce {name} --quick" in told
+        for option in ("--quick", "--out", "--seed", "--data", "OCBOOST_DATA"):
+            assert option in told
+
+
+def not_to_be_reached(*_, **__):
+    raise AssertionError("the work was started")

@@ -1,0 +1,323 @@
+"""Schemas: inferred from the first rows, saved and loaded; arrays as streams."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ocboost.errors import InputError, ModelFileError
+from ocboost.streams import ArrayStream, Batch, Column, Schema, Stream, open_stream
+from tests.support.stream_files import all_rows, write_bytes, write_csv, write_jsonl
+
+SCHEMA = Schema((Column("a"), Column("b", "category", ("x", "y"))), "late", "boolean")
+
+
+# Inferred ---------------------------------------------------------------------------------------------
+
+
+def test_kinds_of_columns(tmp_path):
+    names = ["n", "flag", "text", "empty", "date", "stamp", "time", "id", "many", ""]
+    rows = [
+        (
+            i if i % 7 else None,
+            i % 2 == 0,
+            "abbccc"[i % 6],
+            "NA",
+            f"2024-01-{i % 28 + 1:02}",
+            f"03/04/2024 1{i % 10}:00",
+            f"1{i % 10}:30",
+            f"N{i}",
+            f"m{i % 70:02}",
+            i,
+        )
+        for i in range(500)
+    ]
+    with open_stream(write_csv(tmp_path / "t.csv", names, rows)) as stream:
+        columns, notes = stream.schema.columns, stream.notes
+    assert columns[:3] == (Column("n"), Column("flag"), Column("text", "category", ("c", "b", "a")))
+    assert columns[3].name == "many"
+    assert columns[3].categories == tuple(f"m{i:02}" for i in range(64))
+    assert len(columns) == 4
+    expected = [
+        "Columns without a name are left out (column 10)",
+        "Column 'empty' is left out: it is empty in the first 500 rows",
+        "Column 'date' is left out: it holds dates or times, such as '2024-01-01'",
+        "Column 'stamp' is left out: it holds dates",
+        "Column 'time' is left out: it holds dates",
+        "Column 'id' is left out: it holds 500 different texts in the first 500 rows, such as 'N0'",
+        "Column 'many' keeps the 64 most frequent of its 70 values",
+    ]
+    assert len(notes) == len(expected)
+    for note, beginning in zip(notes, expected, strict=True):
+        assert note.startswith(beginning)
+
+
+def test_kinds_of_columns_with_types(tmp_path):
+    n = 100
+    table = pa.table(
+        {
+            "i": pa.array(range(n), "int32"),
+            "u": pa.array([2**63] * n, "uint64"),
+            "f": pa.array([0.5] * n, "float32"),
+            "b": [True, None] * (n // 2),
+            "d": pa.array([1] * n, pa.decimal128(5, 2)),
+            "s": ["x", "NA"] * (n // 2),
+            "c": pa.array(["p", "q"] * (n // 2)).dictionary_encode(),
+            "l": pa.array(["v"] * n, "large_string"),
+            "digits": ["1", "2"] * (n // 2),
+            "list": [[1]] * n,
+            "struct": [{"a": 1}] * n,
+            "bytes": [b"1"] * n,
+            "null": pa.nulls(n),
+            "day": [datetime.date(2024, 1, 1)] * n,
+            "y": pa.array([0.0, 1.0] * (n // 2)),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    with open_stream(tmp_path / "t.parquet", label="y") as stream:
+        X, y, _ = all_rows(stream)
+    names = ("i", "u", "f", "b", "d", "s=x", "c=p", "c=q", "l=v", "digits=1", "digits=2")
+    assert stream.schema.feature_names == names
+    assert X[0].tolist() == [0, 2.0**63, 0.5, 1, 1, 1, 1, 0, 1, 1, 0]
+    assert np.array_equal(X[1], [1, 2.0**63, 0.5, np.nan, 1, 0, 0, 1, 1, 0, 1], equal_nan=True)
+    assert (stream.schema.label_kind, y.dtype, y[:2].tolist()) == ("integer", np.int64, [0, 1])
+    assert [note.split("'")[1] for note in stream.notes] == ["list", "struct", "bytes", "null", "day"]
+    assert "holds lists, objects or bytes" in stream.notes[0]
+
+
+def test_nested_json_is_left_out(tmp_path):
+    lines = b'{"a":1,"o":{"p":1},"l":[1]}\n{"a":2,"b":"x","o":null}\n'
+    with open_stream(write_bytes(tmp_path / "t.jsonl", lines)) as stream:
+        assert stream.schema.feature_names == ("a", "b=x")
+        assert all_rows(stream)[0].tolist() == [[1, 0], [2, 1]]
+        assert len(stream.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "values"),
+    [
+        (["1", "", "2.0", "-3"], "integer", [1, 0, 2, -3]),
+        (["9007199254740993", "1"], "integer", [9007199254740993, 1]),
+        (["1", "2.5", "NA"], "number", [1, 2.5, np.nan]),
+        (["true", "FALSE", ""], "boolean", [True, False, False]),
+        (["spam", "ham", "null", "1"], "text", ["spam", "ham", "", "1"]),
+    ],
+)
+def test_kinds_of_labels(texts, kind, values, tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["a", "y"], [(1, text) for text in texts])
+    with open_stream(path, label="y") as stream:
+        _, y, known = all_rows(stream)
+    assert stream.schema.label_kind == kind
+    assert y.dtype == {"integer": np.int64, "number": np.float64, "boolean": np.bool_, "text": object}[kind]
+    assert [v for v in y.tolist() if v == v] == [v for v in values if v == v]
+    assert known.tolist() == [text not in ("", "NA", "null") for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2.0, None], "integer"),
+        ([True, None, False], "boolean"),
+        (["1", "2"], "text"),
+        ([0.5, 1], "number"),
+        ([1, "a"], "text"),
+    ],
+)
+def test_kinds_of_labels_in_json(values, kind, tmp_path):
+    path = write_jsonl(tmp_path / "t.jsonl", ["a", "y"], [(1, value) for value in values])
+    with open_stream(path, label="y") as stream:
+        _, y, known = all_rows(stream)
+    assert stream.schema.label_kind == kind
+    assert known.tolist() == [value is not None for value in values]
+    convert = {"integer": int, "boolean": bool, "text": str, "number": float}[kind]
+    assert y[known].tolist() == [convert(value) for value in values if value is not None]
+
+
+# Encoding ---------------------------------------------------------------------------------------------
+
+
+def test_encode_takes_any_order_and_type():
+    batch = pa.record_batch({"b": ["y", None, "z"], "a": pa.array([1, None, 3], "int64")})
+    X = SCHEMA.encode(batch)
+    assert np.array_equal(X, [[1, 0, 1], [np.nan, 0, 0], [3, 0, 0]], equal_nan=True)
+    y, known = SCHEMA.encode_label(pa.array([1, None, 0]))
+    assert (y.tolist(), known.tolist()) == ([True, False, False], [True, False, True])
+    with pytest.raises(InputError, match="must have one column 'a'; it has b"):
+        SCHEMA.encode(pa.record_batch({"b": ["y"]}))
+    with pytest.raises(InputError, match="column 'a' must hold numbers; got values of type list"):
+        SCHEMA.encode(pa.record_batch({"b": ["y"], "a": [[1]]}))
+    with pytest.raises(InputError, match="column 'b' must hold texts, such as 'x'; got values of type list"):
+        SCHEMA.encode(pa.record_batch({"b": [["y"]], "a": [1]}))
+    with pytest.raises(InputError, match="must have a label"):
+        Schema.of_numbers("ab").encode_label(pa.array([1]))
+
+
+# Saved ------------------------------------------------------------------------------------------------
+
+
+def test_a_schema_survives_json():
+    for schema in (SCHEMA, Schema.of_numbers(["é", "="]), Schema.of_numbers(["a"], "y")):
+        assert Schema.from_dict(json.loads(json.dumps(schema.as_dict())), "m") == schema
+    assert SCHEMA.feature_names == ("a", "b=x", "b=y")
+    assert SCHEMA.n_features == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": None},
+        {"columns": []},
+        {"columns": "ab"},
+        {"columns": ["a", "a"]},
+        {"columns": [""]},
+        {"columns": [1]},
+        {"columns": [["b"]]},
+        {"columns": [["b", "xy"]]},
+        {"columns": [["b", [1]]]},
+        {"columns": [["b", ["x", "x"]]]},
+        {"columns": [["b", []]]},
+        {"columns": [[["b"], ["x"]]]},
+        {"columns": [["b", [str(i) for i in range(65)]]]},
+        {"columns": ["x" * 1001]},
+        {"columns": ["\ud800"]},
+        {"columns": [["b", ["x" * 1001]]]},
+        {"columns": [str(i) for i in range(65537)]},
+        {"columns": ["late"]},
+        {"label": 1},
+        {"label": ["late"]},
+        {"label": ""},
+        {"label": None},
+        {"label_kind": "x"},
+        {"label_kind": []},
+        {"more": 1},
+    ],
+)
+def test_a_hostile_schema_is_refused(change):
+    with pytest.raises(ModelFileError, match=r"^the file is not a valid model"):
+        Schema.from_dict({**SCHEMA.as_dict(), **change}, "the file")
+
+
+@pytest.mark.parametrize("other", [None, [], "x", {}, {"columns": ["a"]}])
+def test_what_is_no_schema_is_refused(other):
+    with pytest.raises(ModelFileError, match="must have columns, label and label_kind"):
+        Schema.from_dict(other, "the file")
+
+
+def test_wrong_columns_are_refused():
+    with pytest.raises(InputError, match="kind of a column must be 'number' or 'category'"):
+        Column("a", "text")
+    with pytest.raises(InputError, match="a column of numbers has no categories"):
+        Column("a", "number", ("x",))
+    with pytest.raises(InputError, match="label 'a' must not be a feature"):
+        Schema.of_numbers(["a"], "a")
+
+
+# Arrays -----------------------------------------------------------------------------------------------
+
+
+def test_arrays_give_the_batches_that_a_file_gives(tmp_path):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((25, 3))
+    X[3, 1] = np.nan
+    for y in (
+        rng.integers(0, 3, 25),
+        rng.random(25) < 0.5,
+        rng.random(25),
+        np.array(["a", "b", None, "c", "a"] * 5, object),
+    ):
+        rows = [
+            (*[None if v != v else v for v in row], label)
+            for row, label in zip(X.tolist(), y.tolist(), strict=True)
+        ]
+        path = write_csv(tmp_path / "t.csv", ["p", "q", "r", "label"], rows)
+        ours = ArrayStream(X, y, batch_size=10, feature_names=["p", "q", "r"])
+        assert isinstance(ours, Stream)
+        with open_stream(path, label="label", batch_size=10) as stream:
+            assert ours.schema == stream.schema
+            for one, other in zip(ours, stream, strict=True):
+                assert isinstance(one, Batch)
+                assert one.first == other.first
+                assert np.array_equal(one.X, other.X, equal_nan=True)
+                assert one.y.dtype == other.y.dtype
+                assert one.y.tolist() == other.y.tolist()
+                assert one.known.tolist() == other.known.tolist()
+
+
+def test_array_stream_details():
+    X = np.arange(12, dtype=np.float32).reshape(6, 2)
+    stream = ArrayStream(X, [0.0, 1.0, np.nan, 1.0, 0.0, 1.0], batch_size=4, skip=1)
+    assert (stream.bytes_read, stream.bytes_total) == (8, 48)
+    first, second = stream
+    assert (first.first, len(first), second.first, len(second)) == (1, 4, 5, 1)
+    assert first.X.dtype == np.float64
+    assert first.y.tolist() == [1, 0, 1, 0]
+    assert first.known.tolist() == [True, False, True, True]
+    assert stream.bytes_read == 48
+    assert stream.schema.feature_names == ("x0", "x1")
+    assert stream.matches(stream.fingerprint())
+    assert stream.matches(ArrayStream(X[:3], batch_size=1).fingerprint())
+    assert not stream.matches(ArrayStream(X + 1, batch_size=1).fingerprint())
+    (batch,) = ArrayStream(X, batch_size=10)
+    assert batch.y is None
+    assert not batch.known.any()
+    assert ArrayStream(X, np.zeros(6), batch_size=1, feature_names=["label", "b"]).schema.label == "label_"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (([1.0, 2.0],), "X must be a matrix"),
+        (([["a"]],), "X must be a matrix"),
+        ((np.empty((0, 2)),), "at least one row"),
+        ((np.eye(2), [1]), "y must have one label for each of the 2 rows"),
+        ((np.eye(2), np.array([1, "a"], object)), "not a mixture"),
+        ((np.eye(2), np.array([None, None])), "not all missing"),
+        ((np.eye(2), [np.inf, 1.0]), "y must be finite"),
+        ((np.eye(2), np.array([1j, 2])), "y must be numbers"),
+    ],
+)
+def test_wrong_arrays_are_refused(arguments, what):
+    with pytest.raises(InputError, match=what):
+        ArrayStream(*arguments, batch_size=1)
+
+
+def test_arrays_with_infinity_give_an_error_where_it_is():
+    X = np.zeros((5, 2))
+    X[3, 1] = -np.inf
+    stream = ArrayStream(X, batch_size=2)
+    assert len(next(stream)) == 2
+    with pytest.raises(InputError, match=r"X must be finite.*got -inf in row 3 .*column 'x1'"):
+        next(stream)
+    with pytest.raises(InputError, match="feature_names must name the 2 columns of X; got 1"):
+        ArrayStream(X, batch_size=2, feature_names=["a"])
+
+
+def test_arrays_need_no_pyarrow():
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "import numpy as np, ocboost\n"
+        "from ocboost.streams import ArrayStream, Schema\n"
+        "list(ArrayStream(np.eye(3), np.arange(3), batch_size=2))\n"
+        "Schema.from_dict(Schema.of_numbers('ab').as_dict(), '')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_stray_text_among_numbers_is_told(tmp_path):
+    path = tmp_path / "data.csv"
+    rows = [f"{i % 30},{i % 2}" for i in range(100)]
+    rows[41] = "abc,1"
+    path.write_text("a,y\n" + "\n".join(rows) + "\n")
+    with open_stream(path, label="y") as stream:
+        assert stream.schema.columns[0].kind == "category"
+        assert any("row 41 (the first is row 0) holds 'abc'" in note for note in stream.notes)
+    path.write_text("a,y\n" + "\n".join("xy,1" if i % 3 else "3,0" for i in range(100)) + "\n")
+    with open_stream(path, label="y") as stream:
+        assert stream.notes == []
