@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up a virtual environment of its own and runs every check: format, lint, types, import layers, tests.
 # With --lowest first: on the lowest version of everything that pyproject.toml allows, and without types.
+# A run of all tests measures coverage too, and fails below the floor in pyproject.toml.
 set -euo pipefail
 cd "$(dirname "$0")"
 versions=test
@@ -24,4 +25,8 @@ fi
 "$bin/ruff" format --check .
 "$bin/ruff" check .
 "$bin/lint-imports"
-"$bin/python" -m pytest -q -n auto "$@"
+coverage=()
+if [ $# -eq 0 ] && [ "$versions" = test ]; then
+    coverage=(--cov --cov-report=term)
+fi
+"$bin/python" -m pytest -q -n auto ${coverage[@]+"${coverage[@]}"} "$@"
