@@ -12,7 +12,6 @@ their error to AdaBoost.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 import tracemalloc
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import write_results
 
 import ocboost
 from ocboost.boosters.sketch.state import Room, automatic_memory, example_bits, pair_bytes, row_bytes
@@ -177,9 +177,7 @@ def main() -> None:
     if given.ways:
         of = {100: 100_000, 400: 200_000, 1520: 250_000}
         record["ways"] = [way for J in sizes for way in ways(J, of[J], max(3, given.rounds // 2))]
-    out = OUT if given.out is None else given.out
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+    write_results(OUT if given.out is None else given.out, record)
 
 
 if __name__ == "__main__":

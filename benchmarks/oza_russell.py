@@ -6,7 +6,6 @@ benchmarks/README.md for what came out and why.
 """
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import UnavailableError, machine
+from harness import UnavailableError, machine, new_console, write_results
 from peers import moa_oza
 from rich.console import Console
 from rich.table import Table
@@ -96,20 +95,25 @@ def ours(X: np.ndarray, y: np.ndarray, kind: str, updates: str, seed: int, *, co
     return {f", {way}": {"answers": answers[way], "cpu": learning + cpu[way], **found} for way in WAYS}
 
 
-def rivers(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict:
-    """River's `AdaBoostClassifier`, with dictionaries that are made inside the clock, as ours are."""
-    model = ensemble.AdaBoostClassifier(RIVERS[kind](), n_models=MEMBERS, seed=seed)
+def row_by_row(model: Any, X: np.ndarray, y: np.ndarray) -> dict:
+    """River's answers to rows that it then learns; dictionaries are made inside the clock, as ours are."""
     answers = np.zeros(len(y), int)
     began = time.process_time()
     for i, label in enumerate(y.tolist()):
         x = dict(enumerate(X[i].tolist()))
         answers[i] = model.predict_one(x) or 0
         model.learn_one(x, label)
-    cpu = time.process_time() - began
+    return {"answers": answers, "cpu": time.process_time() - began}
+
+
+def rivers(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict:
+    """River's `AdaBoostClassifier`."""
+    model = ensemble.AdaBoostClassifier(RIVERS[kind](), n_models=MEMBERS, seed=seed)
+    found = row_by_row(model, X, y)
     right, wrong = river_sums(model)
     error = wrong / (right + wrong)
     votes = np.where(error > 0.5, 1.0, np.log((1 - error) / np.maximum(error, 1e-16)))
-    return {"": {"answers": answers, "cpu": cpu, "right": right, "wrong": wrong, "votes": votes}}
+    return {"": {**found, "right": right, "wrong": wrong, "votes": votes}}
 
 
 def river_sums(model: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -120,14 +124,7 @@ def river_sums(model: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def alone(X: np.ndarray, y: np.ndarray, kind: str) -> dict:
     """One of River's members by itself."""
-    model = RIVERS[kind]()
-    answers = np.zeros(len(y), int)
-    began = time.process_time()
-    for i, label in enumerate(y.tolist()):
-        x = dict(enumerate(X[i].tolist()))
-        answers[i] = model.predict_one(x) or 0
-        model.learn_one(x, label)
-    return {"": {"answers": answers, "cpu": time.process_time() - began}}
+    return {"": row_by_row(RIVERS[kind](), X, y)}
 
 
 def moas(X: np.ndarray, y: np.ndarray, kind: str, updates: str, seed: int) -> dict:
@@ -313,9 +310,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    console = Console()
-    if not console.is_terminal:
-        console.width = 130
+    console = new_console()
     folder = folder_of(given.data)
     began = time.time()
     record: dict[str, Any] = {
@@ -360,8 +355,7 @@ def main() -> None:
     for note in dict.fromkeys(record["notes"]):
         console.print(f"Note: {note}")
     record["seconds"] = time.time() - began
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(record, indent=2) + "\n")
+    write_results(given.out, record)
     console.print(f"Wrote {given.out} after {record['seconds']:.0f} s")
 
 
