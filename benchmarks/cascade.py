@@ -1,7 +1,7 @@
 """How fast a cascade judges windows, beside OpenCV, in one run: python benchmarks/cascade.py --data DIR.
 
 Both judge the same windows of 24 × 24 pixels with haarcascade_frontalface_default, 25 stages of 2,913 stumps.
-OpenCV has no call for many windows of one size: it is asked window by window, in a loop, and with the
+OpenCV has no call for many windows of one size: it is called window by window, in a loop, and with the
 windows below each other in strips, where it also looks at the eleven places between two windows, and leaves
 out each strip's last one. The faster way counts as the peer. "all stumps" has no stage reject: OpenCV then
 gets the cascade with thresholds that everything passes; it still leaves out windows of low contrast. Answers
@@ -55,7 +55,7 @@ def arguments() -> argparse.Namespace:
 
 
 def load(given: argparse.Namespace) -> tuple[np.ndarray, str]:
-    """Test windows in random order, as many as asked for, some again if there are too few."""
+    """Test windows in random order, as many as wanted, some repeated if there are too few."""
     data = load_faces(given.data)
     X = data.test_X.reshape(-1, SIDE, SIDE)
     order = np.random.default_rng(given.seed).permutation(len(X))

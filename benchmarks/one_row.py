@@ -112,8 +112,8 @@ def main() -> None:
     for name, median in medians.items():
         table.add_row(name, f"{median:.1f}", f"{min(times[name]):.1f}", f"{median / medians[BASE]:.2f}")
     Console().print(table)
-    asked = list(SKETCHES)[:2]
-    verdict = {name: medians[name] < LIMIT for name in asked}
+    limited = list(SKETCHES)[:2]
+    verdict = {name: medians[name] < LIMIT for name in limited}
     Console().print(
         f"Below {LIMIT:g} µs: " + "; ".join(f"{k}: {'yes' if v else 'no'}" for k, v in verdict.items())
     )

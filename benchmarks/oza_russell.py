@@ -27,7 +27,7 @@ from ocboost.streams import open_stream
 
 OUT = Path(__file__).parent / "results" / "oza_russell.json"
 MEMBERS = 10
-WAYS = ("answers", "probabilities")  # what our members vote with
+VOTES = ("answers", "probabilities")  # what our members vote with
 FILES = {"elec2": "elec2.csv.gz", "insects": "insects_gradual_balanced.csv.gz"}
 RIVERS: dict[str, Callable[[], Any]] = {
     "Hoeffding trees": tree.HoeffdingTreeClassifier,
@@ -78,21 +78,21 @@ def ours(X: np.ndarray, y: np.ndarray, kind: str, updates: str, seed: int, *, co
     way is charged all of the learning.
     """
     clf = OzaRussellClassifier(None if core else RIVERS[kind](), MEMBERS, updates=updates, random_state=seed)
-    answers = {way: np.zeros(len(y), int) for way in WAYS}
-    cpu = dict.fromkeys(WAYS, 0.0)
+    answers = {way: np.zeros(len(y), int) for way in VOTES}
+    cpu = dict.fromkeys(VOTES, 0.0)
     learning = 0.0
     for i in range(len(y)):
-        for way in WAYS if i else ():
+        for way in VOTES if i else ():
             clf.votes = way
             began = time.process_time()
             answers[way][i] = clf.predict(X[i : i + 1])[0]
             cpu[way] += time.process_time() - began
-        clf.votes = WAYS[0]
+        clf.votes = VOTES[0]
         began = time.process_time()
         clf.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
         learning += time.process_time() - began
     found = {"right": clf.lambda_right_, "wrong": clf.lambda_wrong_, "votes": 2 * clf.alpha_}
-    return {f", {way}": {"answers": answers[way], "cpu": learning + cpu[way], **found} for way in WAYS}
+    return {f", {way}": {"answers": answers[way], "cpu": learning + cpu[way], **found} for way in VOTES}
 
 
 def row_by_row(model: Any, X: np.ndarray, y: np.ndarray) -> dict:
@@ -167,7 +167,7 @@ def job(name: str, method: str, data: Path | None, rows: int, seed: int) -> dict
 
 
 def figures(found: dict, y: np.ndarray) -> dict:
-    """What is kept of a run."""
+    """The figures of a run."""
     result = {"accuracy": float(np.mean(found["answers"] == y)), "cpu_us": found["cpu"] / len(y) * 1e6}
     if "votes" in found:
         error = found["wrong"] / (found["right"] + found["wrong"])

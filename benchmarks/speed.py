@@ -65,7 +65,7 @@ def arguments() -> argparse.Namespace:
 
 
 def collect(columns: Columns, parts: list[str], notes: list[str]) -> list[Method]:
-    """Every method asked for at this size; what cannot run leaves a note, once."""
+    """Every chosen method at this size; one that cannot run leaves a note, once."""
     found: list[Method] = []
     for part, make in {"ocboost": ours.methods, **PEERS}.items():
         if part not in parts:

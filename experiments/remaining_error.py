@@ -11,7 +11,7 @@ Two questions that `ocboost reproduce all` leaves open, looked into with a plain
 2. On the faces the sketch is farther from AdaBoost than Oza and Russell after 10,000 windows. Are the totals
    that the rows pass on to each other wrong? The twin compares them with the true ones.
 
-Balls and filters are those of `ocboost reproduce` (seed 0), found anew here: about ten minutes.
+Balls and filters are those of `ocboost reproduce` (seed 0), learnt again here: about ten minutes.
 """
 
 import argparse
