@@ -19,7 +19,7 @@ from rich.console import Console
 
 import ocboost
 from ocboost.hypotheses import Ballot
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
 
 AIM = 20.0
 PEER = "scikit-learn AdaBoostClassifier"

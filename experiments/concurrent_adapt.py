@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ocboost.deployment.model import Model
+from ocboost import Model
 
 FIRST = 500
 SECOND_RUN_OPTIONS = ([], ["--resume"], ["--restart"])  # how the second of a pair is started

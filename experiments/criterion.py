@@ -18,7 +18,7 @@ import numpy as np
 
 from ocboost import OCBClassifier
 from ocboost.evaluation import OCB, Fixed, prequential
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
 from streams import CASES
 
 SETTINGS = {

@@ -22,7 +22,7 @@ import numpy as np
 
 from ocboost import OzaRussell, adaboost_weights, approximation_error
 from ocboost.datasets import load_faces, load_mnist
-from ocboost.hypotheses.learners import BallLearner, BoxLearner
+from ocboost.learners import BallLearner, BoxLearner
 
 START, SMOOTHING = 5000, 1.0
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ocboost import BoostingSketch, OzaRussell
-from ocboost.errors import InputError
+from ocboost import BoostingSketch, InputError, OzaRussell
 
 from .heavy_common import Exact, run, show
 from .heavy_margins import STREAMS, Folders, columns, digit, stumps, windows

@@ -12,10 +12,10 @@ import numpy as np
 
 from ocboost.datasets import load_faces, load_mnist
 from ocboost.datasets.stream_files import load_table, load_words
-from ocboost.hypotheses.learners import BallLearner, BoxLearner, StumpLearner
+from ocboost.learners import BallLearner, BoxLearner, StumpLearner
 from ocboost.paper.faces import FacesSettings
 from ocboost.paper.mnist import MnistSettings
-from ocboost.streams.rows import Rows
+from ocboost.streams import Batch
 
 from .common import MissingDataError, independent_columns
 
@@ -29,7 +29,7 @@ class Stream:
     drop: tuple[str, ...] = ()
     start: int = 2000
 
-    def read(self, data: Path, rows: int | None) -> Rows:
+    def read(self, data: Path, rows: int | None) -> Batch:
         """Its rows, at most so many."""
         if self.file.endswith(".npz"):
             return load_words(data / self.file, self.label, rows=rows).rows

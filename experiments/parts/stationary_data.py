@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ocboost.datasets import river_streams
-from ocboost.datasets.mnist import load_mnist
+from ocboost.datasets import load_mnist, river_streams
 from parts.common import MissingDataError, Options
 
 DIGIT = 8

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ocboost import BoostingSketch, OCBClassifier, OzaRussell, adaboost_weights
 from ocboost.estimators.base_learners import NaiveBayes
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
 from ocboost.lineage import (
     EGPlusMinus,
     FilterBoost,
