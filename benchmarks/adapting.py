@@ -8,14 +8,13 @@ carries over.
 """
 
 import argparse
-import json
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from harness import clocked, machine
+from harness import in_turn, machine, new_console, write_results
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import make_classification
@@ -28,24 +27,20 @@ OUT = Path(__file__).parent / "results" / "adapting.json"
 BATCH = 1_000
 
 
-Times = dict[str, dict[str, float]]
+Times = dict[str, dict[str, Any]]
 
 
-def rounds_of(methods: dict[str, tuple[int, Callable[[], object]]], rounds: int) -> Times:
-    """Median µs a row of each method, CPU and wall, one round of all after the other."""
-    cpu: dict[str, list[float]] = {name: [] for name in methods}
-    wall: dict[str, list[float]] = {name: [] for name in methods}
-    for work in methods.values():  # compile, warm the caches
-        work[1]()
-    for _ in range(rounds):
-        for name, (rows, work) in methods.items():
-            timing = clocked(work, rows)
-            cpu[name].append(timing.cpu / rows * 1e6)
-            wall[name].append(timing.wall / rows * 1e6)
-    return {
-        name: {"cpu_us": statistics.median(cpu[name]), "wall_us": statistics.median(wall[name])}
-        for name in methods
-    }
+def rounds_of(methods: dict[str, tuple[int, Callable[[], object]]], rounds: int, seed: int) -> Times:
+    """µs a row of each method, CPU and wall: the medians, and every round's CPU time."""
+    for _, work in methods.values():  # compile, warm the caches
+        work()
+    times = in_turn({name: work for name, (_, work) in methods.items()}, rounds, seed)
+    found: Times = {}
+    for name, (rows, _) in methods.items():
+        cpu, wall = times[name].median
+        rounds_us = [1e6 * seconds / rows for seconds in times[name].cpu]
+        found[name] = {"cpu_us": 1e6 * cpu / rows, "wall_us": 1e6 * wall / rows, "cpu_us_rounds": rounds_us}
+    return found
 
 
 def following(rng_seed: int, rounds: int) -> Times:
@@ -85,6 +80,7 @@ def following(rng_seed: int, rounds: int) -> Times:
             "SGDClassifier, batches of 1,000": (20_000, in_batches),
         },
         rounds,
+        rng_seed,
     )
 
 
@@ -105,6 +101,7 @@ def answering(rng_seed: int, rounds: int) -> Times:
             "AdaBoostClassifier": (100_000, lambda: ada.predict(rest)),
         },
         rounds,
+        rng_seed,
     )
 
 
@@ -128,9 +125,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
     set_num_threads(given.threads)
-    console = Console()
-    if not console.is_terminal:
-        console.width = 130
+    console = new_console()
     began = time.time()
     follow = following(given.seed, given.rounds)
     shown(console, "Following a stream: partial_fit, 100 stumps", follow, "SGDClassifier, one row at a time")
@@ -143,8 +138,7 @@ def main() -> None:
         "answering": answer,
         "seconds": time.time() - began,
     }
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(record, indent=2) + "\n")
+    write_results(given.out, record)
     console.print(f"Wrote {given.out}")
 
 

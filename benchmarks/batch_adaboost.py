@@ -1,11 +1,11 @@
 """Batch AdaBoost over one large margin matrix: ours against vectorised NumPy.
 
-NumPy is given every advantage that leaves it NumPy. Two formulations are kept, each the fastest of its kind.
+NumPy gets every advantage that is still NumPy. Two formulations are timed, each the fastest of its kind.
 
 *By columns*: one hypothesis at a time, margins already stored as float64, hypothesis by hypothesis (the clock
 does not see that conversion, which takes longer than the boosting). For m = ±1, exp(-α m) is
 cosh α (1 - m tanh α), so no vector exp is needed, cosh cancels in every α, and the total weight is known
-without a sum (but for one now and then). Tried for the same job, CPU time relative to the one kept (100,000
+without a sum (except one now and then). Alternatives, CPU time relative to the one that is timed (100,000
 rows, 304 columns, one thread; the last two, which took one sum from the total, lost their accuracy as well):
 
 ====================================================  =====
@@ -25,13 +25,13 @@ boolean indices                                        9.6
 ufuncs with where=                                    11.6
 ====================================================  =====
 
-(np.add.reduceat would need the rows sorted by sign anew for every column.)
+(np.add.reduceat would need the rows sorted by sign for every column.)
 
 *By groups*: sixteen hypotheses at a time. An example's sixteen margins make one code; the weights summed by
 code (np.bincount) are all that AdaBoost's next sixteen rounds need, and each round halves them; then one
 np.take reweights the examples. This is exact, and makes three passes over the examples instead of
 sixty-four. It starts from the same int8 matrix as ours, packing included, because building codes is part of
-this algorithm and not a choice of layout; the time without packing is kept beside it. Codes of another
+this algorithm and not a choice of layout; the time without packing is shown too. Codes of another
 length, CPU time relative to sixteen bits (100,000 rows, 304 columns, codes given): 8 bits 1.03, 10 bits 0.92,
 12 bits 0.84, 14 bits 0.84. Twelve have to be cut out of bytes, and lose what they gain: 91 ms in all, packing
 included, at 1,520 columns where sixteen took 81.
@@ -47,7 +47,7 @@ from harness import clocked
 
 BITS = 16
 TOLERANCE = 1e-9
-# The total falls by many orders of magnitude, so its running difference must be summed anew now and then.
+# The total falls by many orders of magnitude, so its running difference must be recomputed now and then.
 REFRESH = 16
 
 

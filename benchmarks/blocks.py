@@ -1,7 +1,7 @@
 """Reading α eight coordinates at once, against an older version of the library, in one run.
 
-Two processes, one with each version, hold the same sketches and are asked in turn. Before each reading the
-sketch takes in one more example, outside the clock, so that α has to be solved for again.
+Two processes, one with each version, hold the same sketches and take turns. Before each reading the
+sketch gets one more example, outside the clock, so that α has to be solved for again.
 
     git archive 57290a0 src | tar -x -C /tmp/before
     python benchmarks/blocks.py --against /tmp/before/src
@@ -21,7 +21,7 @@ import numpy as np
 
 COLUMNS = (20, 104, 400, 1520)
 HEADS = (1, 64, 500, 1600, 5_000, 40_000, 92_000, 200_000)
-CHUNK = 8192
+ROWS_PER_BATCH = 8192
 
 
 def rows(J: int, n: int, seed: int) -> np.ndarray:
@@ -65,8 +65,8 @@ def prepared(name: str, case: dict[str, object], seed: int) -> Callable[[], floa
 
         return batch
     sketch = ocboost.BoostingSketch(J, **{key: case[key] for key in case if key not in ("J", "n")})
-    for start in range(0, n, CHUNK):
-        sketch.update_many(rows(J, min(CHUNK, n - start), seed + start), batch_size=CHUNK)
+    for start in range(0, n, ROWS_PER_BATCH):
+        sketch.update_many(rows(J, min(ROWS_PER_BATCH, n - start), seed + start), batch_size=ROWS_PER_BATCH)
     more = rows(J, 64, seed + 1)
     if name.startswith("fold"):
         rest = rows(J, case["head"], seed + 2)
@@ -93,7 +93,7 @@ def prepared(name: str, case: dict[str, object], seed: int) -> Callable[[], floa
 
 
 def work(seed: int) -> None:
-    """Be asked for cases by name, one a line, and answer each with the least time of a few readings."""
+    """Read names of cases, one a line, and answer each with the least time of a few readings."""
     known, ready = cases(), {}
     for line in sys.stdin:
         name, count = json.loads(line)

@@ -1,7 +1,7 @@
 """How fast a cascade judges windows, beside OpenCV, in one run: python benchmarks/cascade.py --data DIR.
 
 Both judge the same windows of 24 × 24 pixels with haarcascade_frontalface_default, 25 stages of 2,913 stumps.
-OpenCV has no call for many windows of one size: it is asked window by window, in a loop, and with the
+OpenCV has no call for many windows of one size: it is called window by window, in a loop, and with the
 windows below each other in strips, where it also looks at the eleven places between two windows, and leaves
 out each strip's last one. The faster way counts as the peer. "all stumps" has no stage reject: OpenCV then
 gets the cascade with thresholds that everything passes; it still leaves out windows of low contrast. Answers
@@ -11,18 +11,15 @@ of `load_faces` are taken again and again.
 """
 
 import argparse
-import json
 import os
-import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import cv2
 import numpy as np
-from harness import clocked, machine
+from harness import in_turn, machine, new_console, table_of, write_results
 from rich.console import Console
-from rich.table import Table
 
 import ocboost
 from ocboost.cascade import passed, read_cascade, stage_sums
@@ -58,7 +55,7 @@ def arguments() -> argparse.Namespace:
 
 
 def load(given: argparse.Namespace) -> tuple[np.ndarray, str]:
-    """Test windows in random order, as many as asked for, some again if there are too few."""
+    """Test windows in random order, as many as wanted, some repeated if there are too few."""
     data = load_faces(given.data)
     X = data.test_X.reshape(-1, SIDE, SIDE)
     order = np.random.default_rng(given.seed).permutation(len(X))
@@ -122,20 +119,15 @@ def measure(
     task: str, each: dict[str, Judge], windows: np.ndarray, given: argparse.Namespace, console: Console
 ) -> list[dict[str, object]]:
     """Time all methods of a task in turn, in a new order each round."""
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in each}
-    accepted: dict[str, int] = {}
     for work in each.values():
         work(windows[: 2 * STRIP])  # compiles: never counted
-    rng = np.random.default_rng(given.seed)
-    for number in range(given.rounds):
-        for at in rng.permutation(len(each)):
-            name = list(each)[at]
-            console.print(f"{task}, round {number + 1} of {given.rounds}: {name}", style="dim")
-            kept: list[int] = []
-            timing = clocked(lambda name=name, kept=kept: kept.append(each[name](windows)), len(windows))
-            times[name].append((timing.cpu, timing.wall))
-            accepted[name] = kept[0]
-    medians = {name: [statistics.median(t) for t in zip(*of, strict=True)] for name, of in times.items()}
+    times = in_turn(
+        {name: lambda work=work: work(windows) for name, work in each.items()},
+        given.rounds,
+        given.seed,
+        lambda line: console.print(f"{task}, {line}", style="dim"),
+    )
+    medians = {name: timings.median for name, timings in times.items()}
     peer = [min(medians[name][k] for name in each if name.startswith("OpenCV")) for k in range(2)]
     return [
         {
@@ -146,9 +138,9 @@ def measure(
             "wall_us": 1e6 * wall / len(windows),
             "cpu_ratio": peer[0] / cpu,
             "wall_ratio": peer[1] / wall,
-            "accepted": accepted[name],
-            "cpu_rounds": [t[0] for t in times[name]],
-            "wall_rounds": [t[1] for t in times[name]],
+            "accepted": times[name].result,
+            "cpu_rounds": times[name].cpu,
+            "wall_rounds": times[name].wall,
         }
         for name, (cpu, wall) in medians.items()
     ]
@@ -156,9 +148,7 @@ def measure(
 
 def main() -> None:
     given = arguments()
-    console = Console()
-    if not console.is_terminal:
-        console.width = 130
+    console = new_console()
     cv2.setNumThreads(1)
     windows, source = load(given)
     with tempfile.TemporaryDirectory() as folder:
@@ -169,14 +159,8 @@ def main() -> None:
                 task, each, windows if task == "accept or reject" else windows[::10], given, console
             )
         ]
-    table = Table(
-        title=f"windows of {SIDE} × {SIDE}, seed {given.seed}; OpenCV {cv2.__version__}", caption=source
-    )
-    for heading in COLUMNS:
-        table.add_column(heading, justify="right" if COLUMNS[heading][1] else "left")
-    for row in rows:
-        table.add_row(*(f"{row[key]:{form}}" for key, form in COLUMNS.values()))
-    console.print(table)
+    title = f"windows of {SIDE} × {SIDE}, seed {given.seed}; OpenCV {cv2.__version__}"
+    console.print(table_of(rows, COLUMNS, title, source))
     console.print(f"aimed at: {AIM:g} times less CPU time than OpenCV; got {rows[0]['cpu_ratio']:.1f}")
     settings = {k: v for k, v in vars(given).items() if k not in ("out", "data")}
     result = {
@@ -186,8 +170,7 @@ def main() -> None:
         "aim": AIM,
         "rows": rows,
     }
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_results(given.out, result)
     console.print(str(given.out))
 
 

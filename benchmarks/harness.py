@@ -1,5 +1,6 @@
-"""What every measurement shares: the data, a method to time, rounds in turn, and facts about the machine."""
+"""What the benchmarks share: data, clocks, rounds in turn, tables, results, and facts about the machine."""
 
+import json
 import os
 import platform
 import statistics
@@ -9,8 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 # Examples in the ring a method reads from: a few megabytes of int8 at every size, and whole batches of 256.
 RING = {20: 65_536, 100: 32_768, 400: 8_192, 1520: 4_096}
@@ -201,6 +206,67 @@ def measure(
     finally:
         for method in methods:
             method.close()
+
+
+@dataclass
+class Timings:
+    """Seconds of every round of one piece of work, and what it returned last."""
+
+    cpu: list[float] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+    result: Any = None
+
+    @property
+    def median(self) -> tuple[float, float]:
+        """CPU and wall time of the median round."""
+        return statistics.median(self.cpu), statistics.median(self.wall)
+
+
+def in_turn(
+    works: dict[str, Callable[[], object]],
+    rounds: int,
+    seed: int,
+    progress: Callable[[str], None] = lambda line: None,
+) -> dict[str, Timings]:
+    """Time each piece of work once a round, in a new seeded order each round."""
+    times = {name: Timings() for name in works}
+    rng = np.random.default_rng(seed)
+    for number in range(rounds):
+        for at in rng.permutation(len(works)):
+            name = list(works)[at]
+            progress(f"round {number + 1} of {rounds}: {name}")
+            results: list[object] = []
+            timing = clocked(lambda work=works[name], results=results: results.append(work()), 1)
+            times[name].cpu.append(timing.cpu)
+            times[name].wall.append(timing.wall)
+            times[name].result = results[0]
+    return times
+
+
+def new_console(width: int = 130) -> Console:
+    """A console that breaks lines late where it writes to a file."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = width
+    return console
+
+
+def table_of(
+    rows: list[dict[str, Any]], columns: dict[str, tuple[str, str]], title: str, caption: str | None = None
+) -> Table:
+    """A table of rows; `columns` has for each heading the key of its values and how they are formatted."""
+    table = Table(title=title, caption=caption)
+    for heading, (_, form) in columns.items():
+        table.add_column(heading, justify="right" if form else "left")
+    for row in rows:
+        table.add_row(*(f"{row[key]:{form}}" for key, form in columns.values()))
+    return table
+
+
+def write_results(path: Path, results: dict[str, Any]) -> None:
+    """Write results as JSON; the folder is made if needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def machine() -> dict[str, object]:

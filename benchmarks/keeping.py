@@ -4,7 +4,7 @@
 
 Batches of 64 with the automatic head, in one thread, once the head is full: folds come at intervals, so a
 round is what goes by between two folds, or several of them, and the two take turns. CPU time of the median
-round. Then the bytes at the end and the most that was allocated at once, beside those asked for. `--ways`
+round. Then the bytes at the end and the most that was allocated at once, beside the memory given. `--ways`
 adds other rules: with pairs and without, and folds of a fourth, an eighth and a sixteenth of the head, with
 their error to AdaBoost.
 """
@@ -12,7 +12,6 @@ their error to AdaBoost.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 import tracemalloc
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import write_results
 
 import ocboost
 from ocboost.boosters.sketch.state import Room, automatic_memory, example_bits, pair_bytes, row_bytes
@@ -30,7 +30,7 @@ BATCH = 64
 KEEPS = ("newest", "heavy")
 LIMITS = {100: 3.0, 400: 3.0, 1520: 1.5}
 RING = {100: 65_536, 400: 65_536, 1520: 32_768}  # examples, gone through again and again
-AT_LEAST = 4096  # examples in a round
+MIN_EXAMPLES_PER_ROUND = 4096  # examples in a round
 
 
 def columns(J: int, n: int, seed: int = 0) -> np.ndarray:
@@ -54,7 +54,7 @@ class Runner:
         if fill:  # the first fold, then one more
             self.feed(self.sketch.head + BATCH)
             self.feed(self.until_fold())
-        self.examples = self.until_fold() * max(1, AT_LEAST // self.until_fold())
+        self.examples = self.until_fold() * max(1, MIN_EXAMPLES_PER_ROUND // self.until_fold())
 
     def until_fold(self) -> int:
         """Examples between two folds, in whole batches."""
@@ -114,7 +114,7 @@ def costs(J: int, rounds: int) -> dict[str, Any]:
 
 
 def memory(J: int) -> dict[str, Any]:
-    """Bytes kept at the end, and the most that was allocated at once, beside those asked for."""
+    """Bytes kept at the end, and the most that was allocated at once, beside the memory given."""
     ring, asked = columns(J, RING[J]), automatic_memory(J)
     found: dict[str, Any] = {"J": J, "asked": asked}
     for keep in KEEPS:
@@ -159,7 +159,7 @@ def ways(J: int, n: int, rounds: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -177,9 +177,7 @@ def main() -> None:
     if given.ways:
         of = {100: 100_000, 400: 200_000, 1520: 250_000}
         record["ways"] = [way for J in sizes for way in ways(J, of[J], max(3, given.rounds // 2))]
-    out = OUT if given.out is None else given.out
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+    write_results(OUT if given.out is None else given.out, record)
 
 
 if __name__ == "__main__":

@@ -10,19 +10,16 @@ Ours are weighted by `ocboost.adaboost_weights`, inside the clock. Everything is
 """
 
 import argparse
-import json
-import statistics
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from harness import clocked, machine
+from harness import in_turn, machine, new_console, table_of, write_results
 from rich.console import Console
-from rich.table import Table
 
 import ocboost
 from ocboost.hypotheses import Ballot
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
 
 AIM = 20.0
 PEER = "scikit-learn AdaBoostClassifier"
@@ -98,60 +95,48 @@ def measure(given: argparse.Namespace, kind: str, console: Console) -> list[dict
         "ocboost StumpLearner, Gini": lambda J: ours(*train, J, "gini", 1),
         PEER: lambda J: scikit_learn(*train, J),
     }
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in methods}
-    errors: dict[str, list[float]] = {}
     for make in methods.values():
         make(2)  # compiles and imports: never counted
-    rng = np.random.default_rng(given.seed)
-    for number in range(rounds):
-        for at in rng.permutation(len(methods)):
-            name = list(methods)[at]
-            console.print(f"{kind}, round {number + 1} of {rounds}: {name}", style="dim")
-            kept: list[Predict] = []
-            timing = clocked(
-                lambda name=name, kept=kept: kept.append(methods[name](given.stumps)), given.rows
-            )
-            times[name].append((timing.cpu, timing.wall))
-            errors[name] = [
-                100.0 * float(np.mean(kept[0](rows) != labels)) for rows, labels in (train, fresh)
-            ]
-    medians = {name: [statistics.median(t) for t in zip(*of, strict=True)] for name, of in times.items()}
+    times = in_turn(
+        {name: lambda make=make: make(given.stumps) for name, make in methods.items()},
+        rounds,
+        given.seed,
+        lambda line: console.print(f"{kind}, {line}", style="dim"),
+    )
+
+    def error_percent(predict: Predict, rows: np.ndarray, labels: np.ndarray) -> float:
+        return 100.0 * float(np.mean(predict(rows) != labels))
+
+    peer_cpu, peer_wall = times[PEER].median
     return [
         {
             "features": kind,
             "stumps": given.stumps,
             "method": name,
-            "cpu_seconds": cpu,
-            "wall_seconds": wall,
-            "cpu_ratio": medians[PEER][0] / cpu,
-            "wall_ratio": medians[PEER][1] / wall,
-            "training_error_percent": errors[name][0],
-            "fresh_error_percent": errors[name][1],
-            "cpu_rounds": [t[0] for t in times[name]],
-            "wall_rounds": [t[1] for t in times[name]],
+            "cpu_seconds": timings.median[0],
+            "wall_seconds": timings.median[1],
+            "cpu_ratio": peer_cpu / timings.median[0],
+            "wall_ratio": peer_wall / timings.median[1],
+            "training_error_percent": error_percent(timings.result, *train),
+            "fresh_error_percent": error_percent(timings.result, *fresh),
+            "cpu_rounds": timings.cpu,
+            "wall_rounds": timings.wall,
         }
-        for name, (cpu, wall) in medians.items()
+        for name, timings in times.items()
     ]
 
 
 def main() -> None:
     given = arguments()
-    console = Console()
-    if not console.is_terminal:
-        console.width = 130
+    console = new_console()
     rows = [row for kind in KINDS for row in measure(given, kind, console)]
-    table = Table(title=f"stumps learnt in {given.rows:,} × {given.features}, seed {given.seed}")
-    for heading in COLUMNS:
-        table.add_column(heading, justify="right" if COLUMNS[heading][1] else "left")
-    for row in rows:
-        table.add_row(*(f"{row[key]:{form}}" for key, form in COLUMNS.values()))
-    console.print(table)
+    title = f"stumps learnt in {given.rows:,} × {given.features}, seed {given.seed}"
+    console.print(table_of(rows, COLUMNS, title))
     worst = min(row["cpu_ratio"] for row in rows if row["method"] != PEER)
     console.print(f"aimed at: {AIM:g} times less CPU time than scikit-learn; got at least {worst:.1f}")
     settings = {k: v for k, v in vars(given).items() if k != "out"}
     result = {"machine": machine(), "settings": settings, "aim": AIM, "rows": rows}
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_results(given.out, result)
     console.print(str(given.out))
 
 

@@ -7,13 +7,12 @@ the same run, in microseconds of CPU; the ratio of the medians is what carries o
 """
 
 import argparse
-import json
 import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness import clocked, machine
+from harness import in_turn, machine, write_results
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import make_classification
@@ -100,12 +99,12 @@ def main() -> None:
     given = parser.parse_args()
     rounds = 2 if given.quick else given.rounds
     work = methods()
-    times: dict[str, list[float]] = {name: [] for name in work}
     for each in work.values():  # compile, warm the caches
         each()
-    for _ in range(rounds):
-        for name, each in work.items():
-            times[name].append(clocked(each, ROWS).cpu / ROWS * 1e6)
+    times = {
+        name: [1e6 * seconds / ROWS for seconds in timings.cpu]
+        for name, timings in in_turn(work, rounds, seed=0).items()
+    }
     medians = {name: statistics.median(each) for name, each in times.items()}
     table = Table(title=f"One prediction and one learning, {J} stumps, two classes: µs of CPU")
     for heading in ("", "median", "least", "ratio"):
@@ -113,15 +112,13 @@ def main() -> None:
     for name, median in medians.items():
         table.add_row(name, f"{median:.1f}", f"{min(times[name]):.1f}", f"{median / medians[BASE]:.2f}")
     Console().print(table)
-    asked = list(SKETCHES)[:2]
-    verdict = {name: medians[name] < LIMIT for name in asked}
+    limited = list(SKETCHES)[:2]
+    verdict = {name: medians[name] < LIMIT for name in limited}
     Console().print(
         f"Below {LIMIT:g} µs: " + "; ".join(f"{k}: {'yes' if v else 'no'}" for k, v in verdict.items())
     )
     if not given.quick:
-        OUT.write_text(
-            json.dumps({"machine": machine(), "rows": ROWS, "rounds": rounds, "cpu_us": times}, indent=1)
-        )
+        write_results(OUT, {"machine": machine(), "rows": ROWS, "rounds": rounds, "cpu_us": times})
         Console().print(f"Wrote {OUT}")
 
 

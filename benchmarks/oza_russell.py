@@ -6,7 +6,6 @@ benchmarks/README.md for what came out and why.
 """
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import UnavailableError, machine
+from harness import UnavailableError, machine, new_console, write_results
 from peers import moa_oza
 from rich.console import Console
 from rich.table import Table
@@ -28,7 +27,7 @@ from ocboost.streams import open_stream
 
 OUT = Path(__file__).parent / "results" / "oza_russell.json"
 MEMBERS = 10
-WAYS = ("answers", "probabilities")  # what our members vote with
+VOTES = ("answers", "probabilities")  # what our members vote with
 FILES = {"elec2": "elec2.csv.gz", "insects": "insects_gradual_balanced.csv.gz"}
 RIVERS: dict[str, Callable[[], Any]] = {
     "Hoeffding trees": tree.HoeffdingTreeClassifier,
@@ -79,37 +78,42 @@ def ours(X: np.ndarray, y: np.ndarray, kind: str, updates: str, seed: int, *, co
     way is charged all of the learning.
     """
     clf = OzaRussellClassifier(None if core else RIVERS[kind](), MEMBERS, updates=updates, random_state=seed)
-    answers = {way: np.zeros(len(y), int) for way in WAYS}
-    cpu = dict.fromkeys(WAYS, 0.0)
+    answers = {way: np.zeros(len(y), int) for way in VOTES}
+    cpu = dict.fromkeys(VOTES, 0.0)
     learning = 0.0
     for i in range(len(y)):
-        for way in WAYS if i else ():
+        for way in VOTES if i else ():
             clf.votes = way
             began = time.process_time()
             answers[way][i] = clf.predict(X[i : i + 1])[0]
             cpu[way] += time.process_time() - began
-        clf.votes = WAYS[0]
+        clf.votes = VOTES[0]
         began = time.process_time()
         clf.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
         learning += time.process_time() - began
     found = {"right": clf.lambda_right_, "wrong": clf.lambda_wrong_, "votes": 2 * clf.alpha_}
-    return {f", {way}": {"answers": answers[way], "cpu": learning + cpu[way], **found} for way in WAYS}
+    return {f", {way}": {"answers": answers[way], "cpu": learning + cpu[way], **found} for way in VOTES}
 
 
-def rivers(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict:
-    """River's `AdaBoostClassifier`, with dictionaries that are made inside the clock, as ours are."""
-    model = ensemble.AdaBoostClassifier(RIVERS[kind](), n_models=MEMBERS, seed=seed)
+def row_by_row(model: Any, X: np.ndarray, y: np.ndarray) -> dict:
+    """River's answers to rows that it then learns; dictionaries are made inside the clock, as ours are."""
     answers = np.zeros(len(y), int)
     began = time.process_time()
     for i, label in enumerate(y.tolist()):
         x = dict(enumerate(X[i].tolist()))
         answers[i] = model.predict_one(x) or 0
         model.learn_one(x, label)
-    cpu = time.process_time() - began
+    return {"answers": answers, "cpu": time.process_time() - began}
+
+
+def rivers(X: np.ndarray, y: np.ndarray, kind: str, seed: int) -> dict:
+    """River's `AdaBoostClassifier`."""
+    model = ensemble.AdaBoostClassifier(RIVERS[kind](), n_models=MEMBERS, seed=seed)
+    found = row_by_row(model, X, y)
     right, wrong = river_sums(model)
     error = wrong / (right + wrong)
     votes = np.where(error > 0.5, 1.0, np.log((1 - error) / np.maximum(error, 1e-16)))
-    return {"": {"answers": answers, "cpu": cpu, "right": right, "wrong": wrong, "votes": votes}}
+    return {"": {**found, "right": right, "wrong": wrong, "votes": votes}}
 
 
 def river_sums(model: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -120,14 +124,7 @@ def river_sums(model: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def alone(X: np.ndarray, y: np.ndarray, kind: str) -> dict:
     """One of River's members by itself."""
-    model = RIVERS[kind]()
-    answers = np.zeros(len(y), int)
-    began = time.process_time()
-    for i, label in enumerate(y.tolist()):
-        x = dict(enumerate(X[i].tolist()))
-        answers[i] = model.predict_one(x) or 0
-        model.learn_one(x, label)
-    return {"": {"answers": answers, "cpu": time.process_time() - began}}
+    return {"": row_by_row(RIVERS[kind](), X, y)}
 
 
 def moas(X: np.ndarray, y: np.ndarray, kind: str, updates: str, seed: int) -> dict:
@@ -170,7 +167,7 @@ def job(name: str, method: str, data: Path | None, rows: int, seed: int) -> dict
 
 
 def figures(found: dict, y: np.ndarray) -> dict:
-    """What is kept of a run."""
+    """The figures of a run."""
     result = {"accuracy": float(np.mean(found["answers"] == y)), "cpu_us": found["cpu"] / len(y) * 1e6}
     if "votes" in found:
         error = found["wrong"] / (found["right"] + found["wrong"])
@@ -313,9 +310,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    console = Console()
-    if not console.is_terminal:
-        console.width = 130
+    console = new_console()
     folder = folder_of(given.data)
     began = time.time()
     record: dict[str, Any] = {
@@ -360,8 +355,7 @@ def main() -> None:
     for note in dict.fromkeys(record["notes"]):
         console.print(f"Note: {note}")
     record["seconds"] = time.time() - began
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(record, indent=2) + "\n")
+    write_results(given.out, record)
     console.print(f"Wrote {given.out} after {record['seconds']:.0f} s")
 
 

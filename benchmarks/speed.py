@@ -1,22 +1,35 @@
 """The speed of ocboost beside its peers, in one run: python benchmarks/speed.py.
 
-See benchmarks/README.md for what is measured and how to read it.
+With --check the ratios against the peers are compared with the committed ones (compare_ratios.py); the exit
+code is 1 if any fell. See benchmarks/README.md for what is measured and how to read it.
 """
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
 import batch_adaboost
+import compare_ratios
 import ours
-import report
+import speed_report
 import startup
-from harness import RING, Columns, Method, Row, UnavailableError, machine, measure
+from harness import (
+    RING,
+    Columns,
+    Method,
+    Row,
+    UnavailableError,
+    machine,
+    measure,
+    new_console,
+    write_results,
+)
 from peers import PEERS
-from rich.console import Console
 
 PARTS = ["ocboost", *PEERS, "startup", "adaboost"]
+COMMITTED = compare_ratios.RESULTS / "speed.json"
 
 
 def arguments() -> argparse.Namespace:
@@ -30,8 +43,13 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, help="rounds the medians are taken over (7; 2 with --quick)")
     parser.add_argument("--seed", type=int, default=2008)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "speed.json")
+    parser.add_argument(
+        "--check", action="store_true", help="compare the ratios with the committed ones, and keep those"
+    )
+    parser.add_argument("--out", type=Path, help="results/speed.json; with --check nowhere")
     given = parser.parse_args()
+    if given.out is None and not given.check:
+        given.out = COMMITTED
     given.only = given.only.split(",") if given.only else PARTS
     given.sizes = [int(size) for size in given.sizes.split(",")] if given.sizes else list(RING)
     for part in given.only:
@@ -47,7 +65,7 @@ def arguments() -> argparse.Namespace:
 
 
 def collect(columns: Columns, parts: list[str], notes: list[str]) -> list[Method]:
-    """Every method asked for at this size; what cannot run leaves a note, once."""
+    """Every chosen method at this size; one that cannot run leaves a note, once."""
     found: list[Method] = []
     for part, make in {"ocboost": ours.methods, **PEERS}.items():
         if part not in parts:
@@ -61,11 +79,10 @@ def collect(columns: Columns, parts: list[str], notes: list[str]) -> list[Method
     return found
 
 
-def main() -> None:
+def main() -> int:
     given = arguments()
-    console = Console()
-    if not console.is_terminal:
-        console.width = 150  # a log should not break every line at 80
+    committed = json.loads(COMMITTED.read_text(encoding="utf-8")) if given.check else None
+    console = new_console(170)
     span = 0.03 if given.quick else 0.2
     began = time.time()
     notes: list[str] = []
@@ -105,7 +122,7 @@ def main() -> None:
             except ImportError as why:
                 notes.append(f"batch AdaBoost skipped: {why}")
     results["rows"] = [row.as_json() for row in rows]
-    results["targets"] = report.targets(rows, results.get("startup"), results.get("batch_adaboost"))
+    results["targets"] = speed_report.targets(rows, results.get("startup"), results.get("batch_adaboost"))
     notes += [
         f"{row.method.library} {row.method.name}, J={row.n_hypotheses:,}: {row.finding}"
         for row in rows
@@ -116,11 +133,15 @@ def main() -> None:
             notes.append(f"{name}: {result['error']}")
     results["notes"] = notes
     results["seconds"] = time.time() - began
-    report.show(console, results, rows)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    console.print(f"{given.out}, {results['seconds']:.0f} s")
+    speed_report.show(console, results, rows)
+    if given.out is not None:
+        write_results(given.out, results)
+    console.print(f"{given.out or 'not written'}, {results['seconds']:.0f} s")
+    if committed is None:
+        return 0
+    changes = compare_ratios.compare(committed, results)
+    return compare_ratios.show(console, changes, compare_ratios.missing(committed, results))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

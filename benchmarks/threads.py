@@ -1,7 +1,7 @@
-"""What it costs that other threads may read: updates with the guard and without it, in one run.
+"""The cost of letting other threads read: updates with the lock and without it, in one run.
 
-Without it means the same class with nothing around what takes the examples in. No other thread reads: this is
-what everybody pays.
+"Without" is the same class with nothing around the method that adds examples. No other thread reads: this is
+the cost that every user pays.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 import ocboost
 
 
-class Unguarded(ocboost.BoostingSketch):
+class Unlocked(ocboost.BoostingSketch):
     """A sketch that only one thread may use."""
 
-    _take = ocboost.BoostingSketch._take_all
+    def _take(self, rows: Any, weights: Any, labels: Any, batch_size: int) -> None:
+        self._take_all(rows, weights, batch_size)
 
 
 def one_by_one(sketch: Any, rows: Any) -> None:
@@ -43,16 +44,16 @@ def main() -> None:
     print(f"J = {J}, CPU time of the fastest of {given.rounds} rounds")
     for name, feed, n in (("one by one", one_by_one, 1_000), ("batches of 64", in_batches, 6_400)):
         for head in (1, 500):
-            seconds: dict[type, list[float]] = {ocboost.BoostingSketch: [], Unguarded: []}
+            seconds: dict[type, list[float]] = {ocboost.BoostingSketch: [], Unlocked: []}
             for k in range(given.rounds + 1):
-                for kind in sorted(seconds, key=lambda kind: (kind is Unguarded) == (k % 2 == 0)):
+                for kind in sorted(seconds, key=lambda kind: (kind is Unlocked) == (k % 2 == 0)):
                     sketch = kind(J, head=head)
                     sketch.update_many(rows[:600])
                     begun = time.process_time()
                     feed(sketch, rows[:n])
                     if k:  # the first round compiles
                         seconds[kind].append(time.process_time() - begun)
-            with_it, without = seconds[ocboost.BoostingSketch], seconds[Unguarded]
+            with_it, without = seconds[ocboost.BoostingSketch], seconds[Unlocked]
             least = [min(each) / n * 1e6 for each in (with_it, without)]
             middle = [statistics.median(each) for each in (with_it, without)]
             print(

@@ -83,7 +83,7 @@ print(f"3. {adapter.n_seen:,} windows seen: {adapted}\n")
 faces, others = test[images.test_y > 0], test[images.test_y < 0]
 lines = [
     measured("as shipped", shipped, faces, others),
-    measured("thresholds set anew", new_thresholds(shipped, train[images.train_y > 0], 0.998), faces, others),
+    measured("thresholds refitted", new_thresholds(shipped, train[images.train_y > 0], 0.998), faces, others),
     measured("adapted", adapted, faces, others),
 ]
 print("4. misses where one of 1,000 others is accepted:")

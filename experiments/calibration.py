@@ -1,11 +1,11 @@
-"""How sure `OCBClassifier.predict_proba` is, and how sure it may be.
+"""How well `OCBClassifier.predict_proba` is calibrated.
 
     python experiments/calibration.py [--data DIR]
 
-Each classifier is fitted on the first part of a data set and asked about the rest. ECE is the expected
-calibration error: the mean distance, over ten equal bins of the top probability, between how sure the model
-was and how often it was right. Beside it, the same classifier in scikit-learn's CalibratedClassifierCV
-(Platt's sigmoid, five folds), and what saying the frequencies of the training labels would score.
+Each classifier is fitted on the first part of a data set and tested on the rest. ECE is the expected
+calibration error: the mean distance, over ten equal bins of the top probability, between that probability and
+the accuracy. Also shown: the same classifier in scikit-learn's CalibratedClassifierCV (Platt's sigmoid, five
+folds), and the score of always predicting the frequencies of the training labels.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA"))
     given = parser.parse_args()
-    print("| data | probabilities | right | sure | ECE | Brier | log-loss |\n|" + " --- |" * 7)
+    print("| data | probabilities | right | mean probability | ECE | Brier | log-loss |\n|" + " --- |" * 7)
     for name, X, y, n in cases(None if given.data is None else Path(given.data)):
         classes, codes = np.unique(y, return_inverse=True)
         clf = OCBClassifier(random_state=0)

@@ -1,20 +1,18 @@
-"""What adapting a shipped face detector to one camera is worth, beside everything else one could do.
+"""What adapting a shipped face detector to one camera gains, beside the alternatives.
 
     python experiments/cameras.py --data DIR [--only blur,dark] [--out experiments/results/cameras.json]
 
-OpenCV's frontal face cascade (25 stages, 2,913 stumps) meets simulated cameras. The training windows of a
-camera come as a stream of faces and others, each seen once, and are forgotten; the test windows of the same
-camera judge. A miss is a face that is rejected; misses are counted where one of a hundred, a thousand and ten
-thousand others is accepted. Windows of so little contrast that OpenCV never looks at them are rejected by
-all.
+OpenCV's frontal face cascade (25 stages, 2,913 stumps) is used with simulated cameras. The training windows
+of a camera are a stream of faces and others, each seen once; the test windows come from the same camera. A
+miss is a face that is rejected; misses are counted where one of a hundred, a thousand and ten thousand others
+is accepted. Windows of so little contrast that OpenCV never evaluates them are rejected by all methods.
 
-Methods: the shipped cascade, all stages lowered by the same slack; its thresholds set anew, each stage to the
+Methods: the shipped cascade, all stages lowered by the same slack; its thresholds refitted, each stage to the
 same rank among the training faces; the plain sum of all its leaves. Then those that learn on top of that sum
 (the offset, scaled on the first windows, about 900): OCB (`ocboost.cascade.WholeAdapter`), the cascade it
-writes,
-Oza and Russell, logistic regression by stochastic gradient (the best of three rates, by the loss on windows
-it had not seen). Last, what needs no shipped leaves: AdaBoost on all windows over the same stumps; and the
-careful way, each stage for itself (`ocboost.cascade.StageAdapter`).
+writes, Oza and Russell, and logistic regression by stochastic gradient (the best of three rates, by the loss
+on windows it had not seen). Last, AdaBoost on all windows over the same stumps, which ignores the shipped
+leaves, and each stage adapted separately (`ocboost.cascade.StageAdapter`).
 """
 
 import argparse
@@ -36,7 +34,7 @@ from ocboost.datasets.cameras import CAMERAS
 
 RATES = (1e-2, 1e-3, 1e-4)
 SEEN = (1000, 5000, 20_000, None)  # None: all
-AT_ONCE = 2000
+WINDOWS_PER_BATCH = 2000
 SEED = 0
 
 
@@ -52,10 +50,10 @@ def environments(data: Path):
 
 
 def backgrounds(data: Path):
-    """A camera that sees the same 400 scenes all its life, and many windows that once fooled five stages.
+    """A camera that always sees the same 400 scenes, with many windows that passed five stages.
 
-    Others come from 400 training pictures alone, half of the windows of each for training, half for testing,
-    hard ones among them. They were chosen by the first stages of this very cascade, which counts against it.
+    The others come from 400 training pictures only, half of the windows of each for training, half for
+    testing, hard ones among them. The first stages of this very cascade chose them, which counts against it.
     """
     from PIL import Image
 
@@ -89,7 +87,7 @@ def misses(scores, labels):
 
 
 def by_rank(sums, of_faces):
-    """Each window's worst rank among the faces, over all stages: what thresholds set anew can do."""
+    """Each window's worst rank among the faces, over all stages: what refitted thresholds can do."""
     worst = np.full(len(sums), np.inf)
     for column, faces in zip(sums.T, np.sort(of_faces.T, axis=1), strict=True):
         below, up_to = np.searchsorted(faces, column, "left"), np.searchsorted(faces, column, "right")
@@ -100,7 +98,7 @@ def by_rank(sums, of_faces):
 
 
 def sgd(answers, labels, start, rate):
-    """Logistic regression from an offset, window after window; its weights and its loss on the way."""
+    """Logistic regression from an offset, window after window: its weights and its progressive loss."""
     w, bias, loss = np.zeros(answers.shape[1]), 0.0, 0.0
     for h, y, f in zip(answers, labels, start, strict=True):
         h = h.astype(np.float64)
@@ -113,14 +111,14 @@ def sgd(answers, labels, start, rate):
 
 
 def stumps_per_window(cascade, windows):
-    """Stumps that a window meets before it is rejected, on average."""
+    """Stumps evaluated for a window before it is rejected, on average."""
     from ocboost.cascade import passed
 
     upto = cascade.stage_tree[np.minimum(passed(cascade, windows) + 1, cascade.n_stages)]
     return float(np.where(has_contrast(windows), upto, 0).mean())
 
 
-def one(name, file, train, y, test, test_y, told):
+def one(name, file, train, y, test, test_y, report):
     """All methods in one environment."""
     cascade = file.cascade
     seen = has_contrast(test)
@@ -131,20 +129,20 @@ def one(name, file, train, y, test, test_y, told):
     row, seconds = {}, {}
     sums = stage_sums(cascade, test)
     of_faces = stage_sums(cascade, train[(y > 0) & has_contrast(train)])
-    row["shipped, a slack on all stages"] = judged((sums - cascade.stage_threshold).min(axis=1))
-    row["thresholds set anew"] = judged(by_rank(sums, of_faces))
+    row["shipped, one slack for all stages"] = judged((sums - cascade.stage_threshold).min(axis=1))
+    row["thresholds refitted"] = judged(by_rank(sums, of_faces))
     row["sum of all leaves"] = judged(sums.sum(axis=1))
-    told("shipped")
+    report("shipped")
 
     adapter, at, growth = WholeAdapter(cascade), 0, {}
     began = time.perf_counter()
     for n in (n or len(y) for n in SEEN):
-        for start in range(at, n, AT_ONCE):
-            end = min(start + AT_ONCE, n)
+        for start in range(at, n, WINDOWS_PER_BATCH):
+            end = min(start + WINDOWS_PER_BATCH, n)
             adapter.update(train[start:end], y[start:end])
         at = n
         growth[n] = judged(adapter.score(test))
-        told(f"OCB, {n} windows")
+        report(f"OCB, {n} windows")
     seconds["OCB a window"] = (time.perf_counter() - began) / len(y)
     row["OCB"] = growth[len(y)]
     files = {
@@ -159,11 +157,11 @@ def one(name, file, train, y, test, test_y, told):
         row[label] = judged(np.where(reached, last[:, -1], -np.inf))
 
     careful = StageAdapter(cascade)
-    for start in range(0, len(y), AT_ONCE):
-        careful.update(train[start : start + AT_ONCE], y[start : start + AT_ONCE])
+    for start in range(0, len(y), WINDOWS_PER_BATCH):
+        careful.update(train[start : start + WINDOWS_PER_BATCH], y[start : start + WINDOWS_PER_BATCH])
     stages = careful.adapted()
     row["OCB, stage by stage"] = judged((stage_sums(stages, test) - stages.stage_threshold).min(axis=1))
-    told("stage by stage")
+    report("stage by stage")
 
     clear = has_contrast(train)
     x, labels = train[clear], y[clear]
@@ -176,14 +174,14 @@ def one(name, file, train, y, test, test_y, told):
     tries = [sgd(answers, labels, start, rate) for rate in (3e-5, 1e-4, 3e-4)]
     w, _, _ = min(tries, key=lambda tried: tried[2])
     row["logistic SGD from the offset"] = judged(base + tested @ w)
-    told("SGD")
+    report("SGD")
     answers *= labels[:, None]
     enter = np.exp(-labels * start)
     oza = OzaRussell(len(stumps), smoothing=20_000.0 * enter[:500].mean())
     oza.update_many(answers, sample_weight=enter)
     row["Oza and Russell from the offset"] = judged(base + tested @ oza.alpha)
     row["AdaBoost from scratch"] = judged(tested @ adaboost_weights(answers))
-    told("AdaBoost")
+    report("AdaBoost")
     others = test[test_y < 0]
     return {
         "misses": row,
@@ -202,7 +200,7 @@ def one(name, file, train, y, test, test_y, told):
 
 
 def main() -> None:
-    """Run every environment, print the tables and keep the numbers."""
+    """Run every environment, print the tables and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA"))
     parser.add_argument("--only", default="")
@@ -218,10 +216,10 @@ def main() -> None:
             continue
         began = time.perf_counter()
 
-        def told(what, name=name, began=began):
+        def report(what, name=name, began=began):
             print(f"{name}: {what} ({time.perf_counter() - began:.0f} s)", flush=True)
 
-        found[name] = one(name, file, *windows, told)
+        found[name] = one(name, file, *windows, report)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         given.out.write_text(json.dumps(found, indent=1) + "\n")
     show(found)
@@ -232,7 +230,7 @@ def main() -> None:
 def draw(found):
     """Misses at a false positive in a thousand, a row for each camera."""
     looks = {
-        "thresholds set anew": (GREY, "o"),
+        "thresholds refitted": (GREY, "o"),
         "sum of all leaves": (BLUES[0], "o"),
         "AdaBoost from scratch": (INK, "D"),
         "Oza and Russell from the offset": (ORANGE, "s"),

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ocboost.deployment.model import Model
+from ocboost import Model
 
 FIRST = 500
-WAYS = ([], ["--resume"], ["--restart"])  # how the second of a pair is started
+SECOND_RUN_OPTIONS = ([], ["--resume"], ["--restart"])  # how the second of a pair is started
 REFUSAL = "is being written by another run, process "
 
 
@@ -68,12 +68,14 @@ def run(pairs: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
             write_rows(folder / f"{pair}{which}.csv", delays.randrange(50, 3000), rng) for which in "ab"
         ]
         running = []
-        for stream, way in zip(streams, ([], WAYS[pair % len(WAYS)]), strict=True):
+        for stream, way in zip(
+            streams, ([], SECOND_RUN_OPTIONS[pair % len(SECOND_RUN_OPTIONS)]), strict=True
+        ):
             running.append(ocboost("adapt", model, stream, "--out", model, *way))
             time.sleep(delays.choice([0.0, 0.05, 0.3, 1.0, 3.0]))
         ends = [(each.communicate()[1], each.returncode) for each in running]
         history = Model.load(model).history
-        for stream, (told, code) in zip(streams, ends, strict=True):
+        for stream, (message, code) in zip(streams, ends, strict=True):
             events = [event for event in history if event.get("stream") == stream.name]
             if code == 0:
                 learnt += len(stream.read_text().splitlines()) - 1
@@ -83,8 +85,8 @@ def run(pairs: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
             else:
                 if events:
                     wrong.append(f"{stream.name}: exit status {code}, and it is in the history")
-                if REFUSAL not in told:
-                    wrong.append(f"{stream.name}: exit status {code}, and says {told.strip()!r}")
+                if REFUSAL not in message:
+                    wrong.append(f"{stream.name}: exit status {code}, and says {message.strip()!r}")
         good = sum(code == 0 for _, code in ends)
         counts[{2: "both learnt, one after the other", 1: "one learnt, one refused", 0: "none"}[good]] += 1
     at_the_end = Model.load(model)

@@ -1,10 +1,10 @@
-"""How close the boosting sketch is to AdaBoost: the figures the project states, measured again.
+"""How close the boosting sketch is to AdaBoost: the figures of the documentation, measured again.
 
     python experiments/core_figures.py [--data DIR] [--only columns,insects,merge,order,mnist]
                                        [--seeds N] [--out FILE]
 
 Seeded; tables go to stdout, progress to stderr, and everything measured to a JSON file. A part whose data
-are not there is skipped, and says so.
+are missing is skipped with a note.
 """
 
 import argparse

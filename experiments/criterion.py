@@ -1,11 +1,11 @@
-"""Which stumps to find, those of least weighted error or of least Gini impurity.
+"""Which stumps to find: those of least weighted error, or those of least Gini impurity.
 
     python experiments/criterion.py [--data DIR] [--only elec2,insects,flights,spam,usenet]
 
 100 stumps are learnt from the first rows of each stream by both criteria. "Static" is their accuracy over the
-rest without learning; the other columns let the weights follow, ten rows predicted before they are learnt
-(at most the first 47,000 rows). Beside it the share of stumps that repeat another one or answer always the
-same. Prints a table for each stream; nothing is written.
+rest without learning; in the other columns the weights are adapted, ten rows predicted before they are learnt
+(at most the first 47,000 rows). The last columns are the shares of stumps that repeat another one, or always
+give the same answer. Prints a table for each stream; nothing is written.
 """
 
 import argparse
@@ -15,19 +15,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from streams import CASES
 
 from ocboost import OCBClassifier
 from ocboost.evaluation import OCB, Fixed, prequential
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
+from streams import CASES
 
-FOLLOWING = {
+SETTINGS = {
     "all history": {},
     "forgetting 0.995": {"forgetting": 0.995, "head": 200},
     "window 200": {"head": 200, "tail": False},
     "window 20": {"head": 20, "tail": False},
 }
-MOST_ROWS = 47_000
+MAX_ROWS = 47_000
 
 
 def main() -> None:
@@ -37,18 +37,18 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(CASES), help=f"some of {', '.join(CASES)}")
     given = parser.parse_args()
     if given.data is None:
-        parser.error("it needs the streams; say where they are with --data or OCBOOST_DATA")
-    print("| stream | criterion | static | " + " | ".join(FOLLOWING) + " | repeat | constant |")
-    print("|" + " --- |" * (5 + len(FOLLOWING)))
+        parser.error("the streams are needed: name their folder with --data or OCBOOST_DATA")
+    print("| stream | criterion | static | " + " | ".join(SETTINGS) + " | repeat | constant |")
+    print("|" + " --- |" * (5 + len(SETTINGS)))
     for name in given.only.split(","):
         case = CASES[name]
         X, y = case.read(Path(given.data) / case.file)
         y = np.searchsorted(np.unique(y), y)
-        X, y, n = X[:MOST_ROWS], y[:MOST_ROWS], case.start
+        X, y, n = X[:MAX_ROWS], y[:MAX_ROWS], case.start
         for criterion in ("error", "gini"):
             clf = OCBClassifier(StumpLearner(criterion=criterion), 100).fit(X[:n], y[:n])
             contenders = [Fixed(copy.copy(clf), "static")]
-            contenders += [OCB(copy.copy(clf).set_params(**p), who) for who, p in FOLLOWING.items()]
+            contenders += [OCB(copy.copy(clf).set_params(**p), who) for who, p in SETTINGS.items()]
             rest = [SimpleNamespace(X=X[n:], y=y[n:], known=None, first=n)]
             result = prequential(rest, contenders, classes=[0, 1], step=10, drift=False)
             stumps = clf.hypotheses_

@@ -1,13 +1,13 @@
-"""What keeping heavy examples brings: error to AdaBoost in equal bytes, beside keeping the newest.
+"""What keeping heavy examples gains: error to AdaBoost in equal bytes, beside keeping the newest.
 
     python experiments/heavy_head.py [--quick] [--data DIR] [--only PARTS] [--cache DIR] [--out DIR]
 
 Each part is a file `experiments/parts/heavy_*.py` that says what it does: columns and hard (independent weak
-columns, and inputs that no head is made for), streams (stumps on real streams that drift, in equal bytes),
+columns, and adversarial inputs), streams (stumps on real streams that drift, in equal bytes),
 shards (sketches merged), faces and mnist (the paper's hypotheses), curve (error against memory, with its
 figure), and accuracy (classifiers that follow the streams of `streams.py`). Tables go to stdout, everything
 measured to heavy_PART.json in the folder of results.
-`--quick` is smaller throughout, to see that it runs, and writes only where it is told to.
+`--quick` is smaller throughout, to check that it runs, and writes only if `--out` is given.
 """
 
 import argparse
@@ -27,10 +27,10 @@ from parts import (
     heavy_shards,
     heavy_streams,
 )
-from parts.heavy_margins import Places
+from parts.heavy_margins import Folders
 
 OUT = Path(__file__).parent / "results"
-PARTS: dict[str, Callable[[bool, Places], Iterator[dict[str, Any]]]] = {
+PARTS: dict[str, Callable[[bool, Folders], Iterator[dict[str, Any]]]] = {
     "columns": heavy_columns.measure,
     "hard": heavy_columns.measure_hard,
     "streams": heavy_streams.measure,
@@ -43,7 +43,7 @@ PARTS: dict[str, Callable[[bool, Places], Iterator[dict[str, Any]]]] = {
 
 
 def main() -> None:
-    """Run the parts that were asked for."""
+    """Run the chosen parts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -54,18 +54,18 @@ def main() -> None:
         default=os.environ.get("OCBOOST_DATA"),
         help="holds streams/, mnist/ and faces/",
     )
-    parser.add_argument("--cache", type=Path, help="keeps the answers of stumps, balls and filters")
+    parser.add_argument("--cache", type=Path, help="stores the answers of stumps, balls and filters")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--out", type=Path, help="the folder where everything measured goes")
+    parser.add_argument("--out", type=Path, help="folder for the results")
     options = parser.parse_args()
-    places = Places(Path(options.data) if options.data else None, options.cache)
+    folders = Folders(Path(options.data) if options.data else None, options.cache)
     out = OUT if options.out is None and not options.quick else options.out
     names = options.only.split(",")
     for name in names:
         if name not in PARTS:
             parser.error(f"--only must name some of {', '.join(PARTS)}; got {name!r}")
     for name in names:
-        record = list(PARTS[name](options.quick, places))
+        record = list(PARTS[name](options.quick, folders))
         if out is None or not record:
             continue
         out.mkdir(parents=True, exist_ok=True)

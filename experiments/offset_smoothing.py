@@ -1,12 +1,12 @@
-"""How much smoothing keeps corrections of a good offset from doing harm at first.
+"""How much smoothing corrections of a good offset need, so that they do no harm at first.
 
     python experiments/offset_smoothing.py [--data DIR]
 
-A linear model is fitted on one part of a data set in random order and put on AdaBoost's scale by 300 other
-rows. Nothing has changed, so there is little to correct. `OCBClassifier.from_offset` learns corrections from
-those other rows, and the table says how many points of error they add on a third part (below zero: they
-help), after so many rows. Stumps are drawn: a random feature, a random value of it as the threshold. Mean of
-five random orders. "three times too sure" multiplies the offset by three.
+A linear model is fitted on one part of a data set in random order and brought to AdaBoost's scale with 300
+other rows. The data have not changed, so there is little to correct. `OCBClassifier.from_offset` learns
+corrections from those other rows. The table shows how many points of error they add on a third part (below
+zero: they help), after 10 to 2,000 rows. Stumps are drawn: a random feature, a random value of it as the
+threshold. Mean of five random orders. "three times too sure" multiplies the offset by three.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def cases(data: Path | None) -> Iterator[tuple[str, np.ndarray, np.ndarray, int,
 
 
 def drawn_stumps(X: np.ndarray, J: int, rng: np.random.Generator) -> Stumps:
-    """Stumps of random features, thresholds and signs, none of which says the same to all rows."""
+    """Stumps of random features, thresholds and signs; none gives all rows the same answer."""
     feature = rng.integers(X.shape[1], size=100 * J)
     threshold = X[rng.integers(len(X), size=100 * J), feature] - 1e-9
     use = np.flatnonzero(threshold > X.min(axis=0)[feature])[:J]

@@ -11,7 +11,7 @@ Two questions that `ocboost reproduce all` leaves open, looked into with a plain
 2. On the faces the sketch is farther from AdaBoost than Oza and Russell after 10,000 windows. Are the totals
    that the rows pass on to each other wrong? The twin compares them with the true ones.
 
-Balls and filters are those of `ocboost reproduce` (seed 0), found anew here: about ten minutes.
+Balls and filters are those of `ocboost reproduce` (seed 0), learnt again here: about ten minutes.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import numpy as np
 
 from ocboost import OzaRussell, adaboost_weights, approximation_error
 from ocboost.datasets import load_faces, load_mnist
-from ocboost.hypotheses.learners import BallLearner, BoxLearner
+from ocboost.learners import BallLearner, BoxLearner
 
 START, SMOOTHING = 5000, 1.0
 

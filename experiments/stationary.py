@@ -1,12 +1,12 @@
-"""Whether every method ends where its batch counterpart does, on data that do not change.
+"""Whether every online method reaches its batch counterpart on data that do not change.
 
     python experiments/stationary.py [--data DIR] [--only sea,agrawal,rbf,hyperplane,cancer,digits,mnist]
                                      [--seeds N] [--jobs N] [--share S] [--out DIR] [--read FILE]
 
 Each method sees a stream once, in order. Its counterpart learns from the same rows in batch, and again from
-another sample of the same size, which says how much batch training itself varies. Tables go to stdout,
+another sample of the same size, which shows how much batch training itself varies. Tables go to stdout,
 everything measured to experiments/results/stationary.json, and the page to docs/stationary.md; with --out
-both go there. --read writes the page anew from such a JSON file, without a run. MNIST is skipped where its
+both go there. --read writes the page again from such a JSON file, without a run. MNIST is skipped where its
 files are not there.
 """
 

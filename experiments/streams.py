@@ -1,9 +1,9 @@
-"""A deployed AdaBoost on real streams: left alone, followed by OCB, and by others.
+"""A deployed AdaBoost on real streams: not adapted, adapted by OCB, and by other methods.
 
     python experiments/streams.py [--data DIR] [--only elec2,insects,flights,spam,usenet] [--out DIR]
 
-scikit-learn's AdaBoost is fitted on the first rows of each stream, adopted by `OCBClassifier.from_fitted`,
-and goes through the rest prequentially: every row is predicted, then learnt. Tables go to stdout, progress to
+scikit-learn's AdaBoost is fitted on the first rows of each stream and adopted by `OCBClassifier.from_fitted`.
+The evaluation is prequential: every further row is predicted, then learnt. Tables go to stdout, progress to
 stderr; the folder gets results.json and the curves of each stream as SVG. A stream whose file is not there
 is skipped.
 """
@@ -117,7 +117,7 @@ def run(case: Case, path: Path, who: Who = everyone) -> Result:
 
 
 def main() -> None:
-    """Run the cases asked for."""
+    """Run the chosen cases."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA"))
     parser.add_argument("--only", default=",".join(CASES), help=f"some of {', '.join(CASES)}")
@@ -133,7 +133,7 @@ def main() -> None:
             case = CASES[name]
             path = None if given.data is None else Path(given.data) / case.file
             if path is None or not path.is_file():
-                print(f"{name} skipped: it needs {case.file}; say where with --data or OCBOOST_DATA.\n")
+                print(f"{name} skipped: it needs {case.file}; name the folder with --data or OCBOOST_DATA.\n")
                 continue
             began = time.time()
             result = run(case, path)

@@ -1,7 +1,7 @@
-"""Threads that read while one learns, for a long time: nobody may see, save or learn what is half-done.
+"""Threads that read while one learns, for a long time: no intermediate state may be seen, saved or learnt.
 
-Every public object that learns goes through its steps alone, then again and again with three threads that
-read it in every way there is. The subjects and the rules are those of the tests (`tests/thread_stress.py`).
+Every public object that learns goes through its steps in one thread, then repeatedly while three other
+threads read it in every way there is. The subjects and rules are those of `tests/support/thread_stress.py`.
 """
 
 from __future__ import annotations

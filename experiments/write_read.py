@@ -1,10 +1,10 @@
-"""Whether everything that is written is read: random sequences of operations with extreme settings.
+"""Whether everything that is written can be read: random sequences of operations with extreme settings.
 
-Each sequence takes a model through learning, forgetting, merging, reshaping and whatever else it can, once as
-it is and once written to a file and read again before every step. Both must have the same bytes all the way,
-and what was read must be written as the same bytes again. Half of the sequences are of `BoostingSketch`, the
-others of all further kinds of models that have files, in turn. The operations are those of
-``tests/sequences.py``.
+Each sequence takes two copies of a model through learning, forgetting, merging, reshaping and other
+operations. One of them is written to a file and read again before every step. Both must have the same bytes
+all the time, and what was read must be written as the same bytes again. Half of the sequences are of
+`BoostingSketch`, the others of all further kinds of models that have files, in turn. The operations are
+those of ``tests/support/sequences.py``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.sequences import KINDS, NumpyDraw, follow
 
-MOST_STEPS = 14
-MEMORY = Path("/dev/shm")  # where nothing waits for a disk, as each file would ten times longer than all else
+MAX_STEPS = 14
+MEMORY = Path("/dev/shm")  # on a disk, syncing each file would take ten times as long as all the rest
 
 
 def kind_of(number: int) -> str:
@@ -45,9 +45,9 @@ def main() -> int:
             rng, kind = np.random.default_rng(number), kind_of(number)
             sequences[kind] += 1
             try:
-                n_steps = int(rng.integers(1, MOST_STEPS + 1))
+                n_steps = int(rng.integers(1, MAX_STEPS + 1))
                 steps[kind] += follow(NumpyDraw(rng), kind, n_steps, Path(folder) / "model") - 1
-            except Exception as error:  # all of them are counted, then said
+            except Exception as error:  # all failures are counted and reported
                 failed[kind] += 1
                 notes = "".join(f"\n    {note}" for note in getattr(error, "__notes__", []))
                 print(f"sequence {number}: {type(error).__name__}: {error}{notes}", flush=True)

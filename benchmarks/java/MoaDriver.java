@@ -1,19 +1,13 @@
-import com.yahoo.labs.samoa.instances.Attribute;
 import com.yahoo.labs.samoa.instances.DenseInstanceData;
 import com.yahoo.labs.samoa.instances.Instance;
 import com.yahoo.labs.samoa.instances.InstanceData;
 import com.yahoo.labs.samoa.instances.InstanceImpl;
-import com.yahoo.labs.samoa.instances.Instances;
 import com.yahoo.labs.samoa.instances.InstancesHeader;
-import java.io.BufferedInputStream;
 import java.io.BufferedReader;
 import java.io.DataInputStream;
-import java.io.FileInputStream;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.util.ArrayList;
-import java.util.List;
 import moa.classifiers.AbstractClassifier;
 import moa.classifiers.Classifier;
 import moa.classifiers.MultiClassClassifier;
@@ -27,8 +21,8 @@ import moa.core.Measurement;
  * <p>Usage: MoaDriver file ocboost|ozaboost shared|deep [smoothing]. The file holds two big-endian ints,
  * n and J, then n rows of J + 1 bytes: the J answers, then the label, each -1 or +1. Commands come on standard
  * input, one a line, two numbers each: "count chunk" trains on the next count examples (the rows are a
- * ring), starting the model afresh, outside the clock, before every chunk of them; with a chunk of 0 it
- * goes on from where it stood. Each is answered by one line: CPU ns, wall ns, how many of the J weights
+ * ring), resetting the model, outside the clock, before every chunk of them; with a chunk of 0 it is not
+ * reset. Each is answered by one line: CPU ns, wall ns, how many of the J weights
  * are now NaN, the largest finite |weight|.
  */
 public final class MoaDriver {
@@ -165,18 +159,10 @@ public final class MoaDriver {
     }
 
     private static Instance[] read(String path, boolean deep) throws Exception {
-        try (DataInputStream in =
-                new DataInputStream(new BufferedInputStream(new FileInputStream(path), 1 << 20))) {
+        try (DataInputStream in = Headers.open(path)) {
             int count = in.readInt();
             int width = in.readInt();
-            List<Attribute> attributes = new ArrayList<>();
-            for (int j = 0; j < width; j++) {
-                attributes.add(new Attribute("h" + j));
-            }
-            attributes.add(new Attribute("class", List.of("-1", "+1")));
-            Instances table = new Instances("columns", attributes, 0);
-            table.setClassIndex(width);
-            InstancesHeader header = new InstancesHeader(table);
+            InstancesHeader header = Headers.of(width, "-1", "+1");
             Instance[] rows = new Instance[count];
             byte[] line = new byte[width + 1];
             for (int i = 0; i < count; i++) {

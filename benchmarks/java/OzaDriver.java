@@ -1,15 +1,9 @@
-import com.yahoo.labs.samoa.instances.Attribute;
 import com.yahoo.labs.samoa.instances.Instance;
 import com.yahoo.labs.samoa.instances.InstanceImpl;
-import com.yahoo.labs.samoa.instances.Instances;
 import com.yahoo.labs.samoa.instances.InstancesHeader;
-import java.io.BufferedInputStream;
 import java.io.DataInputStream;
-import java.io.FileInputStream;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.util.ArrayList;
-import java.util.List;
 import moa.classifiers.meta.OzaBoost;
 import moa.core.Utils;
 
@@ -54,18 +48,10 @@ public final class OzaDriver {
     }
 
     private static Instance[] read(String path) throws Exception {
-        try (DataInputStream in =
-                new DataInputStream(new BufferedInputStream(new FileInputStream(path), 1 << 20))) {
+        try (DataInputStream in = Headers.open(path)) {
             int count = in.readInt();
             int width = in.readInt();
-            List<Attribute> attributes = new ArrayList<>();
-            for (int j = 0; j < width; j++) {
-                attributes.add(new Attribute("x" + j));
-            }
-            attributes.add(new Attribute("class", List.of("0", "1")));
-            Instances table = new Instances("stream", attributes, 0);
-            table.setClassIndex(width);
-            InstancesHeader header = new InstancesHeader(table);
+            InstancesHeader header = Headers.of(width, "0", "1");
             Instance[] rows = new Instance[count];
             for (int i = 0; i < count; i++) {
                 double[] values = new double[width + 1];

@@ -19,7 +19,7 @@ CACHE = HERE / ".cache"
 SOURCES = sorted((HERE / "java").glob("*.java"))
 CAPYMOA = "capymoa==0.15.1"  # the wheel that carries the jar
 
-# With MOA's largest smoothing, and the model started anew every so many examples, its weights stay finite.
+# With MOA's largest smoothing, and the model reset every so many examples, its weights stay finite.
 FINITE_SMOOTHING = "100"
 FINITE_CHUNK = {20: 1_000, 100: 100, 400: 50, 1520: 10}
 

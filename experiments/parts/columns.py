@@ -1,7 +1,7 @@
 """Cold start on 400 independent weak columns: how far from AdaBoost on everything seen.
 
 The setting is a hard one for *any* comparison with AdaBoost: 400 hypotheses that err independently nearly
-separate the data, so late weights rest on the few examples that many of them get wrong. Four measures of
+separate the data, so late weights depend on the few examples that many of them get wrong. Four measures of
 that: the effective sample size (Σd)²/Σd² says on how many; AdaBoost on one half of the stream against
 AdaBoost on the other half says how much they move its own weights; the error is split by quarters of the
 coordinates; and the stream is run again with its first example made wrong on the better half of the columns.
@@ -20,7 +20,7 @@ SEEDS = 9
 SHORT, LONG = 20_000, 200_000
 CHECKPOINTS = (50_000, 100_000, LONG)
 BATCH = 64
-BARS = {f"head auto, {LONG:,}": 0.008, f"head 1, batches of {BATCH}, {SHORT:,}": 0.04}
+TARGETS = {f"head auto, {LONG:,}": 0.008, f"head 1, batches of {BATCH}, {SHORT:,}": 0.04}
 
 
 def effective_sample_size(margins: np.ndarray, alpha: np.ndarray) -> float:
@@ -33,7 +33,7 @@ def effective_sample_size(margins: np.ndarray, alpha: np.ndarray) -> float:
 
 
 def by_quarters(reference: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Shares of the approximation error that each quarter of the coordinates makes."""
+    """Shares of the approximation error that each quarter of the coordinates contributes."""
     apart = np.abs(reference / np.abs(reference).sum() - alpha / np.abs(alpha).sum())
     return apart.reshape(4, -1).sum(axis=1) / apart.sum()
 
@@ -96,9 +96,9 @@ def run(options: Options) -> Figures:
         for name, value in size.items():
             sizes[name].append(value)
 
-    under = {name: sum(value <= bar for value in errors[name]) for name, bar in BARS.items()}
+    under = {name: sum(value <= target for value in errors[name]) for name, target in TARGETS.items()}
     rows = [
-        [name, *cells(values), f"{under[name]} of {seeds} <= {BARS[name]}" if name in BARS else ""]
+        [name, *cells(values), f"{under[name]} of {seeds} <= {TARGETS[name]}" if name in TARGETS else ""]
         for name, values in errors.items()
     ]
     effective = [
@@ -110,13 +110,15 @@ def run(options: Options) -> Figures:
         "p": "uniform(0.5, 0.65)",
         "seeds": list(range(seeds)),
         "error": {name: spread(values) for name, values in errors.items()},
-        "bars": {name: {"bar": bar, "seeds_at_or_under": under[name]} for name, bar in BARS.items()},
+        "targets": {
+            name: {"target": target, "seeds_at_or_under": under[name]} for name, target in TARGETS.items()
+        },
         "effective_sample_size": {n: spread(values) for n, values in sizes.items()},
     }
     quarters = np.mean(shares, axis=0)
     record["share_of_the_error_by_quarter_of_the_coordinates"] = quarters.tolist()
     remarks = [
-        f"Of the error of head auto after {LONG:,}, the four quarters of the coordinates make "
+        f"Of the error of head auto after {LONG:,}, the four quarters of the coordinates contribute "
         f"{', '.join(f'{100 * share:.0f}' for share in quarters)} %."
     ]
     if seeds > 2:
@@ -124,14 +126,14 @@ def run(options: Options) -> Figures:
         record["correlation_of_log_size_and_log_error"] = related
         remarks.append(
             f"Over the seeds, log effective sample size and log error of head auto after {LONG:,} "
-            f"correlate by {related:.2f}."
+            f"have a correlation of {related:.2f}."
         )
     header = ["", "mean", "least", "greatest"]
     return Figures(
         [
             Table(
                 f"Error to AdaBoost on everything seen: cold start, {J} independent columns, {seeds} seeds",
-                [*header, "under the bar"],
+                [*header, "within the target"],
                 rows,
             ),
             Table("Effective sample size of AdaBoost's weights at the last coordinate", header, effective),

@@ -1,4 +1,4 @@
-"""What every part shares: its options, what it returns, and drawing margins."""
+"""What the parts share: options, results, and drawing margins."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class MissingDataError(Exception):
-    """A file that a part needs is not there; the text says which."""
+    """A file that a part needs is missing; the text says which."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Options:
     def file(self, name: str) -> Path:
         """A file of the data folder."""
         if self.data is None:
-            raise MissingDataError(f"it needs {name}. Say where it is with --data or OCBOOST_DATA")
+            raise MissingDataError(f"it needs {name}; name its folder with --data or OCBOOST_DATA")
         path = self.data / name
         if not path.is_file():
-            raise MissingDataError(f"{path} is not there")
+            raise MissingDataError(f"{path} is missing")
         return path
 
 
@@ -49,13 +49,13 @@ class Figures:
 
 
 def progress(message: str) -> None:
-    """One line on stderr, if someone is looking."""
+    """One line on stderr, if that is a terminal."""
     if sys.stderr.isatty():
         print(message, file=sys.stderr, flush=True)
 
 
 def independent_columns(rng: np.random.Generator, n: int, p: np.ndarray) -> np.ndarray:
-    """Margins, (n, J) int8: column j is +1 with chance p_j, whatever the others are.
+    """Margins, (n, J) int8: column j is +1 with chance p_j, independently of the others.
 
     The same as ``np.where(rng.random((n, J)) < p, 1, -1)``, drawn in blocks to spare memory.
     """
@@ -84,5 +84,5 @@ def cells(values: Sequence[float]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Four decimals, and as many digits as are left where those would be lost."""
+    """Four decimals; two digits where the number is smaller than that shows."""
     return f"{value:.4f}" if value == 0.0 or abs(value) >= 0.001 else f"{value:.1e}"

@@ -12,7 +12,7 @@ from ocboost import OCBClassifier
 from ocboost.evaluation import OCB, Contender, View
 
 from .heavy_common import KEEPS
-from .heavy_margins import Places
+from .heavy_margins import Folders
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "all history": {"forgetting": 1.0, "head": "auto"},
@@ -33,14 +33,14 @@ def both(classifier: OCBClassifier, start: View) -> list[Contender]:
     return found
 
 
-def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
+def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     """Every stream and setting: per cent right with each, and the difference in points."""
     from streams import CASES, run
 
     for name, case in CASES.items():
-        if (quick and name != "usenet") or not places.has(case.file) or places.data is None:
+        if (quick and name != "usenet") or not folders.has(case.file) or folders.data is None:
             continue
-        result = run(case, places.data / case.file, both)
+        result = run(case, folders.data / case.file, both)
         for setting in SETTINGS:
             right = {
                 keep: 100.0 * (result[f"{setting}, {keep}"].metrics["accuracy"] or 0.0) for keep in KEEPS

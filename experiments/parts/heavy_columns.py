@@ -15,10 +15,10 @@ from ocboost import BoostingSketch
 
 from .common import independent_columns, progress
 from .heavy_common import KEEPS, Exact, run, show
-from .heavy_margins import Places, columns
+from .heavy_margins import Folders, columns
 
 
-def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
+def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     """Cold start on 400 independent columns."""
     J, n, seeds = (100, 20_000, 1) if quick else (400, 200_000, 5)
     print(f"{J} independent columns, {n:,} examples: error after a quarter, a half and all")
@@ -61,7 +61,7 @@ def hard_inputs(J: int, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray | 
     yield "weights of 1e300 and 1e-300", extreme, np.where(heavy, 1e300, 1e-300)
 
 
-def measure_hard(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
+def measure_hard(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     """Hard inputs: whether α stays finite and bounded, and how far it ends from AdaBoost."""
     sizes = [(50, 10_000)] if quick else [(50, 10_000), (200, 60_000), (400, 200_000)]
     for J, n in sizes:

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ocboost import BoostingSketch, OzaRussell
-from ocboost.errors import InputError
+from ocboost import BoostingSketch, InputError, OzaRussell
 
 from .heavy_common import Exact, run, show
-from .heavy_margins import STREAMS, Places, columns, digit, stumps, windows
+from .heavy_margins import STREAMS, Folders, columns, digit, stumps, windows
 
 LINES: dict[str, dict[str, Any]] = {
     "newest, full order": {"keep": "newest"},
@@ -17,23 +16,23 @@ LINES: dict[str, dict[str, Any]] = {
 SIZES = tuple(2**k for k in range(16, 26))  # 64 KiB to 32 MiB
 
 
-def subjects(quick: bool, places: Places) -> Iterator[tuple[str, str, Any]]:
+def subjects(quick: bool, folders: Folders) -> Iterator[tuple[str, str, Any]]:
     """A key, a heading, and what gives the margins."""
     if quick:
         yield "columns", "Columns", lambda: columns(100, 20_000, 0)
         return
     yield "columns", "Columns", lambda: columns(400, 200_000, 0)
-    if places.has("mnist"):
-        yield "mnist", "MNIST, digit 8", lambda: digit(places, 8)
-    if places.has("faces"):
-        yield "faces", "Faces", lambda: windows(places, 1)
-    if places.has(STREAMS["elec2"].file):
-        yield "elec2", "elec2", lambda: stumps(places, "elec2", 200)
+    if folders.has("mnist"):
+        yield "mnist", "MNIST, digit 8", lambda: digit(folders, 8)
+    if folders.has("faces"):
+        yield "faces", "Faces", lambda: windows(folders, 1)
+    if folders.has(STREAMS["elec2"].file):
+        yield "elec2", "elec2", lambda: stumps(folders, "elec2", 200)
 
 
-def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
+def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     """Every subject and line over the sizes; a size that a line does not fit into is left out."""
-    for key, heading, make in subjects(quick, places):
+    for key, heading, make in subjects(quick, folders):
         exact = Exact(make())
         n, J = exact.margins.shape
         about = {"subject": key, "heading": heading, "J": J, "n": n}

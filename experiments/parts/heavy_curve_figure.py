@@ -1,6 +1,5 @@
 """The figure of the curve: a panel for each subject, error against memory, on logarithmic axes."""
 
-import io
 import math
 import os
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "newest, full order": {"color": BLUES[3], "marker": "D"},
     "heavy": {"color": GREEN, "marker": "o"},
 }
-LEAST = 1e-6  # what is smaller is drawn here, hollow; mostly 0, as the examples all fit
+MIN_ERROR = 1e-6  # smaller errors are drawn here, hollow; mostly 0, where all examples fit
 _LEFT, _BOTTOM, _SIZE = (0.09, 0.58), (0.525, 0.085), (0.4, 0.31)
 
 
@@ -68,7 +67,7 @@ def _panel(axes: "Axes", record: Sequence[dict[str, Any]]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlim(2**15.6, 2**25.4)
-    axes.set_ylim(LEAST / 2, 1.0)
+    axes.set_ylim(MIN_ERROR / 2, 1.0)
     for each in record:
         if each["line"] not in LOOKS:
             axes.axhline(each["errors"][0], color=ORANGE, lw=1.6, ls=(0, (5, 2)), zorder=1)
@@ -76,11 +75,11 @@ def _panel(axes: "Axes", record: Sequence[dict[str, Any]]) -> None:
         points = [(each["memory"], each["errors"][0]) for each in record if each["line"] == line]
         if not points:
             continue
-        x, y = zip(*((memory, max(error, LEAST)) for memory, error in points), strict=True)
+        x, y = zip(*((memory, max(error, MIN_ERROR)) for memory, error in points), strict=True)
         axes.plot(x, y, lw=2.2, ms=5.5, zorder=3, **look)
-        none = [memory for memory, error in points if error < LEAST]
+        none = [memory for memory, error in points if error < MIN_ERROR]
         axes.plot(
-            none, [LEAST] * len(none), ls="", ms=8, mfc="white", mew=1.8, zorder=4, clip_on=False, **look
+            none, [MIN_ERROR] * len(none), ls="", ms=8, mfc="white", mew=1.8, zorder=4, clip_on=False, **look
         )
     axes.xaxis.set_major_locator(FixedLocator([2**k for k in range(16, 26, 2)]))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -99,7 +98,7 @@ def _panel(axes: "Axes", record: Sequence[dict[str, Any]]) -> None:
 
 
 def _error(y: float, _: object) -> str:
-    if y <= 1.01 * LEAST:
+    if y <= 1.01 * MIN_ERROR:
         return "0"
     return f"{y:g}" if y >= 0.001 else f"$10^{{{math.log10(y):.0f}}}$"
 
@@ -109,14 +108,9 @@ def _memory(x: float, _: object) -> str:
 
 
 def write(record: Sequence[dict[str, Any]], folder: Path) -> None:
-    """The figure as a PNG and an SVG file; the PNG with fewer dots than others, to stay below 200 kB."""
+    """The figure as an SVG file."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure = draw(record)
-    files = render(figure, STEM)
-    png = io.BytesIO()
-    with house_style():
-        figure.savefig(png, format="png", dpi=136, metadata={"Software": None})
-    for name, content in (files | {f"{STEM}.png": png.getvalue()}).items():
-        path = folder / name
-        path.write_bytes(content)
-        print(f"{os.path.relpath(path)}: {len(content) / 1e3:.0f} kB")
+    content = render(draw(record), STEM)[f"{STEM}.svg"]
+    path = folder / f"{STEM}.svg"
+    path.write_bytes(content)
+    print(f"{os.path.relpath(path)}: {len(content) / 1e3:.0f} kB")

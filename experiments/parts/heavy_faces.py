@@ -12,7 +12,7 @@ import numpy as np
 from ocboost import BoostingSketch, OzaRussell
 
 from .heavy_common import KEEPS, Exact, run, show
-from .heavy_margins import Places, windows
+from .heavy_margins import Folders, windows
 
 EARLY = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 LATE = (*EARLY, 50_000, 100_000)
@@ -25,14 +25,14 @@ HEADS: dict[str, dict[str, Any]] = {
 ORDER = 16  # of the newest in 4 MB, where its full order does not fit
 
 
-def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
-    """Heavy, newest, Oza and Russell; at many places early on."""
-    if quick or not places.has("faces"):
+def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
+    """Heavy, newest, Oza and Russell; at many folders early on."""
+    if quick or not folders.has("faces"):
         print("faces is skipped with --quick: it takes minutes")
         return
     early: dict[str, list[list[float]]] = {}
     for permutation in range(1, 6):
-        exact = Exact(windows(places, permutation))
+        exact = Exact(windows(folders, permutation))
         J = exact.margins.shape[1]
         points = LATE if permutation == 1 else EARLY
         print(f"faces, order {permutation}, {J} filters; error after {', '.join(map(str, points))} windows")

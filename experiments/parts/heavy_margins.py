@@ -1,6 +1,7 @@
 """The margins that the studies of heavy examples share: columns, stumps on real streams, MNIST and faces.
 
-Finding balls and box filters takes minutes, so what they answer is kept in a folder, if one is given.
+Finding balls and box filters takes minutes, so their margins are stored in a folder, if one is given. Empty
+it after a change of the learners.
 """
 
 from collections.abc import Callable
@@ -11,11 +12,10 @@ import numpy as np
 
 from ocboost.datasets import load_faces, load_mnist
 from ocboost.datasets.stream_files import load_table, load_words
-from ocboost.hypotheses.learners import BallLearner, BoxLearner, StumpLearner
-from ocboost.paper.cache import Cache, pack_margins, unpack_margins
+from ocboost.learners import BallLearner, BoxLearner, StumpLearner
 from ocboost.paper.faces import FacesSettings
 from ocboost.paper.mnist import MnistSettings
-from ocboost.streams.rows import Rows
+from ocboost.streams import Batch
 
 from .common import MissingDataError, independent_columns
 
@@ -29,7 +29,7 @@ class Stream:
     drop: tuple[str, ...] = ()
     start: int = 2000
 
-    def read(self, data: Path, rows: int | None) -> Rows:
+    def read(self, data: Path, rows: int | None) -> Batch:
         """Its rows, at most so many."""
         if self.file.endswith(".npz"):
             return load_words(data / self.file, self.label, rows=rows).rows
@@ -46,31 +46,34 @@ STREAMS = {
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where the data are, and where what takes minutes to find is kept."""
+class Folders:
+    """Where the data are, and where margins are stored between runs."""
 
     data: Path | None = None
     cache: Path | None = None
 
     def has(self, *names: str) -> bool:
-        """Whether the data folder holds these; says so where it does not."""
+        """Whether the data folder holds these; if not, prints a note."""
         for name in names:
             if self.data is None or not (self.data / name).exists():
-                print(f"skipped: {name} is not there. Say where it is with --data or OCBOOST_DATA")
+                print(f"skipped: {name} is missing; name its folder with --data or OCBOOST_DATA")
                 return False
         return True
 
-    def kept(self, step: str, make: Callable[[], np.ndarray], **what: object) -> np.ndarray:
-        """Answers or margins, kept from an earlier run or made now."""
+    def cached(self, step: str, make: Callable[[], np.ndarray], **settings: object) -> np.ndarray:
+        """Margins of an earlier run with the same settings, or made now; stored as bits."""
         if self.cache is None:
             return make()
-
-        def packed() -> tuple[dict[str, int], dict[str, np.ndarray]]:
-            found = make()
-            return {"J": found.shape[1]}, {"words": pack_margins(found)}
-
-        parameters, arrays = Cache(self.cache).fetch(step, what, packed)
-        return unpack_margins(arrays["words"], parameters["J"])
+        words = [step, *(f"{key}={value}" for key, value in settings.items())]
+        path = self.cache / f"{','.join(words)}.npz"
+        if path.is_file():
+            with np.load(path, allow_pickle=False) as stored:
+                bits = np.unpackbits(stored["bits"], axis=1, count=int(stored["J"]))
+            return np.where(bits, 1, -1).astype(np.int8)
+        margins = make()
+        self.cache.mkdir(parents=True, exist_ok=True)
+        np.savez(path, bits=np.packbits(margins > 0, axis=1), J=margins.shape[1])
+        return margins
 
 
 def columns(J: int, n: int, seed: int) -> np.ndarray:
@@ -79,11 +82,11 @@ def columns(J: int, n: int, seed: int) -> np.ndarray:
     return independent_columns(rng, n, rng.uniform(0.5, 0.65, J))
 
 
-def stumps(places: Places, name: str, J: int, rows: int | None = None) -> np.ndarray:
+def stumps(folders: Folders, name: str, J: int, rows: int | None = None) -> np.ndarray:
     """Margins of stumps learnt on a stream's first rows; of several classes the lower half is one."""
-    stream, data = STREAMS[name], places.data
+    stream, data = STREAMS[name], folders.data
     if data is None:
-        raise MissingDataError(f"it needs {stream.file}. Say where it is with --data or OCBOOST_DATA")
+        raise MissingDataError(f"it needs {stream.file}; name its folder with --data or OCBOOST_DATA")
 
     def make() -> np.ndarray:
         table = stream.read(data, rows)
@@ -93,15 +96,15 @@ def stumps(places: Places, name: str, J: int, rows: int | None = None) -> np.nda
         found = StumpLearner().learn(table.X[first], y[first], n_hypotheses=J)
         return np.ascontiguousarray(found.answers(table.X) * y[:, None], dtype=np.int8)
 
-    return places.kept("heavy-stumps", make, name=name, J=J, rows=rows, texts="one-hot")
+    return folders.cached("heavy-stumps", make, name=name, J=J, rows=rows, texts="one-hot")
 
 
-def digit(places: Places, which: int) -> np.ndarray:
+def digit(folders: Folders, which: int) -> np.ndarray:
     """Margins of a digit against the rest, in the file's order: the balls of `ocboost reproduce mnist`."""
     settings = MnistSettings()
 
     def make() -> np.ndarray:
-        images = load_mnist(places.data)
+        images = load_mnist(folders.data)
         X = images.train_X.reshape(len(images.train_X), -1).astype(np.float32)
         X -= X.mean(axis=1, keepdims=True)
         X /= X.std(axis=1, keepdims=True)
@@ -111,20 +114,20 @@ def digit(places: Places, which: int) -> np.ndarray:
         balls = learner.learn(X, y, n_hypotheses=settings.n_hypotheses, rng=rng)
         return np.ascontiguousarray(balls.answers(X) * y[:, None], dtype=np.int8)
 
-    return places.kept("heavy-digit", make, digit=which)
+    return folders.cached("heavy-digit", make, digit=which)
 
 
-def windows(places: Places, permutation: int) -> np.ndarray:
+def windows(folders: Folders, permutation: int) -> np.ndarray:
     """Margins of the face windows in one order: the box filters of `ocboost reproduce faces`."""
     settings = FacesSettings()
 
     def make() -> np.ndarray:
-        images = load_faces(places.data)
+        images = load_faces(folders.data)
         X = images.train_X.reshape(len(images.train_X), -1)
         learner = BoxLearner(n_sample=settings.n_sample, n_filters=settings.n_filters)
         rng = np.random.default_rng([settings.seed, 0])
         boxes = learner.learn(X, images.train_y, n_hypotheses=settings.n_hypotheses, rng=rng)
         return np.ascontiguousarray(boxes.answers(X) * images.train_y[:, None], dtype=np.int8)
 
-    rows = places.kept("heavy-windows", make)
+    rows = folders.cached("heavy-windows", make)
     return np.ascontiguousarray(rows[np.random.default_rng(permutation).permutation(len(rows))])

@@ -13,21 +13,21 @@ import numpy as np
 from ocboost import BoostingSketch, OzaRussell
 
 from .heavy_common import KEEPS, Exact, run, show
-from .heavy_margins import Places, digit
+from .heavy_margins import Folders, digit
 
 DIGITS = (0, 1, 3, 8)
 SHARE = 4
 ORDERS = {"heavy": (None,), "newest": (64, 16, 1)}
 
 
-def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
+def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     """Each digit, then the means."""
-    if quick or not places.has("mnist"):
+    if quick or not folders.has("mnist"):
         print("mnist is skipped with --quick: finding balls takes a minute")
         return
     ends: dict[str, list[list[float]]] = {}
     for which in DIGITS:
-        exact = Exact(digit(places, which))
+        exact = Exact(digit(folders, which))
         n, J = exact.margins.shape
         memory = n // SHARE * (J + 96) // 8
         points = [n // 4, n // 2, n]

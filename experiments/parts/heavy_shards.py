@@ -1,6 +1,6 @@
-"""Eight shards that differ, a sketch each, merged one after the other: the error, and what a merge takes.
+"""Eight shards that differ, a sketch each, merged one after the other: the error, and the time of a merge.
 
-Time is taken in one thread. That of the pairs is what goes by in the one kernel that folds them.
+Time is measured in one thread. That of the pairs is the time in the kernel that folds them.
 """
 
 import time
@@ -11,17 +11,17 @@ import numpy as np
 
 import ocboost
 from ocboost import BoostingSketch, adaboost_weights, approximation_error
-from ocboost._kernels import heavy as carried
+from ocboost._kernels import heavy as heavy_kernels
 
 from .common import independent_columns
 from .heavy_common import BATCH, KEEPS, show
-from .heavy_margins import Places
+from .heavy_margins import Folders
 
 SPREADS = ("up to 0.1", "0.1 up or down", "0.1 up or down, all columns together")
 
 
 class Clock:
-    """Takes the place of a function, and adds up the time in it."""
+    """Replaces a function, and adds up the time in it."""
 
     def __init__(self, function: Any) -> None:
         self.function, self.seconds = function, 0.0
@@ -42,12 +42,12 @@ def differ(rng: np.random.Generator, J: int, spread: str) -> np.ndarray:
     return rng.choice(np.array([-0.1, 0.1]), size)
 
 
-def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
+def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     """Merged beside averaged, and milliseconds a merge: all, and besides the pairs."""
     J, n, k = (50, 3_000, 4) if quick else (400, 20_000, 8)
     threads = ocboost.get_num_threads()
     ocboost.set_num_threads(1)
-    clock = Clock(carried.shift_pairs)
+    clock = Clock(heavy_kernels.shift_pairs)
     try:
         for spread in SPREADS:
             rng = np.random.default_rng(0)
@@ -62,14 +62,14 @@ def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
                     sketches[-1].update_many(part, batch_size=BATCH)
                 average = np.mean([sketch.alpha for sketch in sketches], axis=0)
                 yield show(f"{keep}, α averaged", [approximation_error(exact, average)], shards=spread)
-                carried.shift_pairs = clock
+                heavy_kernels.shift_pairs = clock
                 whole, merges = sketches[0], []
                 for sketch in sketches[1:]:
                     clock.seconds, start = 0.0, time.perf_counter()
                     whole = whole + sketch
                     all_of_it = time.perf_counter() - start
                     merges.append({"all": 1e3 * all_of_it, "pairs": 1e3 * clock.seconds})
-                carried.shift_pairs = clock.function
+                heavy_kernels.shift_pairs = clock.function
                 error = approximation_error(exact, whole.alpha)
                 yield show(f"{keep}, merged", [error], size=whole.nbytes, shards=spread, milliseconds=merges)
                 rest = sorted(merge["all"] - merge["pairs"] for merge in merges)
@@ -79,5 +79,5 @@ def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
                     f"{rest[0]:.1f} to {rest[-1]:.1f} ms (median {rest[len(rest) // 2]:.1f})"
                 )
     finally:
-        carried.shift_pairs = clock.function
+        heavy_kernels.shift_pairs = clock.function
         ocboost.set_num_threads(threads)

@@ -1,8 +1,8 @@
-"""Stumps on real streams that drift, in equal bytes; and the cells where keeping heavy examples wins least.
+"""Stumps on real streams that drift, in equal bytes; and the cells where keeping heavy examples gains least.
 
-The newest takes the best in hindsight of several orders, cell by cell, where they fit. Beside it the same
-with narrower sums, which only exist on paper: the head that would fit if a sum took 4 bytes instead of 8, and
-if a pair (two sums) took 4 bytes, as heavy's pairs do.
+The newest gets the best of several orders in hindsight, cell by cell, where they fit. It also competes with
+sums narrower than its real ones: with the head that would fit if a sum took 4 bytes instead of 8, and if a
+pair (two sums) took 4 bytes, as heavy's pairs do.
 """
 
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from typing import Any
 from ocboost import BoostingSketch
 
 from .heavy_common import Exact, run, show
-from .heavy_margins import STREAMS, Places, stumps
+from .heavy_margins import STREAMS, Folders, stumps
 
 ORDERS = (None, 64, 16, 1)
 FORGETTING = (1.0, 0.9995)
 STUMPS = (60, 200, 350)
 SIZES = (250_000, 1_000_000, 4_000_000)
-FEW, LITTLE = 60, 50_000  # few stumps in little memory: where there is least to win
+FEW_STUMPS, LITTLE_MEMORY = 60, 50_000  # where there is least to gain
 PAIR_BYTES = {"newest": 16, "newest, 4-byte sums": 8, "newest, 4-byte pairs": 4}
 AT = ("quarter", "half", "end")
-LEAST = 1e-4  # smaller differences of error don't count
-MOST = 1.1
+MIN_DIFFERENCE = 1e-4  # smaller differences of error do not count
+MAX_RATIO = 1.1
 
 
 def newest_head(J: int, order: int, memory: int, pair_bytes: int) -> int:
@@ -31,15 +31,15 @@ def newest_head(J: int, order: int, memory: int, pair_bytes: int) -> int:
     return 8 * (memory - pair_bytes * sums) // (J + 96)
 
 
-def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
-    """Every stream, number of stumps, memory and forgetting; then what the worst cells are."""
+def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
+    """Every stream, number of stumps, memory and forgetting; then the worst cells."""
     cells: list[dict[str, Any]] = []
-    settings = [(FEW, (LITTLE,))] if quick else [(J, SIZES) for J in STUMPS]
-    settings += [] if quick else [(FEW, (LITTLE,)), (200, (500_000,))]
+    settings = [(FEW_STUMPS, (LITTLE_MEMORY,))] if quick else [(J, SIZES) for J in STUMPS]
+    settings += [] if quick else [(FEW_STUMPS, (LITTLE_MEMORY,)), (200, (500_000,))]
     for name, (most, sizes) in product(STREAMS, settings):
-        if not places.has(STREAMS[name].file):
+        if not folders.has(STREAMS[name].file):
             continue
-        margins = stumps(places, name, most, 8_000 if quick else None)
+        margins = stumps(folders, name, most, 8_000 if quick else None)
         n, J = margins.shape
         points = [n // 4, n // 2, n]
         for forgetting in FORGETTING:
@@ -58,7 +58,7 @@ def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
                     found = run(sketch, exact, points)
                     yield show(f"{kind}, order {order or J}", *found, order=order or J, kind=kind, **setting)
                     best[kind] = [min(pair) for pair in zip(best.get(kind, found[0]), found[0], strict=True)]
-                for kind in PAIR_BYTES:  # low orders have hardly any pairs: as they are
+                for kind in PAIR_BYTES:  # low orders have hardly any pairs
                     best[kind] = [
                         min(pair) for pair in zip(best["newest"], best.get(kind, best["newest"]), strict=True)
                     ]
@@ -68,21 +68,23 @@ def measure(quick: bool, places: Places) -> Iterator[dict[str, Any]]:
                 for i, at in enumerate(AT):
                     of = {kind: best[kind][i] for kind in PAIR_BYTES}
                     cells.append(setting | {"at": at, "heavy": errors[0][i]} | of)
-    yield from worst([cell for cell in cells if cell["memory"] > LITTLE], f"more than {LITTLE:,} bytes")
-    yield from worst([cell for cell in cells if cell["memory"] <= LITTLE], f"{LITTLE:,} bytes")
+    yield from worst(
+        [cell for cell in cells if cell["memory"] > LITTLE_MEMORY], f"more than {LITTLE_MEMORY:,} bytes"
+    )
+    yield from worst([cell for cell in cells if cell["memory"] <= LITTLE_MEMORY], f"{LITTLE_MEMORY:,} bytes")
 
 
 def worst(cells: list[dict[str, Any]], what: str) -> Iterator[dict[str, Any]]:
     """Against each kind of newest: how many cells count, how many are over the limit, and the least wins."""
     for kind in PAIR_BYTES:
-        counted = [cell for cell in cells if abs(cell["heavy"] - cell[kind]) >= LEAST]
+        counted = [cell for cell in cells if abs(cell["heavy"] - cell[kind]) >= MIN_DIFFERENCE]
         ratio = {id(cell): cell["heavy"] / max(cell[kind], 1e-300) for cell in counted}
-        over = [cell for cell in counted if ratio[id(cell)] > MOST]
+        over = [cell for cell in counted if ratio[id(cell)] > MAX_RATIO]
         wins = sorted(ratio.values())
         middle = wins[len(wins) // 2] if wins else None
         print(
-            f"{what}, against {kind}: {len(cells)} cells, {len(counted)} differ by {LEAST}; heavy is over "
-            f"{MOST} times in {len(over)}; the median is {middle} times"
+            f"{what}, against {kind}: {len(cells)} cells, {len(counted)} differ by {MIN_DIFFERENCE}; heavy "
+            f"is over {MAX_RATIO} times in {len(over)}; the median is {middle} times"
         )
         shown = sorted(counted, key=lambda cell: -ratio[id(cell)])[: max(12, len(over))]
         for cell in shown:

@@ -1,7 +1,7 @@
-"""INSECTS, a real stream with drift: stumps fixed at the start, their weights kept learning.
+"""INSECTS, a real stream with drift: fixed stumps whose weights keep learning.
 
-200 stumps are chosen by scikit-learn's AdaBoost on the first 2,000 rows. Then each example is first
-answered with the weights of the moment, and only then learnt from (test-then-train).
+scikit-learn's AdaBoost chooses 200 stumps on the first 2,000 rows. Then each example is predicted with the
+current weights before it is learnt (test-then-train).
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ START = 2_000
 STUMPS = 200
 FORGETTING = 0.995
 WINDOW = 200
-BAR = 0.82
-BARRED = (f"head {WINDOW}, forgetting {FORGETTING}", f"head 1, forgetting {FORGETTING}")
+TARGET = 0.82
+WITH_TARGET = (f"head {WINDOW}, forgetting {FORGETTING}", f"head 1, forgetting {FORGETTING}")
 
 
 def test_then_train(booster: BoostingSketch | OzaRussell, answers: np.ndarray, labels: np.ndarray) -> float:
@@ -46,8 +46,8 @@ def run(options: Options) -> Figures:
 
     accuracy = {"static, as scikit-learn trained it": float(chosen.score(features[START:], labels[START:]))}
     boosters = {
-        BARRED[0]: BoostingSketch(J, head=WINDOW, forgetting=FORGETTING),
-        BARRED[1]: BoostingSketch(J, head=1, forgetting=FORGETTING),
+        WITH_TARGET[0]: BoostingSketch(J, head=WINDOW, forgetting=FORGETTING),
+        WITH_TARGET[1]: BoostingSketch(J, head=1, forgetting=FORGETTING),
         f"window of {WINDOW}": BoostingSketch(J, head=WINDOW, tail=False),
         f"Oza and Russell, forgetting {FORGETTING}": OzaRussell(J, forgetting=FORGETTING),
     }
@@ -56,7 +56,7 @@ def run(options: Options) -> Figures:
         accuracy[name] = test_then_train(booster, answers, labels)
 
     rows = [
-        [name, number(value), ("yes" if value >= BAR else "NO") if name in BARRED else ""]
+        [name, number(value), ("yes" if value >= TARGET else "NO") if name in WITH_TARGET else ""]
         for name, value in accuracy.items()
     ]
     record = {
@@ -65,9 +65,9 @@ def run(options: Options) -> Figures:
         "examples": len(labels) - START,
         "share_of_the_larger_class": float(max(np.mean(labels[START:] > 0), np.mean(labels[START:] < 0))),
         "accuracy": accuracy,
-        "bar": BAR,
+        "target": TARGET,
     }
     title = (
         f"INSECTS: share of right answers, test-then-train over {len(labels) - START:,} examples, {J} stumps"
     )
-    return Figures([Table(title, ["", "right", f"at least {BAR}"], rows)], record)
+    return Figures([Table(title, ["", "right", f"at least {TARGET}"], rows)], record)

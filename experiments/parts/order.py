@@ -1,4 +1,4 @@
-"""100 correlated columns: what a higher order buys where hypotheses err together.
+"""100 correlated columns: what a higher order gains where hypotheses err together.
 
 Five hidden factors; column j shares half of its variance with the others of factor j mod 5, so an order of
 less than 5 sees no other column of its own factor.

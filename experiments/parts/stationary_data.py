@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ocboost.datasets import river_streams
-from ocboost.datasets.mnist import load_mnist
+from ocboost.datasets import load_mnist, river_streams
 from parts.common import MissingDataError, Options
 
 DIGIT = 8
@@ -61,7 +60,7 @@ class Source:
     title: str
     sizes: Sizes
     draw: Callable[[Path | None, int, int, int], tuple[np.ndarray, np.ndarray]]
-    endless: bool = False  # whether there are more rows than asked for
+    endless: bool = False  # whether any number of rows can be drawn
     var_smoothing: float = 1e-9  # of naive Bayes: many pixels are always or nearly always white
     trees: bool = True  # whether river's trees get through it in time
 
@@ -134,6 +133,6 @@ def split(name: str, data: Path | None, seed: int, share: float = 1.0) -> Split:
     X, y = source.draw(data, sizes.all + 2 * longer, sizes.test, seed)
     labels = np.where(y, 1, -1).astype(np.int8)
     ends = np.cumsum([sizes.first, sizes.stream, sizes.first, sizes.stream, longer, longer])
-    (a, b, c, d, e, f, test), (i, j, k, m, n, o, told) = np.split(X, ends), np.split(labels, ends)
+    (a, b, c, d, e, f, test), (i, j, k, m, n, o, labels_of_test) = np.split(X, ends), np.split(labels, ends)
     long = (Sample(a, i, e, n), Sample(c, k, f, o)) if source.endless else None
-    return Split(Sample(a, i, b, j), Sample(c, k, d, m), test, told, long)
+    return Split(Sample(a, i, b, j), Sample(c, k, d, m), test, labels_of_test, long)

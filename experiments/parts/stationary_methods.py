@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ocboost import BoostingSketch, OCBClassifier, OzaRussell, adaboost_weights
 from ocboost.estimators.base_learners import NaiveBayes
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
 from ocboost.lineage import (
     EGPlusMinus,
     FilterBoost,
@@ -171,7 +171,7 @@ WEIGHERS: dict[str, tuple[Callable, Callable | None]] = {
 
 
 def weighers(split: Split) -> Iterator[Outcome]:
-    """Methods that weigh the answers of the same fixed stumps."""
+    """Methods that weight the answers of the same fixed stumps."""
     stumps = StumpLearner().learn(split.one.first_X, split.one.first_y, n_hypotheses=J)
     one, other, test = (stumps.answers(X) for X in (split.one.X, split.other.X, split.X))
 
@@ -285,7 +285,7 @@ def growing(split: Split, seed: int) -> Iterator[Outcome]:
 
 
 def _stumps(sample: Sample, n: int, split: Split) -> float:
-    """Test error of AdaBoost, which finds and weighs n stumps on a sample."""
+    """Test error of AdaBoost, which finds and weights n stumps on a sample."""
     stumps = StumpLearner().learn(sample.X, sample.y, n_hypotheses=n)
     return _over(stumps, sample.X, sample.y, split)
 

@@ -23,37 +23,38 @@ class Method:
 
 
 SHORT = (
-    "Steps so short have not reached its weights, which are large where the classes are nearly apart, or "
-    "where rows are few."
+    "Such short steps have not reached its weights, which are large where the classes are nearly separable, "
+    "or where rows are few."
 )
 METHODS = {
     "OCB, head 1": Method("AdaBoost"),
     "OCB, head auto": Method("AdaBoost"),
     "OCB, head 1, order 10": Method(
-        "AdaBoost", "Each stump's sums are corrected for the ten before it only, and these stumps are alike."
+        "AdaBoost",
+        "Each stump's sums are corrected for the ten before it only, and these stumps are similar.",
     ),
     "OCB, window 2,000": Method("AdaBoost on the last 2,000"),
     "Oza and Russell, weights alone": Method(
         "AdaBoost",
         "Its sums are never corrected: what a stump was credited with while the ones before it had other "
-        "weights stays. With stumps that are alike that wears off slowly.",
+        "weights stays. With similar stumps that fades slowly.",
     ),
     "Huang": Method(
         "least exponential loss",
         "Four fifths of its loss are those of the last 500 rows, which 100 weights fit too well; the rest "
-        "takes the stumps for independent.",
+        "assumes that the stumps are independent.",
     ),
     "Huang, window 2,000 alone": Method("least exponential loss on the last 2,000"),
     "EG±": Method(
         "logistic regression",
-        "Its steps do not get shorter, so that it can follow a stream that changes, and the last rows weigh "
+        "Its steps do not get shorter, so that it can follow a stream that changes, and the last rows count "
         "too much. See the next lines.",
     ),
     "EG±, a tenth of the rate": Method(
         "logistic regression", "Now the steps are too short on some, and still too long on others."
     ),
     "EG±, a hundredth, ten passes": Method(
-        "logistic regression", f"{SHORT} On Agrawal they sum to 30, and U = 10 does not let them."
+        "logistic regression", f"{SHORT} On Agrawal they sum to 30, and U = 10 does not allow that."
     ),
     "online logistic": Method(
         "logistic regression", "Steps of constant length, as for EG±. See the next lines."
@@ -64,28 +65,28 @@ METHODS = {
     "online logistic, a hundredth, ten passes": Method("logistic regression", SHORT),
     "passive-aggressive": Method(
         "linear SVM",
-        "Every row that is not right by 1 moves the weights as far as it takes, wrong labels too.",
+        "Every row with a margin below 1 moves the weights as far as needed, wrong labels too.",
     ),
     "passive-aggressive, C = 0.001": Method(
-        "linear SVM", "Steps of at most a tenth of what one row can ask for: too short for so few rows."
+        "linear SVM", "Steps of at most a tenth of what one row may need: too short for so few rows."
     ),
     "passive-aggressive, C = 0.0001, ten passes": Method("linear SVM", SHORT),
     "perceptron": Method(
         "linear SVM",
-        "Where no weights are right on every row it never settles, and what it says is that of the last "
-        "mistake. The SVM is the nearest there is, not its limit.",
+        "Where no weights are right on every row it never converges, and depends on the last mistake. The "
+        "SVM is the nearest batch method, not its limit.",
     ),
     "Winnow": Method(""),
     "Oza and Russell, naive Bayes": Method(
         "AdaBoost over GaussianNB",
-        "The later members have learnt much from what the first ones had wrong early on.",
+        "The later members have learnt much from early mistakes of the first ones.",
     ),
     "Oza and Russell, Hoeffding trees": Method(
         "AdaBoost over the same trees", "A tree that splits while its rows' weights change keeps the split."
     ),
     "the same beside CART": Method(
         "AdaBoost over CART of as many leaves",
-        "Hoeffding trees split on what they were sure of; CART on all rows at once.",
+        "Hoeffding trees split once they are sure enough; CART looks at all rows at once.",
     ),
     "FilterBoost, the stream once": Method("AdaBoost of as many stumps"),
     "FilterBoost, a longer stream once": Method(
@@ -95,16 +96,16 @@ METHODS = {
     "FilterBoost, drawing from the rows": Method(
         "AdaBoost of 20 stumps",
         "Each stump is found on 500 drawn rows instead of all, and its edge is estimated from below, by a "
-        "third, so that the early stumps' mistakes are mended more slowly.",
+        "third, so that the early stumps' mistakes are corrected more slowly.",
     ),
     "FilterBoost, drawing ten times as much": Method(
         "AdaBoost of 20 stumps",
-        "It still draws, and weighs rows by the logistic loss, not the exponential one.",
+        "It still draws, and weights rows by the logistic loss, not the exponential one.",
     ),
     "growing OCB": Method(
         "fitted on all rows, as many stumps",
-        "Most of its stumps were found on the rows before the stream, a sixth of what the counterpart finds "
-        "all of its own on.",
+        "Most of its stumps were found on the rows before the stream, a sixth of those that the counterpart "
+        "uses.",
     ),
     "growing OCB, weights alone": Method("AdaBoost over the stumps it ended with"),
     "OCB that does not grow": Method(
@@ -230,13 +231,13 @@ def _setting(record: dict[str, Any]) -> str:
     small = [f"{title} ({n} rows)" for title, n in sizes.items() if n < long]
     return " ".join(
         [
-            f"Every method sees a stream of {long:,} rows once, in order, and is judged on as many others.",
+            f"Every method sees a stream of {long:,} rows once, in order, and is tested on as many others.",
             *([f"Smaller: {', '.join(small)}."] if small else []),
             "SEA, Agrawal, RandomRBF and Hyperplane are river's, without drift; the others are shuffled, one "
-            "class against the rest. Methods that weigh fixed hypotheses share 100 stumps, found on rows "
-            "before the stream (2,000; fewer where rows are few), and begin cold. Growing OCB is fitted on "
-            "those rows, then follows the stream. Counterparts learn in batch from the same rows.",
-            f"Seeds 0 to {seeds - 1}, none left out.",
+            "class against the rest. Methods that weight fixed hypotheses share 100 stumps, found on rows "
+            "before the stream (2,000; fewer where rows are few), and start with no examples. Growing OCB is "
+            "fitted on those rows, then follows the stream. Counterparts learn in batch from the same rows.",
+            f"Seeds 0 to {seeds - 1}, none omitted.",
             *([f"Only a share of {record['share']:g} of the rows."] if record["share"] != 1.0 else []),
         ]
     )
@@ -250,7 +251,7 @@ NOISE = (
 )
 LIMITS = (
     "With five seeds two standard errors are no 95 % interval, and of so many comparisons some fall outside "
-    "by chance. On the small data sets noise is a point or more: little can be told from them.",
+    "by chance. On the small data sets noise is a point or more: they show little.",
     "FilterBoost finds about two stumps in 10,000 rows that it sees once, and none in a few hundred. The "
     f"longer stream has {LONGER:,} rows. That says little of the millions of rows that it is meant for.",
     "Within noise of a poor counterpart is not good: naive Bayes on MNIST is hardly a weak learner, AdaBoost "
@@ -261,7 +262,7 @@ LIMITS = (
     "Where FilterBoost finds no stump it says the more frequent class. Naive Bayes has variances smoothed by "
     "0.01 on digits and MNIST, where pixels that never change make it fail otherwise.",
     "Test errors, not weights: how close α itself is to AdaBoost's is in experiments/README.md. The "
-    "hypotheses that are weighed are stumps; others were not tried.",
+    "hypotheses that are weighted are stumps; others were not tried.",
     "The reasons given are the likely ones. Those for the constant steps and for FilterBoost were tried out "
     "(shorter steps, more passes, larger samples), the others were not.",
     "What a constant rate or a short window costs here is the price of following a stream that changes.",

@@ -19,7 +19,7 @@ def find(rows: list[Row], **want: object) -> Row | None:
 def target(
     name: str, value: float | None, bound: float | None, unit: str, at_most: bool = False
 ) -> dict[str, object]:
-    """One line of the verdict; met is None where nothing was measured or nothing is asked (no bound)."""
+    """One line of the verdict; met is None where nothing was measured or there is no bound."""
     met = None
     if value is not None and bound is not None:
         met = bool(value <= bound if at_most else value >= bound)
@@ -39,19 +39,19 @@ def targets(
         return peer.cpu_us / mine.cpu_us if peer and mine else None
 
     lines = []
-    # In a long run MOA computes with NaN, which is cheaper than numbers: told, but no yardstick.
-    for moa, words, asked in (
+    # In a long run MOA computes with NaN, which is cheaper than numbers: shown, but no target.
+    for moa, words, has_bound in (
         ("OCBoost", "", True),
         ("OCBoost, long run", " once its weights are NaN", False),
     ):
         for J, bound in ((400, 25.0), (1520, 15.0)):
             name = f"one by one, theorem, J={J:,}, against MOA's OCBoost{words}"
             ratio = against(moa, J, "sketch, theorem", 1)
-            lines.append(target(name, ratio, bound if asked else None, "×"))
+            lines.append(target(name, ratio, bound if has_bound else None, "×"))
         for J in (400, 1520):
             name = f"batches of 64, J={J:,}, against MOA's OCBoost{words}"
             ratio = against(moa, J, "sketch, balanced", 64)
-            lines.append(target(name, ratio, 120.0 if asked else None, "×"))
+            lines.append(target(name, ratio, 120.0 if has_bound else None, "×"))
 
     for batch in (64, 256):
         per_pair = [
@@ -80,8 +80,8 @@ def targets(
             for name, case in cases.items():
                 if mine and name.startswith("NumPy"):
                     words = f"batch AdaBoost from int8 rows{threads or ', one thread'}, against {name}"
-                    asked = not threads and not name.endswith("codes given")
-                    lines.append(target(words, case[clock] / mine[clock], 3.0 if asked else None, "×"))
+                    has_bound = not threads and not name.endswith("codes given")
+                    lines.append(target(words, case[clock] / mine[clock], 3.0 if has_bound else None, "×"))
     return lines
 
 
@@ -137,7 +137,7 @@ def rank(key: tuple[str, str, int, int]) -> tuple[object, ...]:
 
 
 def show(console: Console, results: dict[str, object], rows: list[Row]) -> None:
-    """Everything a reader wants on the terminal."""
+    """Print all tables."""
     if rows:
         pivot(
             console,
