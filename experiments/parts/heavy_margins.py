@@ -12,7 +12,7 @@ import numpy as np
 from ocboost.datasets import load_faces, load_mnist
 from ocboost.datasets.stream_files import load_table, load_words
 from ocboost.hypotheses.learners import BallLearner, BoxLearner, StumpLearner
-from ocboost.paper.cache import Cache, pack_margins, unpack_margins
+from ocboost.paper.cache import Cache, as_bits, as_margins_again
 from ocboost.paper.faces import FacesSettings
 from ocboost.paper.mnist import MnistSettings
 from ocboost.streams.rows import Rows
@@ -64,13 +64,7 @@ class Places:
         """Answers or margins, kept from an earlier run or made now."""
         if self.cache is None:
             return make()
-
-        def packed() -> tuple[dict[str, int], dict[str, np.ndarray]]:
-            found = make()
-            return {"J": found.shape[1]}, {"words": pack_margins(found)}
-
-        parameters, arrays = Cache(self.cache).fetch(step, what, packed)
-        return unpack_margins(arrays["words"], parameters["J"])
+        return as_margins_again(*Cache(self.cache).fetch(step, what, lambda: as_bits(make())))
 
 
 def columns(J: int, n: int, seed: int) -> np.ndarray:
