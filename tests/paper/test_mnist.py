@@ -13,6 +13,7 @@ from ocboost.__main__ import main
 from ocboost.hypotheses.learners import BallLearner
 from ocboost.paper import mnist, mnist_section
 from ocboost.paper.cache import Cache
+from ocboost.paper.experiment import ONLINE
 from ocboost.paper.mnist import MnistSettings, run_mnist
 from tests.paper.killing import killed
 
@@ -132,6 +133,72 @@ def test_figure_tables_and_words(result):
     assert "the mean approximation error" in section.findings[0]
     assert result.source.endswith("; of these 800 training and 597 test images were used.")
     assert result.chosen()["hypotheses"].startswith("up to 20 balls")
+
+
+def test_digits_beside_the_paper(result):
+    section = mnist_section.section(result)
+    assert [len(table.rows) for table in section.tables] == [7, 6, 6]
+    assert not any(row.quiet for table in section.tables for row in table.rows)
+    assert not any(row.quiet for row in section.headline)
+    assert all("; digits of scikit-learn, not MNIST" in table.title for table in section.tables)
+    assert "in the paper" not in " ".join(section.findings)
+    assert "MNIST" not in section.title + mnist_section.draw(result).texts[0].get_text()
+    section = mnist_section.section(replace(result, fallback=False))
+    one, two, means = section.tables
+    assert [len(table.rows) for table in section.tables] == [10, 8, 8]
+    assert section.title.startswith("MNIST:")
+    assert one.columns[-1] == "all"
+    assert one.rows[0].cells[-1] == f"{result.combined_test_error['adaboost'][-1]:.2f}"
+    assert one.rows[1].quiet
+    assert " ".join(one.rows[1].cells[1:]) == "0.31 0.19 0.80 0.89 0.90 1.00 0.47 0.79 1.62 1.29 –"
+    assert " ".join(two.rows[1].cells[1:]) == "0.10 0.10 0.09 0.09 0.10 0.09 0.10 0.10 0.10 0.09"
+    names = [row.cells[0] for row in means.rows[2:4]]
+    assert names == ["OCB, order 5, the paper's theorem", "  in the paper (order 400)"]
+    assert means.rows[3].cells[1:] == ("0.051", "0.531", "0.829")
+    assert section.headline[1].row.cells == (
+        "  in the paper (order 400)",
+        "0.096",
+        "0.051",
+        "–",
+        "–",
+        "–",
+        "–",
+    )
+    theorem = result.approximation_error["ocb-order-400-theorem"][:, -1].mean()
+    assert section.headline[0].values[1] == theorem
+
+
+def test_findings_on_digits_follow_from_the_numbers(result):
+    far = {key: np.full((10, 1), 0.1) for key in ("adaboost", *ONLINE)}
+    far["ocb-order-400"] = np.linspace(0.06, 0.15, 10)[:, None]
+    far["ocb-head"] = np.zeros((10, 1))
+    test = {key: np.full((10, 1), 1.0) for key in result.test_error}
+    test["oza-russell"] = np.linspace(0.8, 1.7, 10)[:, None]
+    combined = {key: np.array([2.0]) for key in test} | {"oza-russell": np.array([1.5])}
+    far["ocb-order-400-theorem"] = np.linspace(0.095, 0.185, 10)[:, None]
+    made = replace(
+        result,
+        fallback=False,
+        examples=[400],
+        approximation_error=far,
+        test_error=test,
+        combined_test_error=combined,
+    )
+    first, second, third = mnist_section.findings(made)
+    assert "at order 5) the mean approximation error is 0.1400, not below Oza and Russell's 0.1000" in first
+    assert "for 1 of 10 digits (in the paper, at order 400, 9), and has the lower test error for 7" in first
+    assert "0.0000 with a head, which held every image. One of these three is closer" in second
+    assert "At order 5 it is closer for 4 of 10 digits, and has the lower test error for 7." in second
+    assert "within 0.00 points" in third
+    assert "Oza and Russell's within 0.70" in third
+    shows = mnist_section.section(made).figure.shows
+    assert shows.startswith("none of AdaBoost, OCB by the paper's theorem at order 5 and OCB balanced")
+    combined |= {"adaboost": np.array([1.0]), "ocb-order-400": np.array([1.25])}
+    shows = mnist_section.section(made).figure.shows
+    assert shows.startswith(
+        "AdaBoost and OCB balanced at order 5 end below Oza and Russell, OCB by the paper's theorem at "
+        "order 5 does not. AdaBoost 1.00 %"
+    )
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):

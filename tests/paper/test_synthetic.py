@@ -188,6 +188,21 @@ class TestWords:
         assert "The listing as printed does not get worse with every order" in words
         assert "is less close than the theorem at order 20 from a warm one (0.0500)" in words
 
+    def test_words_of_the_whole_section(self, tiny: SyntheticResult) -> None:
+        flat = {key: np.full((1, 5), 0.05) for key in tiny.approximation_error}
+        flat["ocb-head"] = np.full((1, 5), 0.06)
+        wild = {**tiny.diverged, "ocb-listing": True}
+        section = synthetic_section.section(replace(tiny, approximation_error=flat, diverged=wild))
+        assert "does not fall with every order" in section.findings[0]
+        assert (
+            "with a head of the heaviest examples it is no closer (0.06000; of the newest 0.0500)"
+            in section.findings[2]
+        )
+        assert section.findings[3] == "Diverged in some run: OCB as printed, order 20."
+        assert any("(diverged)" in row.cells[0] for row in section.tables[0].rows)
+        assert "higher order is not always better" in section.figure.shows
+        assert "not above" in section.figure.shows
+
     def test_title_claims_only_what_is_there(self, tiny: SyntheticResult) -> None:
         flat = {key: np.full((1, 5), 0.05) for key in PROMISED}
         figure = synthetic_section.draw(replace(tiny, approximation_error=flat))

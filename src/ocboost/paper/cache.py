@@ -33,13 +33,7 @@ T = TypeVar("T")
 
 
 def default_folder() -> Path:
-    """The user's cache folder; the environment variable OCBOOST_CACHE overrides it.
-
-    Raises
-    ------
-    RuntimeError
-        If the user has no home.
-    """
+    """The user's cache folder; OCBOOST_CACHE overrides it. A user without a home is a RuntimeError."""
     if chosen := os.environ.get("OCBOOST_CACHE"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -61,10 +55,7 @@ def _home() -> Path:
 def source_digest(package: Path = Path(ocboost.__file__).parent) -> str:
     """A hash of all source files below a folder, with their names, and of the numerical packages' versions.
 
-    Raises
-    ------
-    OSError
-        If there are no source files, or one cannot be read.
+    It is an OSError if there are none, or one cannot be read.
     """
     digest = hashlib.sha256()
     paths = sorted(package.rglob("*.py"))
@@ -84,22 +75,11 @@ def _remembered(step: str, key: str, work: Callable[[], tuple[bytes, str]]) -> t
 
 
 class Cache:
-    """Results of long steps, in a folder.
+    """Results of long steps, in a folder that is created if needed; by default `default_folder`.
 
-    Parameters
-    ----------
-    folder : path, optional
-        Created if needed; by default `default_folder`.
+    Where nothing can be written, ``folder`` is None, and every step is computed. ``note`` is None, or a
+    sentence to show once on why nothing is stored.
 
-    Attributes
-    ----------
-    folder : Path or None
-        None where nothing can be written: then every step is computed.
-    note : str or None
-        Why nothing is stored, a sentence to show once; None where all is well.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     cache = Cache(folder)
@@ -132,14 +112,7 @@ class Cache:
     def fetch(self, step: str, inputs: Mapping[str, Any], make: Callable[[], T]) -> T:
         """The result of a step: read from the cache, or made now and stored.
 
-        Parameters
-        ----------
-        step : str
-            The name of the step.
-        inputs : mapping
-            Everything that the result depends on, apart from the code.
-        make : callable
-            Computes the result. If it raises, nothing is stored.
+        `inputs` must have everything that the result depends on, apart from the code.
         """
         if self.folder is None:
             return make()

@@ -43,33 +43,19 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class OnlineMethod:
-    """One line of a comparison.
+    """One line of a comparison: AdaBoost retrained at each checkpoint, or a method that learns online."""
 
-    Parameters
-    ----------
-    key : str
-        Its name in ``results.json``.
-    label : str
-        Its name for readers.
-    kind : {"adaboost", "oza-russell", "ocb"}
-        AdaBoost is retrained at each checkpoint; the others learn online.
-    order, head, keep, correction
-        Of the sketch; an order of None uses every earlier coordinate.
-    batch_size : int
-        Examples that the sketch adds at once. Oza and Russell's method takes them one by one.
-    warm : bool
-        Starts from AdaBoost's sums on the first examples; otherwise it learns these one by one, too.
-    """
-
-    key: str
-    label: str
+    key: str  # its name in ``results.json``
+    label: str  # its name for readers
     kind: Literal["adaboost", "oza-russell", "ocb"] = "ocb"
-    order: int | None = None
+    order: int | None = None  # of the sketch, as what follows; None uses every earlier coordinate
     head: int | Literal["auto"] = 1
     keep: Literal["heavy", "newest"] | None = None
     correction: str = "balanced"
-    batch_size: int = 1
-    warm: bool = True
+    batch_size: int = 1  # examples added at once; Oza and Russell's method takes them one by one
+    warm: bool = (
+        True  # starts from AdaBoost's sums on the first examples, instead of learning these one by one
+    )
 
     def follow(
         self,
@@ -81,10 +67,7 @@ class OnlineMethod:
     ) -> tuple[Floats, bool]:
         """Its weights at each checkpoint, a row each, and whether they have diverged.
 
-        Raises
-        ------
-        StoppedError
-            If `going`, which is called before each checkpoint, returns False.
+        Raises `StoppedError` if `going`, which is called before each checkpoint, returns False.
         """
         alphas = np.empty((len(points), margins.shape[1]))
         booster = None if self.kind == "adaboost" else self._begin(margins[:start], smoothing)
@@ -203,34 +186,23 @@ def checkpoints(n: int, *, start: int, every: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentResult:
-    """What an experiment has found.
+    """What an experiment has found."""
 
-    Attributes
-    ----------
-    settings : ExperimentSettings
-        As they were used: fitted to the number of examples.
-    examples : list of int
-        The checkpoints.
-    approximation_error : dict of str to ndarray of shape (rounds, checkpoints)
-        To AdaBoost retrained, for each method's key.
-    seconds : dict of str to float
-        The time of each step, and the ``total``.
-    source : str
-        Where the data came from.
-    fallback : bool
-        Whether these are not the paper's data.
-    notes : list of str
-    """
+    NAME: ClassVar[str]  # in ``results.json``
+    TITLES: ClassVar[tuple[str, str]]  # what the paper's data are called, and other data in their place
 
-    NAME: ClassVar[str]
-
-    settings: Any
-    examples: list[int]
-    approximation_error: dict[str, Floats]
-    seconds: dict[str, float] = field(compare=False)
-    source: str
-    fallback: bool = False
+    settings: Any  # as they were used: fitted to the number of examples
+    examples: list[int]  # the checkpoints
+    approximation_error: dict[str, Floats]  # for each method's key, of shape (rounds, checkpoints)
+    seconds: dict[str, float] = field(compare=False)  # the time of each step, and the ``total``
+    source: str = "The margins are drawn."  # where the data came from
+    fallback: bool = False  # whether these are not the paper's data
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What the data are called in headings."""
+        return self.TITLES[self.fallback]
 
     @property
     def methods(self) -> dict[str, OnlineMethod]:
@@ -291,19 +263,8 @@ def chosen_for_images(settings: ImageSettings) -> dict[str, str]:
 class Comparison:
     """Takes every method through the rounds of an experiment, beside AdaBoost retrained.
 
-    Parameters
-    ----------
-    methods : sequence of OnlineMethod
-        AdaBoost first.
-    settings : ExperimentSettings
-    points : list of int
-        The checkpoints.
-    n_steps : int
-        How many steps `progress` counts to: blocks of `step`, and methods in each round.
-    cache : Cache, optional
-        Stores hypotheses' answers and the methods' weights for the next run.
-    progress : callable, optional
-        Called as ``progress(what, done, total)``.
+    ``progress(what, done, total)`` is called after each of `n_steps`: blocks of `step`, and methods in each
+    round. A cache stores hypotheses' answers and the methods' weights for the next run.
     """
 
     def __init__(
@@ -313,11 +274,12 @@ class Comparison:
         points: list[int],
         *,
         n_steps: int,
+        began: float | None = None,
         cache: Cache | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._methods, self._settings, self._points, self._cache = methods, settings, points, cache
-        self._began = time.perf_counter()
+        self._began = time.perf_counter() if began is None else began
         self._progress = progress or (lambda what, done, total: None)
         self._done, self._total, self._what = 0, n_steps, ""
         self._hashed: tuple[Margins | None, str] = (None, "")
@@ -375,15 +337,7 @@ class Comparison:
     ) -> dict[str, Floats]:
         """One round: every method's weights at each checkpoint. The methods run side by side, a thread each.
 
-        Parameters
-        ----------
-        margins : ndarray of int8, shape (n, J)
-        what : str
-            The round, for progress.
-        order : ndarray of int64, optional
-            Which margins come when; by default the order they are in.
-        without : sequence of str
-            Keys of methods that take no part in this round.
+        `order` says which margins come when, and `without` has the keys of methods that take no part.
         """
         self._tell(what)
         methods = [method for method in self._methods if method.key not in without]
@@ -446,15 +400,9 @@ def side_by_side(
 ) -> dict[str, T]:
     """Run tasks in as many threads as ocboost may use; an error or Ctrl-C in one ends them all.
 
-    Parameters
-    ----------
-    tasks : mapping of str to callable
-        Each is called with a function that says whether to continue; it should ask about once a second.
-    told : callable, optional
-        Called in this thread with a task's key when it is done.
+    Each is called with a function that says whether to continue; it should ask about once a second. `told` is
+    called in this thread with a task's key when it is done.
 
-    Examples
-    --------
     >>> side_by_side({"a": lambda going: 1, "b": lambda going: 2})
     {'a': 1, 'b': 2}
     """

@@ -12,8 +12,10 @@ What the paper leaves open is chosen in `FacesSettings` and repeated in ``result
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,24 +85,12 @@ class FacesSettings(ImageSettings):
     def methods(self) -> list[OnlineMethod]:
         """All methods of the comparison: the paper's, and what happens without the total."""
         order, batch = self.used_order, self.batch_size
+        sketch = partial(OnlineMethod, batch_size=batch)
         methods = [
             *paper_methods(order=order, head=self.head, batch_size=batch),
-            OnlineMethod(
-                "ocb-full-theorem",
-                "OCB, full order, the paper's theorem",
-                correction="theorem",
-                batch_size=batch,
-            ),
-            OnlineMethod(
-                "ocb-order-400-own",
-                f"OCB, order {order}, total not kept",
-                order=order,
-                correction="own",
-                batch_size=batch,
-            ),
-            OnlineMethod(
-                "ocb-full-own", "OCB, full order, total not kept", correction="own", batch_size=batch
-            ),
+            sketch("ocb-full-theorem", "OCB, full order, the paper's theorem", correction="theorem"),
+            sketch("ocb-order-400-own", f"OCB, order {order}, total not kept", order=order, correction="own"),
+            sketch("ocb-full-own", "OCB, full order, total not kept", correction="own"),
         ]
         if batch > 1 and self.one_by_one > 0:
             for key, correction in zip(ONE_BY_ONE, ("theorem", "balanced"), strict=True):
@@ -111,27 +101,15 @@ class FacesSettings(ImageSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class FacesResult(ExperimentResult):
-    """What the experiment found; the rounds are permutations, of which a method may have taken only some.
-
-    Attributes
-    ----------
-    n_found, n_train, n_test : int
-        Filters found; training and test windows.
-    one_minus_auc : dict of str to ndarray of shape (permutations, checkpoints)
-        For each method's key, on the test windows.
-    """
+    """What the experiment found; the rounds are permutations, of which a method may have taken only some."""
 
     NAME: ClassVar[str] = "faces"
+    TITLES: ClassVar[tuple[str, str]] = ("Faces", "Faces, a small set")
 
-    n_found: int
+    n_found: int  # filters
     n_train: int
     n_test: int
-    one_minus_auc: dict[str, Floats]
-
-    @property
-    def name(self) -> str:
-        """What the windows are, for headings."""
-        return "Faces, a small set" if self.fallback else "Faces"
+    one_minus_auc: dict[str, Floats]  # on the test windows, of shape (permutations, checkpoints)
 
     def chosen(self) -> dict[str, str]:
         """What was chosen where the paper is silent or could not be followed."""
@@ -179,18 +157,8 @@ def run_faces(
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> FacesResult:
-    """Run the experiment.
-
-    Parameters
-    ----------
-    settings : FacesSettings, optional
-    data : path, optional
-        The folder that holds ``faces/``; without it a small set has to do, see `load_faces`.
-    cache : Cache, optional
-        Stores the filters' answers and the online methods' weights for the next run.
-    progress : callable, optional
-        Called as ``progress(what, done, total)``.
-    """
+    """Run the experiment; without a folder that holds ``faces/`` on the small set of `load_faces`."""
+    began = time.perf_counter()
     settings = FacesSettings() if settings is None else settings
     everything = load_faces(data)
     images = _thinned(everything, settings.thinned)
@@ -205,6 +173,7 @@ def run_faces(
         settings,
         checkpoints(n, start=settings.start, every=settings.every),
         n_steps=1 + sum(rounds),
+        began=began,
         cache=cache,
         progress=progress,
     )

@@ -11,6 +11,7 @@ What the paper leaves open is chosen in `MnistSettings` and repeated in ``result
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,33 +88,16 @@ class MnistSettings(ImageSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class MnistResult(ExperimentResult):
-    """What the experiment found; the rounds are the digits.
-
-    Attributes
-    ----------
-    digits : list of int
-    n_found : list of int
-        Balls found for each digit.
-    n_test : int
-        Test images.
-    test_error : dict of str to ndarray of shape (digits, checkpoints)
-        In percent, each digit against the rest.
-    combined_test_error : dict of str to ndarray of shape (checkpoints,)
-        In percent, by the highest of the votes.
-    """
+    """What the experiment found; the rounds are the digits. Test errors are in percent."""
 
     NAME: ClassVar[str] = "mnist"
+    TITLES: ClassVar[tuple[str, str]] = ("MNIST", "Digits of scikit-learn")
 
     digits: list[int]
-    n_found: list[int]
+    n_found: list[int]  # balls for each digit
     n_test: int
-    test_error: dict[str, Floats]
-    combined_test_error: dict[str, Floats]
-
-    @property
-    def name(self) -> str:
-        """What the images are, for headings."""
-        return "Digits of scikit-learn" if self.fallback else "MNIST"
+    test_error: dict[str, Floats]  # each digit against the rest, of shape (digits, checkpoints)
+    combined_test_error: dict[str, Floats]  # by the highest of the votes, of shape (checkpoints,)
 
     def chosen(self) -> dict[str, str]:
         """What was chosen where the paper is silent or not followed."""
@@ -162,18 +146,8 @@ def run_mnist(
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> MnistResult:
-    """Run the experiment.
-
-    Parameters
-    ----------
-    settings : MnistSettings, optional
-    data : path, optional
-        The folder that holds ``mnist/``; without it a smaller set may be all there is, see `load_mnist`.
-    cache : Cache, optional
-        Stores the balls' answers and the online methods' weights for the next run.
-    progress : callable, optional
-        Called as ``progress(what, done, total)``.
-    """
+    """Run the experiment; without a folder that holds ``mnist/`` on what `load_mnist` can find."""
+    began = time.perf_counter()
     settings = MnistSettings() if settings is None else settings
     everything = load_mnist(data)
     images = subset(everything, slice(settings.max_images))
@@ -187,6 +161,7 @@ def run_mnist(
         settings,
         points,
         n_steps=len(digits) * (1 + len(methods)),
+        began=began,
         cache=cache,
         progress=progress,
     )

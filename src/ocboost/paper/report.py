@@ -122,18 +122,8 @@ def report_blocks(
 ) -> list[Block]:
     """The report, to be written as a page or as Markdown under the heading `TITLE`.
 
-    Parameters
-    ----------
-    sections : sequence of Section
-        One for each experiment.
-    command : str
-        What runs it again.
-    versions : mapping
-        What it was run with.
-    seconds : mapping of str to float, optional
-        Times beside those of the sections, as of all together.
-    overview : CaptionedFigure, optional
-        A figure of all experiments.
+    `command` is what runs it again with `versions`; `seconds` has times beside those of the sections, and
+    `overview` is a figure of all experiments.
     """
     blocks: list[Block] = [Paragraph(PAPER)]
     if any(section.results["quick"] for section in sections):

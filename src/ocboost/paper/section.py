@@ -92,58 +92,27 @@ class HeadlineRow:
 
 @dataclass(frozen=True)
 class CaptionedFigure:
-    """A figure with its words.
+    """A figure with its words."""
 
-    Parameters
-    ----------
-    stem : str
-        The name of its files, without ``.png`` and ``.svg``.
-    alt : str
-        What is drawn, for those who do not see it.
-    paper_says : str
-        What the paper says about its own figure, without "The paper: ".
-    figure : matplotlib.figure.Figure
-    shows : str
-        What ours shows: a sentence that follows from the numbers, without "Here: ".
-    """
-
-    stem: str
-    alt: str
-    paper_says: str
+    stem: str  # the name of its files, without ``.png`` and ``.svg``
+    alt: str  # what is drawn, for those who do not see it
+    paper_says: str  # about its own figure, without "The paper: "
     figure: Figure
-    shows: str
+    shows: str  # what follows from our numbers, without "Here: "
 
 
 @dataclass(frozen=True)
 class Section:
-    """An experiment's section of the report.
-
-    Parameters
-    ----------
-    title : str
-        Its heading.
-    about : str
-        A paragraph: what is done, in plain words.
-    findings : tuple of str
-        Sentences that follow from the numbers.
-    tables : tuple of Table
-        The paper's numbers in quiet rows beside ours.
-    figure : CaptionedFigure
-    seeds : str
-    headline : tuple of HeadlineRow
-        Rows for the report's first table.
-    results : dict
-        All that goes into ``results.json``; the report takes source, notes, times and choices from it.
-    """
+    """An experiment's section of the report."""
 
     title: str
-    about: str
-    findings: tuple[str, ...]
-    tables: tuple[Table, ...]
+    about: str  # what is done, a paragraph in plain words
+    findings: tuple[str, ...]  # sentences that follow from the numbers
+    tables: tuple[Table, ...]  # with the paper's numbers in quiet rows
     figure: CaptionedFigure
     seeds: str
-    headline: tuple[HeadlineRow, ...]
-    results: dict[str, Any]
+    headline: tuple[HeadlineRow, ...]  # rows for the report's first table
+    results: dict[str, Any]  # for ``results.json``; source, notes, times and choices are shown from here
 
 
 def headed_figure(size: tuple[float, float], left: float, title: str, note: str) -> Figure:

@@ -143,9 +143,9 @@ class SyntheticResult(ExperimentResult):
     """What the experiment found; ``diverged`` tells which methods' weights left their range in any run."""
 
     NAME: ClassVar[str] = "synthetic"
+    TITLES: ClassVar[tuple[str, str]] = ("Synthetic", "Synthetic")
 
     diverged: dict[str, bool]
-    source: str = "The margins are drawn."
 
     def mean_error(self, key: str) -> float:
         """Error averaged over the stream and the runs."""
@@ -216,15 +216,7 @@ def draw_margins(settings: SyntheticSettings, run: int) -> Margins:
 def run_synthetic(
     settings: SyntheticSettings | None = None, *, progress: Progress | None = None
 ) -> SyntheticResult:
-    """Run the experiment; the same settings give the same errors.
-
-    Parameters
-    ----------
-    settings : SyntheticSettings, optional
-        By default the paper's sizes.
-    progress : callable, optional
-        Called as ``progress(what, done, total)``.
-    """
+    """Run the experiment, by default at the paper's sizes; the same settings give the same errors."""
     settings = SyntheticSettings() if settings is None else settings
     methods = (ADABOOST_RETRAINED, *METHODS)
     few = np.where(np.eye(4, settings.n_hypotheses) > 0, np.int8(-1), np.int8(1))
