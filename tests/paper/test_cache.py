@@ -315,6 +315,27 @@ class TestNothingCanBeWritten:
         assert len(entries(cache)) == 1
         assert capfd.readouterr() == ("", "")
 
+    def test_the_folder_cannot_be_read_any_more(self, cache, monkeypatch):
+        def broken(*_args):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(type(cache._memorized), "_is_in_cache_and_valid", broken)
+        step = Counted()
+        assert_same(cache.fetch("step", {}, step))
+        assert step.times == 1
+        assert "Permission denied" in cache.note
+
+    def test_an_error_of_the_work_is_none_of_the_cache(self, cache):
+        calls = []
+
+        def fail():
+            calls.append(1)
+            raise FileNotFoundError(2, "No such file")
+
+        with pytest.raises(FileNotFoundError):
+            cache.fetch("step", {}, fail)
+        assert (len(calls), cache.note) == (1, None)
+
 
 class TestFolder:
     @pytest.fixture(autouse=True)

@@ -201,7 +201,7 @@ def _reproduce(
             if everything and data is not None:
                 with steps_progress("data") as told:
                     for done, load in enumerate(("load_mnist", "load_faces")):
-                        told(f"looking through {load.removeprefix('load_')}", done, 2)
+                        told(f"checking {load.removeprefix('load_')}", done, 2)
                         getattr(datasets, load)(data)  # raises before long work on something else
             found = {}
             for name in names:

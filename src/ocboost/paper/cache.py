@@ -116,19 +116,31 @@ class Cache:
         """
         if self.folder is None:
             return make()
-        made: list[T] = []
+        started, made = False, list[T]()
 
         def work() -> tuple[bytes, str]:
+            nonlocal started
+            started = True
             made.append(make())
             pickled = pickle.dumps(made[0], protocol=5)
             return pickled, hashlib.sha256(pickled).hexdigest()
 
         call = step, joblib.hash([self._source, dict(inputs)]), work
         for _ in range(2):
-            entry = self._memorized.call_and_shelve(*call)
+            try:
+                entry = self._memorized.call_and_shelve(*call)
+                if made and not self._memorized.check_call_in_cache(*call):
+                    try:
+                        self._try(self.folder)
+                    finally:
+                        entry.clear()  # half a file may be left
+                    raise OSError("an entry could not be stored")
+            except OSError as error:
+                if started and not made:
+                    raise  # it is the work that failed
+                self._fail(error)
+                return made[0] if made else make()
             if made:
-                if not self._memorized.check_call_in_cache(*call):
-                    self._fail(self._why_not(self.folder))
                 return made[0]
             with suppress(Exception):  # unpickling a damaged file can raise anything
                 pickled, checksum = entry.get()
@@ -145,13 +157,6 @@ class Cache:
         finally:
             probe.unlink(missing_ok=True)
         self._memorized.check_call_in_cache("", "", None)  # stores the function's code
-
-    def _why_not(self, place: Path) -> Exception:
-        try:
-            self._try(place)
-        except OSError as error:
-            return error
-        return OSError("an entry could not be stored")
 
     def _fail(self, error: Exception) -> None:
         reason = (error.strerror if isinstance(error, OSError) else None) or error

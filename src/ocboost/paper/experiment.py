@@ -34,6 +34,12 @@ T = TypeVar("T")
 ADABOOST, OZA_RUSSELL, THEOREM = "adaboost", "oza-russell", "ocb-order-400-theorem"
 BALANCED, FULL, HEAD, NEWEST = "ocb-order-400", "ocb-full", "ocb-head", "ocb-head-newest"
 ONLINE = (OZA_RUSSELL, THEOREM, BALANCED, FULL, HEAD, NEWEST)
+SIZES = {
+    "start": "a start from",
+    "every": "checkpoints every",
+    "head": "a head of",
+    "batch_size": "batches of",
+}
 MIN_CHECKPOINTS = 6  # with fewer, an experiment's sizes are fitted to its data
 
 
@@ -445,6 +451,6 @@ def fit_to_data(settings: Fitted, images: Images, used: Images) -> tuple[Fitted,
         source = f"{source.removesuffix('.')}; of these {n:,} training and {n_test:,} test {noun} were used."
     fitted = settings.fitted_to(n)
     if fitted != settings:
-        sizes = ", ".join(f"{name} {getattr(fitted, name):,}" for name in settings.DIVISORS)
+        sizes = ", ".join(f"{SIZES[name]} {getattr(fitted, name):,}" for name in settings.DIVISORS)
         notes.append(f"There are only {n:,} training {noun}, so the sizes were reduced: {sizes}.")
     return fitted, source, notes
