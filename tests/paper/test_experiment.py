@@ -37,7 +37,11 @@ def margins():
 def compared(*, methods=METHODS, points=(300, 600), start=100, smoothing=1.0, cache=None, **more):
     """A comparison that has done nothing yet."""
     settings = MnistSettings(start=start, smoothing=smoothing)
-    return Comparison(methods, settings, list(points), n_steps=len(methods), cache=cache, **more)
+    comparison = Comparison(settings, 600, n_steps=len(methods), cache=cache, **more)
+    comparison.methods, comparison.points = list(methods), list(points)
+    for table, empty in ((comparison.errors, list), (comparison.diverged, bool)):
+        table |= {method.key: empty() for method in methods}
+    return comparison
 
 
 @pytest.mark.parametrize("settings", [SyntheticSettings, MnistSettings, FacesSettings])

@@ -34,6 +34,7 @@ PROMISED = {
     "ocb-listing-order-5",
     "ocb-listing-order-10",
 }
+POINTS = [150, 300, 450, 600, 750, 800]
 TINY = SyntheticSettings(runs=2, matrices=2, examples_per_matrix=400, start=100, every=150)
 
 
@@ -56,7 +57,7 @@ class TestSettings:
         assert settings.drifts == [10_000, 20_000]
 
     def test_last_checkpoint_is_the_whole_stream(self) -> None:
-        assert TINY.checkpoints == [250, 400, 550, 700, 800]
+        assert run_synthetic(replace(TINY, runs=1)).examples == POINTS
 
     @pytest.mark.parametrize(
         ("wrong", "text"),
@@ -125,15 +126,15 @@ class TestResult:
     def test_every_method_at_every_checkpoint(self, tiny: SyntheticResult) -> None:
         assert set(tiny.approximation_error) == PROMISED == {method.key for method in METHODS}
         for errors in tiny.approximation_error.values():
-            assert errors.shape == (2, 5)
+            assert errors.shape == (2, 6)
             assert ((errors >= 0) & (errors <= 1)).all()
 
     def test_an_error_is_to_adaboost_on_everything_so_far(self, tiny: SyntheticResult) -> None:
         margins = draw_margins(TINY, 1)
         model = BoostingSketch.from_margins(margins[:100], order=5, correction="theorem")
-        for row in margins[100:550]:
+        for row in margins[100:450]:
             model.update(row)
-        expected = approximation_error(adaboost_weights(margins[:550]), model.alpha)
+        expected = approximation_error(adaboost_weights(margins[:450]), model.alpha)
         assert tiny.approximation_error["ocb-order-5"][1, 2] == pytest.approx(expected, rel=1e-12)
 
     def test_same_settings_same_errors(self, tiny: SyntheticResult) -> None:
@@ -155,7 +156,7 @@ class TestResult:
             tiny.approximation_error["ocb-head"].mean()
         )
         assert content["final_error"]["ocb-head"] == float(tiny.approximation_error["ocb-head"][:, -1].mean())
-        assert content["examples"] == TINY.checkpoints
+        assert content["examples"] == POINTS
         assert len(content["curves"]["ocb-listing"]["mean"]) == len(content["examples"])
         assert content["seeds"] == [[0, 0], [0, 1]]
         assert set(content["seconds"]) == PROMISED | {"adaboost", "total"}
@@ -189,8 +190,8 @@ class TestWords:
         assert "is less close than the theorem at order 20 from a warm one (0.0500)" in words
 
     def test_words_of_the_whole_section(self, tiny: SyntheticResult) -> None:
-        flat = {key: np.full((1, 5), 0.05) for key in tiny.approximation_error}
-        flat["ocb-head"] = np.full((1, 5), 0.06)
+        flat = {key: np.full((1, 6), 0.05) for key in tiny.approximation_error}
+        flat["ocb-head"] = np.full((1, 6), 0.06)
         wild = {**tiny.diverged, "ocb-listing": True}
         section = synthetic_section.section(replace(tiny, approximation_error=flat, diverged=wild))
         assert "does not fall with every order" in section.findings[0]
@@ -204,7 +205,7 @@ class TestWords:
         assert "not above" in section.figure.shows
 
     def test_title_claims_only_what_is_there(self, tiny: SyntheticResult) -> None:
-        flat = {key: np.full((1, 5), 0.05) for key in PROMISED}
+        flat = {key: np.full((1, 6), 0.05) for key in PROMISED}
         figure = synthetic_section.draw(replace(tiny, approximation_error=flat))
         assert figure.texts[0].get_text() == "How close online weights stay to batch AdaBoost"
 

@@ -149,7 +149,7 @@ class ExperimentSettings:
                 )
 
     def methods(self) -> list[OnlineMethod]:
-        """All methods of the comparison."""
+        """All methods of the comparison, AdaBoost among them."""
         raise NotImplementedError
 
 
@@ -275,22 +275,22 @@ class Comparison:
 
     def __init__(
         self,
-        methods: Sequence[OnlineMethod],
         settings: ExperimentSettings,
-        points: list[int],
+        n_examples: int,
         *,
         n_steps: int,
         began: float | None = None,
         cache: Cache | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self._methods, self._settings, self._points, self._cache = methods, settings, points, cache
+        self._settings, self._cache, self.methods = settings, cache, settings.methods()
+        self.points = checkpoints(n_examples, start=settings.start, every=settings.every)
         self._began = time.perf_counter() if began is None else began
         self._progress = progress or (lambda what, done, total: None)
         self._done, self._total, self._what = 0, n_steps, ""
         self._hashed: tuple[Margins | None, str] = (None, "")
         self.seconds: dict[str, float] = {}
-        self.errors: dict[str, list[list[float]]] = {method.key: [] for method in methods}
+        self.errors: dict[str, list[list[float]]] = {method.key: [] for method in self.methods}
         self.diverged = dict.fromkeys(self.errors, False)
 
     @contextmanager
@@ -346,7 +346,7 @@ class Comparison:
         `order` says which margins come when, and `without` has the keys of methods that take no part.
         """
         self._tell(what)
-        methods = [method for method in self._methods if method.key not in without]
+        methods = [method for method in self.methods if method.key not in without]
         for method in methods:  # in this order, however long they take
             self.seconds.setdefault(method.key, 0.0)
         if self._cache is not None and self._hashed[0] is not margins:  # rounds may share them
@@ -354,7 +354,7 @@ class Comparison:
         common = {
             "margins": self._hashed[1],
             "order": order,
-            "points": self._points,
+            "points": self.points,
             "start": self._settings.start,
             "smoothing": self._settings.smoothing,
         }
@@ -366,7 +366,7 @@ class Comparison:
                 with lock:
                     stream = ordered()
                 return method.follow(
-                    stream, self._settings.start, self._points, self._settings.smoothing, going
+                    stream, self._settings.start, self.points, self._settings.smoothing, going
                 )
 
             with self.timed(method.key):
@@ -386,7 +386,7 @@ class Comparison:
         of_cache = [self._cache.note] if self._cache is not None and self._cache.note else []
         return {
             "settings": self._settings,
-            "examples": self._points,
+            "examples": self.points,
             "approximation_error": {key: np.array(rows) for key, rows in self.errors.items() if rows},
             "seconds": {**self.seconds, "total": time.perf_counter() - self._began},
             "notes": [*notes, *of_cache],

@@ -39,7 +39,6 @@ from ocboost.paper.experiment import (
     OnlineMethod,
     Progress,
     as_lists,
-    checkpoints,
     chosen_for_images,
     fit_to_data,
     paper_methods,
@@ -107,7 +106,6 @@ class FacesResult(ExperimentResult):
     TITLES: ClassVar[tuple[str, str]] = ("Faces", "Faces, a small set")
 
     n_found: int  # filters
-    n_train: int
     n_test: int
     one_minus_auc: dict[str, Floats]  # on the test windows, of shape (permutations, checkpoints)
 
@@ -141,7 +139,7 @@ class FacesResult(ExperimentResult):
                 "permutations": [[seed, p + 1] for p in range(self.settings.permutations)],
             },
             "hypotheses_found": self.n_found,
-            "training_windows": self.n_train,
+            "training_windows": self.examples[-1],
             "test_windows": self.n_test,
         }
         for name, errors in tables.items():
@@ -168,15 +166,7 @@ def run_faces(
     rounds = [
         min(settings.one_by_one, permutations) if m.key in ONE_BY_ONE else permutations for m in methods
     ]
-    comparison = Comparison(
-        methods,
-        settings,
-        checkpoints(n, start=settings.start, every=settings.every),
-        n_steps=1 + sum(rounds),
-        began=began,
-        cache=cache,
-        progress=progress,
-    )
+    comparison = Comparison(settings, n, n_steps=1 + sum(rounds), began=began, cache=cache, progress=progress)
     with comparison.step(f"choosing {settings.n_hypotheses:,} filters", "choosing filters"):
         learner = BoxLearner(n_sample=settings.n_sample, n_filters=settings.n_filters)
         train, test = (X.reshape(len(X), -1) for X in (images.train_X, images.test_X))
@@ -197,7 +187,6 @@ def run_faces(
         source=source,
         fallback=images.fallback,
         n_found=margins.shape[1],
-        n_train=n,
         n_test=len(test),
         one_minus_auc={key: np.array(rows) for key, rows in areas.items() if rows},
     )

@@ -55,8 +55,8 @@ def section(result: FacesResult) -> Section:
         title=f"{result.name}: box filters, and the training windows in many orders",
         about=(
             f"AdaBoost with resampling chooses {result.n_found:,} thresholded box filters that tell faces "
-            f"from other windows. The {result.n_train:,} training windows are put in random order {times}. "
-            f"AdaBoost on the first {settings.start:,} gives the online methods their start; every "
+            f"from other windows. The {result.examples[-1]:,} training windows are put in random order "
+            f"{times}. AdaBoost on the first {settings.start:,} gives the online methods their start; every "
             f"{settings.every:,} windows their weights are compared with AdaBoost retrained on everything "
             f"seen so far, and all of them rank {result.n_test:,} test windows."
         ),
@@ -260,7 +260,7 @@ def draw(result: FacesResult) -> Figure:
         n = result.settings.permutations
         shaded = f"mean of {n} permutations, shaded: ± one standard deviation" if n > 1 else "one permutation"
         note = (
-            f"{'Quick run. ' if result.settings.quick else ''}{result.n_train:,} training and "
+            f"{'Quick run. ' if result.settings.quick else ''}{result.examples[-1]:,} training and "
             f"{result.n_test:,} test windows, {result.n_found:,} box filters; {shaded}. Lower is better."
         )
         title = f"{result.name}: the online methods beside AdaBoost retrained"

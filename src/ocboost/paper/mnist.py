@@ -35,7 +35,6 @@ from ocboost.paper.experiment import (
     OnlineMethod,
     Progress,
     as_lists,
-    checkpoints,
     chosen_for_images,
     fit_to_data,
     paper_methods,
@@ -154,18 +153,12 @@ def run_mnist(
     settings, source, notes = fit_to_data(settings, everything, images)
     train, test = _normalised(images.train_X), _normalised(images.test_X)
     digits = sorted(set(images.train_y.tolist()))
-    methods = settings.methods()
-    points = checkpoints(len(train), start=settings.start, every=settings.every)
+    n_steps = len(digits) * (1 + len(settings.methods()))
     comparison = Comparison(
-        methods,
-        settings,
-        points,
-        n_steps=len(digits) * (1 + len(methods)),
-        began=began,
-        cache=cache,
-        progress=progress,
+        settings, len(train), n_steps=n_steps, began=began, cache=cache, progress=progress
     )
-    tests = {method.key: np.zeros((len(digits), len(points))) for method in methods}
+    points = comparison.points
+    tests = {method.key: np.zeros((len(digits), len(points))) for method in comparison.methods}
     votes = {key: np.empty((len(points), len(test), len(digits)), np.float32) for key in tests}
     n_found = []
     for k, digit in enumerate(digits):

@@ -60,7 +60,7 @@ class SyntheticSettings(ExperimentSettings):
     examples_per_matrix: int = 10_000
     n_hypotheses: int = HIGHEST_ORDER
     start: int = 200  # not in the paper ("a small part")
-    every: int = 100  # the first checkpoint is so many after the start; the paper compares at each example
+    every: int = 100  # the paper compares at each example
     perturbation: float = 0.1  # each probability moves by a number uniform in (-perturbation, perturbation)
     margin_of_chance: float = 0.01  # and is clipped to [margin_of_chance, 1 - margin_of_chance]
 
@@ -78,23 +78,13 @@ class SyntheticSettings(ExperimentSettings):
         return cls(seed=seed, runs=runs, examples_per_matrix=2_000, every=50, quick=True)
 
     def methods(self) -> list[OnlineMethod]:
-        """All methods of the comparison."""
-        return list(METHODS)
+        """All methods of the comparison, AdaBoost first."""
+        return [ADABOOST_RETRAINED, *METHODS]
 
     @property
     def examples(self) -> int:
         """Examples per run."""
         return self.matrices * self.examples_per_matrix
-
-    @property
-    def checkpoints(self) -> list[int]:
-        """Numbers of examples at which errors are taken; the last one is the whole stream.
-
-        >>> SyntheticSettings().checkpoints[:2], SyntheticSettings().checkpoints[-1]
-        ([300, 400], 30000)
-        """
-        points = list(range(self.start + self.every, self.examples + 1, self.every))
-        return points if points[-1] == self.examples else [*points, self.examples]
 
     @property
     def in_words(self) -> str:
@@ -218,12 +208,12 @@ def run_synthetic(
 ) -> SyntheticResult:
     """Run the experiment, by default at the paper's sizes; the same settings give the same errors."""
     settings = SyntheticSettings() if settings is None else settings
-    methods = (ADABOOST_RETRAINED, *METHODS)
+    methods = settings.methods()
     few = np.where(np.eye(4, settings.n_hypotheses) > 0, np.int8(-1), np.int8(1))
     for method in methods:  # compiles every kernel before anything is timed
         method.follow(few, 2, [4], settings.smoothing)
     n_steps = settings.runs * len(methods)
-    comparison = Comparison(methods, settings, settings.checkpoints, n_steps=n_steps, progress=progress)
+    comparison = Comparison(settings, settings.examples, n_steps=n_steps, progress=progress)
     for run in range(settings.runs):
         comparison.follow(draw_margins(settings, run), f"run {run + 1} of {settings.runs}")
     for found in (comparison.errors, comparison.diverged):
