@@ -17,7 +17,6 @@ import pytest
 from ocboost import InputError, ModelFileError
 from ocboost._core.storage import MAGIC
 from ocboost.cli.info import held
-from ocboost.paper.cache import Cache
 from tests.old_files import make
 from tests.support.saved_trees import found, places
 
@@ -108,8 +107,7 @@ def test_changed_anywhere_it_is_refused_or_read(name, version, tmp_path):
     if version == 1:
         path.write_bytes(make.place(name).read_bytes())
     elif name == make.ENTRY:
-        Cache(tmp_path).put(name, *make.ENTRY_OF)
-        make.place(name, tmp_path).rename(path)
+        make.save_entry(path)
     else:
         make.save(name, make.MODELS[name](), path)
     data = path.read_bytes()

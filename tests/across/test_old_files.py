@@ -19,7 +19,7 @@ from ocboost._core.storage import MAGIC
 from ocboost.cli.info import held
 from ocboost.hypotheses import hypotheses_from_parts, hypotheses_parts
 from ocboost.offsets import ScaledOffset, offset_in, offset_parts
-from ocboost.paper.cache import Cache
+from ocboost.paper.cache import OldEntry
 from tests.old_files import make
 
 FOLDER = Path(__file__).parents[1] / "old_files"
@@ -98,14 +98,9 @@ def test_what_a_version_1_model_says_of_itself():
     assert make.load("grown before", OCBClassifier, make.place("grown before")).grower_ is None
 
 
-def test_a_cache_of_version_1(tmp_path):
-    entry = f"{make.ENTRY}.ocb"
-    (tmp_path / entry).write_bytes((make.FOLDER / entry).read_bytes())
-    found = Cache(tmp_path).get(make.ENTRY)
-    assert found is not None
-    assert found[0] == make.ENTRY_OF[0]
-    for name, array in make.ENTRY_OF[1].items():
-        np.testing.assert_array_equal(found[1][name], array)
+def test_a_cache_entry_of_version_1():
+    kind, entry = held(make.place(make.ENTRY))
+    assert (kind.axis, entry) == ("cache entry", OldEntry(make.ENTRY))
 
 
 @pytest.mark.parametrize("name", make.HYPOTHESES)

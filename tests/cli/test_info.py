@@ -16,7 +16,6 @@ from ocboost.deployment.model import Model
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.hypotheses import Stumps
 from ocboost.lineage import Winnow
-from ocboost.paper.cache import Cache
 from tests.old_files import make
 from tests.support.cli_runs import fitted, kill_after, killed, ran, refused, table, write
 
@@ -206,11 +205,11 @@ class TestOtherFiles:
         make.MODELS["filterboost estimator"]().save(path)
         assert "Weights for class 1" in told_by(capsys, path)
 
-    def test_a_result_that_is_kept(self, tmp_path, capsys):
-        cache = Cache(tmp_path)
-        cache.put(make.ENTRY, *make.ENTRY_OF)
-        out = told_by(capsys, make.place(make.ENTRY, tmp_path))
-        assert out.startswith("A result that ocboost reproduce keeps for its next run: 2 arrays, ")
+    def test_a_cached_result_of_an_earlier_version(self, tmp_path, capsys):
+        path = tmp_path / "entry.ocb"
+        make.save_entry(path)
+        size = f"{path.stat().st_size:,} bytes"
+        assert told_by(capsys, path) == f"A cached result of an earlier version, {size}. It can be deleted.\n"
 
     def test_an_offset(self, tmp_path, capsys):
         save(tmp_path / "o.ocb", "LinearOffset", make.LINEAR.tree())

@@ -20,11 +20,11 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import BoostingSketch, Growth, Model, OCBClassifier, OzaRussell, lineage
+from ocboost._core import storage
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.hypotheses import Balls, Boxes, CascadeStumps, Joined, Stumps, Trees
 from ocboost.lineage import FilterBoost
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset
-from ocboost.paper.cache import Cache
 from ocboost.streams import Batch, Column, Schema
 
 HERE = Path(__file__).parent
@@ -329,13 +329,18 @@ def load(name, kind, path):
     return kind.load(path, **left_out.get(name, {}))
 
 
+def save_entry(path):
+    """A result of the cache that earlier versions had, in a file of its own."""
+    storage.save(path, "CacheEntry", {"key": ENTRY, "parameters": ENTRY_OF[0], "arrays": ENTRY_OF[1]})
+
+
 def main():
     answers = {}
     for name, make in MODELS.items():
         made = make()
         save(name, made, place(name))
         answers[name] = after(made)
-    Cache(FOLDER).put(ENTRY, *ENTRY_OF)
+    save_entry(place(ENTRY))
     (FOLDER / "after.json").write_text(json.dumps(answers) + "\n")
 
 

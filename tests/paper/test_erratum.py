@@ -56,7 +56,7 @@ def test_orders():
     for rank, order in enumerate(ORDERS):
         errors[f"ocb-order-{order}"] = 0.04 - 0.01 * rank
         errors["ocb-listing" if order == 20 else f"ocb-listing-order-{order}"] = 0.04 + 0.02 * rank
-    table = erratum.orders_table(errors, ORDERS)
+    table = erratum.orders_table(errors)
     assert [row.cells for row in table.rows] == [
         ("order 1", "0.0400", "0.0400", "1.0"),
         ("order 5", "0.0300", "0.0600", "2.0"),

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +14,11 @@ from ocboost import BoostingSketch, adaboost_weights, approximation_error
 from ocboost.datasets import Images
 from ocboost.datasets.faces import draw_toys
 from ocboost.hypotheses.learners import BoxLearner
-from ocboost.paper import faces, faces_figure, faces_part
+from ocboost.paper import faces, faces_section
 from ocboost.paper.cache import Cache
+from ocboost.paper.experiment import OnlineMethod
 from ocboost.paper.faces import FacesSettings, run_faces
-from ocboost.paper.online import Method
+from tests.paper.killing import killed
 
 SMALL = FacesSettings(
     n_hypotheses=12,
@@ -48,12 +45,12 @@ POINTS = [80, 120, 160, 200, 240, 280, 300]
 
 
 def some_images(data=None):
-    def part(seed):
+    def half(seed):
         (X, Y), noise = draw_toys(150, seed=seed), np.random.default_rng(seed)
         pixels = np.concatenate([X, Y]).astype(np.int64) + noise.integers(-90, 91, (300, 24, 24))
         return pixels.clip(0, 255).astype(np.uint8), np.repeat(np.array([1, -1], np.int8), 150)
 
-    return Images(*part(0), *part(1), "Drawn faces under noise.", fallback=True)
+    return Images(*half(0), *half(1), "Drawn faces under noise.", fallback=True)
 
 
 @pytest.fixture(autouse=True)
@@ -114,68 +111,59 @@ def test_the_cache_changes_nothing(result, tmp_path):
         again = run_faces(SMALL, cache=Cache(tmp_path))
         for key, rows in result.one_minus_auc.items():
             np.testing.assert_array_equal(again.one_minus_auc[key], rows)
-    assert Cache(tmp_path).size() > 0
+    assert list(tmp_path.rglob("output.pkl"))
 
 
-def test_a_killed_run_goes_on_where_it_was(tmp_path):
+def test_a_killed_run_resumes(tmp_path):
     """The filters are chosen, the run is killed in its first permutation; the next one chooses none."""
-    program = textwrap.dedent(
+    killed(
         """
-        import os, signal, sys
-        sys.path.insert(0, sys.argv[2])
-        from tests.paper.test_faces import SMALL, some_images
         from ocboost.paper import faces
-        from ocboost.paper.cache import Cache
+        from ocboost.paper.experiment import Comparison
+        from tests.paper.test_faces import SMALL, some_images
         faces.load_faces = some_images
-        faces.follow_all = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+        Comparison.follow = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
         faces.run_faces(SMALL, cache=Cache(sys.argv[1]))
-        """
+        """,
+        tmp_path,
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parents[2])], check=False
-    )
-    assert ended.returncode == -9
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BoxLearner, "learn", lambda *a, **k: pytest.fail("the filters were chosen again"))
         run_faces(SMALL, cache=Cache(tmp_path))
 
 
 def test_killed_in_the_second_permutation(result, tmp_path, monkeypatch):
-    """The next run works out only what was not kept, and finds what a run without interruption finds."""
-    program = textwrap.dedent(
+    """The next run computes only what was not stored, and finds what a run without interruption finds."""
+    killed(
         """
-        import os, signal, sys
-        sys.path.insert(0, sys.argv[2])
-        from tests.paper.test_faces import SMALL, some_images
         from ocboost.paper import faces
-        from ocboost.paper.cache import Cache
-        from ocboost.paper.online import Method
+        from ocboost.paper.experiment import OnlineMethod
+        from tests.paper.test_faces import SMALL, some_images
         faces.load_faces = some_images
-        follow, asked = Method.follow, []
+        follow, calls = OnlineMethod.follow, []
         def follow_some(*args, **kwargs):
-            asked.append(1)
-            if len(asked) == 15:
+            calls.append(1)
+            if len(calls) == 15:
                 os.kill(os.getpid(), signal.SIGKILL)
             return follow(*args, **kwargs)
-        Method.follow = follow_some
+        OnlineMethod.follow = follow_some
         faces.run_faces(SMALL, cache=Cache(sys.argv[1]))
-        """
+        """,
+        tmp_path,
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parents[2])], check=False
+    stored = len(list(tmp_path.rglob("output.pkl"))) - 1  # without the filters' answers
+    assert 12 <= stored < 16
+    follow, calls = OnlineMethod.follow, []
+    monkeypatch.setattr(
+        OnlineMethod, "follow", lambda self, *a, **k: calls.append(1) or follow(self, *a, **k)
     )
-    assert ended.returncode == -9
-    kept = len(list(tmp_path.glob("[0-9a-f]*.ocb"))) - 1  # the filters' answers
-    assert 12 <= kept < 16
-    follow, asked = Method.follow, []
-    monkeypatch.setattr(Method, "follow", lambda self, *a, **k: asked.append(1) or follow(self, *a, **k))
     again = run_faces(SMALL, cache=Cache(tmp_path))
-    assert len(asked) == 32 - kept
+    assert len(calls) == 32 - stored
     for key, rows in result.approximation_error.items():
         np.testing.assert_array_equal(again.approximation_error[key], rows)
         np.testing.assert_array_equal(again.one_minus_auc[key], result.one_minus_auc[key])
     run_faces(SMALL, cache=Cache(tmp_path))
-    assert len(asked) == 32 - kept
+    assert len(calls) == 32 - stored
 
 
 def test_one_by_one_only_beside_batches():
@@ -197,7 +185,7 @@ def test_what_is_unusual_is_noted(monkeypatch):
 
 
 def test_names_stay_inside(result):
-    figure = faces_figure.draw(replace(result, settings=replace(SMALL, order=400, n_hypotheses=1520)))
+    figure = faces_section.draw(replace(result, settings=replace(SMALL, order=400, n_hypotheses=1520)))
     figure.canvas.draw()
     left, right = figure.axes
     edge = right.get_tightbbox().x0
@@ -237,27 +225,27 @@ def test_progress_counts_every_step():
 
 
 def test_figure_tables_and_words(result):
-    figure = faces_figure.draw(result)
+    figure = faces_section.draw(result)
     assert len(figure.axes) == 2
-    part = faces_part.part(result)
-    assert [len(table.rows) for table in part.tables] == [11, 12]
+    section = faces_section.section(result)
+    assert [len(table.rows) for table in section.tables] == [11, 12]
     oza = result.approximation_error["oza-russell"][:, -1].mean()
     full = result.approximation_error["ocb-full"][:, -1].mean()
-    row = next(row for row in part.tables[0].rows if row.cells[0] == "OCB, full order, balanced")
+    row = next(row for row in section.tables[0].rows if row.cells[0] == "OCB, full order, balanced")
     assert row.cells[-3:-1] == (
         f"{full:.4f}",
         f"{result.approximation_error['ocb-full'][:, -1].std(ddof=1):.4f}",
     )
     assert row.cells[-1] == f"{full / oza:.2f}"
-    assert part.tables[0].rows[-1].cells[0] == "order 3, balanced, one by one (1 permutation)"
-    assert f"({oza:.4f})" in part.words[0]
-    assert part.headline[0].values[1] == result.approximation_error["ocb-order-400-theorem"][:, -1].mean()
+    assert section.tables[0].rows[-1].cells[0] == "order 3, balanced, one by one (1 permutation)"
+    assert f"({oza:.4f})" in section.findings[0]
+    assert section.headline[0].values[1] == result.approximation_error["ocb-order-400-theorem"][:, -1].mean()
     alone, there = result.approximation_error["ocb-order-400-one-by-one"], result.approximation_error
     ratio = alone[0, -1] / there["oza-russell"][0, -1]
-    assert part.tables[0].rows[-1].cells[-1] == f"{ratio:.2f}"
+    assert section.tables[0].rows[-1].cells[-1] == f"{ratio:.2f}"
     names = [text.get_text() for text in figure.axes[0].texts]
     assert sum("theorem" in name for name in names) == 2
-    assert part.results["fallback"]
+    assert section.results["fallback"]
 
 
 def test_words_turn_with_the_numbers(result):
@@ -268,7 +256,7 @@ def test_words_turn_with_the_numbers(result):
             table, key = (areas, name[5:]) if name.startswith("area_") else (errors, name)
             table[key.replace("_", "-")] = np.broadcast_to(value, (3, 7))
         made = replace(result, approximation_error=errors, one_minus_auc=areas)
-        return " ".join(faces_part.findings(made)), faces_part._shows(made)
+        return " ".join(faces_section.findings(made)), faces_section._shows(made)
 
     far, near, oza = 0.9, 1e-6, result.approximation_error["oza-russell"].mean(axis=0)
     farther = "OCB, full order, balanced, is farther from AdaBoost than Oza and Russell"
@@ -301,7 +289,7 @@ def test_words_on_the_area(result):
         areas |= {"oza-russell": oza * np.ones((3, 7)), "ocb-order-400-theorem": theorem * np.ones((3, 7))}
         areas["ocb-order-400"] = np.array(balanced)[:, None] * np.ones((3, 7))
         errors = {key: np.full((3, 7), 0.1) for key in areas} | {"oza-russell": np.full((3, 7), far)}
-        return faces_part.findings(replace(result, approximation_error=errors, one_minus_auc=areas))[-2:]
+        return faces_section.findings(replace(result, approximation_error=errors, one_minus_auc=areas))[-2:]
 
     lesson, claim = said(0.03, 0.01, (0.02, 0.03, 0.05), 0.2)
     assert "At order 3 this holds by the paper's theorem (1.0000e-02, lower in 3 of 3) and does not" in claim
@@ -313,5 +301,5 @@ def test_words_on_the_area(result):
 
 def test_the_band_ends_at_nothing(result):
     errors = {**result.approximation_error, "ocb-full": np.array([[0.0], [0.0], [0.3]]) * np.ones((3, 7))}
-    axes = faces_figure.draw(replace(result, approximation_error=errors)).axes[0]
+    axes = faces_section.draw(replace(result, approximation_error=errors)).axes[0]
     assert min(path.vertices[:, 1].min() for band in axes.collections for path in band.get_paths()) == 0.0

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +11,14 @@ import pytest
 from ocboost import adaboost_weights, approximation_error, datasets
 from ocboost.__main__ import main
 from ocboost.hypotheses.learners import BallLearner
-from ocboost.paper import mnist, mnist_figure, mnist_part
+from ocboost.paper import mnist, mnist_section
 from ocboost.paper.cache import Cache
+from ocboost.paper.experiment import ONLINE
 from ocboost.paper.mnist import MnistSettings, run_mnist
-from ocboost.paper.online import follow_all
+from tests.paper.killing import killed
 
 SMALL = MnistSettings(
-    n_hypotheses=20, n_sample=80, start=200, every=100, order=5, batch_size=16, most=800, quick=True
+    n_hypotheses=20, n_sample=80, start=200, every=100, order=5, batch_size=16, max_images=800, quick=True
 )
 METHODS = [
     "adaboost",
@@ -74,12 +71,11 @@ def test_against_a_plain_run_of_one_digit(result):
     assert result.test_error["adaboost"][3, -1] == pytest.approx(100 * wrong.mean(), abs=0.4)
 
 
-def test_a_head_that_holds_everything_is_adaboost():
+def test_an_automatic_head_that_holds_everything_is_adaboost():
     margins = np.where(np.random.default_rng(0).random((300, 40)) < 0.6, 1, -1).astype(np.int8)
-    seconds = dict.fromkeys(METHODS, 0.0)
-    found = follow_all(SMALL.methods(), margins, [300], start=200, smoothing=1.0, seconds=seconds)
-    assert approximation_error(found["adaboost"][0], found["ocb-head"][0]) < 1e-9
-    assert approximation_error(found["adaboost"][0], found["oza-russell"][0]) > 1e-3
+    found = {m.key: m.follow(margins, 200, [300], 1.0)[0][0] for m in SMALL.methods()}
+    assert approximation_error(found["adaboost"], found["ocb-head"]) < 1e-9
+    assert approximation_error(found["adaboost"], found["oza-russell"]) > 1e-3
 
 
 def test_the_cache_changes_nothing(result, tmp_path):
@@ -87,39 +83,33 @@ def test_the_cache_changes_nothing(result, tmp_path):
         again = run_mnist(SMALL, cache=Cache(tmp_path))
         for key in METHODS:
             np.testing.assert_array_equal(again.test_error[key], result.test_error[key])
-    assert Cache(tmp_path).size() > 0
+    assert list(tmp_path.rglob("output.pkl"))
 
 
-def test_a_killed_run_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_a_killed_run_resumes(tmp_path, monkeypatch):
     """Killed when it looks for the fourth digit's balls; the next run looks for those of seven digits."""
-    program = textwrap.dedent(
+    killed(
         """
-        import os, signal, sys
-        sys.path.insert(0, sys.argv[2])
-        from tests.paper.test_mnist import SMALL
         from ocboost import datasets
         from ocboost.learners import BallLearner
         from ocboost.paper import mnist
-        from ocboost.paper.cache import Cache
+        from tests.paper.test_mnist import SMALL
         mnist.load_mnist = lambda data: datasets.load_mnist(data, online=False)
-        learn, asked = BallLearner.learn, []
+        learn, calls = BallLearner.learn, []
         def learn_three(*args, **kwargs):
-            if len(asked) == 3:
+            if len(calls) == 3:
                 os.kill(os.getpid(), signal.SIGKILL)
-            asked.append(1)
+            calls.append(1)
             return learn(*args, **kwargs)
         BallLearner.learn = learn_three
         mnist.run_mnist(SMALL, cache=Cache(sys.argv[1]))
-        """
+        """,
+        tmp_path,
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parents[2])], check=False
-    )
-    assert ended.returncode == -9
-    learn, asked = BallLearner.learn, []
-    monkeypatch.setattr(BallLearner, "learn", lambda *a, **k: asked.append(1) or learn(*a, **k))
+    learn, calls = BallLearner.learn, []
+    monkeypatch.setattr(BallLearner, "learn", lambda *a, **k: calls.append(1) or learn(*a, **k))
     run_mnist(SMALL, cache=Cache(tmp_path))
-    assert len(asked) == 7
+    assert len(calls) == 7
 
 
 def test_a_small_set_shrinks_what_is_too_large(result):
@@ -131,18 +121,84 @@ def test_a_small_set_shrinks_what_is_too_large(result):
 
 def test_why_these_sizes_only_where_it_is_so(result):
     whole = replace(result, settings=replace(SMALL, quick=False), fallback=False)
-    assert mnist.WHY_THESE in whole.chosen()["hypotheses"]
-    assert mnist.WHY_THESE not in result.chosen()["hypotheses"]
+    assert mnist.WHY_THESE_SIZES in whole.chosen()["hypotheses"]
+    assert mnist.WHY_THESE_SIZES not in result.chosen()["hypotheses"]
 
 
 def test_figure_tables_and_words(result):
-    figure = mnist_figure.draw(result)
+    figure = mnist_section.draw(result)
     assert len(figure.axes) == 2
-    part = mnist_part.part(result)
-    assert [len(table.rows) for table in part.tables] == [7, 6, 6]
-    assert "the mean approximation error" in part.words[0]
+    section = mnist_section.section(result)
+    assert [len(table.rows) for table in section.tables] == [7, 6, 6]
+    assert "the mean approximation error" in section.findings[0]
     assert result.source.endswith("; of these 800 training and 597 test images were used.")
     assert result.chosen()["hypotheses"].startswith("up to 20 balls")
+
+
+def test_digits_beside_the_paper(result):
+    section = mnist_section.section(result)
+    assert [len(table.rows) for table in section.tables] == [7, 6, 6]
+    assert not any(row.quiet for table in section.tables for row in table.rows)
+    assert not any(row.quiet for row in section.headline)
+    assert all("; digits of scikit-learn, not MNIST" in table.title for table in section.tables)
+    assert "in the paper" not in " ".join(section.findings)
+    assert "MNIST" not in section.title + mnist_section.draw(result).texts[0].get_text()
+    section = mnist_section.section(replace(result, fallback=False))
+    one, two, means = section.tables
+    assert [len(table.rows) for table in section.tables] == [10, 8, 8]
+    assert section.title.startswith("MNIST:")
+    assert one.columns[-1] == "all"
+    assert one.rows[0].cells[-1] == f"{result.combined_test_error['adaboost'][-1]:.2f}"
+    assert one.rows[1].quiet
+    assert " ".join(one.rows[1].cells[1:]) == "0.31 0.19 0.80 0.89 0.90 1.00 0.47 0.79 1.62 1.29 –"
+    assert " ".join(two.rows[1].cells[1:]) == "0.10 0.10 0.09 0.09 0.10 0.09 0.10 0.10 0.10 0.09"
+    names = [row.cells[0] for row in means.rows[2:4]]
+    assert names == ["OCB, order 5, the paper's theorem", "  in the paper (order 400)"]
+    assert means.rows[3].cells[1:] == ("0.051", "0.531", "0.829")
+    assert section.headline[1].row.cells == (
+        "  in the paper (order 400)",
+        "0.096",
+        "0.051",
+        "–",
+        "–",
+        "–",
+        "–",
+    )
+    theorem = result.approximation_error["ocb-order-400-theorem"][:, -1].mean()
+    assert section.headline[0].values[1] == theorem
+
+
+def test_findings_on_digits_follow_from_the_numbers(result):
+    far = {key: np.full((10, 1), 0.1) for key in ("adaboost", *ONLINE)}
+    far["ocb-order-400"] = np.linspace(0.06, 0.15, 10)[:, None]
+    far["ocb-head"] = np.zeros((10, 1))
+    test = {key: np.full((10, 1), 1.0) for key in result.test_error}
+    test["oza-russell"] = np.linspace(0.8, 1.7, 10)[:, None]
+    combined = {key: np.array([2.0]) for key in test} | {"oza-russell": np.array([1.5])}
+    far["ocb-order-400-theorem"] = np.linspace(0.095, 0.185, 10)[:, None]
+    made = replace(
+        result,
+        fallback=False,
+        examples=[400],
+        approximation_error=far,
+        test_error=test,
+        combined_test_error=combined,
+    )
+    first, second, third = mnist_section.findings(made)
+    assert "at order 5) the mean approximation error is 0.1400, not below Oza and Russell's 0.1000" in first
+    assert "for 1 of 10 digits (in the paper, at order 400, 9), and has the lower test error for 7" in first
+    assert "0.0000 with a head, which held every image. One of these three is closer" in second
+    assert "At order 5 it is closer for 4 of 10 digits, and has the lower test error for 7." in second
+    assert "within 0.00 points" in third
+    assert "Oza and Russell's within 0.70" in third
+    shows = mnist_section.section(made).figure.shows
+    assert shows.startswith("none of AdaBoost, OCB by the paper's theorem at order 5 and OCB balanced")
+    combined |= {"adaboost": np.array([1.0]), "ocb-order-400": np.array([1.25])}
+    shows = mnist_section.section(made).figure.shows
+    assert shows.startswith(
+        "AdaBoost and OCB balanced at order 5 end below Oza and Russell, OCB by the paper's theorem at "
+        "order 5 does not. AdaBoost 1.00 %"
+    )
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):

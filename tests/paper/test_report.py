@@ -9,24 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import ocboost.paper
 from ocboost import datasets
+from ocboost._report.document import as_html, as_markdown
 from ocboost._report.figures import INK, render
-from ocboost._report.tables import Row, Table, as_markdown
+from ocboost._report.tables import Row, Table
+from ocboost._report.tables import as_markdown as table_in_markdown
 from ocboost.errors import InputError
-from ocboost.paper import erratum, mnist, mnist_figure, mnist_part, report, synthetic, synthetic_part
-from ocboost.paper import report as paper_figure
+from ocboost.paper import erratum, mnist, mnist_section, report, synthetic, synthetic_section
 from ocboost.paper.mnist import MnistSettings, run_mnist
-from ocboost.paper.section import HEADLINE, Headline, Part, Picture
-from ocboost.paper.synthetic import ORDERS, SyntheticSettings, run_synthetic
+from ocboost.paper.section import HEADLINE_COLUMNS, CaptionedFigure, HeadlineRow, Section
+from ocboost.paper.synthetic import SyntheticSettings, run_synthetic
 from tests.support.cli_runs import ran, refused
 from tests.support.pages import Page, check_light_and_dark, check_stands_alone
 
-DIGITS = MnistSettings(n_hypotheses=8, n_sample=40, start=100, every=50, order=3, most=400, quick=True)
+DIGITS = MnistSettings(n_hypotheses=8, n_sample=40, start=100, every=50, order=3, max_images=400, quick=True)
 MARGINS = SyntheticSettings(runs=2, matrices=2, examples_per_matrix=400, start=100, every=150, quick=True)
 ABOUT = {
     "command": "ocboost reproduce all --quick --seed 0",
@@ -42,25 +42,36 @@ def drawn() -> Figure:
     return figure
 
 
-def stand_in(text: str = "faces", **changes: object) -> Part:
-    """A part as the face experiment would make it."""
-    made = Part(
-        name="faces",
+def stand_in(text: str = "faces", *, results: dict[str, object] | None = None, **changes: object) -> Section:
+    """A section as the face experiment would make it."""
+    made = Section(
         title=f"Faces: {text}",
         about=f"About {text}.",
-        source=f"Drawn {text}.",
-        words=(f"A finding on {text}.",),
+        findings=(f"A finding on {text}.",),
         tables=(Table(f"Of {text}", ("method", "error"), (Row((text, "0.125")),), f"Below {text}."),),
-        pictures=(Picture("faces", f"{text} drawn", f"said of {text}.", drawn(), f"shown of {text}."),),
-        chosen={"filters": f"some {text}"},
+        figure=CaptionedFigure("faces", f"{text} drawn", f"said of {text}.", drawn(), f"shown of {text}."),
         seeds=f"Seeds of {text}.",
-        seconds={"finding filters": 3.25, "total": 4.5},
-        notes=(f"A note on {text}.",),
-        quick=True,
-        results={"experiment": "faces", "source": f"Drawn {text}.", "fallback": True},
-        headline=(Headline(f"Faces, {text}", (0.4, 0.7, 0.3, 0.5, 0.1, 0.2), ".1f"),),
+        headline=(HeadlineRow(f"Faces, {text}", (0.4, 0.7, 0.3, 0.5, 0.1, 0.2), ".1f"),),
+        results={
+            "experiment": "faces",
+            "quick": True,
+            "source": f"Drawn {text}.",
+            "fallback": True,
+            "chosen_here": {"filters": f"some {text}"},
+            "seconds": {"finding filters": 3.25, "total": 4.5},
+            "notes": [f"A note on {text}."],
+            **(results or {}),
+        },
     )
     return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def page_of(sections, **about):
+    return as_html(report.TITLE, report.report_blocks(sections, **{**ABOUT, **about}))
+
+
+def markdown_of(sections, **about):
+    return as_markdown(report.TITLE, report.report_blocks(sections, **{**ABOUT, **about}))
 
 
 @pytest.fixture(scope="module")
@@ -76,18 +87,18 @@ def digits():
 
 
 @pytest.fixture(scope="module")
-def parts(margins, digits):
-    return [synthetic_part.part(margins), mnist_part.part(digits), stand_in()]
+def sections(margins, digits):
+    return [synthetic_section.section(margins), mnist_section.section(digits), stand_in()]
 
 
 @pytest.fixture(scope="module")
-def html(parts):
-    return report.as_html(parts, **ABOUT)
+def html(sections):
+    return page_of(sections)
 
 
 @pytest.fixture(scope="module")
-def markdown(parts):
-    return report.as_markdown(parts, **ABOUT, pictures_at="pictures/")
+def markdown(sections):
+    return markdown_of(sections)
 
 
 class TestReport:
@@ -95,41 +106,49 @@ class TestReport:
         check_stands_alone(html)
         check_light_and_dark(html)
 
-    def test_every_cell(self, html, markdown, parts):
+    def test_every_cell(self, html, markdown, sections):
         steps = erratum.steps()
-        orders = erratum.orders_table(parts[0].results["approximation_error"], ORDERS)
+        orders = erratum.orders_table(sections[0].results["approximation_error"])
         cells = Page(html).cells
-        for table in [*(t for part in parts for t in part.tables), erratum.small_table(steps), orders]:
-            assert as_markdown(table) in markdown
+        for table in [
+            *(t for section in sections for t in section.tables),
+            erratum.small_table(steps),
+            orders,
+        ]:
+            assert table_in_markdown(table) in markdown
             flat = [*table.columns, *(cell for row in table.rows for cell in row.cells)]
             start = next(k for k in range(len(cells)) if cells[k : k + len(flat)] == flat)
             assert start >= 0
-        for part in parts:
-            for row in part.headline:
-                assert list(row.row.cells) in [cells[k : k + len(HEADLINE)] for k in range(len(cells))]
+        for section in sections:
+            for row in section.headline:
+                assert list(row.row.cells) in [
+                    cells[k : k + len(HEADLINE_COLUMNS)] for k in range(len(cells))
+                ]
 
-    def test_every_picture(self, html, markdown, parts):
+    def test_every_picture(self, html, markdown, sections):
         assert html.count("<svg ") == 3
-        pictures = [picture for part in parts for picture in part.pictures]
-        assert re.findall(r"\]\(pictures/(\w+)\.png\)", markdown) == ["synthetic", "mnist", "faces"]
+        assert re.findall(r"\]\((\w+)\.png\)", markdown) == ["synthetic", "mnist", "faces"]
         text = Page(html).text
-        for picture in pictures:
-            assert picture.says in text
-            assert picture.shows in text
-            assert f"**The paper:** {picture.says}" in markdown
+        for section in sections:
+            assert section.figure.paper_says in text
+            assert section.figure.shows in text
+            assert f"**The paper:** {section.figure.paper_says}" in markdown
         assert ("svg", "aria-label", "faces drawn") in Page(html).attributes
 
-    def test_words_choices_seeds_times(self, html, markdown, parts):
+    def test_words_choices_seeds_times(self, html, markdown, sections):
         page = Page(html)
-        for part in parts:
-            for text in (part.about, *part.words, part.seeds, *part.notes, *part.chosen.values()):
+        for section in sections:
+            results = section.results
+            shown = (section.about, *section.findings, section.seeds)
+            for text in (*shown, *results["notes"], *results["chosen_here"].values()):
                 assert text in page.text
-            for step, spent in part.seconds.items():
+            name = results["experiment"]
+            for step, spent in results["seconds"].items():
                 named = "in all" if step == "total" else step
-                assert [f"{part.name}: {named}", f"{spent:.2f}"] in [
+                assert [f"{name}: {named}", f"{spent:.2f}"] in [
                     page.cells[k : k + 2] for k in range(len(page.cells))
                 ]
-                assert f"| {part.name}: {named} | {spent:.2f} |" in markdown
+                assert f"| {name}: {named} | {spent:.2f} |" in markdown
         for text in (
             "12.50",
             "ocboost reproduce all --quick --seed 0",
@@ -140,17 +159,17 @@ class TestReport:
             assert text in markdown
         assert "DIR is the folder" not in page.text
 
-    def test_summary_follows_from_the_numbers(self, parts):
+    def test_summary_follows_from_the_numbers(self, sections):
         two = replace(
-            parts[2],
+            sections[2],
             headline=(
-                Headline("Faces, error", (0.4, 0.8, 0.3, 0.5, 0.1, 0.2), ".1f"),
-                Headline("  in the paper", (0.1, 0.2, None, None, None, None), ".1f", quiet=True),
-                Headline("Faces, 1 - AUC", (1.4e-4, 1.4e-4, 1.5e-4, 1.3e-4, None, None), ".1e"),
-                Headline("Alike when rounded", (0.6321, 0.6319, 0.6320, 0.6322, None, None), ".2f"),
+                HeadlineRow("Faces, error", (0.4, 0.8, 0.3, 0.5, 0.1, 0.2), ".1f"),
+                HeadlineRow("  in the paper", (0.1, 0.2, None, None, None, None), ".1f", quiet=True),
+                HeadlineRow("Faces, 1 - AUC", (1.4e-4, 1.4e-4, 1.5e-4, 1.3e-4, None, None), ".1e"),
+                HeadlineRow("Alike when rounded", (0.6321, 0.6319, 0.6320, 0.6322, None, None), ".2f"),
             ),
         )
-        text = report.as_markdown([two], **ABOUT)
+        text = markdown_of([two])
         assert (
             "Of 3 errors, OCB's is lower than Oza and Russell's in 1 by the paper's theorem, 2 balanced, "
             "1 balanced at full order, 1 with a head. As a share of Oza and Russell's it is "
@@ -160,7 +179,7 @@ class TestReport:
         assert "| Alike when rounded | 0.63 | 0.63 | 0.63 | 0.63 | – | – |" in text
         assert "scales each row of sums so that the total is kept" in text
 
-    def test_summary_of_one_error(self, parts):
+    def test_summary_of_one_error(self, sections):
         for values, said in (
             (
                 (0.4, 0.8, 0.3, 0.5, 0.1, 0.2),
@@ -168,12 +187,12 @@ class TestReport:
             ),
             ((0.4, 0.8, 0.5, 0.5, 0.6, 0.5), "OCB's error is not lower than Oza and Russell's."),
         ):
-            one = replace(parts[2], headline=(Headline("Faces, error", values, ".1f"),))
-            text = report.as_markdown([one], **ABOUT)
+            one = replace(sections[2], headline=(HeadlineRow("Faces, error", values, ".1f"),))
+            text = markdown_of([one])
             assert said in text
             assert "Of 1 errors" not in text
 
-    def test_banners(self, html, markdown, parts):
+    def test_banners(self, html, markdown, sections):
         assert "> **Quick run: a subset, not the paper's sizes." in markdown
         assert "Quick run: a subset, not the paper's sizes." in Page(html).text
         assert "> **Faces: not the paper's data. Drawn faces.**" in markdown
@@ -181,13 +200,13 @@ class TestReport:
             "> **Digits of scikit-learn: not the paper's data. The digits inside scikit-learn, not MNIST"
             in markdown
         )
-        whole = report.as_markdown([stand_in(quick=False, results={})], **ABOUT)
+        whole = markdown_of([stand_in(results={"quick": False, "fallback": False})])
         assert "Quick run" not in whole
         assert "not the paper's data" not in whole
         assert "Drawn faces." in whole
 
     def test_the_erratum_without_the_synthetic_part(self):
-        text = report.as_markdown([stand_in()], **ABOUT)
+        text = markdown_of([stand_in()])
         assert "α₂ after one more example" in text
         assert "Synthetic data: mean approximation error" not in text
 
@@ -202,108 +221,23 @@ class TestReport:
     def test_hostile_text_is_only_text(self):
         hostile = stand_in(HOSTILE)
         about = {**ABOUT, "command": HOSTILE, "versions": {HOSTILE: HOSTILE}}
-        page = report.as_html([hostile], **about)
+        page = page_of([hostile], **about)
         parsed = Page(page)
-        assert set(parsed.tags) == set(Page(report.as_html([stand_in()], **ABOUT)).tags)
+        assert set(parsed.tags) == set(Page(page_of([stand_in()])).tags)
         assert "<script" not in page
-        assert "\x00" not in page + report.as_markdown([hostile], **about)
+        assert "\x00" not in page + markdown_of([hostile], **about)
 
-    def test_a_report_is_the_same_twice(self, parts, html):
-        assert report.as_html(parts, **ABOUT) == html
+    def test_a_report_is_the_same_twice(self, sections, html):
+        assert page_of(sections) == html
 
     @pytest.mark.parametrize("folder", ["/home/me/data", "data"])
     def test_the_data_folder_is_not_told(self, folder):
         source = f"Windows from the data in '{folder}/faces': 3 faces."
-        part = stand_in(source=source, results={"source": source, "n": 3}, notes=(source,))
-        part = report.without_folder(part, Path(folder))
-        assert part.source == "Windows from the data in 'DIR/faces': 3 faces."
-        assert part.results == {"source": part.source, "n": 3}
-        assert part.notes == (part.source,)
-
-
-class TestPart:
-    def test_digits_beside_the_paper(self, digits):
-        part = mnist_part.part(digits)
-        assert [len(table.rows) for table in part.tables] == [7, 6, 6]
-        assert not any(row.quiet for table in part.tables for row in table.rows)
-        assert not any(row.quiet for row in part.headline)
-        assert all("; digits of scikit-learn, not MNIST" in table.title for table in part.tables)
-        assert "in the paper" not in " ".join(part.words)
-        assert "MNIST" not in part.title + mnist_figure.draw(digits).texts[0].get_text()
-        part = mnist_part.part(replace(digits, fallback=False))
-        one, two, means = part.tables
-        assert [len(table.rows) for table in part.tables] == [10, 8, 8]
-        assert part.title.startswith("MNIST:")
-        assert one.columns[-1] == "all"
-        assert one.rows[0].cells[-1] == f"{digits.combined_test_error['adaboost'][-1]:.2f}"
-        assert one.rows[1].quiet
-        assert " ".join(one.rows[1].cells[1:]) == "0.31 0.19 0.80 0.89 0.90 1.00 0.47 0.79 1.62 1.29 –"
-        assert " ".join(two.rows[1].cells[1:]) == "0.10 0.10 0.09 0.09 0.10 0.09 0.10 0.10 0.10 0.09"
-        names = [row.cells[0] for row in means.rows[2:4]]
-        assert names == ["OCB, order 3, the paper's theorem", "  in the paper (order 400)"]
-        assert means.rows[3].cells[1:] == ("0.051", "0.531", "0.829")
-        assert part.headline[1].row.cells == (
-            "  in the paper (order 400)",
-            "0.096",
-            "0.051",
-            "–",
-            "–",
-            "–",
-            "–",
-        )
-        theorem = digits.approximation_error["ocb-order-400-theorem"][:, -1].mean()
-        assert part.headline[0].values[1] == theorem
-
-    def test_findings_on_digits_follow_from_the_numbers(self, digits):
-        far = {key: np.full((10, 1), 0.1) for key in mnist_part.ONLINE}
-        far["ocb-order-400"] = np.linspace(0.06, 0.15, 10)[:, None]
-        far["ocb-head"] = np.zeros((10, 1))
-        test = {key: np.full((10, 1), 1.0) for key in digits.test_error}
-        test["oza-russell"] = np.linspace(0.8, 1.7, 10)[:, None]
-        combined = {key: np.array([2.0]) for key in test} | {"oza-russell": np.array([1.5])}
-        far["ocb-order-400-theorem"] = np.linspace(0.095, 0.185, 10)[:, None]
-        made = replace(
-            digits,
-            fallback=False,
-            examples=[400],
-            approximation_error=far,
-            test_error=test,
-            combined_test_error=combined,
-        )
-        first, second, third = mnist_part.findings(made)
-        assert (
-            "at order 3) the mean approximation error is 0.1400, not below Oza and Russell's 0.1000" in first
-        )
-        assert (
-            "for 1 of 10 digits (in the paper, at order 400, 9), and has the lower test error for 7" in first
-        )
-        assert "0.0000 with a head, which held every image. One of these three is closer" in second
-        assert "At order 3 it is closer for 4 of 10 digits, and has the lower test error for 7." in second
-        assert "within 0.00 points" in third
-        assert "Oza and Russell's within 0.70" in third
-        shows = mnist_part.part(made).pictures[0].shows
-        assert shows.startswith("none of AdaBoost, OCB by the paper's theorem at order 3 and OCB balanced")
-        combined |= {"adaboost": np.array([1.0]), "ocb-order-400": np.array([1.25])}
-        shows = mnist_part.part(made).pictures[0].shows
-        assert shows.startswith(
-            "AdaBoost and OCB balanced at order 3 end below Oza and Russell, OCB by the paper's theorem at "
-            "order 3 does not. AdaBoost 1.00 %"
-        )
-
-    def test_findings_on_margins_follow_from_the_numbers(self, margins):
-        flat = {key: np.full((1, 5), 0.05) for key in margins.errors}
-        flat["ocb-head"] = np.full((1, 5), 0.06)
-        wild = {**margins.diverged, "ocb-listing": True}
-        part = synthetic_part.part(replace(margins, errors=flat, diverged=wild))
-        assert "does not fall with every order" in part.words[0]
-        assert (
-            "with a head of the examples that weigh it is no closer (0.06000; of the newest 0.0500)"
-            in part.words[2]
-        )
-        assert part.words[3] == "Diverged in some run: OCB as printed, order 20."
-        assert any("(diverged)" in row.cells[0] for row in part.tables[0].rows)
-        assert "higher order is not always better" in part.pictures[0].shows
-        assert "not above" in part.pictures[0].shows
+        section = stand_in(results={"source": source, "n": 3, "notes": [source]})
+        results = report.without_folder(section, Path(folder)).results
+        assert results["source"] == "Windows from the data in 'DIR/faces': 3 faces."
+        assert results["notes"] == [results["source"]]
+        assert {**results, "source": source, "notes": [source]} == section.results
 
 
 @pytest.fixture
@@ -329,8 +263,11 @@ def faces(monkeypatch):
 
     modules = {
         "faces": {"FacesSettings": FacesSettings, "run_faces": run_faces},
-        "faces_part": {"part": lambda result: stand_in()},
-        "faces_figure": {"approximation_panel": panel, "auc_panel": panel},
+        "faces_section": {
+            "section": lambda result: stand_in(),
+            "approximation_panel": panel,
+            "auc_panel": panel,
+        },
     }
     for name, content in modules.items():
         module = ModuleType(f"ocboost.paper.{name}")
@@ -350,8 +287,9 @@ def small(monkeypatch, tmp_path, faces, margins, digits):
 
 
 class TestPaperFigure:
-    def test_four_panels(self, faces, margins, digits, parts):
-        picture = paper_figure.picture(parts, margins, digits, faces)
+    def test_four_panels(self, faces, margins, digits, sections):
+        results = {"synthetic": margins, "mnist": digits, "faces": faces}
+        picture = report.overview(sections, results)
         assert [axes.get_title(loc="left")[0] for axes in picture.figure.axes] == list("abcd")
         assert all(axes.get_ylabel() == "" for axes in picture.figure.axes)
         assert picture.figure.axes[1].get_title(loc="left")[4:].startswith("Digits of scikit-learn")
@@ -362,7 +300,7 @@ class TestPaperFigure:
         assert render(picture.figure, "figure1")["figure1.png"].startswith(b"\x89PNG")
 
     def test_names_stay_inside(self, faces, margins, digits):
-        figure = paper_figure.draw(margins, digits, faces)
+        figure = report.draw(margins, digits, faces)
         figure.canvas.draw()
         width = figure.bbox.width
         panels = figure.axes
@@ -407,8 +345,8 @@ class TestCommands:
 
     def test_the_terminal_is_told_where_the_data_are(self, tmp_path, monkeypatch, capsys):
         source = f"Windows from '{tmp_path}/faces'."
-        part = sys.modules["ocboost.paper.faces_part"]
-        monkeypatch.setattr(part, "part", lambda result: stand_in(source=source))
+        module = sys.modules["ocboost.paper.faces_section"]
+        monkeypatch.setattr(module, "section", lambda result: stand_in(results={"source": source}))
         out = tmp_path / "out"
         code, told, _ = ran(capsys, "reproduce", "faces", "--data", tmp_path, "--out", out)
         assert code == 0
@@ -428,8 +366,8 @@ class TestCommands:
         assert ran(capsys, "reproduce", "all")[0] == 0
         assert (tmp_path / "results" / "paper" / "report.html").is_file()
 
-    @pytest.mark.parametrize(("more", "kept"), [([], True), (["--no-cache"], False)])
-    def test_interrupted(self, more, kept, tmp_path, monkeypatch, capsys):
+    @pytest.mark.parametrize(("more", "stored"), [([], True), (["--no-cache"], False)])
+    def test_interrupted(self, more, stored, tmp_path, monkeypatch, capsys):
         def interrupt(*_, **__):
             raise KeyboardInterrupt
 
@@ -437,7 +375,7 @@ class TestCommands:
         code, _, err = ran(capsys, "reproduce", "all", "--out", tmp_path / "out", *more)
         assert code == 130
         assert "nothing was written" in err
-        assert ("what was found is kept for the next run" in err) == kept
+        assert ("the next run resumes from the cache" in err) == stored
         assert not (tmp_path / "out").exists()
 
     def test_unwritable_out_is_found_before_the_work(self, tmp_path, monkeypatch, capsys):

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
+from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from ocboost import adaboost_weights, approximation_error
+from ocboost import BoostingSketch, adaboost_weights, approximation_error
 from ocboost._report import figures as figure_style
-from ocboost._report.output import OutputFolder, to_json, versions
+from ocboost._report.output import to_json, versions
 from ocboost._report.tables import as_rich
 from ocboost.errors import InputError, MissingExtraError
-from ocboost.paper import synthetic_figure, synthetic_part
+from ocboost.paper import synthetic_section
 from ocboost.paper.synthetic import METHODS, SyntheticResult, SyntheticSettings, draw_margins, run_synthetic
 
 # Names that readers of results.json rely on.
@@ -36,6 +34,7 @@ PROMISED = {
     "ocb-listing-order-5",
     "ocb-listing-order-10",
 }
+POINTS = [150, 300, 450, 600, 750, 800]
 TINY = SyntheticSettings(runs=2, matrices=2, examples_per_matrix=400, start=100, every=150)
 
 
@@ -58,7 +57,7 @@ class TestSettings:
         assert settings.drifts == [10_000, 20_000]
 
     def test_last_checkpoint_is_the_whole_stream(self) -> None:
-        assert TINY.checkpoints == [250, 400, 550, 700, 800]
+        assert run_synthetic(replace(TINY, runs=1)).examples == POINTS
 
     @pytest.mark.parametrize(
         ("wrong", "text"),
@@ -125,36 +124,39 @@ class TestClaims:
 
 class TestResult:
     def test_every_method_at_every_checkpoint(self, tiny: SyntheticResult) -> None:
-        assert set(tiny.errors) == PROMISED == {method.key for method in METHODS}
-        for errors in tiny.errors.values():
-            assert errors.shape == (2, 5)
+        assert set(tiny.approximation_error) == PROMISED == {method.key for method in METHODS}
+        for errors in tiny.approximation_error.values():
+            assert errors.shape == (2, 6)
             assert ((errors >= 0) & (errors <= 1)).all()
 
     def test_an_error_is_to_adaboost_on_everything_so_far(self, tiny: SyntheticResult) -> None:
         margins = draw_margins(TINY, 1)
-        method = next(method for method in METHODS if method.key == "ocb-order-5")
-        model = method.begin(margins[:100], 1.0)
-        for row in margins[100:550]:
+        model = BoostingSketch.from_margins(margins[:100], order=5, correction="theorem")
+        for row in margins[100:450]:
             model.update(row)
-        expected = approximation_error(adaboost_weights(margins[:550]), model.alpha)
-        assert tiny.errors["ocb-order-5"][1, 2] == pytest.approx(expected, rel=1e-12)
+        expected = approximation_error(adaboost_weights(margins[:450]), model.alpha)
+        assert tiny.approximation_error["ocb-order-5"][1, 2] == pytest.approx(expected, rel=1e-12)
 
     def test_same_settings_same_errors(self, tiny: SyntheticResult) -> None:
         again = run_synthetic(TINY)
         for key in PROMISED:
-            np.testing.assert_array_equal(tiny.errors[key], again.errors[key])
+            np.testing.assert_array_equal(tiny.approximation_error[key], again.approximation_error[key])
 
     def test_progress_counts_to_the_end(self) -> None:
-        calls: list[tuple[int, int]] = []
-        run_synthetic(TINY, progress=lambda done, total: calls.append((done, total)))
-        assert calls == [(done, 10) for done in range(1, 11)]
+        calls: list[tuple[str, int, int]] = []
+        run_synthetic(TINY, progress=lambda *call: calls.append(call))
+        total = 2 * (1 + len(METHODS))
+        assert [call[1:] for call in calls if call[0] == "run 2 of 2"][-1] == (total, total)
+        assert [done for _, done, _ in calls] == sorted(done for _, done, _ in calls)
 
     def test_as_dict_survives_json(self, tiny: SyntheticResult) -> None:
         content = json.loads(to_json({**tiny.as_dict(), "versions": versions()}))
         assert set(content["approximation_error"]) == PROMISED
-        assert content["approximation_error"]["ocb-head"] == float(tiny.errors["ocb-head"].mean())
-        assert content["final_error"]["ocb-head"] == float(tiny.errors["ocb-head"][:, -1].mean())
-        assert content["examples"] == TINY.checkpoints
+        assert content["approximation_error"]["ocb-head"] == float(
+            tiny.approximation_error["ocb-head"].mean()
+        )
+        assert content["final_error"]["ocb-head"] == float(tiny.approximation_error["ocb-head"][:, -1].mean())
+        assert content["examples"] == POINTS
         assert len(content["curves"]["ocb-listing"]["mean"]) == len(content["examples"])
         assert content["seeds"] == [[0, 0], [0, 1]]
         assert set(content["seconds"]) == PROMISED | {"adaboost", "total"}
@@ -170,41 +172,56 @@ class TestResult:
 class TestWords:
     def test_table_shows_every_method(self, tiny: SyntheticResult) -> None:
         stream = StringIO()
-        Console(file=stream, width=100).print(as_rich(synthetic_part.table(tiny)))
+        Console(file=stream, width=100).print(as_rich(synthetic_section.table(tiny)))
         text = stream.getvalue()
         for method in METHODS:
             assert f"{tiny.mean_error(method.key):.4f}" in text
-            assert method.label.removesuffix(", cold start") in text
+            assert method.label in text
         assert "1.00" in text
 
     def test_words_follow_the_numbers(self, tiny: SyntheticResult) -> None:
         errors = {key: np.full((1, 1), 0.05) for key in PROMISED}
         for error, order in zip((0.04, 0.03, 0.02, 0.01), (1, 5, 10, 20), strict=True):
             errors[f"ocb-order-{order}"] = np.full((1, 1), error)
-        result = SyntheticResult(TINY, [1], errors, tiny.diverged, {})
-        words = " ".join(synthetic_part.findings(result))
+        result = replace(tiny, examples=[1], approximation_error=errors)
+        words = " ".join(synthetic_section.findings(result))
         assert "falls with every order (0.0400 to 0.0100" in words
         assert "The listing as printed does not get worse with every order" in words
         assert "is less close than the theorem at order 20 from a warm one (0.0500)" in words
 
+    def test_words_of_the_whole_section(self, tiny: SyntheticResult) -> None:
+        flat = {key: np.full((1, 6), 0.05) for key in tiny.approximation_error}
+        flat["ocb-head"] = np.full((1, 6), 0.06)
+        wild = {**tiny.diverged, "ocb-listing": True}
+        section = synthetic_section.section(replace(tiny, approximation_error=flat, diverged=wild))
+        assert "does not fall with every order" in section.findings[0]
+        assert (
+            "with a head of the heaviest examples it is no closer (0.06000; of the newest 0.0500)"
+            in section.findings[2]
+        )
+        assert section.findings[3] == "Diverged in some run: OCB as printed, order 20."
+        assert any("(diverged)" in row.cells[0] for row in section.tables[0].rows)
+        assert "higher order is not always better" in section.figure.shows
+        assert "not above" in section.figure.shows
+
     def test_title_claims_only_what_is_there(self, tiny: SyntheticResult) -> None:
-        flat = {key: np.full((1, 5), 0.05) for key in PROMISED}
-        figure = synthetic_figure.draw(SyntheticResult(TINY, TINY.checkpoints, flat, tiny.diverged, {}))
+        flat = {key: np.full((1, 6), 0.05) for key in PROMISED}
+        figure = synthetic_section.draw(replace(tiny, approximation_error=flat))
         assert figure.texts[0].get_text() == "How close online weights stay to batch AdaBoost"
 
 
 class TestFigure:
     def test_png_and_svg(self, tiny: SyntheticResult) -> None:
-        files = figure_style.render(synthetic_figure.draw(tiny), "synthetic")
+        files = figure_style.render(synthetic_section.draw(tiny), "synthetic")
         assert files["synthetic.png"].startswith(b"\x89PNG")
         assert b"<svg" in files["synthetic.svg"]
 
     def test_same_result_same_bytes(self, tiny: SyntheticResult) -> None:
-        once, twice = (figure_style.render(synthetic_figure.draw(tiny), "synthetic") for _ in range(2))
+        once, twice = (figure_style.render(synthetic_section.draw(tiny), "synthetic") for _ in range(2))
         assert once == twice
 
     def test_every_method_is_drawn(self) -> None:
-        assert {key for key, *_ in synthetic_figure.LINES} == PROMISED
+        assert {key for key, *_ in synthetic_section.LINES} == PROMISED
 
     def test_labels_do_not_overlap(self) -> None:
         rng = np.random.default_rng(0)
@@ -217,76 +234,4 @@ class TestFigure:
     def test_without_matplotlib(self, monkeypatch: pytest.MonkeyPatch, tiny: SyntheticResult) -> None:
         monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
         with pytest.raises(MissingExtraError, match=r"pip install 'ocboost\[all\]'"):
-            synthetic_figure.draw(tiny)
-
-
-class TestOutputFolder:
-    def test_an_unused_folder_is_taken_away_again(self, tmp_path: Path) -> None:
-        with OutputFolder(tmp_path / "a" / "b", ["x"]):
-            assert (tmp_path / "a" / "b").is_dir()
-        assert not (tmp_path / "a").exists()
-
-    def test_a_folder_that_was_there_stays(self, tmp_path: Path) -> None:
-        with OutputFolder(tmp_path, ["x"]):
-            pass
-        assert list(tmp_path.iterdir()) == []
-
-    def test_a_file_in_the_way(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("")
-        with pytest.raises(InputError, match=r"out must be a folder that can be written; got '.*file/sub'"):
-            OutputFolder(tmp_path / "file" / "sub", ["x"]).__enter__()
-
-    def test_a_folder_where_a_file_must_go(self, tmp_path: Path) -> None:
-        (tmp_path / "results.json").mkdir()
-        with pytest.raises(InputError, match=r"results\.json is a folder"):
-            OutputFolder(tmp_path, ["results.json"]).__enter__()
-
-    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-    def test_a_folder_without_permission(self, tmp_path: Path) -> None:
-        tmp_path.chmod(0o500)
-        try:
-            with pytest.raises(InputError, match="Permission denied"):
-                OutputFolder(tmp_path / "sub", ["x"]).__enter__()
-        finally:
-            tmp_path.chmod(0o700)
-
-    def test_a_failure_leaves_the_old_files_whole(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        (tmp_path / "a").write_text("old")
-
-        def full(_: int) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(os, "fsync", full)
-        with OutputFolder(tmp_path, ["a", "b"]) as folder, pytest.raises(OSError, match="No space"):
-            folder.write({"a": b"new", "b": b"new"})
-        assert [path.name for path in tmp_path.iterdir()] == ["a"]
-        assert (tmp_path / "a").read_text() == "old"
-
-    def test_a_file_is_renamed_into_place(self, tmp_path: Path) -> None:
-        (tmp_path / "a").write_text("old")
-        os.link(tmp_path / "a", tmp_path / "same file")  # would change with it if it were written over
-        with OutputFolder(tmp_path, ["a"]) as folder:
-            folder.write({"a": b"new"})
-        assert (tmp_path / "a").read_text() == "new"
-        assert (tmp_path / "same file").read_text() == "old"
-
-    def test_interrupt_waits_for_the_renames(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        replace = os.replace
-
-        def interrupted_replace(source: Path, target: Path) -> None:
-            signal.raise_signal(signal.SIGINT)
-            replace(source, target)
-
-        monkeypatch.setattr(os, "replace", interrupted_replace)
-        with OutputFolder(tmp_path, ["a", "b"]) as folder:
-            folder.write({"a": b"1", "b": b"2"})
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
-        assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
-
-    def test_files_follow_the_umask(self, tmp_path: Path) -> None:
-        with OutputFolder(tmp_path, ["a"]) as folder:
-            folder.write({"a": b""})
-        (tmp_path / "b").write_bytes(b"")
-        assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+            synthetic_section.draw(tiny)

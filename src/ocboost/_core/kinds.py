@@ -75,7 +75,7 @@ KINDS: dict[str, Kind] = {
         Kind("OCBClassifier", "model", ".deployment.model:Model", "a model"),
         Kind("Adaptation", "checkpoint", ".deployment.adaptation:Adaptation", "a checkpoint"),
         Kind("FilterBoost", "filterboost", ".estimators.filterboost:FilterBoost", "a FilterBoost"),
-        Kind("CacheEntry", "cache entry", ".paper.cache:Entry", "a result kept by ocboost reproduce"),
+        Kind("CacheEntry", "cache entry", ".paper.cache:OldEntry", "a cached result of an earlier version"),
     )
 }
 

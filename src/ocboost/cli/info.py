@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ocboost.hypotheses import Hypotheses, Stumps
     from ocboost.lineage import FilterBoost
     from ocboost.offsets import Offset
-    from ocboost.paper.cache import Entry
+    from ocboost.paper.cache import OldEntry
 
 WIDTH = 28
 MOST_CLASSES = 5  # whose weights are drawn
@@ -111,12 +111,9 @@ def _show_offset(console: Any, offset: Offset, path: Path, top: int) -> None:
     console.print(f"An offset: {KINDS[offset.kind].title}. It is part of a model.", soft_wrap=True)
 
 
-def _show_entry(console: Any, entry: Entry, path: Path, top: int) -> None:
-    n = len(entry.arrays)
-    size = f"{n:,} array{'' if n == 1 else 's'}, {path.stat().st_size:,} bytes"
-    console.print(
-        f"A result that ocboost reproduce keeps for its next run: {size}. It may be deleted.", soft_wrap=True
-    )
+def _show_entry(console: Any, entry: OldEntry, path: Path, top: int) -> None:
+    size = f"{path.stat().st_size:,} bytes"
+    console.print(f"A cached result of an earlier version, {size}. It can be deleted.", soft_wrap=True)
 
 
 def _show_checkpoint(console: Any, adaptation: Adaptation, path: Path, top: int) -> None:

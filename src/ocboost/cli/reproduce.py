@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +14,7 @@ from ocboost.cli.options import whole_number
 from ocboost.cli.terminal import results, say, steps_progress
 
 if TYPE_CHECKING:
-    from ocboost.paper.cache import Cache
-    from ocboost.paper.section import Part, Picture
+    from ocboost.paper.section import CaptionedFigure, Section
 
 HELP = """Run the paper's experiments again, and set what they find beside what the paper says.
 
@@ -36,34 +35,10 @@ Data = Annotated[Path | None, Parameter(env_var="OCBOOST_DATA")]
 Count = Annotated[int | None, Parameter(converter=whole_number, validator=validators.Number(gte=1))]
 Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="")]
-Progress = Callable[[str, int, int], None]
 
-ALL = {"synthetic", "mnist", "faces"}
+# The experiments, and the packages whose versions can change a figure of theirs.
+EXPERIMENTS = {"synthetic": (), "mnist": ("scikit-learn",), "faces": ("scikit-learn", "pillow")}
 REPORTS = ("results.json", "report.html", "report.md")
-
-
-@dataclass(frozen=True)
-class _Experiment:
-    """What the commands need to know of an experiment.
-
-    Parameters
-    ----------
-    name : str
-    run : callable
-        Called with a function to tell progress to; returns the result.
-    part : callable
-        Makes the result's share of the report.
-    check : callable
-        Raises where the data cannot be read; called before long work on something else.
-    packages : tuple of str
-        Those whose versions can change a figure.
-    """
-
-    name: str
-    run: Callable[[Progress], Any]
-    part: Callable[[Any], Part]
-    check: Callable[[], object] = lambda: None
-    packages: tuple[str, ...] = ()
 
 
 @app.command
@@ -95,8 +70,7 @@ def synthetic(
     data
         Folder with data sets. Not needed here: the margins are drawn.
     """
-    command = _command("synthetic", quick=quick, seed=seed, runs=runs)
-    return _reproduce([_synthetic(quick, seed, runs)], out, command)
+    return _reproduce(["synthetic"], out, quick=quick, seed=seed, runs=runs)
 
 
 @app.command
@@ -126,11 +100,9 @@ def mnist(
         Folder that holds mnist/ with its four files. Without it MNIST is downloaded, or, where that fails, a
         smaller set of digits is taken; the report says which.
     no_cache
-        Do all of the work anew, and keep nothing for the next run.
+        Compute everything again, and store nothing for the next run.
     """
-    command = _command("mnist", quick=quick, data=data, seed=seed, no_cache=no_cache)
-    cache = _cache(no_cache)
-    return _reproduce([_mnist(quick, seed, data, cache)], out, command, data=data, cache=cache)
+    return _reproduce(["mnist"], out, quick=quick, seed=seed, data=data, no_cache=no_cache)
 
 
 @app.command
@@ -160,11 +132,9 @@ def faces(
         Folder that holds faces/ with its four mosaics. Without it a small set of windows is taken, or drawn
         faces; the report says which.
     no_cache
-        Do all of the work anew, and keep nothing for the next run.
+        Compute everything again, and store nothing for the next run.
     """
-    command = _command("faces", quick=quick, data=data, seed=seed, no_cache=no_cache)
-    cache = _cache(no_cache)
-    return _reproduce([_faces(quick, seed, data, cache)], out, command, data=data, cache=cache)
+    return _reproduce(["faces"], out, quick=quick, seed=seed, data=data, no_cache=no_cache)
 
 
 @app.command(name="all")
@@ -191,182 +161,123 @@ def everything(
     seed
         Of all experiments.
     data
-        Folder that holds mnist/ and faces/. It is looked through before anything is run. Without it what can
-        be had is taken, and the report says what.
+        Folder that holds mnist/ and faces/. It is checked before anything is run. Without it smaller sets
+        are used where necessary; the report says which.
     no_cache
-        Do all of the work anew, and keep nothing for the next run.
+        Compute everything again, and store nothing for the next run.
     """
-    command = _command("all", quick=quick, data=data, seed=seed, no_cache=no_cache)
-    cache = _cache(no_cache)
-    experiments = [
-        _synthetic(quick, seed, None),
-        _mnist(quick, seed, data, cache),
-        _faces(quick, seed, data, cache),
-    ]
-    return _reproduce(experiments, out, command, data=data, cache=cache)
-
-
-def _synthetic(quick: bool, seed: int, runs: int | None) -> _Experiment:
-    from ocboost.paper import synthetic as experiment
-    from ocboost.paper.synthetic_part import part
-
-    make = experiment.SyntheticSettings.small if quick else experiment.SyntheticSettings
-    settings = make(seed=seed) if runs is None else make(seed=seed, runs=runs)
-
-    def run(told: Progress) -> Any:
-        return experiment.run_synthetic(
-            settings, progress=lambda done, total: told("margins that drift", done, total)
-        )
-
-    return _Experiment("synthetic", run, part)
-
-
-def _mnist(quick: bool, seed: int, data: Path | None, cache: Cache | None) -> _Experiment:
-    from ocboost.datasets import load_mnist
-    from ocboost.paper.mnist import MnistSettings, run_mnist
-    from ocboost.paper.mnist_part import part
-
-    settings = MnistSettings.small(seed=seed) if quick else MnistSettings(seed=seed)
-    return _Experiment(
-        "mnist",
-        lambda told: run_mnist(settings, data, cache=cache, progress=told),
-        part,
-        lambda: data is None or load_mnist(data),
-        ("scikit-learn",),
-    )
-
-
-def _faces(quick: bool, seed: int, data: Path | None, cache: Cache | None) -> _Experiment:
-    from ocboost.datasets import load_faces
-    from ocboost.paper.faces import FacesSettings, run_faces
-    from ocboost.paper.faces_part import part
-
-    settings = FacesSettings.small(seed=seed) if quick else FacesSettings(seed=seed)
-    return _Experiment(
-        "faces",
-        lambda told: run_faces(settings, data, cache=cache, progress=told),
-        part,
-        lambda: data is None or load_faces(data),
-        ("scikit-learn", "pillow"),
-    )
+    return _reproduce(list(EXPERIMENTS), out, quick=quick, seed=seed, data=data, no_cache=no_cache)
 
 
 def _reproduce(
-    experiments: Sequence[_Experiment],
+    names: Sequence[str],
     out: Path,
-    command: str,
     *,
+    quick: bool,
+    seed: int,
     data: Path | None = None,
-    cache: Cache | None = None,
+    no_cache: bool = False,
+    runs: int | None = None,
 ) -> int:
     """Run experiments, write what they found, and print it; the exit code."""
+    from ocboost import datasets
     from ocboost._report import figures as figure_style
     from ocboost._report.output import OutputFolder, versions
-    from ocboost.paper.report import STEM, without_folder
+    from ocboost.paper.cache import Cache
+    from ocboost.paper.report import FIGURE_STEM, overview, without_folder
 
     figure_style.require_matplotlib()
-    stems = [experiment.name for experiment in experiments]
-    if set(stems) == ALL:
-        stems.insert(0, STEM)
-    pictured = [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
-    made_with = versions(*dict.fromkeys(name for each in experiments for name in each.packages))
+    everything = len(names) == len(EXPERIMENTS)
+    stems = [FIGURE_STEM, *names] if everything else names
+    pictures = [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
+    made_with = versions(*dict.fromkeys(package for name in names for package in EXPERIMENTS[name]))
+    cache = None if no_cache or names == ["synthetic"] else Cache()
+    name = "all" if everything else names[0]
+    command = _command(name, quick=quick, seed=seed, data=data, no_cache=no_cache, runs=runs)
+    chosen = {"seed": seed} if runs is None else {"seed": seed, "runs": runs}
     try:
-        with OutputFolder(out, [*pictured, *REPORTS]) as folder:
+        with OutputFolder(out, [*pictures, *REPORTS]) as folder:
             began = time.perf_counter()
-            if len(experiments) > 1:
+            if everything and data is not None:
                 with steps_progress("data") as told:
-                    for done, experiment in enumerate(experiments):
-                        told(f"looking through {experiment.name}", done, len(experiments))
-                        experiment.check()
+                    for done, load in enumerate(("load_mnist", "load_faces")):
+                        told(f"checking {load.removeprefix('load_')}", done, 2)
+                        getattr(datasets, load)(data)  # raises before long work on something else
             found = {}
-            for experiment in experiments:
-                with steps_progress(experiment.name) as told:
-                    found[experiment.name] = experiment.run(told)
-            parts = [experiment.part(found[experiment.name]) for experiment in experiments]
-            overview = _overview(parts, found)
-            to_write = [without_folder(part, data) for part in parts]
+            for name in names:
+                with steps_progress(name) as told:
+                    found[name] = _run(name, quick, chosen, data, cache, told)
+            sections = [import_module(f"ocboost.paper.{name}_section").section(found[name]) for name in names]
+            figure = overview(sections, found)
+            to_write = [without_folder(section, data) for section in sections]
             seconds = {"everything, with drawing": time.perf_counter() - began}
-            written = folder.write(_files(to_write, overview, command, made_with, seconds))
+            written = folder.write(_files(to_write, figure, command, made_with, seconds))
     except KeyboardInterrupt:
-        kept = "" if cache is None or cache.folder is None else "; what was found is kept for the next run"
-        say(f"interrupted; nothing was written to '{out}'{kept}.")
+        stored = "" if cache is None or cache.folder is None else "; the next run resumes from the cache"
+        say(f"interrupted; nothing was written to '{out}'{stored}.")
         return 130
-    _tell(parts)
-    names = ", ".join(path.name for path in written)
-    results().print(f"Wrote {names} to {folder.path.resolve()}", soft_wrap=True)
+    _print(sections)
+    listed = ", ".join(path.name for path in written)
+    results().print(f"Wrote {listed} to {folder.path.resolve()}", soft_wrap=True)
     return 0
 
 
+def _run(name: str, quick: bool, chosen: dict[str, int], data: Path | None, cache: Any, told: Any) -> Any:
+    """The result of an experiment at its full or its small size."""
+    experiment = import_module(f"ocboost.paper.{name}")
+    settings_class = getattr(experiment, f"{name.capitalize()}Settings")
+    settings = settings_class.small(**chosen) if quick else settings_class(**chosen)
+    run = getattr(experiment, f"run_{name}")
+    if name == "synthetic":  # needs neither data nor a cache
+        return run(settings, progress=told)
+    return run(settings, data, cache=cache, progress=told)
+
+
 def _files(
-    parts: list[Part],
-    overview: Picture | None,
+    sections: list[Section],
+    overview: CaptionedFigure | None,
     command: str,
     versions: dict[str, Any],
     seconds: dict[str, float],
 ) -> dict[str, bytes]:
     """Everything that is written, by name: the figures, the numbers, the report in both forms."""
+    from ocboost._report.document import as_html, as_markdown
     from ocboost._report.figures import render
     from ocboost._report.output import to_json
-    from ocboost.paper import report
+    from ocboost.paper.report import TITLE, report_blocks
 
-    pictures = [picture for part in parts for picture in part.pictures]
     files: dict[str, bytes] = {}
-    for picture in pictures if overview is None else [overview, *pictures]:
-        files |= render(picture.figure, picture.stem)
-    if len(parts) == 1:
-        numbers = parts[0].results
-    else:
-        by_name = {part.name: part.results for part in parts}
-        numbers = {
-            "experiment": "all",
-            "quick": any(part.quick for part in parts),
-            **by_name,
-            "seconds": seconds,
-        }
+    for shown in [*([] if overview is None else [overview]), *(section.figure for section in sections)]:
+        files |= render(shown.figure, shown.stem)
+    numbers = sections[0].results
+    if len(sections) > 1:
+        by_name = {section.results["experiment"]: section.results for section in sections}
+        quick = any(section.results["quick"] for section in sections)
+        numbers = {"experiment": "all", "quick": quick, **by_name, "seconds": seconds}
     files["results.json"] = to_json({**numbers, "versions": versions, "command": command})
-    about: dict[str, Any] = {
-        "command": command,
-        "versions": versions,
-        "seconds": seconds,
-        "overview": overview,
-    }
-    files["report.html"] = report.as_html(parts, **about).encode()
-    files["report.md"] = report.as_markdown(parts, **about).encode()
+    blocks = report_blocks(sections, command=command, versions=versions, seconds=seconds, overview=overview)
+    files["report.html"] = as_html(TITLE, blocks).encode()
+    files["report.md"] = as_markdown(TITLE, blocks).encode()
     return files
 
 
-def _overview(parts: list[Part], found: dict[str, Any]) -> Picture | None:
-    """The paper's figure 1, where all three experiments were run."""
-    if set(found) != ALL:
-        return None
-    from ocboost.paper.report import picture
-
-    return picture(parts, found["synthetic"], found["mnist"], found["faces"])
-
-
-def _tell(parts: Sequence[Part]) -> None:
-    """Print each part's tables and findings; what is only worth a remark goes to stderr."""
+def _print(sections: Sequence[Section]) -> None:
+    """Print each section's tables and findings; notes go to stderr."""
     from ocboost._report.tables import as_rich
 
     console = results(piped=160)  # the paper's tables have a column for each digit
-    for part in parts:
-        console.print(f"{part.title}. {part.source}", soft_wrap=True)
+    for section in sections:
+        console.print(f"{section.title}. {section.results['source']}", soft_wrap=True)
         console.print()
-        for table in part.tables:
+        for table in section.tables:
             console.print(as_rich(table, whole=True), crop=False)
-        for sentence in part.words:
+        for sentence in section.findings:
             console.print(sentence, soft_wrap=True)
         console.print()
-        for note in part.notes:
+        for note in section.results["notes"]:
             say(note)
-    if any(part.quick for part in parts):
+    if any(section.results["quick"] for section in sections):
         console.print("This was a quick run; leave out --quick for the paper's sizes.", soft_wrap=True)
-
-
-def _cache(no_cache: bool) -> Cache | None:
-    from ocboost.paper.cache import Cache
-
-    return None if no_cache else Cache()
 
 
 def _command(

@@ -1,6 +1,7 @@
 """The experiments of the paper, run again with the public API only.
 
-An experiment is a pure function that returns a dataclass (`synthetic`); drawing it (`synthetic_figure`) and
-putting it in words and tables (`synthetic_part`) are apart, so that each can be used without the
-others. `report` makes one document of the parts, `erratum` shows the listing's sign error at work.
+Each experiment has a module that runs it (`synthetic`, `mnist`, `faces`: settings, result, run) and one that
+shows it (`synthetic_section` and so on: tables, findings, figure). What they share is in `experiment` and in
+`section`. `report` makes one document of the sections, `erratum` shows the listing's sign error at work, and
+`cache` stores the results of long steps.
 """

@@ -14,6 +14,7 @@ import numpy as np
 
 from ocboost import BoostingSketch, adaboost_weights
 from ocboost._report.tables import Row, Table
+from ocboost.paper.synthetic import ORDERS, listing_key, theorem_key
 
 EXPLANATION = (
     "The listing of the paper (Algorithm 1) has a sign error. For the sums of margin -1 its W⁻_jk counts "
@@ -30,17 +31,7 @@ NEXT = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 
 @dataclass(frozen=True)
 class Step:
-    """The weight of the second hypothesis after one more example, in three ways.
-
-    Parameters
-    ----------
-    margins : tuple of int
-        The new example's.
-    retrained : float
-        By AdaBoost on all examples.
-    theorem, listing : float
-        By an update, as the theorem says and as the listing is printed.
-    """
+    """The weight of the second hypothesis after one more example: retrained, and updated in two ways."""
 
     margins: tuple[int, int]
     retrained: float
@@ -51,8 +42,6 @@ class Step:
 def steps() -> list[Step]:
     """Add each of the four possible examples to eight of two hypotheses.
 
-    Examples
-    --------
     >>> all(abs(step.theorem - step.retrained) < 1e-12 for step in steps())
     True
     >>> min(abs(step.listing - step.retrained) for step in steps()) > 0.005
@@ -73,18 +62,11 @@ def steps() -> list[Step]:
 
 def small_table(found: list[Step]) -> Table:
     """The weight α₂ after one more example: retrained, by the theorem, as printed."""
-    rows = [
-        Row(
-            (
-                f"margins {step.margins[0]:+d}, {step.margins[1]:+d}",
-                f"{step.retrained:.6f}",
-                f"{step.theorem:.6f}",
-                f"{step.listing:.6f}",
-                f"{step.listing - step.retrained:+.6f}",
-            )
-        )
-        for step in found
-    ]
+    rows = []
+    for step in found:
+        weights = [f"{alpha:.6f}" for alpha in (step.retrained, step.theorem, step.listing)]
+        margins = "margins {:+d}, {:+d}".format(*step.margins)
+        rows.append(Row((margins, *weights, f"{step.listing - step.retrained:+.6f}")))
     return Table(
         "α₂ after one more example",
         ("new example", "AdaBoost retrained", "by the theorem", "as printed", "as printed, off by"),
@@ -101,20 +83,11 @@ def in_words(found: list[Step]) -> str:
     return f"Here the theorem's update {exact}; the listing's is off by up to {listing:.2g}."
 
 
-def orders_table(errors: Mapping[str, float], orders: tuple[int, ...]) -> Table:
-    """Mean errors of the synthetic experiment, by the theorem and as printed, for each order.
-
-    Parameters
-    ----------
-    errors : mapping of str to float
-        ``approximation_error`` of the experiment's results.
-    orders : tuple of int
-        The orders compared; the last is the highest.
-    """
+def orders_table(errors: Mapping[str, float]) -> Table:
+    """Mean errors of the synthetic experiment for each order, by the theorem and as printed."""
     rows = []
-    for order in orders:
-        theorem = errors[f"ocb-order-{order}"]
-        listing = errors["ocb-listing" if order == orders[-1] else f"ocb-listing-order-{order}"]
+    for order in ORDERS:
+        theorem, listing = errors[theorem_key(order)], errors[listing_key(order)]
         ratio = f"{listing / theorem:.1f}" if theorem > 0.0 else "–"
         rows.append(Row((f"order {order}", f"{theorem:.4f}", f"{listing:.4f}", ratio)))
     return Table(

@@ -1,61 +1,62 @@
-"""All four panels of the paper's figure 1 in one figure.
-
-The report of a reproduction: every table and figure of the paper beside ours, and how they were made.
-"""
+"""The report of a reproduction: every table and figure of the paper beside ours, and how they were made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ocboost._report import document
 from ocboost._report.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
 from ocboost._report.figures import GREY, house_style
 from ocboost._report.tables import Row, Table
-from ocboost.paper import erratum, mnist_figure, synthetic_figure
-from ocboost.paper.mnist import MnistResult
-from ocboost.paper.online import BALANCED
-from ocboost.paper.section import HEADLINE, Headline, Part, Picture
-from ocboost.paper.synthetic import ORDERS, SyntheticResult
+from ocboost.paper import erratum
+from ocboost.paper.section import HEADLINE_COLUMNS, CaptionedFigure, HeadlineRow, Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ocboost.paper.faces import FacesResult
+    from ocboost.paper.mnist import MnistResult
+    from ocboost.paper.synthetic import SyntheticResult
 
-STEM = "figure1"
-WHAT = ("approximation error", "combined test error, %", "approximation error", "1 − AUC")
+FIGURE_STEM = "figure1"
+TITLE = "Online Coordinate Boosting, reproduced"
+PAPER = (
+    "The paper, Online Coordinate Boosting by Raphael Pelossof, Michael Jones, Ilia Vovsha and Cynthia "
+    "Rudin, keeps the weights of a boosted classifier close to those of AdaBoost retrained on all examples, "
+    "while it sees each of them once. This report sets its tables and figures beside what this software "
+    "finds."
+)
+QUICK = "Quick run: a subset, not the paper's sizes. Leave out --quick for those."
+BALANCED_EXPLAINED = (
+    "In AdaBoost all the weight that leaves one coordinate enters the next: this is the total. The theorem's "
+    "factors do not keep it. The balanced correction, which is ours, scales each row of sums so that the "
+    "total is kept."
+)
+VARIANTS = ("by the paper's theorem", "balanced", "balanced at full order", "with a head")
+SAME = "The same command with the same versions gives the same numbers, run times aside."
 _LEFT = (0.052, 0.555)
 _BOTTOM = (0.535, 0.065)
 _SIZE = (0.297, 0.345)
 
 
 def draw(synthetic: SyntheticResult, mnist: MnistResult, faces: FacesResult) -> Figure:
-    """Draw the three experiments as the paper does: a and b above, c and d below.
-
-    Parameters
-    ----------
-    synthetic, mnist, faces
-        What the experiments returned.
-    """
-    from ocboost.paper import faces_figure
+    """All four panels of the paper's figure 1: a and b above, c and d below."""
+    from ocboost.paper import faces_section, mnist_section, synthetic_section
 
     with house_style():
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(13, 9.4))
-        places = [(left, bottom, *_SIZE) for bottom in _BOTTOM for left in _LEFT]
-        panels = [figure.add_axes(place) for place in places]
+        panels = [figure.add_axes((left, bottom, *_SIZE)) for bottom in _BOTTOM for left in _LEFT]
         for axes in panels:
             axes.tick_params(labelsize=10.5)
-        synthetic_figure.panel(panels[0], synthetic, compact=True)
-        mnist_figure.panel(panels[1], mnist, compact=True)
-        faces_figure.approximation_panel(panels[2], faces, compact=True)
-        faces_figure.auc_panel(panels[3], faces, compact=True)
-        titled = zip(panels, "abcd", titles(mnist, faces), strict=True)
-        for axes, letter, title in titled:
+        synthetic_section.panel(panels[0], synthetic, compact=True)
+        mnist_section.panel(panels[1], mnist, compact=True)
+        faces_section.approximation_panel(panels[2], faces, compact=True)
+        faces_section.auc_panel(panels[3], faces, compact=True)
+        for axes, letter, title in zip(panels, "abcd", _panel_titles(mnist, faces), strict=True):
             axes.set_title(f"{letter}   {title}", loc="left", fontsize=12.5, fontweight="bold", pad=10)
             axes.set_ylabel("")
             axes.xaxis.label.set_fontsize(11)
@@ -67,97 +68,43 @@ def draw(synthetic: SyntheticResult, mnist: MnistResult, faces: FacesResult) -> 
         return figure
 
 
-def titles(mnist: MnistResult, faces: FacesResult) -> list[str]:
-    """What each panel shows, of which data."""
-    whose = ("Synthetic", mnist.name, faces.name, faces.name)
-    return [f"{name}: {what}" for name, what in zip(whose, WHAT, strict=True)]
+def _panel_titles(mnist: MnistResult, faces: FacesResult) -> list[str]:
+    return [
+        "Synthetic: approximation error",
+        f"{mnist.name}: combined test error, %",
+        f"{faces.name}: approximation error",
+        f"{faces.name}: 1 − AUC",
+    ]
 
 
-def picture(parts: list[Part], synthetic: SyntheticResult, mnist: MnistResult, faces: FacesResult) -> Picture:
-    """The figure with its words, those of the parts' own pictures."""
-    said = [(part.title.partition(":")[0], picture) for part in parts for picture in part.pictures[:1]]
-    return Picture(
-        stem=STEM,
-        alt="Four panels: " + "; ".join(titles(mnist, faces)),
-        says=(
+def overview(sections: Sequence[Section], results: Mapping[str, Any]) -> CaptionedFigure | None:
+    """The paper's figure 1 with the words of the sections' own figures, where all experiments were run."""
+    if set(results) != {"synthetic", "mnist", "faces"}:
+        return None
+    return CaptionedFigure(
+        stem=FIGURE_STEM,
+        alt="Four panels: " + "; ".join(_panel_titles(results["mnist"], results["faces"])),
+        paper_says=(
             "accuracy improves with higher order (a); OCB and AdaBoost achieve lower test error rates than "
             "Oza and Russell's algorithm (b); OCB best approximates AdaBoost (c); OCB and AdaBoost have "
             "almost identical performance on the test set (d)."
         ),
-        figure=draw(synthetic, mnist, faces),
-        shows=" ".join(f"{title}: {picture.shows}" for title, picture in said),
+        figure=draw(**results),
+        shows=" ".join(f"{each.title.partition(':')[0]}: {each.figure.shows}" for each in sections),
     )
 
 
-TITLE = "Online Coordinate Boosting, reproduced"
-PAPER = (
-    "The paper, Online Coordinate Boosting by Raphael Pelossof, Michael Jones, Ilia Vovsha and Cynthia "
-    "Rudin, keeps the weights of a boosted classifier close to those of AdaBoost retrained on all examples, "
-    "while it sees each of them once. This report sets its tables and figures beside what this software "
-    "finds."
-)
-QUICK = "Quick run: a subset, not the paper's sizes. Leave out --quick for those."
-VARIANTS = ("by the paper's theorem", "balanced", "balanced at full order", "with a head")
-SAME = "The same command with the same versions gives the same numbers, run times aside."
-
-
-def as_html(
-    parts: Sequence[Part],
-    *,
-    command: str,
-    versions: Mapping[str, object],
-    seconds: Mapping[str, float] | None = None,
-    overview: Picture | None = None,
-) -> str:
-    """A page that stands alone, its figures inside it.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        One for each experiment.
-    command : str
-        What runs it again.
-    versions : mapping
-        What it was run with.
-    seconds : mapping of str to float, optional
-        Times beside those of the parts, as of all together.
-    overview : Picture, optional
-        A figure of all experiments.
-    """
-    return document.as_html(TITLE, _blocks(parts, command, versions, seconds, overview))
-
-
-def as_markdown(
-    parts: Sequence[Part],
-    *,
-    command: str,
-    versions: Mapping[str, object],
-    seconds: Mapping[str, float] | None = None,
-    overview: Picture | None = None,
-    pictures_at: str = "",
-) -> str:
-    """The same report in Markdown, with the figures' PNG files at `pictures_at`, by default beside it."""
-    blocks = _blocks(parts, command, versions, seconds, overview)
-    return document.as_markdown(TITLE, blocks, pictures_at=pictures_at)
-
-
-def without_folder(part: Part, data: Path | None) -> Part:
-    """The part with the data folder called DIR wherever its path stands, also in the results.
+def without_folder(section: Section, data: Path | None) -> Section:
+    """The section with the data folder called DIR wherever its path stands in the results.
 
     >>> _hidden("MNIST from the files in '/home/me/data/mnist'.", Path("/home/me/data"))
     "MNIST from the files in 'DIR/mnist'."
     """
     if data is None:
-        return part
-    return replace(
-        part,
-        source=_hidden(part.source, data),
-        notes=tuple(_hidden(note, data) for note in part.notes),
-        results={
-            key: _hidden(value, data) if isinstance(value, str) else value
-            for key, value in part.results.items()
-        },
-    )
+        return section
+    source = _hidden(section.results["source"], data)
+    notes = [_hidden(note, data) for note in section.results["notes"]]
+    return replace(section, results={**section.results, "source": source, "notes": notes})
 
 
 def _hidden(text: str, data: Path) -> str:
@@ -165,54 +112,54 @@ def _hidden(text: str, data: Path) -> str:
     return text.replace(str(data), "DIR") if data.is_absolute() else text.replace(f"'{data}", "'DIR")
 
 
-def _blocks(
-    parts: Sequence[Part],
+def report_blocks(
+    sections: Sequence[Section],
+    *,
     command: str,
     versions: Mapping[str, object],
-    seconds: Mapping[str, float] | None,
-    overview: Picture | None,
+    seconds: Mapping[str, float] | None = None,
+    overview: CaptionedFigure | None = None,
 ) -> list[Block]:
+    """The report, to be written as a page or as Markdown under the heading `TITLE`.
+
+    `command` is what runs it again with `versions`; `seconds` has times beside those of the sections, and
+    `overview` is a figure of all experiments.
+    """
     blocks: list[Block] = [Paragraph(PAPER)]
-    if any(part.quick for part in parts):
+    if any(section.results["quick"] for section in sections):
         blocks.append(Notice(QUICK))
-    blocks += [Notice(_elsewhere(part)) for part in parts if part.results.get("fallback")]
-    rows = [row for part in parts for row in part.headline]
+    blocks += [Notice(_other_data(section)) for section in sections if section.results["fallback"]]
+    rows = [row for section in sections for row in section.headline]
     if rows:
-        blocks += [Heading("Summary"), Paragraph(_summary(rows)), Paragraph(BALANCED), _headline(rows)]
+        blocks += [Heading("Summary"), Paragraph(_summary(rows)), Paragraph(BALANCED_EXPLAINED)]
+        blocks.append(_headline_table(rows))
     if overview is not None:
         blocks.append(_illustration(overview))
-    for part in parts:
-        blocks += _section(part)
-    blocks += _erratum(parts)
-    blocks += [Heading("Run times"), _times(parts, seconds or {})]
+    for section in sections:
+        blocks += _section_blocks(section)
+    blocks += _erratum_blocks(sections)
+    blocks += [Heading("Run times"), _times(sections, seconds or {})]
     where = "DIR is the folder that holds the data sets. " if " DIR" in command else ""
     blocks += [Heading("How to run it again"), Code(command), Paragraph(where + SAME)]
     shown = {name: "not installed" if value is None else value for name, value in versions.items()}
-    return [*blocks, Heading("With what"), Pairs(shown)]
+    return [*blocks, Heading("Software and machine"), Pairs(shown)]
 
 
-def _elsewhere(part: Part) -> str:
-    name = part.title.partition(":")[0].partition(",")[0]
-    return f"{name}: not the paper's data. {part.source}"
+def _other_data(section: Section) -> str:
+    name = section.title.partition(":")[0].partition(",")[0]
+    return f"{name}: not the paper's data. {section.results['source']}"
 
 
-def _headline(rows: Sequence[Headline]) -> Table:
-    quiet = (
-        "Slanted or dim: the paper's own numbers, where it prints them. "
-        if any(r.quiet for r in rows)
-        else ""
-    )
-    synthetic = any(row.name.startswith("Synthetic") for row in rows)
-    drawn = "; on synthetic data the highest order is the full one" if synthetic else ""
-    return Table(
-        "Errors, lower is better",
-        HEADLINE,
-        tuple(row.row for row in rows),
-        f"{quiet}Which order each has and how it was started is said in its section{drawn}.",
-    )
+def _headline_table(rows: Sequence[HeadlineRow]) -> Table:
+    caption = "Each section says which order its methods have and how they were started"
+    if any(row.quiet for row in rows):
+        caption = f"Slanted or dim: the paper's own numbers, where it prints them. {caption}"
+    if any(row.name.startswith("Synthetic") for row in rows):
+        caption += "; on synthetic data the highest order is the full one"
+    return Table("Errors, lower is better", HEADLINE_COLUMNS, tuple(row.row for row in rows), f"{caption}.")
 
 
-def _summary(rows: Sequence[Headline]) -> str:
+def _summary(rows: Sequence[HeadlineRow]) -> str:
     """The first table in words: how often OCB has the lower error, and how much lower it is."""
     ours = [row.values for row in rows if not row.quiet]
     counts, shares, lower_by = [], [], []
@@ -221,63 +168,56 @@ def _summary(rows: Sequence[Headline]) -> str:
         lower = sum(ocb < oza for ocb, oza in both if ocb is not None and oza is not None)
         counts.append(f"{lower} {variant}")
         lower_by += [variant] if lower else []
-        ratios = [ocb / oza for ocb, oza in both if ocb is not None and oza]
-        if ratios:
-            shares.append(f"{_between(min(ratios), max(ratios))} {variant}")
+        if ratios := [ocb / oza for ocb, oza in both if ocb is not None and oza]:
+            ends = dict.fromkeys(f"{end:.3f}" for end in (min(ratios), max(ratios)))
+            shares.append(f"{' to '.join(ends)} {variant}")
     than = "lower than Oza and Russell's"
     first = f"Of {len(ours)} errors, OCB's is {than} in {', '.join(counts)}."
     if len(ours) == 1:
         first = f"OCB's error is {than} {', '.join(lower_by)}." if lower_by else f"OCB's error is not {than}."
     return (
         f"{first} As a share of Oza and Russell's it is {', '.join(shares)}. Balanced is our correction; the "
-        "paper's own update is its theorem, here with the listing's sign mended."
+        "paper's own update is its theorem, here with the listing's sign corrected."
     )
 
 
-def _between(low: float, high: float) -> str:
-    return f"{low:.3f}" if f"{low:.3f}" == f"{high:.3f}" else f"{low:.3f} to {high:.3f}"
+def _section_blocks(section: Section) -> list[Block]:
+    results = section.results
+    source = Notice(_other_data(section)) if results["fallback"] else Paragraph(results["source"])
+    blocks: list[Block] = [Heading(section.title), Paragraph(section.about), source]
+    blocks += [Notice(note) for note in results["notes"]]
+    blocks += [_illustration(section.figure), *section.tables]
+    blocks += [Heading("Findings", 3), Items(section.findings)]
+    if results["chosen_here"]:
+        chosen = Pairs(results["chosen_here"])
+        blocks += [Heading("Chosen where the paper is silent or not followed", 3), chosen]
+    return [*blocks, Heading("Seeds", 3), Paragraph(section.seeds)]
 
 
-def _section(part: Part) -> list[Block]:
-    blocks: list[Block] = [Heading(part.title), Paragraph(part.about)]
-    if part.results.get("fallback"):
-        blocks.append(Notice(_elsewhere(part)))
-    elif part.source:
-        blocks.append(Paragraph(part.source))
-    blocks += [Notice(note) for note in part.notes]
-    blocks += [_illustration(picture) for picture in part.pictures]
-    blocks += part.tables
-    blocks += [Heading("Findings", 3), Items(part.words)]
-    if part.chosen:
-        blocks += [Heading("Chosen where the paper is silent or not followed", 3), Pairs(part.chosen)]
-    return [*blocks, Heading("Seeds", 3), Paragraph(part.seeds)]
+def _illustration(shown: CaptionedFigure) -> Illustration:
+    sayings = {"The paper:": shown.paper_says, "Here:": shown.shows}
+    return Illustration(shown.stem, shown.figure, shown.alt, sayings)
 
 
-def _illustration(picture: Picture) -> Illustration:
-    sayings = {"The paper:": picture.says, "Here:": picture.shows}
-    return Illustration(picture.stem, picture.figure, picture.alt, sayings)
-
-
-def _erratum(parts: Sequence[Part]) -> list[Block]:
+def _erratum_blocks(sections: Sequence[Section]) -> list[Block]:
     steps = erratum.steps()
     blocks: list[Block] = [Heading("The erratum at work"), *map(Paragraph, erratum.EXPLANATION)]
     blocks += [erratum.small_table(steps), Paragraph(erratum.in_words(steps))]
-    for part in parts:
-        if part.name == "synthetic":
-            blocks.append(erratum.orders_table(part.results["approximation_error"], ORDERS))
+    for section in sections:
+        if section.results["experiment"] == "synthetic":
+            blocks.append(erratum.orders_table(section.results["approximation_error"]))
     return blocks
 
 
-def _times(parts: Sequence[Part], seconds: Mapping[str, float]) -> Table:
-    rows = []
-    for part in parts:
-        steps = {step: spent for step, spent in part.seconds.items() if step != "total"}
-        rows += [Row((f"{part.name}: {step}", f"{spent:.2f}")) for step, spent in steps.items()]
-        if "total" in part.seconds:
-            rows.append(Row((f"{part.name}: in all", f"{part.seconds['total']:.2f}")))
-    rows += [Row((step, f"{spent:.2f}")) for step, spent in seconds.items()]
+def _times(sections: Sequence[Section], seconds: Mapping[str, float]) -> Table:
+    times = {
+        f"{section.results['experiment']}: {'in all' if step == 'total' else step}": spent
+        for section in sections
+        for step, spent in section.results["seconds"].items()
+    }
     caption = (
         "What came from the cache counts only the time to read it. Methods that ran side by side can sum to "
         "more than went by."
     )
-    return Table("Seconds", ("step", "seconds"), tuple(rows), caption)
+    rows = tuple(Row((step, f"{spent:.2f}")) for step, spent in {**times, **seconds}.items())
+    return Table("Seconds", ("step", "seconds"), rows, caption)
