@@ -21,7 +21,7 @@ from scipy import sparse, stats
 import ocboost
 from ocboost._core import interrupts
 from ocboost._report.document import Illustration
-from ocboost._report.page import COLOURS
+from ocboost._report.figures import COLOURS
 from ocboost._report.tables import width_of
 from ocboost.datasets import drift
 from ocboost.datasets.stream_files import Loaded

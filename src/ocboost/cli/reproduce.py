@@ -260,11 +260,11 @@ def _reproduce(
     cache: Cache | None = None,
 ) -> int:
     """Run experiments, write what they found, and print it; the exit code."""
-    from ocboost._report import figures as figure_style
     from ocboost._report.output import OutputFolder, versions
+    from ocboost._report.page import require_packages
     from ocboost.paper.report import STEM, without_folder
 
-    figure_style.require_matplotlib()
+    require_packages()
     stems = [experiment.name for experiment in experiments]
     if set(stems) == ALL:
         stems.insert(0, STEM)
