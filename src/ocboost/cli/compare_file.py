@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ocboost._report.tables import Table
     from ocboost.evaluation.board import Board
-    from ocboost.evaluation.comparison import Contest
+    from ocboost.evaluation.comparison import Comparison
     from ocboost.evaluation.methods import Method
 
 
@@ -34,8 +34,8 @@ def compare_on(
     title: str,
     out: Path,
     files: Sequence[str],
-    about: Callable[[Contest, Any], dict[str, Any]],
-    record: Callable[[Contest, Board], dict[str, Any]],
+    about: Callable[[Comparison, Any], dict[str, Any]],
+    record: Callable[[Comparison, Board], dict[str, Any]],
     command: str = "",
     curves: Sequence[str] = ("accuracy",),
 ) -> int:
@@ -47,15 +47,15 @@ def compare_on(
         Opens the stream.
     methods : sequence of Method
     settings : dict
-        Of `compete`.
+        Of `compare_methods`.
     name, title : str
         What the stream is called, and the report.
     out, files
         The folder, and what is written into it.
     about : callable
-        What was run, from the contest and the stream.
+        What was run, from the comparison and the stream.
     record : callable
-        What results.json holds besides that, from the contest and the board.
+        What results.json holds besides that, from the comparison and the board.
     command : str
         What made it.
     curves : sequence of str
@@ -64,8 +64,8 @@ def compare_on(
     from ocboost._report.figures import require_matplotlib
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost.evaluation.board import Board
-    from ocboost.evaluation.comparison import compete
-    from ocboost.evaluation.report import files_of, lead, stream_report
+    from ocboost.evaluation.comparison import compare_methods
+    from ocboost.evaluation.report import files_of, headline, stream_report
 
     require_matplotlib()
     try:
@@ -75,29 +75,29 @@ def compare_on(
                 for note in read:
                     say(note)
                 with stream_progress("comparing") as show:
-                    contest = compete(
-                        opened, methods, **settings, told=lambda what, done: show(opened, done, what)
+                    comparison = compare_methods(
+                        opened, methods, **settings, progress=lambda what, done: show(opened, done, what)
                     )
-            if contest.result.n_scored == 0:
-                if contest.result.interrupted:
+            if comparison.result.n_scored == 0:
+                if comparison.result.interrupted:
                     raise KeyboardInterrupt
                 raise InputError(
                     "no labelled row is left to compare on; give a longer stream, or a smaller --start."
                 )
-            board = Board.of(name, [contest], read, curves)
+            board = Board.of(name, [comparison], read, curves)
             made_with = versions("scikit-learn", "river", "pyarrow")
-            run = about(contest, opened)
+            run = about(comparison, opened)
             report = stream_report(board, {**run, **made_with}, name=name, command=command, file=True)
             made = files_of(title, report)
-            made["results.json"] = to_json({"about": run, **record(contest, board), "versions": made_with})
+            made["results.json"] = to_json({"about": run, **record(comparison, board), "versions": made_with})
             folder.write({file: made[file] for file in files})
     except KeyboardInterrupt:
         say(f"interrupted; nothing was written to '{out}'.")
         return 130
     console = results(piped=160)
     show_board(console, board, name)
-    console.print(lead(board), soft_wrap=True)
-    for remark in contest.result.notes:
+    console.print(headline(board), soft_wrap=True)
+    for remark in comparison.result.notes:
         say(remark)
     console.print(f"Wrote {', '.join(files)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
     return 130 if board.interrupted else 0

@@ -33,8 +33,8 @@ def one(
     from ocboost._report.figures import require_matplotlib
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost.datasets.drift import stream_named
-    from ocboost.evaluation.jobs import Kept, boards_of
-    from ocboost.evaluation.report import files_of, lead, stream_report
+    from ocboost.evaluation.jobs import boards_of
+    from ocboost.evaluation.report import files_of, headline, stream_report
 
     require_matplotlib()
     stream = stream_named(name)
@@ -44,7 +44,7 @@ def one(
         with OutputFolder(out, [*FILES, *pictures]) as folder:
             with steps_progress("comparing") as told:
                 tasks_of = _tasks(methods, settings, data)
-                boards, failed = boards_of([name], tasks_of, jobs=_jobs(jobs), told=told, kept=Kept(None))
+                boards, failed = boards_of([name], tasks_of, jobs=_jobs(jobs), progress=told)
             if failed:
                 raise InputError(f"the stream {name!r} cannot be compared: {failed[name]}.")
             board = boards[name]
@@ -59,7 +59,7 @@ def one(
         return 130
     console = results(piped=160)
     show_board(console, board, stream.title)
-    console.print(lead(board), soft_wrap=True)
+    console.print(headline(board), soft_wrap=True)
     for note in board.notes:
         say(note)
     written = ", ".join([*FILES, *pictures])
@@ -82,8 +82,8 @@ def every(
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost._report.tables import as_rich
     from ocboost.datasets.drift import STREAMS
-    from ocboost.evaluation.jobs import Kept, boards_of
-    from ocboost.evaluation.report import files_of, findings, in_words, summary_report
+    from ocboost.evaluation.jobs import FinishedBoards, boards_of
+    from ocboost.evaluation.report import duration, files_of, findings, summary_report
     from ocboost.evaluation.summary import Summary
     from ocboost.evaluation.tables import accuracy_table, rank_table
 
@@ -93,15 +93,15 @@ def every(
     for name, reason in missing.items():
         say(f"{name} is left out: {reason}.")
     pictures = [f"{stem}.svg" for stem in ("behind", "ranks", *(f"stream-{name}" for name in names))]
-    kept = Kept(out / KEPT)
+    kept = FinishedBoards(out / KEPT)
     if not keep:
         kept.clear()
-        kept = Kept(None)
+        kept = FinishedBoards(None)
     try:
         with OutputFolder(out, [*FILES, *pictures]) as folder:
             with steps_progress("comparing") as told:
                 tasks_of = _tasks(methods, settings, data)
-                boards, failed = boards_of(names, tasks_of, jobs=_jobs(jobs), told=told, kept=kept)
+                boards, failed = boards_of(names, tasks_of, jobs=_jobs(jobs), progress=told, finished=kept)
             for name, reason in failed.items():
                 say(f"{name} is left out: {reason}.")
             if not boards:
@@ -116,7 +116,7 @@ def every(
             about = {
                 "hypotheses": settings["hypotheses"],
                 "seeds": ", ".join(map(str, range(settings["seeds"]))),
-                "time": f"{in_words(seconds)}, summed over what ran side by side",
+                "time": f"{duration(seconds)}, summed over what ran side by side",
                 **made_with,
             }
             blocks = summary_report(summary, command=command, skipped=left_out, about=about)

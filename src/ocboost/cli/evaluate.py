@@ -22,7 +22,7 @@ from ocboost.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ocboost.evaluation.comparison import Contest
+    from ocboost.evaluation.comparison import Comparison
 
 FILES = ["report.html", "curves.png", "curves.svg", "results.json"]
 Rate = Annotated[float, Parameter(validator=validators.Number(gt=0, lt=1))]
@@ -109,8 +109,8 @@ def evaluate(
     from ocboost.cli.columns import open_for
     from ocboost.cli.compare_file import compare_on, name_of
     from ocboost.deployment.model import Model
-    from ocboost.evaluation.first_rows import Start
-    from ocboost.evaluation.lineup import methods_for
+    from ocboost.evaluation.first_rows import FirstRows
+    from ocboost.evaluation.methods import methods_for
     from ocboost.streams import open_stream
 
     deployed = None if model is None else Model.load(model)
@@ -120,13 +120,13 @@ def evaluate(
         )
     name = name_of(stream)
 
-    def about(contest: Contest, read: Any) -> dict[str, Any]:
+    def about(comparison: Comparison, read: Any) -> dict[str, Any]:
         given = hypotheses if deployed is None else repr(deployed.classifier.hypotheses_).strip("<>")
         return {
             "stream": name,
             "label": read.schema.label,
             "hypotheses": given,
-            "learnt from": f"the first {contest.start:,} rows" if model is None else shown(model),
+            "learnt from": f"the first {comparison.start:,} rows" if model is None else shown(model),
             "seed": seed,
         }
 
@@ -140,9 +140,9 @@ def evaluate(
         methods_for(windows, forgetting, rates, None if deployed is None else deployed.classifier),
         {
             "seeds": (seed,),
-            "start": start if deployed is None else Start.of(deployed.classifier, seed=seed),
+            "start": start if deployed is None else FirstRows.of_model(deployed.classifier, seed=seed),
             "hypotheses": hypotheses,
-            "whole": True,
+            "all_rows": True,
             "step": step,
             "delay": delay,
             "window": curve,
@@ -154,6 +154,6 @@ def evaluate(
         out=out,
         files=FILES,
         about=about,
-        record=lambda contest, board: contest.result.as_dict(),
+        record=lambda comparison, board: comparison.result.as_dict(),
         curves=("accuracy", "kappa"),
     )

@@ -39,8 +39,8 @@ from ocboost._report.figures import (
 )
 from ocboost._report.page import printable
 from ocboost.errors import InputError
-from ocboost.evaluation.board import Board, Place, board_of, thinned
-from ocboost.evaluation.contender import Role
+from ocboost.evaluation.board import Board, BoardEntry, board_of, thinned
+from ocboost.evaluation.contenders import Role
 from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
 from ocboost.evaluation.tables import NAMES, marked, marked_title
@@ -115,8 +115,8 @@ def _all(role: Role) -> Iterator[Look]:
     elif role == "baseline":
         yield from (Look(colour, dash, 1.2, 2) for dash, colour in product(solid + DASHES, (PALE, GREY)))
     else:  # neighbours differ in both, for those who see few colours
-        for round_, place in product(range(len(DASHES)), range(len(THIN))):
-            yield Look(THIN[place], DASHES[(round_ + place) % len(DASHES)], 1.5, 3)
+        for round_, entry in product(range(len(DASHES)), range(len(THIN))):
+            yield Look(THIN[entry], DASHES[(round_ + entry) % len(DASHES)], 1.5, 3)
 
 
 @cache
@@ -176,7 +176,7 @@ def draw(
         means, and OCB has bands of one standard deviation.
     """
     board = board_of(result)
-    there = list(board.places[0].curves)
+    there = list(board.entries[0].curves)
     metrics = [metric for metric in USUAL if metric in there] if metrics is None else metrics
     for metric in metrics:
         if metric not in there:
@@ -186,7 +186,7 @@ def draw(
     with house_style(), any_script():
         from matplotlib.figure import Figure
 
-        least = GAP * (len(board.places) + 1) if named else 0.0
+        least = GAP * (len(board.entries) + 1) if named else 0.0
         tall = [max(3.6, least)] + [2.4] * (len(metrics) - 1)  # inches
         strip = 0.28 * len(lanes)
         head = 0.6 if title == "" else 1.35
@@ -220,34 +220,34 @@ def keys_of(result: Board | Result, metric: str = "accuracy") -> list[Key]:
     board = board_of(result)
     how = _looks(board)
     found = []
-    for place, overall in _ranked(board, metric):
-        look = how[place.name]
-        found.append(Key(marked(place), f"{overall:.3f}", look.colour, look.dash, look.width))
+    for entry, overall in _ranked(board, metric):
+        look = how[entry.name]
+        found.append(Key(marked(entry), f"{overall:.3f}", look.colour, look.dash, look.width))
     return found
 
 
 def _looks(board: Board) -> dict[str, Look]:
-    return looks_of([place.name for place in board.places], {p.name: p.role for p in board.places})
+    return looks_of([entry.name for entry in board.entries], {p.name: p.role for p in board.entries})
 
 
-def _ranked(board: Board, metric: str) -> list[tuple[Place, float]]:
+def _ranked(board: Board, metric: str) -> list[tuple[BoardEntry, float]]:
     """Those that have a value over the whole stream, the best first."""
-    known = [(place, value) for place in board.places if (value := place.mean(metric)) is not None]
+    known = [(entry, value) for entry in board.entries if (value := entry.mean(metric)) is not None]
     return sorted(known, key=lambda pair: pair[1] if metric in LOSSES else -pair[1])
 
 
 def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
-    together = max(1, -(-len(board.curve_rows) // most_points))  # so many points become one
-    rows = _array(thinned(board.curve_rows, together))
+    per_point = max(1, -(-len(board.curve_rows) // most_points))  # so many points become one
+    rows = _array(thinned(board.curve_rows, per_point))
     how = _looks(board)
     drawn = []  # all that the axes must hold
-    for place in board.places:
-        curve, band = (_array(thinned(each[metric], together)) for each in (place.curves, place.bands))
-        axes.plot(rows, curve, **how[place.name].line)
+    for entry in board.entries:
+        curve, band = (_array(thinned(each[metric], per_point)) for each in (entry.curves, entry.bands))
+        axes.plot(rows, curve, **how[entry.name].line)
         drawn.append(curve)
-        if place.role == "ocb" and not np.isnan(band).all():
+        if entry.role == "ocb" and not np.isnan(band).all():
             low, high = curve - band, curve + band
-            axes.fill_between(rows, low, high, color=how[place.name].colour, alpha=0.15, lw=0, zorder=1)
+            axes.fill_between(rows, low, high, color=how[entry.name].colour, alpha=0.15, lw=0, zorder=1)
             drawn += [low, high]
     axes.set_ylim(*_range(drawn, metric))
     what = "over the last" if board.full else "over at most the last"
@@ -261,26 +261,26 @@ def _names(axes: Axes, board: Board, metric: str, inches: float) -> None:
     gap = GAP / inches
     how, right = _looks(board), axes.transAxes
     axes.text(1.081, 1.0 - 0.2 * gap, "whole stream", transform=right, color=GREY, fontsize=11, va="center")
-    for rank, (place, overall) in enumerate(_ranked(board, metric), start=1):
+    for rank, (entry, overall) in enumerate(_ranked(board, metric), start=1):
         spot = 1.0 - (rank + 0.1) * gap
-        line = {**how[place.name].line, "transform": right, "clip_on": False}
+        line = {**how[entry.name].line, "transform": right, "clip_on": False}
         axes.plot([1.02, 1.071], [spot, spot], **line)
         style: dict[str, Any] = {"transform": right, "fontsize": 12, "va": "center"}
         axes.text(1.081, spot, f"{overall:.3f}", **style)
-        axes.text(1.153, spot, printable(marked(place), LONGEST), parse_math=False, **style)
+        axes.text(1.153, spot, printable(marked(entry), LONGEST), parse_math=False, **style)
 
 
-def _lanes(board: Board, names: Sequence[str] | None) -> list[Place]:
+def _lanes(board: Board, names: Sequence[str] | None) -> list[BoardEntry]:
     """Whose drift alarms are marked."""
     if names is not None:
         return [board[name] for name in names]
     if not board.settings["drift"]:
         return []
-    fixed = [place for place in board.places if place.role == "static"]
-    return fixed or board.places[:1]
+    fixed = [entry for entry in board.entries if entry.role == "static"]
+    return fixed or board.entries[:1]
 
 
-def _alarms(axes: Axes, lanes: list[Place], *, beside: bool) -> None:
+def _alarms(axes: Axes, lanes: list[BoardEntry], *, beside: bool) -> None:
     from matplotlib.ticker import NullLocator
 
     axes.set_ylim(len(lanes) - 0.5, -0.5)
@@ -289,12 +289,12 @@ def _alarms(axes: Axes, lanes: list[Place], *, beside: bool) -> None:
         axes.spines[side].set_visible(False)
     axes.yaxis.set_major_locator(NullLocator())
     axes.tick_params(axis="x", length=0, labelbottom=False)
-    for lane, place in enumerate(lanes):
-        rows = sorted(row for alarms in place.alarms for row in alarms)
+    for lane, entry in enumerate(lanes):
+        rows = sorted(row for alarms in entry.alarms for row in alarms)
         n = len(rows)
         axes.axhline(lane, color=LANE, lw=0.8, zorder=1)
         axes.plot(rows, [lane] * n, ls="", marker="|", ms=9, mew=1.4, color=RED, zorder=3)
-        text = f"{n:,} drift alarm{'' if n == 1 else 's'}: {printable(place.title, 18)}"
+        text = f"{n:,} drift alarm{'' if n == 1 else 's'}: {printable(entry.title, 18)}"
         spot: dict[str, Any] = {"x": 1.02} if beside else {"x": 1.0, "ha": "right"}
         axes.text(
             y=lane - (0.0 if beside else 0.55), s=text, transform=axes.get_yaxis_transform(), color=RED,
@@ -302,7 +302,7 @@ def _alarms(axes: Axes, lanes: list[Place], *, beside: bool) -> None:
         )  # fmt: skip
 
 
-def _along(panels: list[Axes], board: Board, lanes: list[Place]) -> None:
+def _along(panels: list[Axes], board: Board, lanes: list[BoardEntry]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     for axes in panels[:-1]:
@@ -311,7 +311,7 @@ def _along(panels: list[Axes], board: Board, lanes: list[Place]) -> None:
     last.set_xlabel("row of the stream")
     last.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     if len(board.curve_rows) > 1:
-        early = [row for place in lanes for alarms in place.alarms for row in alarms]
+        early = [row for entry in lanes for alarms in entry.alarms for row in alarms]
         last.set_xlim(min([board.curve_rows[0], *early]), board.curve_rows[-1])
 
 
@@ -325,7 +325,7 @@ def _note(board: Board) -> str:
         parts.append(f"means of {n} seeds, bands (OCB only): one standard deviation")
     if board.interrupted:
         parts.append("interrupted")
-    marks = any(alarms for place in _lanes(board, None) for alarms in place.alarms)
+    marks = any(alarms for entry in _lanes(board, None) for alarms in entry.alarms)
     return (
         ", ".join(parts) + "." + (" Red marks: ADWIN found a change in the rate of error." if marks else "")
     )
@@ -363,7 +363,7 @@ def draw_ranks(summary: Summary) -> Figure:
         height = inches + 1.3
         figure = Figure(figsize=(9.5, height))
         axes = figure.add_axes((0.35, 0.55 / height, 0.60, inches / height))
-        how = looks_of(names, {place.name: place.role for board in summary.boards for place in board.places})
+        how = looks_of(names, {entry.name: entry.role for board in summary.boards for entry in board.entries})
         for lane, name in enumerate(names):
             ranks = [summary.rank(board, name) for board in summary.complete]
             dots: dict[str, Any] = {"ls": "", "marker": "o", "color": how[name].colour}
