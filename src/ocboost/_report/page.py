@@ -64,21 +64,19 @@ def _kind(block: Any) -> str:
 
 
 def inline_svg(figure: Figure, *, label: str, prefix: str) -> str:
-    """A figure as an SVG element: text as text, colours that follow light and dark.
+    """A figure as an SVG element whose colours follow light and dark.
 
     ``label`` says what it shows to those who do not see it. ``prefix`` is put before each id, so that two
     figures on a page share none.
     """
     from markupsafe import Markup, escape
-    from matplotlib import rc_context
 
     patches = [figure.patch, *(axes.patch for axes in figure.axes)]
     before = [patch.get_alpha() for patch in patches]
     try:
         for patch in patches:
             patch.set_alpha(0.0)
-        with rc_context({"svg.fonttype": "none"}):
-            text = as_svg(figure).decode()
+        text = as_svg(figure).decode()
     finally:
         for patch, alpha in zip(patches, before, strict=True):
             patch.set_alpha(alpha)
@@ -88,7 +86,6 @@ def inline_svg(figure: Figure, *, label: str, prefix: str) -> str:
     text = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", text)
     for name, (colour, _) in COLOURS.items():
         text = re.sub(rf"((?:fill|stroke): ?){colour}\b", rf"\1var(--{name})", text)
-    text = text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
     described = f'<svg role="img" aria-label="{escape(printable(label, 2000))}" '
     return Markup(text.replace("<svg ", described, 1))  # drawn by matplotlib, which escapes names
 
