@@ -66,28 +66,11 @@ class BoardEntry:
 class Board:
     """A leaderboard: the results of several methods on one stream, over several seeds.
 
-    Attributes
-    ----------
-    stream : str
-        The name of the stream.
-    entries : list of BoardEntry
-        In the order the methods were given.
-    skipped : dict
-        By a method's name why it did not take part.
-    start, n_scored : int
-        Rows that were learnt first; rows that were predicted after them and had a label.
-    settings : dict
-        step, delay, window, every and drift, as they were used.
-    curve_rows : list of int
-        The row after which each point of the curves was taken.
-    seconds : float
-        How long it took, summed over processes.
-    peak_bytes : int or None
-        The most memory a process ever had.
-    answers_us : float
-        Microseconds for each row to compute the weak answers that methods share.
-    full : bool
-        Whether the curves begin where their window is full.
+    ``skipped`` says by a method's name why it did not take part. ``start`` rows were learnt first; of those
+    predicted after them ``n_scored`` had a label. ``settings`` are step, delay, window, every and drift.
+    Each point of the curves was taken after its row of ``curve_rows``; they are ``full`` if they begin where
+    the window is full. ``seconds`` are summed over processes, ``peak_bytes`` is the most of one process,
+    ``answers_us`` the microseconds for each row to compute the weak answers that methods share.
     """
 
     stream: str

@@ -98,38 +98,15 @@ def compare_methods(
 ) -> Comparison:
     """Run methods through a stream side by side, each once for every seed, in one pass.
 
-    Parameters
-    ----------
-    batches : iterable of Rows, or of objects with X, y, known and first
-        The stream, as `ocboost.streams` or `batches_of` gives it.
-    methods : sequence of Method
-        See `ocboost.evaluation.methods.methods_named`.
-    seeds : sequence of int
-        Seed 0 starts from all of the first rows, others from 0.8 of them each, see `FirstRows`.
-    start : int or FirstRows, optional
-        Rows that hypotheses are learnt from, and that all methods learn first; at most nine tenths of the
-        stream. By default 2,000, or a fifth of a shorter stream. `FirstRows` are used as they are, with
-        their seed; the comparison then begins with the first row.
-    hypotheses : int, default 100
-        Stumps to learn, for each class if they are more than two.
-    classes : sequence, optional
-        All labels; by default those among the first rows: 10,000, or five times as many as the start has.
-    all_rows : bool, default False
-        Start from all of the first rows with any seed.
-    step, delay, drift
-        As of `prequential`.
-    window : int, optional
-        As of `prequential`; by default 1,000, or a tenth of a shorter stream.
-    rows : int, optional
-        Stop after so many rows of the stream.
-    progress : callable, optional
-        Called with what is being done before the first row, and 0; then with "" and the rows done, at least
-        every second or so.
+    ``batches`` are those of `ocboost.streams` or `batches_of`, at most ``rows`` of them. Hypotheses are
+    learnt from the first ``start`` rows (2,000, or a fifth of a shorter stream; at most nine tenths of it),
+    which all methods learn before the comparison; see `FirstRows` for what a seed takes of them. `FirstRows`
+    of a model are used as they are, and the comparison begins with the first row. ``classes`` are by default
+    those of the rows that are read first: 10,000, or five times the start. ``window`` is by default 1,000, or
+    a tenth of a shorter stream; ``step``, ``delay`` and ``drift`` are those of `prequential`. ``progress`` is
+    called with what is being done before the first row, and then with "" and the rows done.
 
-    Returns
-    -------
-    Comparison
-        After Ctrl-C too, about the rows before that: look at its ``result.interrupted``.
+    After Ctrl-C the result is about the rows before that: look at its ``result.interrupted``.
     """
     progress = progress or (lambda what, done: None)
     if not methods:

@@ -1,13 +1,11 @@
-"""How the line of each method looks: one look per method, the same in every figure and on every page.
+"""Figures of a comparison: curves along the stream, mean ranks, and points behind the best.
 
-OCB has strong lines, a fixed model is black, baselines are grey, and the others have thinner lines that are
-not solid. Methods that take part by default have colours of their own; the others share one only with a
-method whose line is dashed differently.
+A method's line looks the same in every figure and on every page. OCB has strong lines, a fixed model is
+black, baselines are grey, and the others have thinner lines that are not solid. Methods that take part by
+default have colours of their own; the others share one only with a method whose line is dashed differently.
 
 >>> looks_of(["ocb", "mine"])["ocb"] == looks_of(["eg", "OCB, all history"])["OCB, all history"]
 True
-
-Pictures of a comparison: curves along the stream, mean ranks, and points behind the best.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ocboost._core.metrics import LOSSES
-from ocboost._report import figures as figure_style
 from ocboost._report.document import Key
 from ocboost._report.figures import (
     BLUES,
@@ -39,11 +36,15 @@ from ocboost._report.figures import (
 )
 from ocboost._report.page import printable
 from ocboost.errors import InputError
-from ocboost.evaluation.board import Board, BoardEntry, board_of, thinned
+from ocboost.evaluation.board import MAX_CURVE_POINTS, Board, BoardEntry, board_of, thinned
 from ocboost.evaluation.contenders import Role
 from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
 from ocboost.evaluation.tables import NAMES, marked, marked_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Dash = tuple[float, ...]  # lengths of strokes and gaps, in widths of the line; none is a solid line
 DASHES: tuple[Dash, ...] = ((5, 1.5), (2, 1.2), (6, 1.5, 1, 1.5), (9, 2, 3, 2))
@@ -53,18 +54,7 @@ THIN = tuple(HUES[name] for name in ("rose", "olive", "sky", "mauve", "slate", "
 
 @dataclass(frozen=True)
 class Look:
-    """How a line is drawn.
-
-    Parameters
-    ----------
-    colour : str
-    dash : tuple of float
-        Lengths of strokes and gaps, in widths of the line; an empty one is a solid line.
-    width : float
-        In points.
-    layer : int
-        Higher ones are drawn over lower ones.
-    """
+    """How a line is drawn: its width in points; those of a higher layer are drawn over the others."""
 
     colour: str
     dash: Dash
@@ -81,13 +71,8 @@ class Look:
 def looks_of(names: Sequence[str], roles: Mapping[str, Role] | None = None) -> dict[str, Look]:
     """The look of each of these methods, by name.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Those of `METHODS`, or their titles, look the same whoever else takes part. Others take what is
-        left, in their order.
-    roles : mapping, optional
-        The roles of the others; rivals if left out.
+    Names and titles of `METHODS` look the same whoever else takes part. Others take what is left, in their
+    order; ``roles`` has their roles, rivals if left out.
     """
     known = _known()
     taken = set(known.values())
@@ -130,17 +115,12 @@ def _known() -> dict[str, Look]:
     return {key: look for method, look in looks for key in (method.name, method.title)}
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 LEFT, RIGHT = 0.06, 0.68  # the axes' sides; names stand to the right
-GAP = 0.245  # inches from a name to the next
-LONGEST = 32  # letters of a name
-USUAL = ("accuracy", "kappa")  # panels
-# Of a map of numbers, the same on light and dark paper: none is a colour that `page` turns round.
+NAME_INCHES = 0.245  # from a name to the next
+MAX_NAME_LETTERS = 32
+DEFAULT_PANELS = ("accuracy", "kappa")
+# Of a map of numbers, the same on light and dark paper: none is a colour that pages replace in the dark.
 SHADES, DARK = ("#fefefe", "#8bbde4", "#2373b5", "#09396f"), "#14181d"
-MOST_POINTS = 250  # of a line: more of them would only be scribble
 
 
 def draw(
@@ -149,17 +129,20 @@ def draw(
     title: str | None = None,
     metrics: Sequence[str] | None = None,
     alarms: Sequence[str] | None = None,
-    most_points: int = MOST_POINTS,
+    most_points: int = MAX_CURVE_POINTS,
     named: bool = True,
 ) -> Figure:
     """Draw windowed metrics against the rows of the stream, one panel for each metric.
+
+    OCB has strong lines, a fixed model is black, baselines are grey. Over several seeds the lines are means,
+    and OCB has bands of one standard deviation.
 
     Parameters
     ----------
     result : Board or Result
         What `Board.of` or `prequential` gave.
     title : str, optional
-        Without one ("") there is no heading, for a page that has its own.
+        With an empty one there is no heading, for a page that has its own.
     metrics : sequence of str, optional
         One for each panel; by default accuracy, and kappa if there are curves of it.
     alarms : sequence of str, optional
@@ -168,16 +151,10 @@ def draw(
         Of a curve; more are averaged.
     named : bool, default True
         Whether the lines are named beside the first panel; else `keys_of` names them.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        OCB in strong lines, a fixed model in black, baselines in grey. Over several seeds the lines are
-        means, and OCB has bands of one standard deviation.
     """
     board = board_of(result)
     there = list(board.entries[0].curves)
-    metrics = [metric for metric in USUAL if metric in there] if metrics is None else metrics
+    metrics = [metric for metric in DEFAULT_PANELS if metric in there] if metrics is None else metrics
     for metric in metrics:
         if metric not in there:
             raise InputError(f"metrics must be among {', '.join(there)}; got {metric!r:.80}.")
@@ -186,7 +163,7 @@ def draw(
     with house_style(), any_script():
         from matplotlib.figure import Figure
 
-        least = GAP * (len(board.entries) + 1) if named else 0.0
+        least = NAME_INCHES * (len(board.entries) + 1) if named else 0.0
         tall = [max(3.6, least)] + [2.4] * (len(metrics) - 1)  # inches
         strip = 0.28 * len(lanes)
         head = 0.6 if title == "" else 1.35
@@ -258,7 +235,7 @@ def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
 
 def _names(axes: Axes, board: Board, metric: str, inches: float) -> None:
     """Name the lines to the right, in the order of the figures that stand with them."""
-    gap = GAP / inches
+    gap = NAME_INCHES / inches
     how, right = _looks(board), axes.transAxes
     axes.text(1.081, 1.0 - 0.2 * gap, "whole stream", transform=right, color=GREY, fontsize=11, va="center")
     for rank, (entry, overall) in enumerate(_ranked(board, metric), start=1):
@@ -267,7 +244,7 @@ def _names(axes: Axes, board: Board, metric: str, inches: float) -> None:
         axes.plot([1.02, 1.071], [spot, spot], **line)
         style: dict[str, Any] = {"transform": right, "fontsize": 12, "va": "center"}
         axes.text(1.081, spot, f"{overall:.3f}", **style)
-        axes.text(1.153, spot, printable(marked(entry), LONGEST), parse_math=False, **style)
+        axes.text(1.153, spot, printable(marked(entry), MAX_NAME_LETTERS), parse_math=False, **style)
 
 
 def _lanes(board: Board, names: Sequence[str] | None) -> list[BoardEntry]:
@@ -394,14 +371,7 @@ def draw_ranks(summary: Summary) -> Figure:
 
 
 def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
-    """Percentage points behind the best: a row for each method, a column for each stream.
-
-    Parameters
-    ----------
-    summary : Summary
-    most : float
-        As far behind as this is the darkest.
-    """
+    """Percentage points behind the best, methods by streams; ``most`` points are the darkest."""
     with house_style(), any_script():
         from matplotlib.colors import LinearSegmentedColormap
         from matplotlib.figure import Figure
@@ -443,8 +413,3 @@ def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
             fontsize=16, fontweight="bold", va="center",
         )  # fmt: skip
         return figure
-
-
-def render(figure: Figure, stem: str) -> dict[str, bytes]:
-    """The figure as the files ``stem.png`` and ``stem.svg``."""
-    return figure_style.render(figure, stem)

@@ -21,22 +21,12 @@ FULL_HISTORY: dict[str, Any] = {"forgetting": 1.0, "tail": True, "head": "auto"}
 
 
 class FirstRows:
-    """The first rows of a stream, as one seed has them.
+    """The first rows of a stream, as one seed has them, and the hypotheses learnt from them.
 
-    Parameters
-    ----------
-    X : array of shape (n, F)
-    codes : array of shape (n,)
-        The place of each row's label in ``classes``.
-    classes : sequence
-        All labels of the stream.
-    hypotheses : int, default 100
-        Stumps to learn, for each class if they are more than two.
-    seed : int, default 0
-        0 takes all of the rows. Others take 0.8 of them, drawn without replacement and left in their order,
-        and one row at least of each class: so repeats differ, also those of methods that draw nothing.
-    all_rows : bool, default False
-        Take all of the rows with any seed.
+    ``codes`` are places in ``classes``, all labels of the stream; ``hypotheses`` is the number of stumps, for
+    each class if they are more than two. Seed 0, or ``all_rows``, takes all of the rows. Other seeds take 0.8
+    of them, drawn without replacement and left in their order, and one row at least of each class: so
+    repeats differ, also those of methods that draw nothing.
     """
 
     def __init__(

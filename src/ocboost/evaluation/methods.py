@@ -2,7 +2,7 @@
 
 Boosters over the shared hypotheses come from `ocboost.boosters.registry`: one that is registered there is a
 method here. Any other method is one decorated function, which makes the contender from the first rows and a
-title; what it needs beyond ocboost's core is imported when it is called.
+title, and says in its docstring when to choose it.
 
 >>> METHODS["oza"].title
 'Oza-Russell'
@@ -46,30 +46,13 @@ MAX_FEATURES = 1_000  # beyond them, learners that look at each feature of each 
 
 @dataclass(frozen=True)
 class Method:
-    """A method that takes part in a comparison.
+    """A method that takes part in a comparison, by its name on the command line and its title in tables.
 
-    Parameters
-    ----------
-    name, title : str
-        Its name on the command line, and in tables and figures.
-    about : str
-        One line: what it is, and when to choose it.
-    kind : {"answers", "features", "baseline"}
-        Whether it weighs the answers of the hypotheses that all share, learns from features, or neither.
-    make : callable
-        Makes the contender, which has learnt the first rows, from a `FirstRows` and the title.
-    role : {"ocb", "static", "rival", "baseline"}
-        As of `Contender`.
-    deployable : bool
-        As of `Contender`.
-    package, extra : str, optional
-        The package it needs beyond ocboost itself, and the extra that installs it.
-    max_features : int, optional
-        It is left out of streams with more.
-    usual : bool
-        Whether it takes part by default.
-    slow : bool
-        Whether a row takes it a millisecond or so.
+    ``about`` is one line: what it is, and when to choose it. It weighs the answers of the hypotheses that all
+    share, learns from features, or neither (``kind``). ``make`` gives a contender that has learnt the first
+    rows; ``role`` and ``deployable`` are those of `Contender`. ``package`` is what it needs beyond ocboost,
+    and ``extra`` installs that. It is left out of streams with more than ``max_features``. A ``usual`` one
+    takes part by default; a ``slow`` one takes a millisecond or so for a row.
     """
 
     name: str
@@ -110,13 +93,12 @@ class Method:
 METHODS: dict[str, Method] = {}
 
 
-def _method(
-    name: str, title: str, about: str, kind: Kind = "features", **more: Any
-) -> Callable[[Maker], Maker]:
-    """Register the decorated function as the maker of a method."""
+def _method(name: str, title: str, kind: Kind = "features", **more: Any) -> Callable[[Maker], Maker]:
+    """Register the decorated function as the maker of a method, which its docstring is about."""
 
     def register(make: Maker) -> Maker:
-        METHODS[name] = Method(name, title, about, kind, make, **more)
+        text = (make.__doc__ or "").rstrip(".")
+        METHODS[name] = Method(name, title, text[:1].lower() + text[1:], kind, make, **more)
         return make
 
     return register
@@ -162,15 +144,9 @@ _LIMITED: dict[str, Any] = {**_COMPARISON_ONLY, "max_features": MAX_FEATURES}
 _RIVER: dict[str, Any] = {**_LIMITED, "package": "river", "extra": "river"}
 
 
-@_method(
-    "static",
-    "static",
-    "the model as it was at the start: what not learning costs",
-    "answers",
-    role="static",
-    usual=True,
-)
+@_method("static", "static", "answers", role="static", usual=True)
 def _static(first_rows: FirstRows, title: str) -> Contender:
+    """The model as it was at the start: what not learning costs."""
     return Fixed(copy.copy(first_rows.classifier), title)
 
 
@@ -182,35 +158,25 @@ for _like, _about in {
     "ocb-window-200": "learns new hypotheses, with weights from the last 200 examples: for faster drift",
     "ocb-window-20": "learns new hypotheses, with weights from the last 20 examples: labels in runs",
 }.items():
+    _name, _usual = _like.replace("ocb", "growing", 1), _like == "ocb-forgetting"
     _title = BOOSTERS[_like].title.replace("OCB", "OCB growing", 1)
-    _usual = _like == "ocb-forgetting"
-    _method(_like.replace("ocb", "growing", 1), _title, _about, role="ocb", usual=_usual)(_growing(_like))
+    METHODS[_name] = Method(_name, _title, _about, "features", _growing(_like), role="ocb", usual=_usual)
 
 METHODS |= {method.name: method for method in _BOOSTERS if method.role != "ocb"}
 
 
-@_method(
-    "oza-bayes",
-    "Oza-Russell, naive Bayes",
-    "online AdaBoost of naive Bayes, voting with probabilities: smooth classes, few features",
-    slow=True,
-    **_LIMITED,
-)
+@_method("oza-bayes", "Oza-Russell, naive Bayes", slow=True, **_LIMITED)
 def _oza_bayes(first_rows: FirstRows, title: str) -> Contender:
+    """Online AdaBoost of naive Bayes, voting with probabilities: smooth classes, few features."""
     from ocboost.lineage import OzaRussellClassifier
 
     estimator = OzaRussellClassifier(votes="probabilities", random_state=first_rows.seed)
     return _trained(Imputed(SklearnContender(estimator, title), first_rows.means), first_rows)
 
 
-@_method(
-    "oza-trees",
-    "Oza-Russell, Hoeffding trees",
-    "online AdaBoost of river's Hoeffding trees, voting with probabilities: much data, time to spend",
-    slow=True,
-    **_RIVER,
-)
+@_method("oza-trees", "Oza-Russell, Hoeffding trees", slow=True, **_RIVER)
 def _oza_trees(first_rows: FirstRows, title: str) -> Contender:
+    """Online AdaBoost of river's Hoeffding trees, voting with probabilities: much data, time to spend."""
     from river.tree import HoeffdingTreeClassifier
 
     from ocboost.lineage import OzaRussellClassifier
@@ -220,43 +186,26 @@ def _oza_trees(first_rows: FirstRows, title: str) -> Contender:
     return _trained(Imputed(SklearnContender(estimator, title), first_rows.means), first_rows)
 
 
-@_method(
-    "filterboost",
-    "FilterBoost",
-    "boosting on filtered examples (τ 0.9, δ 0.25): for endless streams that do not change",
-    slow=True,
-)
+@_method("filterboost", "FilterBoost", slow=True)
 def _filterboost(first_rows: FirstRows, title: str) -> Contender:
+    """Boosting on filtered examples (τ 0.9, δ 0.25): for endless streams that do not change."""
     from ocboost.lineage import FilterBoost
 
-    rough: dict[str, Any] = {
-        "tau": 0.9,
-        "delta": 0.25,
-        "sample": 200,
-    }  # its defaults take tens of thousands of rows
+    # Rough estimates: with its defaults it takes tens of thousands of rows.
+    rough: dict[str, Any] = {"tau": 0.9, "delta": 0.25, "sample": 200}
     estimator = FilterBoost(n_hypotheses=first_rows.hypotheses, random_state=first_rows.seed, **rough)
     return _trained(SklearnContender(estimator, title), first_rows)
 
 
-@_method(
-    "retrained",
-    "AdaBoost, retrained",
-    "stumps retrained every 1,000 rows on the last 2,000: what one would do by hand",
-    usual=True,
-    **_COMPARISON_ONLY,
-)
+@_method("retrained", "AdaBoost, retrained", usual=True, **_COMPARISON_ONLY)
 def _retrained(first_rows: FirstRows, title: str) -> Contender:
+    """Stumps retrained every 1,000 rows on the last 2,000: what one would do by hand."""
     return Retrained(first_rows, name=title)
 
 
-@_method(
-    "river-adaboost",
-    "AdaBoost of river",
-    "river's online AdaBoost of ten Hoeffding trees",
-    slow=True,
-    **_RIVER,
-)
+@_method("river-adaboost", "AdaBoost of river", slow=True, **_RIVER)
 def _river_adaboost(first_rows: FirstRows, title: str) -> Contender:
+    """River's online AdaBoost of ten Hoeffding trees."""
     from river.ensemble import AdaBoostClassifier
     from river.tree import HoeffdingTreeClassifier
 
@@ -264,34 +213,25 @@ def _river_adaboost(first_rows: FirstRows, title: str) -> Contender:
     return _trained(RiverContender(model, title), first_rows)
 
 
-@_method(
-    "forest",
-    "adaptive random forest",
-    "river's ARF, ten trees with drift detectors: often the most accurate, and the slowest",
-    slow=True,
-    **_RIVER,
-)
+@_method("forest", "adaptive random forest", slow=True, **_RIVER)
 def _forest(first_rows: FirstRows, title: str) -> Contender:
+    """River's ARF, ten trees with drift detectors: often the most accurate, and the slowest."""
     from river.forest import ARFClassifier
 
     return _trained(RiverContender(ARFClassifier(n_models=10, seed=first_rows.seed), title), first_rows)
 
 
-@_method("hoeffding", "Hoeffding tree", "one tree that grows: much data, no drift", **_RIVER)
+@_method("hoeffding", "Hoeffding tree", **_RIVER)
 def _hoeffding(first_rows: FirstRows, title: str) -> Contender:
+    """One tree that grows: much data, no drift."""
     from river.tree import HoeffdingTreeClassifier
 
     return _trained(RiverContender(HoeffdingTreeClassifier(), title), first_rows)
 
 
-@_method(
-    "hoeffding-adaptive",
-    "adaptive Hoeffding tree",
-    "one tree that replaces branches on drift: small, and can be read",
-    usual=True,
-    **_RIVER,
-)
+@_method("hoeffding-adaptive", "adaptive Hoeffding tree", usual=True, **_RIVER)
 def _hoeffding_adaptive(first_rows: FirstRows, title: str) -> Contender:
+    """One tree that replaces branches on drift: small, and can be read."""
     from river.tree import HoeffdingAdaptiveTreeClassifier
 
     model = HoeffdingAdaptiveTreeClassifier(seed=first_rows.seed)
@@ -301,19 +241,15 @@ def _hoeffding_adaptive(first_rows: FirstRows, title: str) -> Contender:
 _BASELINE: dict[str, Any] = {**_COMPARISON_ONLY, "role": "baseline", "usual": True}
 
 
-@_method(
-    "majority",
-    "majority",
-    "the most frequent class so far: what accuracy is worth here",
-    "baseline",
-    **_BASELINE,
-)
+@_method("majority", "majority", "baseline", **_BASELINE)
 def _majority(first_rows: FirstRows, title: str) -> Contender:
+    """The most frequent class so far: what accuracy is worth here."""
     return Majority(title)
 
 
-@_method("no-change", "no change", "the last label: what runs of labels are worth", "baseline", **_BASELINE)
+@_method("no-change", "no change", "baseline", **_BASELINE)
 def _no_change(first_rows: FirstRows, title: str) -> Contender:
+    """The last label: what runs of labels are worth."""
     return NoChange(title)
 
 

@@ -26,8 +26,8 @@ from ocboost.evaluation.tables import (
     winner_table,
 )
 
-READ = "How to read it:"
-ONLY = "Takes part for comparison only, as it cannot be deployed."
+READ_IT = "How to read it:"
+COMPARISON_ONLY = "Takes part for comparison only, as it cannot be deployed."
 _LEARNT = (
     "Hypotheses (decision stumps) are learnt from the first rows of a stream, at most a fifth of it unless "
     "more are asked for; all methods learn these rows first. Then each row is predicted by all methods, and "
@@ -39,7 +39,7 @@ _DEPLOYED = (
 )
 _REPEATS = (
     "Repeats differ by their seed: seed 0 begins with all of the first rows, any other with 0.8 of them, "
-    "drawn without replacement; what a method draws is drawn anew."
+    "drawn without replacement; a method draws its own random numbers again."
 )
 _MEASURED = (
     "Methods over answers weigh the stumps of the start and share them; methods over features learn their "
@@ -66,9 +66,9 @@ _GAPS = (
     "features)."
 )
 _ONLY = (
-    "Some take part for comparison only: what is no model (the most frequent class, the last label, training "
-    "anew), and what cannot be saved without pickle (those of river, and boosting over them). The best is "
-    "named among the others."
+    "Some take part for comparison only: what is no model (the most frequent class, the last label, "
+    "retraining), and what cannot be saved without pickle (those of river, and boosting over them). The best "
+    "is named among the others."
 )
 _ALARMS = (
     "A drift alarm is raised where ADWIN, watching a method's errors, finds that their rate has changed, for "
@@ -77,14 +77,7 @@ _ALARMS = (
 
 
 def protocol(board: Board, *, file: bool) -> list[str]:
-    """How a comparison was done, in sentences.
-
-    Parameters
-    ----------
-    board : Board
-    file : bool
-        Whether the stream is someone's file, and not one of `STREAMS`.
-    """
+    """How a comparison was done; ``file`` says whether the stream is a file, and not one of `STREAMS`."""
     texts = [_LEARNT if board.start else _DEPLOYED]
     if len(board.seeds) > 1:
         texts.append(_REPEATS + ("" if file else " So are generated streams."))
@@ -121,7 +114,7 @@ def stream_blocks(
             stem,
             figure,
             f"{title}: windowed accuracy of {names}",
-            {READ: how_to_read(board)},
+            {READ_IT: how_to_read(board)},
             on_page=bare,
             keys=keys_of(board),
         ),
@@ -155,20 +148,7 @@ def how_to_read(board: Board) -> str:
 def stream_report(
     board: Board, about: Mapping[str, object], *, name: str, command: str = "", file: bool
 ) -> list[Block]:
-    """The report on one stream.
-
-    Parameters
-    ----------
-    board : Board
-    about : mapping
-        What else was run, and with what.
-    name : str
-        What the stream is called.
-    command : str
-        What made it.
-    file : bool
-        Whether the stream is someone's file, and not one of `STREAMS`.
-    """
+    """The report on one stream; ``about`` has what else was run, ``file`` is as of `protocol`."""
     made: list[Block] = [Paragraph("Made by:"), Code(command)] if command else []
     return [
         Paragraph(headline(board)),
@@ -223,7 +203,7 @@ def _run(board: Board) -> dict[str, object]:
     bounds = [entry.auc_bound for entry in board.entries if entry.auc_bound is not None]
     first = f"{board.start:,} to begin with, " if board.start else ""
     rows = f"{first}{board.n_predicted:,} predicted, {board.n_scored:,} scored, {board.n_learnt:,} learnt"
-    several_ran = ", summed over what ran side by side" if len(board.seeds) > 1 else ""
+    summed = ", summed over processes" if len(board.seeds) > 1 else ""
     return {
         "seeds": ", ".join(map(str, board.seeds)),
         "rows": rows,
@@ -233,7 +213,7 @@ def _run(board: Board) -> dict[str, object]:
         "curves": f"over {board.settings['window']:,} examples, a point every {board.settings['every']:,}",
         "drift": "ADWIN, as river sets it" if board.settings["drift"] else "not watched",
         "AUC": f"from a histogram, off by at most {max(bounds):.1e}" if bounds else "not defined",
-        "time": f"{duration(board.seconds)}{several_ran}",
+        "time": f"{duration(board.seconds)}{summed}",
         "peak memory": format_bytes(board.peak_bytes),
     }
 
@@ -249,13 +229,11 @@ def duration(seconds: float) -> str:
 
 def _methods(*boards: Board) -> list[Block]:
     names = dict.fromkeys(name for b in boards for name in (*(p.name for p in b.entries), *b.skipped))
-    titles = {entry.name: entry.title for board in boards for entry in board.entries}
+    shown = {entry.name: entry.title for board in boards for entry in board.entries}
     known = {}
-    for name in names:
-        method = METHODS.get(name)
-        if method is not None:
-            said = "" if method.deployable else f". {ONLY}"
-            known[titles.get(name, method.title)] = f"{method.about}{said}"
+    for method in (METHODS[name] for name in names if name in METHODS):
+        only = "" if method.deployable else f". {COMPARISON_ONLY}"
+        known[shown.get(method.name, method.title)] = f"{method.about}{only}"
     return [Heading("The methods, and when to choose them"), Pairs(known)] if known else []
 
 
@@ -265,18 +243,7 @@ def _methods(*boards: Board) -> list[Block]:
 def summary_report(
     summary: Summary, *, command: str, skipped: Mapping[str, str], about: Mapping[str, object]
 ) -> list[Block]:
-    """The report on many streams.
-
-    Parameters
-    ----------
-    summary : Summary
-    command : str
-        What made it.
-    skipped : mapping
-        By a stream's name why it is not there.
-    about : mapping
-        What else was run, and with what.
-    """
+    """The report on many streams; ``skipped`` says by a stream's name why it is not there."""
     drifting = [board.stream for board in summary.boards if stream_named(board.stream).drifts]
     others = [board.stream for board in summary.boards if board.stream not in drifting]
     groups = {name: streams for name, streams in (("drifting", drifting), ("others", others)) if streams}
@@ -296,8 +263,8 @@ def summary_report(
             draw_behind(summary),
             "Percentage points behind the best",
             {
-                READ: "Each number is how many percentage points a method (row) is behind the best of a "
-                "stream (column), whoever that is; the darker, the further. “best” is less than 0.05 "
+                READ_IT: "Each number is how many percentage points a method (row) is behind the best of "
+                "a stream (column), whoever that is; the darker, the further. “best” is less than 0.05 "
                 "behind; – did not take part."
             },
         ),
@@ -308,10 +275,10 @@ def summary_report(
             draw_ranks(summary),
             "Mean ranks of the methods",
             {
-                READ: "A large dot is a method's mean rank, hollow if it takes part for comparison only; a "
-                "small one is its rank on one stream. Methods whose large dots lie under the red bar may be "
-                "behind the best that can be deployed by chance (Nemenyi's test). Colours are those of the "
-                "curves."
+                READ_IT: "A large dot is a method's mean rank, hollow if it takes part for comparison only; "
+                "a small one is its rank on one stream. Methods whose large dots lie under the red bar may "
+                "be behind the best that can be deployed by chance (Nemenyi's test). Colours are those of "
+                "the curves."
             },
         ),
         Paragraph(chance(summary)),
@@ -428,13 +395,10 @@ def chance(summary: Summary) -> str:
 
 def files_of(title: str, blocks: Sequence[Block], *, png: bool = True) -> dict[str, bytes]:
     """The page, the Markdown and the figures; without PNG the Markdown shows the SVG files."""
-    text = document.as_markdown(title, blocks)
-    files = {"report.html": document.as_html(title, blocks).encode()}
+    text = document.as_markdown(title, blocks, kind="png" if png else "svg")
+    files = {"report.html": document.as_html(title, blocks).encode(), "report.md": text.encode()}
     for block in blocks:
         if isinstance(block, Illustration):
             pictures = render(block.figure, block.stem)
-            if not png:
-                del pictures[f"{block.stem}.png"]
-                text = text.replace(f"]({block.stem}.png)", f"]({block.stem}.svg)")
-            files |= pictures
-    return {**files, "report.md": text.encode()}
+            files |= {name: made for name, made in pictures.items() if png or name.endswith(".svg")}
+    return files
