@@ -274,8 +274,8 @@ def _alarms(axes: Axes, lanes: list[BoardEntry], *, beside: bool) -> None:
         text = f"{n:,} drift alarm{'' if n == 1 else 's'}: {printable(entry.title, 18)}"
         spot: dict[str, Any] = {"x": 1.02} if beside else {"x": 1.0, "ha": "right"}
         axes.text(
-            y=lane - (0.0 if beside else 0.55), s=text, transform=axes.get_yaxis_transform(), color=RED,
-            fontsize=11.5, va="center" if beside else "bottom", parse_math=False, **spot,
+            y=lane + (0.0 if beside else 0.4), s=text, transform=axes.get_yaxis_transform(), color=RED,
+            fontsize=11.5, va="center" if beside else "top", parse_math=False, **spot,
         )  # fmt: skip
 
 
