@@ -52,6 +52,11 @@ class BoardEntry:
         return spread_of(self.values[metric])
 
     @property
+    def accuracy(self) -> float:
+        """Its mean accuracy; 0 where nothing was scored."""
+        return self.mean("accuracy") or 0.0
+
+    @property
     def rank(self) -> float:
         """The mean of its ranks."""
         return math.fsum(self.ranks) / len(self.ranks)

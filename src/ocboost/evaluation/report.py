@@ -99,7 +99,7 @@ def stream_blocks(
     level: int = 2,
     most_points: int = 250,
 ) -> list[Block]:
-    """What is said of one stream: its table and its curves, over which ``name`` stands."""
+    """The section on one stream: its table and its curves, with ``name`` as their heading."""
     figure = draw(board, title=title if name is None else name, most_points=most_points)
     bare = draw(board, title="", most_points=most_points, named=False)
     names = ", ".join(entry.title for entry in board.entries)
@@ -128,7 +128,7 @@ def how_to_read(board: Board) -> str:
     """What a reader must know of the curves."""
     n, window = len(board.seeds), board.settings["window"]
     text = f"Each point is about the last {window:,} examples"
-    keys = "Names stand in the order of the accuracy over the whole stream, which stands with them."
+    keys = "The legend is sorted by the accuracy over the whole stream, which stands beside each name."
     if n == 1:
         return f"{text}; one seed, so no bands. {keys}"
     what = (
@@ -138,7 +138,7 @@ def how_to_read(board: Board) -> str:
     )
     shaded = (
         f" A shaded band reaches one standard deviation over these seeds ({what}) to either side; only OCB "
-        "has one, so that the others can be told apart."
+        "has one, to keep the others readable."
         if any(p.role == "ocb" and any(x is not None for x in p.bands["accuracy"]) for p in board.entries)
         else ""
     )
@@ -169,7 +169,7 @@ def headline(board: Board) -> str:
     error = board.standard_error
     text = f"{_count(n, 'method')} on {_count(board.n_scored, 'row')}."
     if best:
-        text += f" Highest accuracy: {titles(best)}, {best[0].mean('accuracy') or 0.0:.4f}."
+        text += f" Highest accuracy: {titles(best)}, {best[0].accuracy:.4f}."
     if level and error is not None:
         text += (
             f" Level with it, within {LEVEL_ERRORS:g} standard errors of {100 * error:.2g} points: "
@@ -177,7 +177,7 @@ def headline(board: Board) -> str:
         )
     if ahead:
         higher = "Higher, but for" if best else "Highest accuracy, for"
-        text += f" {higher} comparison only: {titles(ahead)}, {ahead[0].mean('accuracy') or 0.0:.4f}."
+        text += f" {higher} comparison only: {titles(ahead)}, {ahead[0].accuracy:.4f}."
     return text
 
 
@@ -325,7 +325,7 @@ def _winners(summary: Summary) -> list[str]:
         won = {name: streams for name, streams in won.items() if streams}
         if won:
             texts.append(f"{head}: " + "; ".join(f"{n} on {', '.join(where)}" for n, where in won.items()))
-    return [". ".join(texts) + ". Equals are all named; a lead may be chance, see below who is level."]
+    return [". ".join(texts) + ". Ties are all named; a lead may be chance: see below who is level."]
 
 
 def _ours(summary: Summary) -> list[str]:

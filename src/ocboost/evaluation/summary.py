@@ -61,7 +61,7 @@ class Summary:
         top, own = board.best(deployable=False), self.accuracy(board, name)
         if not top or own is None:
             return None
-        return 100.0 * ((top[0].mean("accuracy") or 0.0) - own)
+        return 100.0 * (top[0].accuracy - own)
 
     def mean_behind(self, name: str) -> float | None:
         """The same, on average over the streams it took part in."""

@@ -267,12 +267,12 @@ def winner_table(summary: Summary) -> Table:
         best, ours, ahead, error = board.best(), board.best("ocb"), board.ahead(), board.standard_error
         if not best:
             continue
-        behind = UNDEFINED if not ours else f"{100 * (_accuracy(best[0]) - _accuracy(ours[0])):.1f}"
-        own = (UNDEFINED, UNDEFINED) if not ours else (titles(ours), f"{100 * _accuracy(ours[0]):.1f}")
+        behind = UNDEFINED if not ours else f"{100 * (best[0].accuracy - ours[0].accuracy):.1f}"
+        own = (UNDEFINED, UNDEFINED) if not ours else (titles(ours), f"{100 * ours[0].accuracy:.1f}")
         chance = UNDEFINED if error is None else f"{100 * error:.2g}"
-        top = (titles(best), f"{100 * _accuracy(best[0]):.1f}", chance, str(len(board.level())))
+        top = (titles(best), f"{100 * best[0].accuracy:.1f}", chance, str(len(board.level())))
         better = (
-            (f"{titles(ahead)}, {100 * _accuracy(ahead[0]):.1f}" if ahead else UNDEFINED,) if compared else ()
+            (f"{titles(ahead)}, {100 * ahead[0].accuracy:.1f}" if ahead else UNDEFINED,) if compared else ()
         )
         rows.append(Row((board.stream, *top, *own, behind, *better)))
     heads = ["stream", "best", "accuracy", "s.e.", "level", "best of OCB", "accuracy", "points behind"]
@@ -320,10 +320,6 @@ def growth_table(summary: Summary) -> Table | None:
     heads = ("stream", *(title_of(fixed).removeprefix("OCB, ") for fixed, _ in pairs))
     caption = "Percentage points that growing gains over the hypotheses of the start, with the same memory."
     return Table("Growing against fixed hypotheses", heads, tuple(rows), caption)
-
-
-def _accuracy(entry: BoardEntry) -> float:
-    return entry.mean("accuracy") or 0.0
 
 
 def _figure(value: float | None, digits: int) -> str:
