@@ -101,11 +101,11 @@ class SklearnContender(Contender):
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that the estimator has as attributes, also in lists and tuples."""
-        values = vars(self.estimator).values()
-        parts = (
-            part for value in values for part in (value if isinstance(value, list | tuple) else (value,))
-        )
-        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        total = 0
+        for value in vars(self.estimator).values():
+            parts = value if isinstance(value, list | tuple) else (value,)
+            total += sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        return total
 
 
 class RiverContender(Contender):

@@ -134,23 +134,10 @@ def draw(
 ) -> Figure:
     """Draw windowed metrics against the rows of the stream, one panel for each metric.
 
-    OCB has strong lines, a fixed model is black, baselines are grey. Over several seeds the lines are means,
-    and OCB has bands of one standard deviation.
-
-    Parameters
-    ----------
-    result : Board or Result
-        What `Board.of` or `prequential` gave.
-    title : str, optional
-        With an empty one there is no heading, for a page that has its own.
-    metrics : sequence of str, optional
-        One for each panel; by default accuracy, and kappa if there are curves of it.
-    alarms : sequence of str, optional
-        The methods whose drift alarms are marked; by default those that never learn, or the first one.
-    most_points : int, default 250
-        Of a curve; more are averaged.
-    named : bool, default True
-        Whether the lines are named beside the first panel; else `keys_of` names them.
+    By default accuracy, and kappa if there are curves of it. Over several seeds the lines are means, and OCB
+    has bands of one standard deviation. ``alarms`` are the methods whose drift alarms are marked, by default
+    those that never learn, or the first one. An empty title leaves out the heading; lines that are not
+    ``named`` beside the first panel are named by `keys_of`. Curves of more than ``most_points`` are averaged.
     """
     board = board_of(result)
     there = list(board.entries[0].curves)
