@@ -12,7 +12,7 @@ from ocboost import OzaRussell
 from ocboost.deployment.model import Model
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.evaluation import Fixed, View, lineup, prequential
-from ocboost.evaluation.first_rows import Start
+from ocboost.evaluation.first_rows import FirstRows
 from ocboost.evaluation.methods import METHODS
 from ocboost.offsets import fit_offset
 from ocboost.streams import ArrayStream
@@ -216,7 +216,7 @@ class TestLineup:
         X, y = rows[:, :4], rows[:, 4].astype(int)
         clf = OCBClassifier(n_hypotheses=10).fit(X[:200], y[:200])
         contenders = {one.name: one for one in lineup(clf, forgetting=(0.995, 0.9))}
-        begun = METHODS["ocb-forgetting"].begun(Start(X[:200], y[:200], [0, 1], hypotheses=10))
+        begun = METHODS["ocb-forgetting"].contender(FirstRows(X[:200], y[:200], [0, 1], hypotheses=10))
         for one in (contenders["OCB, forgetting 0.995"], contenders["OCB, forgetting 0.9"], begun):
             assert one.classifier.get_params()["head"] == 500
         assert begun.classifier.get_params()["forgetting"] == 0.995

@@ -15,7 +15,7 @@ import pytest
 from ocboost import Growth, Model, OCBClassifier
 from ocboost.boosters import BOOSTERS
 from ocboost.evaluation import OCB, lineup, prequential
-from ocboost.evaluation.first_rows import Start
+from ocboost.evaluation.first_rows import FirstRows
 from ocboost.evaluation.methods import METHODS
 from ocboost.streams.rows import Rows
 from tests.contracts.examples import rows, weights
@@ -199,7 +199,7 @@ def compared(contender, K):
 def test_compare(name, K):
     """A method over answers is the classifier with that booster; OCB's go on from one that remembers all."""
     X, y = stream(K)
-    start = Start(X[:FIRST], y[:FIRST].astype(np.int64), list(range(K)), hypotheses=J)
+    start = FirstRows(X[:FIRST], y[:FIRST].astype(np.int64), list(range(K)), hypotheses=J)
     method = METHODS[name]
     found = compared(method.make(start, method.title), K)
     clf = OCBClassifier(n_hypotheses=J, random_state=0)
@@ -219,7 +219,7 @@ def test_compare(name, K):
 def test_a_title_means_one_thing(K):
     """What evaluate and compare call the same has the same weights."""
     X, y = stream(K)
-    start = Start(X[:FIRST], y[:FIRST].astype(np.int64), list(range(K)), hypotheses=J)
+    start = FirstRows(X[:FIRST], y[:FIRST].astype(np.int64), list(range(K)), hypotheses=J)
     by_title = {method.title: method for method in METHODS.values() if method.kind == "answers"}
     shared = []
     for contender in lineup(copy.copy(start.classifier), start.view):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ocboost import InputError
 from ocboost.evaluation import prequential
-from ocboost.evaluation.contender import Contender
+from ocboost.evaluation.contenders import Contender
 from ocboost.streams import ArrayStream, Batch, Column, Schema, Stream, open_stream
 from ocboost.streams import open as reader
 from ocboost.streams.rows import Rows

@@ -24,7 +24,7 @@ from ocboost.evaluation import (
     View,
     prequential,
 )
-from ocboost.evaluation.first_rows import Start
+from ocboost.evaluation.first_rows import FirstRows
 from ocboost.evaluation.methods import METHODS
 from ocboost.hypotheses import Stumps
 from ocboost.lineage import OnlineLogistic
@@ -172,8 +172,8 @@ def test_logistic_sgd_is_the_booster(K):
 @pytest.mark.parametrize("name", [name for name in BOOSTERS if not name.startswith("ocb")])
 def test_a_method_over_answers_is_the_classifier_one_would_deploy(name, K, tmp_path):
     X, codes = blobs(260, K)
-    start = Start(X[:100], codes[:100], list(range(K)), hypotheses=8)
-    contender = METHODS[name].begun(start)
+    start = FirstRows(X[:100], codes[:100], list(range(K)), hypotheses=8)
+    contender = METHODS[name].contender(start)
     result, found = run([contender], X[100:], codes[100:], list(range(K)))
     own = OCBClassifier(n_hypotheses=8, booster=name, random_state=0).fit(X[:100], codes[:100])
     for i in range(100, 260):
@@ -189,10 +189,10 @@ def test_a_method_over_answers_is_the_classifier_one_would_deploy(name, K, tmp_p
 
 def test_what_can_be_deployed_can_be_saved(tmp_path):
     X, codes = blobs(260, 2)
-    start = Start(X, codes, [0, 1], hypotheses=4)
+    start = FirstRows(X, codes, [0, 1], hypotheses=4)
     for name, method in METHODS.items():
         if method.package is None:
-            contender = method.begun(start)
+            contender = method.contender(start)
             saved = getattr(contender, "classifier", getattr(contender, "estimator", None))
             assert method.deployable is (hasattr(saved, "save") and name != "retrained"), name
             if method.deployable:

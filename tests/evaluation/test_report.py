@@ -14,12 +14,13 @@ from rich.console import Console
 
 from ocboost._report import document
 from ocboost._report.document import Illustration
+from ocboost._report.figures import render
 from ocboost._report.page import inline_svg
 from ocboost._report.tables import as_rich, width_of
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation import Majority, NoChange, prequential
 from ocboost.evaluation.board import board_of
-from ocboost.evaluation.figures import draw, keys_of, render
+from ocboost.evaluation.figures import draw, keys_of
 from ocboost.evaluation.report import stream_report
 from ocboost.evaluation.tables import as_text, board_table, narrowed
 from tests.support.pages import Page, check_light_and_dark, check_stands_alone

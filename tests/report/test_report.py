@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+from importlib import resources
 from io import StringIO
 
 import pytest
@@ -18,6 +19,7 @@ from ocboost._report.tables import Row, Table
 from ocboost.errors import InputError, MissingExtraError
 from tests.support.pages import Page, check_light_and_dark, check_stands_alone
 
+STYLE = (resources.files("ocboost._report") / "templates" / "style.css").read_text("utf-8")
 HOSTILE = "<script>alert('x')</script>\"&|\x00\n[bold]*_`"
 TABLE = Table(
     "Errors",
@@ -51,27 +53,27 @@ class TestTables:
         )
 
     def test_html(self):
-        assert tables.as_html(TABLE) == (
+        assert re.sub(r"\n", "", page.html_block(TABLE)) == (
             '<div class="wide"><table><caption>Errors</caption><thead><tr><th scope="col">method</th>'
-            '<th scope="col">a|b</th><th scope="col">c</th></tr></thead><tbody>\n'
-            '<tr><th scope="row">ours [bold]</th><td>0.10</td><td>1 &lt; 2</td></tr>\n'
-            '<tr class="quiet"><th scope="row">  theirs</th><td>0.20</td><td></td></tr>\n'
-            '</tbody></table></div>\n<p class="small">Lower is better.</p>'
+            '<th scope="col">a|b</th><th scope="col">c</th></tr></thead><tbody>'
+            '<tr><th scope="row">ours [bold]</th><td>0.10</td><td>1 &lt; 2</td></tr>'
+            '<tr class="quiet"><th scope="row">  theirs</th><td>0.20</td><td></td></tr>'
+            '</tbody></table></div><p class="small">Lower is better.</p>'
         )
 
     def test_wide_tables_fit_a_page(self):
         words = Row(("sea", "OCB, all history; OCB growing, all history", "0.9"))
-        html = tables.as_html(Table("Best", ("stream", "best", "a"), (words, Row(("elec2", "EG±", "0.8")))))
+        html = page.html_block(Table("Best", ("stream", "best", "a"), (words, Row(("elec2", "EG±", "0.8")))))
         assert html.count('<td class="words">') == 2  # the whole column
         assert '<th scope="col" class="words">best</th>' in html
         assert "<td>0.9</td>" in html
         assert "dense" not in html
         many = Table("Streams", tuple(f"stream {k}" for k in range(19)), (Row(tuple("a" * 19)),))
-        assert '<table class="dense">' in tables.as_html(many)
-        assert tables.as_html(Table("Nothing", ("a", "b"), ())).count("<th") == 2 + 1  # and thead
-        assert "thead th { white-space: normal" in page.STYLE  # long heads would make a table too wide
-        assert ".words { text-align: left; white-space: normal" in page.STYLE
-        assert ".dense th, .dense td { padding" in page.STYLE
+        assert '<table class="dense">' in page.html_block(many)
+        assert page.html_block(Table("Nothing", ("a", "b"), ())).count("<th") == 2 + 1  # and thead
+        assert "thead th { white-space: normal" in STYLE  # long heads would make a table too wide
+        assert ".words { text-align: left; white-space: normal" in STYLE
+        assert ".dense th, .dense td { padding" in STYLE
 
     def test_text_and_fewer_columns(self):
         assert tables.as_text(TABLE) == (
@@ -125,7 +127,7 @@ class TestTables:
         assert len(lines) == 7
         assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [0, 0, 3, 3, 3, 0, 0]
         assert not re.search(r"(?<!\\)<", "".join(lines))
-        parsed = Page(tables.as_html(table))
+        parsed = Page(page.html_block(table))
         assert "script" not in parsed.tags
         assert len(parsed.cells) == 4
         assert parsed.cells[0] == HOSTILE.replace("\x00", "·").replace("\n", "·")
@@ -134,6 +136,15 @@ class TestTables:
         monkeypatch.setitem(sys.modules, "rich.box", None)
         with pytest.raises(MissingExtraError, match=r"pip install 'ocboost\[cli\]'"):
             tables.as_rich(TABLE)
+
+
+class TestWithoutJinja2:
+    def test_it_says_what_to_install(self, monkeypatch):
+        page._templates.cache_clear()
+        monkeypatch.setitem(sys.modules, "jinja2", None)
+        for use in (page.require_packages, lambda: document.as_html("t", [])):
+            with pytest.raises(MissingExtraError, match=r"'jinja2'.*pip install 'ocboost\[plot\]'"):
+                use()
 
 
 class TestInlineSvg:
@@ -199,7 +210,7 @@ class TestKeys:
         assert 'style="stroke: var(--ink)"' in legend  # follows light and dark
         assert 'stroke-dasharray="5 1.5"' in legend
         assert Page(html).text.index("0.9") < Page(html).text.index("0.8")
-        assert ".legend {" in page.STYLE
+        assert ".legend {" in STYLE
         assert "legend" not in document.as_markdown("Page", [block])
 
 

@@ -6,6 +6,7 @@ Only matplotlib's object interface is used: no backend is chosen, no global stat
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,30 +18,40 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK = "#1f2328"
-GREY = "#6e7781"
-FAINT = "#d0d7de"
-BLUES = ("#8bbde3", "#5ba3d6", "#2272b5", "#08396f")
-ORANGE = "#e8710a"
-RED = "#c0392b"
-PINK = "#e8b4ae"
-GREEN = "#1a7f37"
-PURPLE = "#8250df"
-PALE = "#a5adb6"
-LANE = "#e6eaee"
-HUES = {  # for lines beyond the colours above
-    "brown": "#8f3d0b",
-    "teal": "#1b9e9e",
-    "magenta": "#c2378f",
-    "rose": "#d9485f",
-    "olive": "#7a7400",
-    "sky": "#3b9bd1",
-    "mauve": "#a05195",
-    "slate": "#5b7083",
-    "ochre": "#c08a1e",
-    "sea": "#0b7f79",
-    "clay": "#a9746a",
+# Every colour by name, on white and on black paper: on a page each follows the reader's choice.
+COLOURS = {
+    "ink": ("#1f2328", "#e6edf3"),
+    "grey": ("#6e7781", "#9198a1"),
+    "faint": ("#d0d7de", "#30363d"),
+    "pale": ("#a5adb6", "#656c76"),
+    "lane": ("#e6eaee", "#262c36"),
+    "red": ("#c0392b", "#ff7b72"),
+    "palest": ("#8bbde3", "#47719f"),
+    "light": ("#5ba3d6", "#4a8fdb"),
+    "blue": ("#2272b5", "#6cb2ff"),
+    "deep": ("#08396f", "#b6e0ff"),
+    "green": ("#1a7f37", "#3fb950"),
+    "orange": ("#e8710a", "#f0883e"),
+    "pink": ("#e8b4ae", "#6e3630"),
+    "purple": ("#8250df", "#b392f0"),
+    "brown": ("#8f3d0b", "#d18a5f"),
+    "teal": ("#1b9e9e", "#39c5cf"),
+    "magenta": ("#c2378f", "#f778ba"),
+    "rose": ("#d9485f", "#ff8fa0"),
+    "olive": ("#7a7400", "#c9be3a"),
+    "sky": ("#3b9bd1", "#58b4ea"),
+    "mauve": ("#a05195", "#cf8ac4"),
+    "slate": ("#5b7083", "#93a9bd"),
+    "ochre": ("#c08a1e", "#e3b341"),
+    "sea": ("#0b7f79", "#2fb3ab"),
+    "clay": ("#a9746a", "#d09f96"),
+    "paper": ("#ffffff", "#0d1117"),
+    "shade": ("#f6f8fa", "#161b22"),
 }
+HUES = {name: light for name, (light, _) in COLOURS.items()}
+INK, GREY, FAINT, PALE, LANE = (HUES[name] for name in ("ink", "grey", "faint", "pale", "lane"))
+RED, PINK, ORANGE, GREEN, PURPLE = (HUES[name] for name in ("red", "pink", "orange", "green", "purple"))
+BLUES = tuple(HUES[name] for name in ("palest", "light", "blue", "deep"))
 
 STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
@@ -62,6 +73,7 @@ STYLE: dict[Any, Any] = {
     "ytick.labelcolor": INK,
     "text.color": INK,
     "lines.solid_capstyle": "round",
+    "svg.fonttype": "none",
     "svg.hashsalt": "ocboost",  # the same result gives the same bytes
 }
 
@@ -94,11 +106,39 @@ def any_script() -> Iterator[None]:
 
 def render(figure: Figure, stem: str) -> dict[str, bytes]:
     """The figure as the files ``stem.png`` and ``stem.svg``."""
-    png, svg = io.BytesIO(), io.BytesIO()
+    png = io.BytesIO()
     with house_style(), any_script():
         figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+    return {f"{stem}.png": png.getvalue(), f"{stem}.svg": as_svg(figure)}
+
+
+def as_svg(figure: Figure) -> bytes:
+    """The figure as SVG: text as text, places in hundredths of a point, the font named once."""
+    svg = io.BytesIO()
+    with house_style(), any_script():
         figure.savefig(svg, format="svg", metadata={"Date": None})
-    return {f"{stem}.png": png.getvalue(), f"{stem}.svg": svg.getvalue()}
+    text = re.sub(rb"\n\s+", b"\n", rounded_paths(svg.getvalue()))
+    text = re.sub(rb' transform="rotate\(-?0 [^)]*\)"', b"", text)
+    text = text.replace(b"font-family: 'DejaVu Sans'; ", b"")
+    return text.replace(b"<svg ", b"<svg font-family=\"'DejaVu Sans', Verdana, sans-serif\" ", 1)
+
+
+def rounded_paths(svg: bytes) -> bytes:
+    r"""Round paths and places to two decimals.
+
+    >>> rounded_paths(b'<path id="p1.234" d="M 1.23456 7 \nL -0.001 2.5 \nz"/><use x="3.14159"/>')
+    b'<path id="p1.234" d="M1.23 7L0 2.5z"/><use x="3.14"/>'
+    """
+
+    def rounded(number: re.Match[bytes]) -> bytes:
+        value = round(float(number[0]), 2) + 0.0  # not -0
+        return f"{value:.2f}".rstrip("0").rstrip(".").encode()
+
+    def shorter(found: re.Match[bytes]) -> bytes:
+        numbers = re.sub(rb"-?\d+\.\d+", rounded, found[2])
+        return found[1] + re.sub(rb"\s*([MLCQHVZz])\s*", rb"\1", numbers).rstrip()
+
+    return re.sub(rb'(\s(?:d|x|y|x1|y1|x2|y2)="|translate\()([^")]*)', shorter, svg)
 
 
 def spread_out(positions: Sequence[float], gap: float) -> list[float]:
@@ -131,15 +171,8 @@ def spread_out(positions: Sequence[float], gap: float) -> list[float]:
 def name_lines(axes: Axes, ends: Sequence[tuple[float, str, str]], *, size: float = 12.5) -> None:
     """Write each line's name to the right of its end, moved apart where lines end close together.
 
-    Call it when the axes have their place, scale and limits.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    ends : sequence of (float, str, str)
-        For each line its last value, its name, and its colour.
-    size : float, default=12.5
-        Of the letters, in points.
+    ``ends`` holds for each line its last value, its name and its colour; ``size`` is that of the letters, in
+    points. Call it when the axes have their place, scale and limits.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None

@@ -1,9 +1,4 @@
-"""The folder that an experiment writes into: checked before the work, filled at once after it.
-
-A folder for many files, too many to hold in memory: made one by one, put in place together.
-
-What a result was computed with.
-"""
+"""The folder that results are written into, and what they were computed with."""
 
 from __future__ import annotations
 
@@ -28,20 +23,11 @@ from ocboost.errors import InputError
 class OutputFolder:
     r"""A folder for results, used in a ``with`` statement around the work.
 
-    Entering makes the folder and tries it by writing, so that a folder that cannot be written is found
-    before the work and not after it. `write` puts every file beside its place and renames it there:
-    a reader never sees half a file, and an old result stays whole until the new one is. Leaving
-    without having written removes the folders that entering made.
+    Entering makes the folder with its parents and writes a probe, so that a folder that cannot be written is
+    found before the work. `write` puts every file beside its place and renames it there: a reader never sees
+    half a file, and an old result stays until the new one is complete. Leaving without having written removes
+    the folders that entering made. ``names`` are the files that will be written.
 
-    Parameters
-    ----------
-    path : path
-        The folder; made with its parents where it does not exist.
-    names : sequence of str
-        The files that will be written.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     with OutputFolder(Path(parent) / "results" / "toy", ["toy.json"]) as folder:
@@ -68,11 +54,7 @@ class OutputFolder:
                 f"({error.strerror or error}). Choose another with --out."
             ) from error
         for name in self.names:
-            if (self.path / name).is_dir():
-                raise InputError(
-                    f"out must be a folder where {name} can be written; got '{self.path}', "
-                    f"in which {name} is a folder. Choose another with --out."
-                )
+            self._refuse_folder(name)
         return self
 
     def __exit__(
@@ -99,6 +81,13 @@ class OutputFolder:
                     beside.unlink()
         return [final for _, final in pairs]
 
+    def _refuse_folder(self, name: str) -> None:
+        if (self.path / name).is_dir():
+            raise InputError(
+                f"out must be a folder where {name} can be written; got '{self.path}', in which {name} is a "
+                "folder. Choose another with --out."
+            )
+
     def _beside(self, name: str) -> Path:
         return self.path / f".{name}.{secrets.token_hex(4)}.tmp"
 
@@ -116,23 +105,18 @@ class OutputFolder:
 
 
 def to_json(content: Mapping[str, Any]) -> bytes:
-    """UTF-8 JSON with a newline at its end; NaN and infinities are refused, since JSON has none.
-
-    Halves of characters, as in a file name that is not UTF-8, become JSON's own escapes.
-    """
+    """UTF-8 JSON; NaN and infinities are refused, and file names that are not UTF-8 are escaped."""
     return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode(
         errors="backslashreplace"
     )
 
 
 class StagedFolder(OutputFolder):
-    """An `OutputFolder` whose files are added one after the other, and appear when `finish` is called.
+    """An `OutputFolder` for many files: added one by one, they appear together when `finish` is called.
 
-    Leaving without that removes them again: the folder is then as it was. Nothing waits for the disk, as
-    there may be thousands: after a loss of power the command that made them is given again.
+    Leaving without that leaves the folder unchanged. Files are not synced to disk one by one, as there may be
+    thousands.
 
-    Examples
-    --------
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     with StagedFolder(Path(parent) / "new") as folder:
     ...         folder.add("a.txt", b"one")
@@ -167,23 +151,19 @@ class StagedFolder(OutputFolder):
         assert self._stage is not None
         if os.path.lexists(self._stage / name):
             raise InputError(f"name must be new; {name} was added already. Give each file its own name.")
-        if (self.path / name).is_dir():
-            raise InputError(
-                f"out must be a folder where {name} can be written; got '{self.path}', in which {name} is a "
-                "folder. Choose another with --out."
-            )
+        self._refuse_folder(name)
         (self._stage / name).write_bytes(content)
         self._added.append(name)
 
     def finish(self) -> list[Path]:
-        """Put all files in their place; if one cannot be, the folder is put back as it was."""
+        """Put all files in their place; if one cannot be, restore the folder."""
         assert self._stage is not None
         done: list[str] = []
         with deaf():
             self._older = Path(tempfile.mkdtemp(prefix=".old", dir=self.path))
             try:
                 for name in self._added:
-                    _keep(self.path / name, self._older / name)
+                    _back_up(self.path / name, self._older / name)
                     os.replace(self._stage / name, self.path / name)
                     done.append(name)
             except OSError as error:
@@ -204,8 +184,8 @@ class StagedFolder(OutputFolder):
                 os.unlink(self.path / name)
 
 
-def _keep(path: Path, older: Path) -> None:
-    """Let a file that is to be replaced have a second name, or a copy where there are no such names."""
+def _back_up(path: Path, older: Path) -> None:
+    """Give a file that will be replaced a second name, or a copy where hard links are not supported."""
     if not os.path.lexists(path):
         return
     try:

@@ -1,34 +1,25 @@
-"""Tables of words and numbers, and how they look on a terminal, in Markdown and on a page."""
+"""Tables of words and numbers, and how they are written on a terminal, as text and as Markdown."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ocboost._report.page import printable, safe
+from ocboost._report.page import printable
 from ocboost.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-LONG = 24  # letters; longer cells are words, not numbers
-TITLE = 76  # letters of a title that stand on one line, however narrow the table is
-MANY = 12  # columns of a table that is crowded
+LETTERS_OF_NUMBERS = 24  # longer cells are words
+MAX_TITLE_LETTERS = 76  # on one line, however narrow the table is
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|~"})
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row.
-
-    Parameters
-    ----------
-    cells : tuple of str
-        One for each column of its table.
-    quiet : bool, default=False
-        Somebody else's numbers beside ours: drawn dim, or slanted where there are no colours.
-    """
+    """One row; a quiet one holds somebody else's numbers, and is dim, or slanted where there is no colour."""
 
     cells: tuple[str, ...]
     quiet: bool = False
@@ -36,20 +27,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first column is text and whose others are numbers.
+    """A table whose first column is text and whose others are numbers; its caption goes below it.
 
-    Parameters
-    ----------
-    title : str
-        What is in it, above it.
-    columns : tuple of str
-        Their heads.
-    rows : tuple of Row
-    caption : str, default=""
-        What a reader must know, below it.
-
-    Examples
-    --------
     >>> table = Table("Fruit", ("kind", "n"), (Row(("apple", "3")), Row(("elsewhere", "12"), quiet=True)))
     >>> print(as_markdown(table))
     **Fruit**
@@ -73,21 +52,18 @@ class Table:
                     f"got {len(row.cells)} in {row.cells!r:.80}. Give one for each column."
                 )
 
+    @property
+    def columns_of_words(self) -> list[int]:
+        """Those beyond the first with cells too long to be numbers."""
+        columns = enumerate(zip(*(row.cells for row in self.rows), strict=True))
+        return [k for k, cells in columns if k and any(len(cell) > LETTERS_OF_NUMBERS for cell in cells)]
+
 
 def as_rich(table: Table, *, whole: bool = False) -> RichTable:
     """The table for a terminal; nothing in it is taken for markup.
 
-    Parameters
-    ----------
-    table : Table
-    whole : bool, default=False
-        Give it its natural width also where the terminal is narrower, so that no number is broken over
-        lines; print it with ``crop=False``. Only the words of its heads stand below each other.
-
-    Raises
-    ------
-    MissingExtraError
-        If rich is not installed.
+    With ``whole`` it has its natural width also where the terminal is narrower, so that no number is broken
+    over lines: print it with ``crop=False``. Heads then have one word on a line.
     """
     try:
         from rich.box import SIMPLE_HEAD
@@ -120,7 +96,7 @@ def as_rich(table: Table, *, whole: bool = False) -> RichTable:
         drawn.add_row(*(Text(printable(cell)) for cell in row.cells), style=style)
     if whole:
         natural = Console(width=10_000, file=StringIO()).measure(drawn).maximum
-        drawn.width = max(natural, min(len(table.title), TITLE))
+        drawn.width = max(natural, min(len(table.title), MAX_TITLE_LETTERS))
     return drawn
 
 
@@ -138,12 +114,8 @@ def without(table: Table, column: str) -> Table:
     if column not in table.columns:
         return table
     at = table.columns.index(column)
-
-    def less(cells: tuple[str, ...]) -> tuple[str, ...]:
-        return cells[:at] + cells[at + 1 :]
-
-    rows = tuple(Row(less(row.cells), row.quiet) for row in table.rows)
-    return Table(table.title, less(table.columns), rows, table.caption)
+    rows = tuple(Row(row.cells[:at] + row.cells[at + 1 :], row.quiet) for row in table.rows)
+    return replace(table, columns=table.columns[:at] + table.columns[at + 1 :], rows=rows)
 
 
 def as_text(table: Table) -> str:
@@ -174,36 +146,6 @@ def as_markdown(table: Table) -> str:
     if table.caption:
         lines += ["", in_markdown(table.caption, 1000)]
     return "\n".join(lines)
-
-
-def as_html(table: Table) -> str:
-    """The table as HTML that scrolls sideways where it is too wide; any text is only text.
-
-    Columns of words break into lines, those of numbers do not; many columns stand closer together.
-    """
-    of_words = [
-        any(len(cell) > LONG for cell in cells) for cells in zip(*(r.cells for r in table.rows), strict=True)
-    ]
-    kinds = [
-        ' class="words"' if words and k else ""
-        for k, words in enumerate(of_words or [False] * len(table.columns))
-    ]
-    heads = "".join(
-        f'<th scope="col"{kind}>{safe(column)}</th>'
-        for column, kind in zip(table.columns, kinds, strict=True)
-    )
-    body = ""
-    for row in table.rows:
-        first, *others = (safe(cell) for cell in row.cells)
-        opened = '<tr class="quiet">' if row.quiet else "<tr>"
-        cells = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(others, kinds[1:], strict=True))
-        body += f'\n{opened}<th scope="row">{first}</th>{cells}</tr>'
-    below = f'\n<p class="small">{safe(table.caption, 1000)}</p>' if table.caption else ""
-    dense = ' class="dense"' if len(table.columns) > MANY else ""
-    return (
-        f'<div class="wide"><table{dense}><caption>{safe(table.title)}</caption>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}\n</tbody></table></div>{below}"
-    )
 
 
 def in_markdown(text: object, longest: int = 200) -> str:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import shlex
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from ocboost._core.escaping import shown
+from ocboost.cli.compare_runs import (
+    CURVES,
+    REPORTS,
+    compared_on_file,
+    name_of,
+    on_all_streams,
+    on_named_stream,
+    report_on,
+)
 from ocboost.cli.options import (
     Count,
     Flag,
@@ -29,14 +39,13 @@ if TYPE_CHECKING:
     from ocboost.evaluation.methods import Method
 
 Folder = Annotated[Path | None, Parameter(env_var="OCBOOST_DATA")]
-# As it was written: a Path would make ./sea, a file, the name sea.
+# Text as given: a Path would turn ./sea, a file, into the name sea.
 MaybeStream = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 Listed = Annotated[bool, Parameter(name="--list", negative="", show_default=False)]
 
 SEEDS, QUICK_SEEDS = 3, 2
 QUICK_ROWS = 3_000
 SLOW_ROWS = 4_000  # of each stream, where all are run and slow methods take part
-FILES = ["report.html", "report.md", "curves.png", "curves.svg", "results.json"]
 
 
 def compare(
@@ -81,7 +90,7 @@ def compare(
     A table is shown, with means and spreads over the seeds, ranks, time and
     memory. The folder gets report.html, which needs nothing but itself,
     report.md, the figures, and results.json. Seed 0 begins with all of the
-    first rows, others with 0.8 of them; generated streams are drawn anew.
+    first rows, others with 0.8 of them; generated streams are drawn again.
 
     Parameters
     ----------
@@ -120,7 +129,7 @@ def compare(
     quick
         At most 3,000 rows and two seeds: rougher figures.
     no_cache
-        With all: forget what an interrupted run has finished, and keep nothing.
+        With all: discard what an interrupted run has finished, and cache nothing.
     listed
         Show all methods and named streams, each in one line.
     """
@@ -143,65 +152,59 @@ def compare(
         "window": curve,
         "rows": rows if rows is not None or not quick else QUICK_ROWS,
     }
-    name, reads = stream, label is not None or drop or format is not None
-    known = name == "all" or name in STREAMS
-    if not known or (reads and Path(name).is_file()):
-        _require_file(name)
+    named = stream == "all" or stream in STREAMS
+    reads = label is not None or drop or format is not None
+    reading = {"label": label, "drop": tuple(drop or ()), "format": format}
+    if not named or (reads and Path(stream).is_file()):
+        _require_file(stream)
         if label is None:
             raise UsageError("--label must name the column that holds the class.")
         for option, given in (("--jobs", jobs is not None), ("--no-cache", no_cache)):
             if given:
-                say(f"{option} is for named streams; a file is gone through once, in one process.")
-        reading = {"label": label, "drop": tuple(drop or ()), "format": format}
-        command = _command(
-            name if name == "-" else shown(Path(name).name), methods, settings, None, out, reading
-        )
-        return _compare_file(Path(name), reading, chosen, settings, out, command)
+                say(f"{option} is for named streams; a file is read once, in one process.")
+        return _compare_file(Path(stream), methods, chosen, reading, settings, out)
     if reads:
-        what = "all means all named streams" if name == "all" else f"{name} is the name of a stream"
+        what = "all means all named streams" if stream == "all" else f"{stream} is the name of a stream"
         raise UsageError(
-            f"--label, --drop and --format are for files, and {what}; a file of that name is ./{name}."
+            f"--label, --drop and --format are for files, and {what}; a file of that name is ./{stream}."
         )
-    from ocboost.cli import compare_streams as compare_named
-
-    if Path(name).is_file():
-        say(f"{name} is taken for the name of a stream; for the file of that name give --label, or ./{name}.")
-    command = _command(name, methods, settings, data, out)
-    if name != "all":
-        return compare_named.one(name, chosen, settings, data=data, out=out, jobs=jobs, command=command)
+    if Path(stream).is_file():
+        say(f"{stream} is taken for the name of a stream; for that file give --label, or ./{stream}.")
+    shared: dict[str, Any] = {"data": data, "out": out, "jobs": jobs}
+    command = _command(stream, methods, settings, data, out)
+    if stream != "all":
+        return on_named_stream(stream, chosen, settings, command=command, **shared)
     if settings["rows"] is None and any(method.slow for method in chosen):
         settings["rows"] = SLOW_ROWS
-    return compare_named.every(
-        chosen, settings, data=data, out=out, jobs=jobs, command=command, keep=not no_cache
-    )
+    return on_all_streams(chosen, settings, command=command, cache=not no_cache, **shared)
 
 
 def _compare_file(
     path: Path,
-    reading: dict[str, Any],
+    names: str,
     methods: list[Method],
+    reading: dict[str, Any],
     settings: dict[str, Any],
     out: Path,
-    command: str,
 ) -> int:
-    """Compare on a file, in one pass; the exit code."""
-    from ocboost.cli.compare_file import compare_on, name_of
+    """Compare on a file; the exit code."""
     from ocboost.streams import open_stream
 
     name = name_of(path)
+    command = _command("-" if str(path) == "-" else name, names, settings, None, out, reading)
     about = {"stream": name, "label": reading["label"], "hypotheses": settings["hypotheses"]}
-    return compare_on(
+
+    compare = partial(
+        compared_on_file,
         lambda: open_stream(source(path), **reading),
         methods,
         {**settings, "seeds": range(settings["seeds"])},
-        name=name,
-        title=f"Methods on {name}",
-        out=out,
-        files=FILES,
-        about=lambda contest, opened: about,
-        record=lambda contest, board: {"command": command, **board.as_dict()},
-        command=command,
+        name,
+        about=lambda comparison, opened: about,
+        record=lambda comparison, board: {"command": command, **board.as_dict()},
     )
+    title, files = f"Methods on {name}", [*REPORTS, *CURVES]
+    return report_on(compare, name=name, title=title, out=out, files=files, command=command, file=True)
 
 
 def _require_file(name: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
+from ocboost.cli.compare_runs import CURVES, compared_on_file, name_of, report_on
 from ocboost.cli.options import (
     Count,
     Data,
@@ -22,9 +24,9 @@ from ocboost.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ocboost.evaluation.comparison import Contest
+    from ocboost.evaluation.comparison import Comparison
 
-FILES = ["report.html", "curves.png", "curves.svg", "results.json"]
+FILES = ["report.html", *CURVES, "results.json"]
 Rate = Annotated[float, Parameter(validator=validators.Number(gt=0, lt=1))]
 Delay = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 
@@ -107,10 +109,9 @@ def evaluate(
         What the file is, where its name does not say.
     """
     from ocboost.cli.columns import open_for
-    from ocboost.cli.compare_file import compare_on, name_of
     from ocboost.deployment.model import Model
-    from ocboost.evaluation.first_rows import Start
-    from ocboost.evaluation.lineup import methods_for
+    from ocboost.evaluation.first_rows import FirstRows
+    from ocboost.evaluation.methods import methods_for
     from ocboost.streams import open_stream
 
     deployed = None if model is None else Model.load(model)
@@ -120,13 +121,13 @@ def evaluate(
         )
     name = name_of(stream)
 
-    def about(contest: Contest, read: Any) -> dict[str, Any]:
+    def about(comparison: Comparison, read: Any) -> dict[str, Any]:
         given = hypotheses if deployed is None else repr(deployed.classifier.hypotheses_).strip("<>")
         return {
             "stream": name,
             "label": read.schema.label,
             "hypotheses": given,
-            "learnt from": f"the first {contest.start:,} rows" if model is None else shown(model),
+            "learnt from": f"the first {comparison.start:,} rows" if model is None else shown(model),
             "seed": seed,
         }
 
@@ -135,25 +136,27 @@ def evaluate(
             return open_stream(source(stream), label=label, drop=tuple(drop or ()), format=format)
         return open_for(deployed, stream, batch_size=1_000, label=label, drop=drop, format=format)
 
-    return compare_on(
+    settings = {
+        "seeds": (seed,),
+        "start": start if deployed is None else FirstRows.of_model(deployed.classifier, seed=seed),
+        "hypotheses": hypotheses,
+        "all_rows": True,
+        "step": step,
+        "delay": delay,
+        "window": curve,
+        "drift": not no_drift,
+        "rows": rows,
+    }
+    methods = methods_for(windows, forgetting, rates, None if deployed is None else deployed.classifier)
+
+    compare = partial(
+        compared_on_file,
         opened,
-        methods_for(windows, forgetting, rates, None if deployed is None else deployed.classifier),
-        {
-            "seeds": (seed,),
-            "start": start if deployed is None else Start.of(deployed.classifier, seed=seed),
-            "hypotheses": hypotheses,
-            "whole": True,
-            "step": step,
-            "delay": delay,
-            "window": curve,
-            "drift": not no_drift,
-            "rows": rows,
-        },
-        name=name,
-        title=f"Following {name}",
-        out=out,
-        files=FILES,
-        about=about,
-        record=lambda contest, board: contest.result.as_dict(),
+        methods,
+        settings,
+        name,
+        about,
+        record=lambda comparison, board: comparison.result.as_dict(),
         curves=("accuracy", "kappa"),
     )
+    return report_on(compare, name=name, title=f"Following {name}", out=out, files=FILES, file=True)

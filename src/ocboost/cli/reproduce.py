@@ -181,12 +181,12 @@ def _reproduce(
 ) -> int:
     """Run experiments, write what they found, and print it; the exit code."""
     from ocboost import datasets
-    from ocboost._report import figures as figure_style
     from ocboost._report.output import OutputFolder, versions
+    from ocboost._report.page import require_packages
     from ocboost.paper.cache import Cache
     from ocboost.paper.report import FIGURE_STEM, overview, without_folder
 
-    figure_style.require_matplotlib()
+    require_packages()
     everything = len(names) == len(EXPERIMENTS)
     stems = [FIGURE_STEM, *names] if everything else names
     pictures = [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]

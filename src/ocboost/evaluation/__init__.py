@@ -1,18 +1,17 @@
 """Prequential evaluation of several learners side by side: predict each row, then learn from it."""
 
 from ocboost._core.metrics import METRICS, Series, Tally, Window
-from ocboost.evaluation.contender import Contender
 from ocboost.evaluation.contenders import (
     OCB,
+    Contender,
     Fixed,
     LogisticSGD,
     Majority,
     NoChange,
     OverAnswers,
-    RiverContender,
-    SklearnContender,
 )
-from ocboost.evaluation.lineup import lineup
+from ocboost.evaluation.external import RiverContender, SklearnContender
+from ocboost.evaluation.methods import lineup
 from ocboost.evaluation.prequential import prequential
 from ocboost.evaluation.result import Result, Standing
 from ocboost.streams.rows import Rows as View

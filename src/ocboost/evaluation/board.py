@@ -1,4 +1,4 @@
-"""What a comparison found, over all seeds: means, spreads, ranks and curves."""
+"""The results of a comparison over all seeds: means, spreads, ranks and curves."""
 
 from __future__ import annotations
 
@@ -8,43 +8,25 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ocboost._core.metrics import LOSSES, METRICS
-from ocboost.evaluation.contender import Role
+from ocboost.evaluation.contenders import Role
 
 if TYPE_CHECKING:
-    from ocboost.evaluation.comparison import Contest
+    from ocboost.evaluation.comparison import Comparison
     from ocboost.evaluation.result import Result
 
-MOST_POINTS = 250  # of a curve
-DRAWN = "Each seed draws another stream."
-LEVEL = 2.0  # standard errors from the best within which others are level with it
+MAX_CURVE_POINTS = 250  # of a curve
+DRAWN_PER_SEED = "Each seed draws another stream."
+LEVEL_ERRORS = 2.0  # a method is level with the best within so many standard errors
 Numbers = list[float | None]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where one method came.
+class BoardEntry:
+    """The results of one method, over all seeds.
 
-    Attributes
-    ----------
-    name, title, role : str
-        As of its `Method`.
-    values : dict
-        For each metric its values, one for each seed; None where it is not defined.
-    ranks : list of float
-        Its rank by accuracy, 1 the best, for each seed; equals share the mean of theirs.
-    predict_us, learn_us : list
-        Microseconds for a row, for each seed.
-    nbytes : int or None
-        Bytes of its state at the end, at most over the seeds.
-    curves, bands : dict
-        For accuracy, and others if asked for, the windowed values: means over the seeds, and standard
-        deviations.
-    deployable : bool
-        As of its `Method`: False for what takes part for comparison only.
-    alarms : list of lists
-        For each seed the rows at which ADWIN found that its rate of error had changed.
-    auc_bound : float or None
-        How far an AUC may be off at most, being taken from a histogram.
+    ``values`` and ``learn_us`` hold None where a number is not defined. Ranks are by accuracy, 1 the best;
+    equals share the mean of theirs. ``nbytes`` is the most over the seeds. ``curves`` and ``bands`` are means
+    and standard deviations of the windowed metrics. ``alarms`` are the rows of drift alarms, for each seed.
     """
 
     name: str
@@ -70,6 +52,11 @@ class Place:
         return spread_of(self.values[metric])
 
     @property
+    def accuracy(self) -> float:
+        """Its mean accuracy; 0 where nothing was scored."""
+        return self.mean("accuracy") or 0.0
+
+    @property
     def rank(self) -> float:
         """The mean of its ranks."""
         return math.fsum(self.ranks) / len(self.ranks)
@@ -82,42 +69,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Board:
-    """The results of several methods on one stream, over several seeds.
+    """A leaderboard: the results of several methods on one stream, over several seeds.
 
-    Attributes
-    ----------
-    stream : str
-        The name of the stream.
-    places : list of Place
-        In the order the methods were given.
-    skipped : dict
-        By a method's name why it did not take part.
-    seeds : list of int
-    classes : list
-    n_features : int or None
-    start, n_scored : int
-        Rows that were learnt first; rows that were predicted after them and had a label.
-    settings : dict
-        step, delay, window, every and drift, as they were used.
-    curve_rows : list of int
-        The row after which each point of the curves was taken.
-    seconds : float
-        How long it took, summed over what ran side by side.
-    peak_bytes : int or None
-        The most memory a process ever had.
-    interrupted : bool
-    notes : list of str
-        What a reader should know.
-    n_predicted, n_learnt : int
-        Rows that were predicted, and those whose label arrived in time to be learnt.
-    answers_us : float
-        Microseconds for each row to compute the weak answers that methods share.
-    full : bool
-        Whether the curves begin where their window is full.
+    ``skipped`` says by a method's name why it did not take part. ``start`` rows were learnt first; of those
+    predicted after them ``n_scored`` had a label. ``settings`` are step, delay, window, every and drift.
+    Each point of the curves was taken after its row of ``curve_rows``; they are ``full`` if they begin where
+    the window is full. ``seconds`` are summed over processes, ``peak_bytes`` is the most of one process,
+    ``answers_us`` the microseconds for each row to compute the weak answers that methods share.
     """
 
     stream: str
-    places: list[Place]
+    entries: list[BoardEntry]
     skipped: dict[str, str]
     seeds: list[int]
     classes: list[Any]
@@ -135,10 +97,10 @@ class Board:
     answers_us: float = 0.0
     full: bool = True
 
-    def __getitem__(self, name: str) -> Place:
-        for place in self.places:
-            if place.name == name:
-                return place
+    def __getitem__(self, name: str) -> BoardEntry:
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
         raise KeyError(name)
 
     @property
@@ -148,82 +110,72 @@ class Board:
         That of a share of so many rows, each right or wrong on its own. Where each seed draws another stream
         the rows of all seeds count.
         """
-        best = best_of([place.mean("accuracy") for place in self.places], "accuracy")
+        best = best_of([entry.mean("accuracy") for entry in self.entries], "accuracy")
         if best is None or self.n_scored == 0:
             return None
-        n = self.n_scored * (len(self.seeds) if DRAWN in self.notes else 1)
+        n = self.n_scored * (len(self.seeds) if DRAWN_PER_SEED in self.notes else 1)
         return math.sqrt(max(best * (1.0 - best), 1.0 / n) / n)
 
-    def best(self, role: str | None = None, *, deployable: bool = True) -> list[Place]:
-        """Who has the highest mean accuracy; several where they are equal.
+    def best(self, role: str | None = None, *, deployable: bool = True) -> list[BoardEntry]:
+        """The highest mean accuracy, of a role or of all; several where they are equal.
 
-        Parameters
-        ----------
-        role : str, optional
-            Among those of a role; among all if left out.
-        deployable : bool, default True
-            Among those that can be deployed; else those for comparison only count too.
+        With ``deployable`` only methods that can be deployed count.
         """
-        places = [place for place in self.places if role in (None, place.role)]
-        places = [place for place in places if place.deployable or not deployable]
-        top = best_of([place.mean("accuracy") for place in places], "accuracy")
-        return [place for place in places if top is not None and place.mean("accuracy") == top]
+        entries = [entry for entry in self.entries if role in (None, entry.role)]
+        entries = [entry for entry in entries if entry.deployable or not deployable]
+        top = best_of([entry.mean("accuracy") for entry in entries], "accuracy")
+        return [entry for entry in entries if top is not None and entry.mean("accuracy") == top]
 
-    def ahead(self) -> list[Place]:
+    def ahead(self) -> list[BoardEntry]:
         """Who has the highest mean accuracy of all, if that is nobody who can be deployed."""
         best = self.best(deployable=False)
-        return [] if any(place.deployable for place in best) else best
+        return [] if any(entry.deployable for entry in best) else best
 
-    def level(self) -> list[Place]:
+    def level(self) -> list[BoardEntry]:
         """Those behind the best that can be deployed by at most two standard errors, who can be too."""
         best, error = self.best(), self.standard_error
         top = best[0].mean("accuracy") if best else None
         if top is None or error is None:
             return []
-        known = [(place.mean("accuracy"), place) for place in self.places if place.deployable]
-        near = [(value, p) for value, p in known if value is not None and 0 < top - value <= LEVEL * error]
-        return [place for _, place in sorted(near, key=lambda pair: -pair[0])]
+        known = [(entry.mean("accuracy"), entry) for entry in self.entries if entry.deployable]
+        near = [
+            (value, p) for value, p in known if value is not None and 0 < top - value <= LEVEL_ERRORS * error
+        ]
+        return [entry for _, entry in sorted(near, key=lambda pair: -pair[0])]
 
     @classmethod
     def of(
         cls,
         stream: str,
-        contests: Sequence[Contest],
+        comparisons: Sequence[Comparison],
         notes: Sequence[str] = (),
         curves: Sequence[str] = ("accuracy",),
     ) -> Board:
-        """Put together contests of the same methods on one stream, each with other seeds.
+        """The board of comparisons of the same methods on one stream, each with other seeds.
 
-        Parameters
-        ----------
-        stream : str
-        contests : sequence of Contest
-        notes : sequence of str
-            What a reader should know besides what the contests note.
-        curves : sequence of str
-            The metrics to keep curves of, accuracy among them.
+        ``notes`` come before those of the comparisons; ``curves`` are the metrics to keep curves of.
         """
-        first = contests[0].result
-        runs = [run for contest in contests for run in contest.runs]
+        first = comparisons[0].result
+        runs = [run for comparison in comparisons for run in comparison.runs]
         seeds = list(dict.fromkeys(run.seed for run in runs))
         ranks = {seed: _ranked([run for run in runs if run.seed == seed]) for seed in seeds}
         full = _full(first)
-        shown = slice(full or 0, min(len(contest.result.curve_rows) for contest in contests))
-        together = -(-len(first.curve_rows[shown]) // MOST_POINTS)
-        places = []
+        shown = slice(full or 0, min(len(comparison.result.curve_rows) for comparison in comparisons))
+        per_point = -(-len(first.curve_rows[shown]) // MAX_CURVE_POINTS)
+        entries = []
         for name in dict.fromkeys(run.method for run in runs):
             own = {run.seed: run for run in runs if run.method == name}
             standings = [own[seed].standing for seed in seeds]
             points = {
                 metric: list(
-                    zip(*(thinned(s.curve[metric][shown], together) for s in standings), strict=True)
+                    zip(*(thinned(s.curve[metric][shown], per_point) for s in standings), strict=True)
                 )
                 for metric in curves
             }
             bounds = [standing.auc_bound for standing in standings if standing.auc_bound is not None]
             bytes_ = [standing.nbytes for standing in standings if standing.nbytes is not None]
-            places.append(
-                Place(
+            entries.append(
+                BoardEntry(
                     name=name,
                     title=standings[0].name,
                     role=standings[0].role,
@@ -239,38 +191,42 @@ class Board:
                     auc_bound=max(bounds, default=None),
                 )
             )
-        peaks = [c.result.peak_bytes for c in contests if c.result.peak_bytes is not None]
+        peaks = [c.result.peak_bytes for c in comparisons if c.result.peak_bytes is not None]
         return cls(
             stream=stream,
-            places=places,
-            skipped=dict(contests[0].skipped),
+            entries=entries,
+            skipped=dict(comparisons[0].skipped),
             seeds=seeds,
             classes=list(first.classes),
-            n_features=contests[0].n_features,
-            start=contests[0].start,
-            n_scored=min(contest.result.n_scored for contest in contests),
-            settings={**first.settings, "every": together * first.settings["every"]},
-            curve_rows=[round(x) for x in thinned(first.curve_rows[shown], together) if x is not None],
-            seconds=math.fsum(contest.result.seconds for contest in contests),
+            n_features=comparisons[0].n_features,
+            start=comparisons[0].start,
+            n_scored=min(comparison.result.n_scored for comparison in comparisons),
+            settings={**first.settings, "every": per_point * first.settings["every"]},
+            curve_rows=[round(x) for x in thinned(first.curve_rows[shown], per_point) if x is not None],
+            seconds=math.fsum(comparison.result.seconds for comparison in comparisons),
             peak_bytes=max(peaks) if peaks else None,
-            interrupted=any(contest.result.interrupted for contest in contests),
-            notes=list(dict.fromkeys([*notes, *(n for contest in contests for n in contest.result.notes)])),
-            n_predicted=min(contest.result.n_predicted for contest in contests),
-            n_learnt=min(contest.result.n_learnt for contest in contests),
-            answers_us=math.fsum(contest.result.answers_us for contest in contests) / len(contests),
+            interrupted=any(comparison.result.interrupted for comparison in comparisons),
+            notes=list(
+                dict.fromkeys([*notes, *(n for comparison in comparisons for n in comparison.result.notes)])
+            ),
+            n_predicted=min(comparison.result.n_predicted for comparison in comparisons),
+            n_learnt=min(comparison.result.n_learnt for comparison in comparisons),
+            answers_us=math.fsum(comparison.result.answers_us for comparison in comparisons)
+            / len(comparisons),
             full=full is not None,
         )
 
     def as_dict(self, *, curves: bool = True) -> dict[str, Any]:
-        """Everything, for JSON: no NaN, what is not defined is None."""
+        """Everything, for JSON: no NaN, undefined numbers are None. Entries are called places there."""
         content = asdict(self)
+        content["places"] = content.pop("entries")
         content["classes"] = [c if isinstance(c, str | int | float | bool) else str(c) for c in self.classes]
         if not curves:
             del content["curve_rows"]
-        for place, one in zip(self.places, content["places"], strict=True):
+        for entry, one in zip(self.entries, content["places"], strict=True):
             for metric in METRICS:
-                one[metric] = {"mean": place.mean(metric), "sd": place.spread(metric)}
-            one["rank"], one["us"] = place.rank, place.us
+                one[metric] = {"mean": entry.mean(metric), "sd": entry.spread(metric)}
+            one["rank"], one["us"] = entry.rank, entry.us
             own, bands = one.pop("curves"), one.pop("bands")
             if curves:
                 one["curve"], one["band"] = own.pop("accuracy"), bands.pop("accuracy")
@@ -279,22 +235,23 @@ class Board:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Board:
-        """What `as_dict` gave, with its curves."""
-        own = set(Place.__dataclass_fields__)
-        places = []
+        """The inverse of `as_dict`, with curves."""
+        fields = set(BoardEntry.__dataclass_fields__)
+        entries = []
         for one in content["places"]:
             curves = {"accuracy": one["curve"], **one["other_curves"]}
             bands = {"accuracy": one["band"], **one["other_bands"]}
-            kept = {k: v for k, v in one.items() if k in own}
-            places.append(Place(**{**kept, "curves": curves, "bands": bands}))
-        return cls(**{**content, "places": places})
+            given = {key: value for key, value in one.items() if key in fields}
+            entries.append(BoardEntry(**{**given, "curves": curves, "bands": bands}))
+        others = {key: value for key, value in content.items() if key != "places"}
+        return cls(**others, entries=entries)
 
 
 def board_of(result: Result | Board) -> Board:
-    """The board of contenders that went through a stream by `prequential`."""
-    from ocboost.evaluation.comparison import Contest
+    """The board of contenders that `prequential` evaluated; a board is unchanged."""
+    from ocboost.evaluation.comparison import Comparison
 
-    return result if isinstance(result, Board) else Board.of("", [Contest.of(result)], curves=METRICS)
+    return result if isinstance(result, Board) else Board.of("", [Comparison.of(result)], curves=METRICS)
 
 
 def _full(result: Result) -> int | None:
@@ -340,15 +297,15 @@ def ranks_of(values: Sequence[float | None], *, less: bool = False) -> list[floa
     return ranks
 
 
-def thinned(values: Sequence[float | None], together: int) -> Numbers:
+def thinned(values: Sequence[float | None], per_point: int) -> Numbers:
     """The mean of every so many values; None where none of them is known.
 
     >>> thinned([1.0, 2.0, 3.0, None, None], 2)
     [1.5, 3.0, None]
     """
-    if together <= 1:
+    if per_point <= 1:
         return list(values)
-    groups = [values[at : at + together] for at in range(0, len(values), together)]
+    groups = [values[at : at + per_point] for at in range(0, len(values), per_point)]
     return [mean_of([v for v in group if v is not None]) for group in groups]
 
 

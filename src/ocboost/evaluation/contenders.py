@@ -1,30 +1,73 @@
-"""What every learner has to beat: the most frequent class, and the last label.
-
-For learners that cannot do without a number: gaps are filled.
-
-Contenders that weigh the answers of weak hypotheses: classifiers, fixed ones, boosters by themselves.
-
-What one would do by hand: a model that is learnt anew from time to time.
-
-Contenders from other libraries, over the features themselves: scikit-learn's and river's.
-"""
+"""The contenders of an evaluation: OCB, fixed models, boosters, baselines, and models of other libraries."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ocboost.boosters.base import Booster
-from ocboost.errors import InputError, MissingExtraError
+from ocboost.errors import InputError
 from ocboost.estimators.committee import Committee, probabilities
-from ocboost.evaluation.contender import Contender, Role, bytes_of, even
-from ocboost.evaluation.first_rows import Start
 from ocboost.hypotheses.base import Hypotheses
 from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import Rows
+
+if TYPE_CHECKING:
+    from ocboost.estimators.classifier import OCBClassifier
+    from ocboost.evaluation.first_rows import FirstRows
+
+Role = Literal["ocb", "static", "rival", "baseline"]
+
+
+class Contender(ABC):
+    """One learner in an evaluation: it predicts rows, and learns from those whose labels have arrived.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables and figures; unique in an evaluation.
+
+    Attributes
+    ----------
+    role : {"ocb", "static", "rival", "baseline"}
+        How a figure draws it.
+    learns : bool
+        False for a fixed model, which may then predict many rows at once.
+    deployable : bool
+        False for contenders that are there for comparison only: no model, or one that needs pickle.
+    """
+
+    role: Role = "rival"
+    learns: bool = True
+    deployable: bool = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def begin(self, classes: Sequence[Any]) -> None:  # noqa: B027 (most have nothing to do)
+        """Called once before the first row, with the labels in the order of their codes."""
+
+    @abstractmethod
+    def predict(self, view: Rows) -> NDArray[np.float64]:
+        """The probability of each class, (n, K); the likeliest is the prediction, the first of equals."""
+
+    @abstractmethod
+    def learn(self, view: Rows) -> None:
+        """Learn from rows, all of which have labels."""
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes of what it keeps, the shared hypotheses aside; None where that is not known."""
+        return None
+
+
+def uniform(n: int, n_classes: int) -> NDArray[np.float64]:
+    """The same probability for every class: the prediction before anything was learnt."""
+    return np.full((n, n_classes), 1.0 / n_classes)
 
 
 class Majority(Contender):
@@ -79,7 +122,7 @@ class NoChange(Contender):
         """The last label for each row; even probabilities before the first one."""
         K = self._K
         if self._last < 0:
-            return even(len(view), K)
+            return uniform(len(view), K)
         sure = max((self._right + 1) / (self._n + K), (1.0 + 1e-6) / K)
         share = np.full((len(view), K), (1.0 - sure) / (K - 1))
         share[:, self._last] = sure
@@ -102,50 +145,8 @@ class NoChange(Contender):
         return 24
 
 
-class Filled(Contender):
-    """A contender that cannot do without a number: what is missing becomes the mean of the first rows.
-
-    Parameters
-    ----------
-    contender : Contender
-    means : array of shape (F,)
-    """
-
-    def __init__(self, contender: Contender, means: NDArray[np.float64]) -> None:
-        super().__init__(contender.name)
-        self.role = contender.role
-        self.contender = contender
-        self._means = means
-
-    def begin(self, classes: Sequence[Any]) -> None:
-        """Let it begin."""
-        self.contender.begin(classes)
-
-    def predict(self, view: Rows) -> NDArray[np.float64]:
-        """What it says to the rows without gaps."""
-        return self.contender.predict(self._filled(view))
-
-    def learn(self, view: Rows) -> None:
-        """Let it learn the rows without gaps."""
-        self.contender.learn(self._filled(view))
-
-    def _filled(self, view: Rows) -> Rows:
-        X = view.X
-        missing = np.isnan(X)
-        return Rows.of(np.where(missing, self._means, X), view.codes) if missing.any() else view
-
-    @property
-    def nbytes(self) -> int | None:
-        """Its bytes."""
-        return self.contender.nbytes
-
-
-if TYPE_CHECKING:
-    from ocboost.estimators.classifier import OCBClassifier
-
-
 class OCB(Contender):
-    """An `OCBClassifier` that goes on learning.
+    """An `OCBClassifier` that keeps learning.
 
     Parameters
     ----------
@@ -178,15 +179,16 @@ class OCB(Contender):
         return probabilities(self.classifier.votes_of(view))
 
     def learn(self, view: Rows) -> None:
-        """Let the classifier's weights follow, and its hypotheses if it grows."""
+        """Update the classifier's weights, and its hypotheses if it grows."""
         self.classifier.learn_rows(view)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the boosters, and of the rows that growing keeps."""
         grower = self.classifier.grower_
-        kept = 0 if grower is None else grower.nbytes
-        return kept + sum(booster.nbytes for booster in self.classifier.boosters_)
+        return (0 if grower is None else grower.nbytes) + sum(
+            booster.nbytes for booster in self.classifier.boosters_
+        )
 
 
 class Fixed(OCB):
@@ -257,11 +259,11 @@ class OverAnswers(Contender):
 
     @classmethod
     def beside(cls, classifier: OCBClassifier, make_booster: Callable[[int], Booster], *, name: str) -> Self:
-        """The same hypotheses for the same classes as a fitted `OCBClassifier`."""
+        """A booster over the hypotheses of a fitted `OCBClassifier`, for the same classes."""
         return cls(classifier.hypotheses_, make_booster, columns=classifier.committee_.columns, name=name)
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Make the boosters, unless they have already learnt something."""
+        """Make the boosters, unless they exist."""
         n = 1 if len(classes) == 2 else len(classes)
         if self._columns is None:
             self._columns = [slice(0, len(self.hypotheses))] * n
@@ -288,7 +290,7 @@ class OverAnswers(Contender):
         return probabilities(self._committee.votes_of(view.answers(self.hypotheses)))
 
     def learn(self, view: Rows) -> None:
-        """Let each booster follow, example by example."""
+        """Let each booster learn, example by example."""
         assert self._committee is not None
         self._committee.learn(view.answers(self.hypotheses), view.codes, view.weights)
 
@@ -307,7 +309,7 @@ class LogisticSGD(OverAnswers):
     learning_rate : float, default 0.03
         Constant, so that it can follow a stream that changes.
     random_state : int, default 0
-        Nothing is drawn; it is there for those who give it.
+        Ignored: nothing is drawn.
     name : str, default "logistic SGD"
 
     Notes
@@ -330,33 +332,21 @@ class LogisticSGD(OverAnswers):
 
 
 class Retrained(Contender):
-    """AdaBoost over stumps, learnt anew every so many rows from the last ones: what one would do by hand.
+    """AdaBoost over stumps, retrained every so many rows on a sliding window of the last ``rows``.
 
-    Parameters
-    ----------
-    start : Start
-        Its classifier is what it begins with.
-    rows : int, default 2000
-        The last rows that are kept, and learnt from.
-    every : int, default 1000
-        Rows from one training to the next.
-    name : str
-
-    Notes
-    -----
-    Where all rows that are kept are of one class, it goes on with what it has.
+    It starts with the classifier of the first rows, and skips a training while the window holds one class.
     """
 
     deployable = False
 
-    def __init__(self, start: Start, *, rows: int = 2000, every: int = 1000, name: str) -> None:
+    def __init__(self, first_rows: FirstRows, *, rows: int = 2000, every: int = 1000, name: str) -> None:
         super().__init__(name)
-        assert start.view is not None
-        self.classifier = start.classifier
-        self._start = start
-        self._every, self._wait = every, every
+        assert first_rows.view is not None
+        self.classifier = first_rows.classifier
+        self._first_rows = first_rows
+        self._every, self._rows_left = every, every
         self._recent = RecentRows(rows)
-        self._recent.take(start.view)
+        self._recent.take(first_rows.view)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
         """The probabilities of the last model."""
@@ -364,154 +354,23 @@ class Retrained(Contender):
         return probabilities(committee.votes_of(view.answers(committee.hypotheses)))
 
     def learn(self, view: Rows) -> None:
-        """Keep the rows, and train when it is time."""
+        """Add the rows to the window, and retrain when it is time."""
         done = 0
         while done < len(view):
-            part = min(len(view) - done, self._wait)
+            part = min(len(view) - done, self._rows_left)
             self._recent.take(view[done : done + part])
             done += part
-            self._wait -= part
-            if self._wait == 0:
-                self._wait = self._every
+            self._rows_left -= part
+            if self._rows_left == 0:
+                self._rows_left = self._every
                 self._train()
 
     def _train(self) -> None:
         rows = self._recent.last(self._recent.capacity)
-        if len(np.unique(rows.codes)) < 2:
-            return
-        start = self._start
-        again = Start(
-            rows.X, rows.codes, start.classes, hypotheses=start.hypotheses, seed=start.seed, whole=True
-        )
-        self.classifier = again.fitted()
+        if len(np.unique(rows.codes)) >= 2:
+            self.classifier = self._first_rows.replaced_by(rows).fitted()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the weights, and of the rows that are kept."""
+        """Bytes of the weights, and of the rows in the window."""
         return self._recent.nbytes + sum(alpha.nbytes for alpha in self.classifier.alpha_)
-
-
-class SklearnContender(Contender):
-    """A scikit-learn classifier with ``partial_fit`` and ``predict_proba``, over the features.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Fitted or not; it learns in place.
-    name : str, optional
-        The name of its class if left out.
-    """
-
-    deployable = False
-
-    def __init__(self, estimator: Any, name: str | None = None) -> None:
-        super().__init__(type(estimator).__name__ if name is None else name)
-        for method in ("partial_fit", "predict_proba"):
-            if not hasattr(estimator, method):
-                raise InputError(
-                    f"estimator must have partial_fit and predict_proba; {type(estimator).__name__} has no "
-                    f"{method}. Choose one that learns step by step and gives probabilities."
-                )
-        self.estimator = estimator
-        self._labels: NDArray[Any] = np.arange(2)
-
-    def begin(self, classes: Sequence[Any]) -> None:
-        """Note the labels."""
-        self._labels = np.array(classes)
-
-    def predict(self, view: Rows) -> NDArray[np.float64]:
-        """Its probabilities, in the order of the evaluation's classes; even ones before the first label."""
-        n, K = len(view), len(self._labels)
-        known = getattr(self.estimator, "classes_", None)
-        if known is None:
-            return even(n, K)
-        given = self.estimator.predict_proba(view.X)
-        if list(known) == list(self._labels):
-            return np.asarray(given, np.float64)
-        place = {label: column for column, label in enumerate(list(known))}
-        share = np.zeros((n, K))
-        for code, label in enumerate(self._labels):
-            if label in place:
-                share[:, code] = given[:, place[label]]
-        total = share.sum(axis=1, keepdims=True)
-        return np.where(total > 0.0, share / np.where(total > 0.0, total, 1.0), 1.0 / K)
-
-    def learn(self, view: Rows) -> None:
-        """One call of ``partial_fit``."""
-        labels = self._labels[view.codes]
-        if hasattr(self.estimator, "classes_"):
-            self.estimator.partial_fit(view.X, labels)
-        else:
-            self.estimator.partial_fit(view.X, labels, classes=np.sort(self._labels))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays that the estimator has as attributes."""
-        return bytes_of(self.estimator)
-
-
-class RiverContender(Contender):
-    """A river classifier, over the features.
-
-    Features are named 0, 1, 2 and so on; missing ones (NaN) are left out, as river expects.
-
-    Parameters
-    ----------
-    model : river.base.Classifier
-        It learns in place.
-    name : str, optional
-        The name of its class if left out.
-    """
-
-    deployable = False
-
-    def __init__(self, model: Any, name: str | None = None) -> None:
-        super().__init__(type(model).__name__ if name is None else name)
-        try:
-            from river.base import Classifier
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("river", "river", "Evaluating a river model") from error
-        wrapped = getattr(model, "_last_step", model)  # a pipeline is what its last step is
-        if not isinstance(wrapped, Classifier):
-            raise InputError(
-                f"model must be a river classifier; got {type(model).__name__}. "
-                "It must implement learn_one and predict_proba_one."
-            )
-        self.model = model
-        self._K = 2
-
-    def begin(self, classes: Sequence[Any]) -> None:
-        """Note how many classes there are."""
-        self._K = len(classes)
-
-    def predict(self, view: Rows) -> NDArray[np.float64]:
-        """Its probabilities, made to sum to one; even ones where it has none."""
-        share = np.zeros((len(view), self._K))
-        for row, x in zip(share, _dictionaries(view.X), strict=True):
-            given = self.model.predict_proba_one(x)
-            for code, probability in given.items():
-                if probability is not None and probability > 0.0:
-                    row[int(code)] = probability
-            total = row.sum()
-            row[:] = row / total if 0.0 < total < np.inf else 1.0 / self._K
-        return share
-
-    def learn(self, view: Rows) -> None:
-        """Learn row by row."""
-        for x, code in zip(_dictionaries(view.X), view.codes.tolist(), strict=True):
-            self.model.learn_one(x, code)
-
-    @property
-    def nbytes(self) -> int | None:
-        """What river counts, where it can."""
-        try:
-            return int(self.model._raw_memory_usage)
-        except Exception:  # it walks through whatever the model holds
-            return None
-
-
-def _dictionaries(X: Any) -> list[dict[int, float]]:
-    rows = X.toarray() if hasattr(X, "toarray") else X
-    if np.isnan(rows).any():
-        return [{j: x for j, x in enumerate(row) if x == x} for row in rows.tolist()]
-    return [dict(enumerate(row)) for row in rows.tolist()]

@@ -1,13 +1,11 @@
-"""How the line of each method looks: one look per method, the same in every figure and on every page.
+"""Figures of a comparison: curves along the stream, mean ranks, and points behind the best.
 
-OCB has strong lines, a fixed model is black, baselines are grey, and the others have thinner lines that are
-not solid. Methods that take part by default have colours of their own; the others share one only with a
-method whose line is dashed differently.
+A method's line looks the same in every figure and on every page. OCB has strong lines, a fixed model is
+black, baselines are grey, and the others have thinner lines that are not solid. Methods that take part by
+default have colours of their own; the others share one only with a method whose line is dashed differently.
 
 >>> looks_of(["ocb", "mine"])["ocb"] == looks_of(["eg", "OCB, all history"])["OCB, all history"]
 True
-
-Pictures of a comparison: curves along the stream, mean ranks, and points behind the best.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ocboost._core.metrics import LOSSES
-from ocboost._report import figures as figure_style
 from ocboost._report.document import Key
 from ocboost._report.figures import (
     BLUES,
@@ -39,11 +36,15 @@ from ocboost._report.figures import (
 )
 from ocboost._report.page import printable
 from ocboost.errors import InputError
-from ocboost.evaluation.board import Board, Place, board_of, thinned
-from ocboost.evaluation.contender import Role
+from ocboost.evaluation.board import MAX_CURVE_POINTS, Board, BoardEntry, board_of, thinned
+from ocboost.evaluation.contenders import Role
 from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
 from ocboost.evaluation.tables import NAMES, marked, marked_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Dash = tuple[float, ...]  # lengths of strokes and gaps, in widths of the line; none is a solid line
 DASHES: tuple[Dash, ...] = ((5, 1.5), (2, 1.2), (6, 1.5, 1, 1.5), (9, 2, 3, 2))
@@ -53,18 +54,7 @@ THIN = tuple(HUES[name] for name in ("rose", "olive", "sky", "mauve", "slate", "
 
 @dataclass(frozen=True)
 class Look:
-    """How a line is drawn.
-
-    Parameters
-    ----------
-    colour : str
-    dash : tuple of float
-        Lengths of strokes and gaps, in widths of the line; an empty one is a solid line.
-    width : float
-        In points.
-    layer : int
-        Higher ones are drawn over lower ones.
-    """
+    """How a line is drawn: its width in points; those of a higher layer are drawn over the others."""
 
     colour: str
     dash: Dash
@@ -81,13 +71,8 @@ class Look:
 def looks_of(names: Sequence[str], roles: Mapping[str, Role] | None = None) -> dict[str, Look]:
     """The look of each of these methods, by name.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Those of `METHODS`, or their titles, look the same whoever else takes part. Others take what is
-        left, in their order.
-    roles : mapping, optional
-        The roles of the others; rivals if left out.
+    Names and titles of `METHODS` look the same whoever else takes part. Others take what is left, in their
+    order; ``roles`` has their roles, rivals if left out.
     """
     known = _known()
     taken = set(known.values())
@@ -115,8 +100,8 @@ def _all(role: Role) -> Iterator[Look]:
     elif role == "baseline":
         yield from (Look(colour, dash, 1.2, 2) for dash, colour in product(solid + DASHES, (PALE, GREY)))
     else:  # neighbours differ in both, for those who see few colours
-        for round_, place in product(range(len(DASHES)), range(len(THIN))):
-            yield Look(THIN[place], DASHES[(round_ + place) % len(DASHES)], 1.5, 3)
+        for round_, entry in product(range(len(DASHES)), range(len(THIN))):
+            yield Look(THIN[entry], DASHES[(round_ + entry) % len(DASHES)], 1.5, 3)
 
 
 @cache
@@ -130,17 +115,12 @@ def _known() -> dict[str, Look]:
     return {key: look for method, look in looks for key in (method.name, method.title)}
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 LEFT, RIGHT = 0.06, 0.68  # the axes' sides; names stand to the right
-GAP = 0.245  # inches from a name to the next
-LONGEST = 32  # letters of a name
-USUAL = ("accuracy", "kappa")  # panels
-# Of a map of numbers, the same on light and dark paper: none is a colour that `page` turns round.
+NAME_INCHES = 0.245  # from a name to the next
+MAX_NAME_LETTERS = 32
+DEFAULT_PANELS = ("accuracy", "kappa")
+# Of a map of numbers, the same on light and dark paper: none is a colour that pages replace in the dark.
 SHADES, DARK = ("#fefefe", "#8bbde4", "#2373b5", "#09396f"), "#14181d"
-MOST_POINTS = 250  # of a line: more of them would only be scribble
 
 
 def draw(
@@ -149,35 +129,19 @@ def draw(
     title: str | None = None,
     metrics: Sequence[str] | None = None,
     alarms: Sequence[str] | None = None,
-    most_points: int = MOST_POINTS,
+    most_points: int = MAX_CURVE_POINTS,
     named: bool = True,
 ) -> Figure:
     """Draw windowed metrics against the rows of the stream, one panel for each metric.
 
-    Parameters
-    ----------
-    result : Board or Result
-        What `Board.of` or `prequential` gave.
-    title : str, optional
-        Without one ("") there is no heading, for a page that has its own.
-    metrics : sequence of str, optional
-        One for each panel; by default accuracy, and kappa if there are curves of it.
-    alarms : sequence of str, optional
-        The methods whose drift alarms are marked; by default those that never learn, or the first one.
-    most_points : int, default 250
-        Of a curve; more are averaged.
-    named : bool, default True
-        Whether the lines are named beside the first panel; else `keys_of` names them.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        OCB in strong lines, a fixed model in black, baselines in grey. Over several seeds the lines are
-        means, and OCB has bands of one standard deviation.
+    By default accuracy, and kappa if there are curves of it. Over several seeds the lines are means, and OCB
+    has bands of one standard deviation. ``alarms`` are the methods whose drift alarms are marked, by default
+    those that never learn, or the first one. An empty title leaves out the heading; lines that are not
+    ``named`` beside the first panel are named by `keys_of`. Curves of more than ``most_points`` are averaged.
     """
     board = board_of(result)
-    there = list(board.places[0].curves)
-    metrics = [metric for metric in USUAL if metric in there] if metrics is None else metrics
+    there = list(board.entries[0].curves)
+    metrics = [metric for metric in DEFAULT_PANELS if metric in there] if metrics is None else metrics
     for metric in metrics:
         if metric not in there:
             raise InputError(f"metrics must be among {', '.join(there)}; got {metric!r:.80}.")
@@ -186,7 +150,7 @@ def draw(
     with house_style(), any_script():
         from matplotlib.figure import Figure
 
-        least = GAP * (len(board.places) + 1) if named else 0.0
+        least = NAME_INCHES * (len(board.entries) + 1) if named else 0.0
         tall = [max(3.6, least)] + [2.4] * (len(metrics) - 1)  # inches
         strip = 0.28 * len(lanes)
         head = 0.6 if title == "" else 1.35
@@ -220,34 +184,34 @@ def keys_of(result: Board | Result, metric: str = "accuracy") -> list[Key]:
     board = board_of(result)
     how = _looks(board)
     found = []
-    for place, overall in _ranked(board, metric):
-        look = how[place.name]
-        found.append(Key(marked(place), f"{overall:.3f}", look.colour, look.dash, look.width))
+    for entry, overall in _ranked(board, metric):
+        look = how[entry.name]
+        found.append(Key(marked(entry), f"{overall:.3f}", look.colour, look.dash, look.width))
     return found
 
 
 def _looks(board: Board) -> dict[str, Look]:
-    return looks_of([place.name for place in board.places], {p.name: p.role for p in board.places})
+    return looks_of([entry.name for entry in board.entries], {p.name: p.role for p in board.entries})
 
 
-def _ranked(board: Board, metric: str) -> list[tuple[Place, float]]:
+def _ranked(board: Board, metric: str) -> list[tuple[BoardEntry, float]]:
     """Those that have a value over the whole stream, the best first."""
-    known = [(place, value) for place in board.places if (value := place.mean(metric)) is not None]
+    known = [(entry, value) for entry in board.entries if (value := entry.mean(metric)) is not None]
     return sorted(known, key=lambda pair: pair[1] if metric in LOSSES else -pair[1])
 
 
 def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
-    together = max(1, -(-len(board.curve_rows) // most_points))  # so many points become one
-    rows = _array(thinned(board.curve_rows, together))
+    per_point = max(1, -(-len(board.curve_rows) // most_points))  # so many points become one
+    rows = _array(thinned(board.curve_rows, per_point))
     how = _looks(board)
     drawn = []  # all that the axes must hold
-    for place in board.places:
-        curve, band = (_array(thinned(each[metric], together)) for each in (place.curves, place.bands))
-        axes.plot(rows, curve, **how[place.name].line)
+    for entry in board.entries:
+        curve, band = (_array(thinned(each[metric], per_point)) for each in (entry.curves, entry.bands))
+        axes.plot(rows, curve, **how[entry.name].line)
         drawn.append(curve)
-        if place.role == "ocb" and not np.isnan(band).all():
+        if entry.role == "ocb" and not np.isnan(band).all():
             low, high = curve - band, curve + band
-            axes.fill_between(rows, low, high, color=how[place.name].colour, alpha=0.15, lw=0, zorder=1)
+            axes.fill_between(rows, low, high, color=how[entry.name].colour, alpha=0.15, lw=0, zorder=1)
             drawn += [low, high]
     axes.set_ylim(*_range(drawn, metric))
     what = "over the last" if board.full else "over at most the last"
@@ -258,29 +222,29 @@ def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
 
 def _names(axes: Axes, board: Board, metric: str, inches: float) -> None:
     """Name the lines to the right, in the order of the figures that stand with them."""
-    gap = GAP / inches
+    gap = NAME_INCHES / inches
     how, right = _looks(board), axes.transAxes
     axes.text(1.081, 1.0 - 0.2 * gap, "whole stream", transform=right, color=GREY, fontsize=11, va="center")
-    for rank, (place, overall) in enumerate(_ranked(board, metric), start=1):
+    for rank, (entry, overall) in enumerate(_ranked(board, metric), start=1):
         spot = 1.0 - (rank + 0.1) * gap
-        line = {**how[place.name].line, "transform": right, "clip_on": False}
+        line = {**how[entry.name].line, "transform": right, "clip_on": False}
         axes.plot([1.02, 1.071], [spot, spot], **line)
         style: dict[str, Any] = {"transform": right, "fontsize": 12, "va": "center"}
         axes.text(1.081, spot, f"{overall:.3f}", **style)
-        axes.text(1.153, spot, printable(marked(place), LONGEST), parse_math=False, **style)
+        axes.text(1.153, spot, printable(marked(entry), MAX_NAME_LETTERS), parse_math=False, **style)
 
 
-def _lanes(board: Board, names: Sequence[str] | None) -> list[Place]:
+def _lanes(board: Board, names: Sequence[str] | None) -> list[BoardEntry]:
     """Whose drift alarms are marked."""
     if names is not None:
         return [board[name] for name in names]
     if not board.settings["drift"]:
         return []
-    fixed = [place for place in board.places if place.role == "static"]
-    return fixed or board.places[:1]
+    fixed = [entry for entry in board.entries if entry.role == "static"]
+    return fixed or board.entries[:1]
 
 
-def _alarms(axes: Axes, lanes: list[Place], *, beside: bool) -> None:
+def _alarms(axes: Axes, lanes: list[BoardEntry], *, beside: bool) -> None:
     from matplotlib.ticker import NullLocator
 
     axes.set_ylim(len(lanes) - 0.5, -0.5)
@@ -289,20 +253,20 @@ def _alarms(axes: Axes, lanes: list[Place], *, beside: bool) -> None:
         axes.spines[side].set_visible(False)
     axes.yaxis.set_major_locator(NullLocator())
     axes.tick_params(axis="x", length=0, labelbottom=False)
-    for lane, place in enumerate(lanes):
-        rows = sorted(row for alarms in place.alarms for row in alarms)
+    for lane, entry in enumerate(lanes):
+        rows = sorted(row for alarms in entry.alarms for row in alarms)
         n = len(rows)
         axes.axhline(lane, color=LANE, lw=0.8, zorder=1)
         axes.plot(rows, [lane] * n, ls="", marker="|", ms=9, mew=1.4, color=RED, zorder=3)
-        text = f"{n:,} drift alarm{'' if n == 1 else 's'}: {printable(place.title, 18)}"
+        text = f"{n:,} drift alarm{'' if n == 1 else 's'}: {printable(entry.title, 18)}"
         spot: dict[str, Any] = {"x": 1.02} if beside else {"x": 1.0, "ha": "right"}
         axes.text(
-            y=lane - (0.0 if beside else 0.55), s=text, transform=axes.get_yaxis_transform(), color=RED,
-            fontsize=11.5, va="center" if beside else "bottom", parse_math=False, **spot,
+            y=lane + (0.0 if beside else 0.4), s=text, transform=axes.get_yaxis_transform(), color=RED,
+            fontsize=11.5, va="center" if beside else "top", parse_math=False, **spot,
         )  # fmt: skip
 
 
-def _along(panels: list[Axes], board: Board, lanes: list[Place]) -> None:
+def _along(panels: list[Axes], board: Board, lanes: list[BoardEntry]) -> None:
     from matplotlib.ticker import FuncFormatter
 
     for axes in panels[:-1]:
@@ -311,7 +275,7 @@ def _along(panels: list[Axes], board: Board, lanes: list[Place]) -> None:
     last.set_xlabel("row of the stream")
     last.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     if len(board.curve_rows) > 1:
-        early = [row for place in lanes for alarms in place.alarms for row in alarms]
+        early = [row for entry in lanes for alarms in entry.alarms for row in alarms]
         last.set_xlim(min([board.curve_rows[0], *early]), board.curve_rows[-1])
 
 
@@ -325,7 +289,7 @@ def _note(board: Board) -> str:
         parts.append(f"means of {n} seeds, bands (OCB only): one standard deviation")
     if board.interrupted:
         parts.append("interrupted")
-    marks = any(alarms for place in _lanes(board, None) for alarms in place.alarms)
+    marks = any(alarms for entry in _lanes(board, None) for alarms in entry.alarms)
     return (
         ", ".join(parts) + "." + (" Red marks: ADWIN found a change in the rate of error." if marks else "")
     )
@@ -363,7 +327,7 @@ def draw_ranks(summary: Summary) -> Figure:
         height = inches + 1.3
         figure = Figure(figsize=(9.5, height))
         axes = figure.add_axes((0.35, 0.55 / height, 0.60, inches / height))
-        how = looks_of(names, {place.name: place.role for board in summary.boards for place in board.places})
+        how = looks_of(names, {entry.name: entry.role for board in summary.boards for entry in board.entries})
         for lane, name in enumerate(names):
             ranks = [summary.rank(board, name) for board in summary.complete]
             dots: dict[str, Any] = {"ls": "", "marker": "o", "color": how[name].colour}
@@ -394,14 +358,7 @@ def draw_ranks(summary: Summary) -> Figure:
 
 
 def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
-    """Percentage points behind the best: a row for each method, a column for each stream.
-
-    Parameters
-    ----------
-    summary : Summary
-    most : float
-        As far behind as this is the darkest.
-    """
+    """Percentage points behind the best, methods by streams; ``most`` points are the darkest."""
     with house_style(), any_script():
         from matplotlib.colors import LinearSegmentedColormap
         from matplotlib.figure import Figure
@@ -443,8 +400,3 @@ def draw_behind(summary: Summary, *, most: float = 10.0) -> Figure:
             fontsize=16, fontweight="bold", va="center",
         )  # fmt: skip
         return figure
-
-
-def render(figure: Figure, stem: str) -> dict[str, bytes]:
-    """The figure as the files ``stem.png`` and ``stem.svg``."""
-    return figure_style.render(figure, stem)

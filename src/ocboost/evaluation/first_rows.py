@@ -1,4 +1,4 @@
-"""What every method of a comparison begins with: the first rows, and hypotheses learnt from them."""
+"""What every method of a comparison starts from: the first rows, and hypotheses learnt from them."""
 
 from __future__ import annotations
 
@@ -16,27 +16,17 @@ if TYPE_CHECKING:
     from ocboost.boosters.base import Booster
     from ocboost.estimators.classifier import OCBClassifier
 
-SHARE = 0.8  # of the first rows, for every seed but 0
-MEMORY: dict[str, Any] = {"forgetting": 1.0, "tail": True, "head": "auto"}  # all of it
+SHARE_PER_SEED = 0.8  # of the first rows, for every seed but 0
+FULL_HISTORY: dict[str, Any] = {"forgetting": 1.0, "tail": True, "head": "auto"}
 
 
-class Start:
-    """The first rows of a stream, as one seed has them.
+class FirstRows:
+    """The first rows of a stream, as one seed has them, and the hypotheses learnt from them.
 
-    Parameters
-    ----------
-    X : array of shape (n, F)
-    codes : array of shape (n,)
-        The place of each row's label in ``classes``.
-    classes : sequence
-        All labels of the stream.
-    hypotheses : int, default 100
-        Stumps to learn, for each class if they are more than two.
-    seed : int, default 0
-        0 takes all of the rows. Others take 0.8 of them, drawn without replacement and left in their order,
-        and one row at least of each class: so repeats differ, also those of methods that draw nothing.
-    whole : bool, default False
-        Take all of the rows with any seed.
+    ``codes`` are places in ``classes``, all labels of the stream; ``hypotheses`` is the number of stumps, for
+    each class if they are more than two. Seed 0, or ``all_rows``, takes all of the rows. Other seeds take 0.8
+    of them, drawn without replacement and left in their order, and one row at least of each class: so
+    repeats differ, also those of methods that draw nothing.
     """
 
     def __init__(
@@ -47,9 +37,9 @@ class Start:
         *,
         hypotheses: int = 100,
         seed: int = 0,
-        whole: bool = False,
+        all_rows: bool = False,
     ) -> None:
-        rows = some_of(codes, 0 if whole else seed)
+        rows = rows_of_seed(codes, 0 if all_rows else seed)
         self.X, self.codes = X[rows], codes[rows]
         self._deployed = False
         self.classes = list(classes)
@@ -57,27 +47,21 @@ class Start:
         self.seed = seed
 
     @classmethod
-    def of(cls, classifier: OCBClassifier, rows: Rows | None = None, *, seed: int = 0) -> Self:
-        """The start of those who follow a model, with the rows it was fitted on, if they are there."""
+    def of_model(cls, classifier: OCBClassifier, rows: Rows | None = None, *, seed: int = 0) -> Self:
+        """Start from a deployed model, with the rows it was fitted on, if they are there."""
         X = np.empty((0, 0)) if rows is None else rows.X
         codes = np.empty(0, np.int64) if rows is None else rows.codes
-        made = cls(
-            X,
-            codes,
-            classifier.classes_.tolist(),
-            hypotheses=len(classifier.hypotheses_),
-            seed=seed,
-            whole=True,
-        )
+        n, classes = len(classifier.hypotheses_), classifier.classes_.tolist()
+        made = cls(X, codes, classes, hypotheses=n, seed=seed, all_rows=True)
         made.classifier = classifier
         made.view = rows
         made._deployed = True
         return made
 
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The labels of the rows."""
-        return np.array(self.classes)[self.codes]
+    def replaced_by(self, rows: Rows) -> FirstRows:
+        """The same with other rows, all of them."""
+        same = {"hypotheses": self.hypotheses, "seed": self.seed}
+        return FirstRows(rows.X, rows.codes, self.classes, all_rows=True, **same)
 
     @cached_property
     def view(self) -> Rows | None:
@@ -91,34 +75,32 @@ class Start:
 
     @property
     def has_ocb(self) -> bool:
-        """Whether OCB weighs them, as it does unless they are a deployed model of another booster."""
+        """Whether OCB weighs the hypotheses, as it does unless a deployed model has another booster."""
         from ocboost.boosters.sketch.sketch import BoostingSketch
 
         return self.classifier.committee_.kind is BoostingSketch
 
     @cached_property
-    def _sketched(self) -> OCBClassifier:
-        """The same weighed by OCB."""
-        if self.has_ocb:
-            return self.classifier
-        return self.classifier.weighed_by("ocb", self.view)
+    def _with_ocb(self) -> OCBClassifier:
+        """The classifier with weights by OCB; not to be changed."""
+        return self.classifier if self.has_ocb else self.classifier.weighed_by("ocb", self.view)
 
     @cached_property
     def _with_newest(self) -> OCBClassifier:
-        """The same whose heads hold the newest rows, as a window wants them; not to be changed."""
-        return self._sketched if self._deployed else self.fitted(keep="newest")
+        """The same whose heads hold the newest rows, as a window needs them; not to be changed."""
+        return self._with_ocb if self._deployed else self.fitted(keep="newest")
 
-    def following(self, settings: Mapping[str, Any]) -> OCBClassifier:
-        """A classifier of its own that goes on from the first one's weights with this memory."""
-        memory = {**MEMORY, **settings}
-        begun = self._sketched if memory["tail"] else self._with_newest
-        following: OCBClassifier = copy.copy(begun).set_params(**memory)
-        return following
+    def ocb_with(self, settings: Mapping[str, Any]) -> OCBClassifier:
+        """A copy of the classifier that continues from its weights with these memory settings."""
+        memory = {**FULL_HISTORY, **settings}
+        initial = self._with_ocb if memory["tail"] else self._with_newest
+        classifier: OCBClassifier = copy.copy(initial).set_params(**memory)
+        return classifier
 
-    def weighed(self, booster: Booster) -> OCBClassifier:
-        """A classifier of its own whose hypotheses are weighed by a booster, begun with the rows.
+    def boosted_by(self, booster: Booster) -> OCBClassifier:
+        """A classifier over the same hypotheses with this booster, trained on the rows.
 
-        A deployed model of the same booster goes on from what it knows.
+        A deployed model of the same booster keeps what it has learnt.
         """
         clf = self.classifier
         same = clf.committee_.kind is type(booster) and booster.made_with(clf.boosters_[0].chosen)
@@ -127,11 +109,12 @@ class Start:
         return clf.weighed_by(booster, self.view)
 
     def fitted(self, **parameters: Any) -> OCBClassifier:
-        """A classifier of its own, learnt from the rows, with these parameters of `OCBClassifier`."""
+        """A new classifier, learnt from the rows, with these parameters of `OCBClassifier`."""
         from ocboost.estimators.classifier import OCBClassifier
 
         clf = OCBClassifier(n_hypotheses=self.hypotheses, random_state=self.seed, **parameters)
-        return clf.partial_fit(self.X, self.labels, classes=np.array(self.classes))
+        classes = np.array(self.classes)
+        return clf.partial_fit(self.X, classes[self.codes], classes=classes)
 
     @cached_property
     def means(self) -> NDArray[np.float64]:
@@ -140,12 +123,12 @@ class Start:
         return np.asarray(np.where(known, self.X, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
 
 
-def some_of(codes: NDArray[np.int64], seed: int) -> NDArray[np.intp]:
+def rows_of_seed(codes: NDArray[np.int64], seed: int) -> NDArray[np.intp]:
     """Which of the first rows a seed takes, in order.
 
-    >>> some_of(np.array([0, 0, 1, 1, 1]), 0)
+    >>> rows_of_seed(np.array([0, 0, 1, 1, 1]), 0)
     array([0, 1, 2, 3, 4])
-    >>> len(some_of(np.array([0, 0, 1, 1, 1]), 1))
+    >>> len(rows_of_seed(np.array([0, 0, 1, 1, 1]), 1))
     4
     """
     n = len(codes)
@@ -153,7 +136,7 @@ def some_of(codes: NDArray[np.int64], seed: int) -> NDArray[np.intp]:
         return np.arange(n)
     rng = np.random.default_rng([seed, 80])
     chosen = np.zeros(n, np.bool_)
-    chosen[rng.permutation(n)[: max(1, round(SHARE * n))]] = True
+    chosen[rng.permutation(n)[: max(1, round(SHARE_PER_SEED * n))]] = True
     for code in np.unique(codes):
         if not chosen[codes == code].any():
             chosen[np.argmax(codes == code)] = True

@@ -1,6 +1,8 @@
-"""The methods that can be compared: what each is, when to choose it, and how it begins.
+"""The methods that can be compared: what each is, when to choose it, and how it starts.
 
-Those over answers are the boosters of `ocboost.boosters.registry`; one that is new there is a method here.
+Boosters over the shared hypotheses come from `ocboost.boosters.registry`: one that is registered there is a
+method here. Any other method is one decorated function, which makes the contender from the first rows and a
+title, and says in its docstring when to choose it.
 
 >>> METHODS["oza"].title
 'Oza-Russell'
@@ -10,54 +12,47 @@ Those over answers are the boosters of `ocboost.boosters.registry`; one that is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.util import find_spec
 from inspect import signature
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ocboost.boosters.registry import BOOSTERS, Registered
+from ocboost.boosters.registry import BOOSTERS, BY_CLASS, Registered
 from ocboost.errors import InputError, MissingExtraError
-from ocboost.evaluation import method_makers as makers
-from ocboost.evaluation.contender import Contender, Role
-from ocboost.evaluation.contenders import Majority, NoChange
-from ocboost.evaluation.first_rows import Start
-from ocboost.evaluation.method_makers import Maker
+from ocboost.evaluation.contenders import (
+    OCB,
+    Contender,
+    Fixed,
+    Majority,
+    NoChange,
+    OverAnswers,
+    Retrained,
+    Role,
+)
+from ocboost.evaluation.external import Imputed, RiverContender, SklearnContender
+from ocboost.evaluation.first_rows import FULL_HISTORY, FirstRows
+from ocboost.streams.rows import Rows
+
+if TYPE_CHECKING:
+    from ocboost.estimators.classifier import OCBClassifier
 
 Kind = Literal["answers", "features", "baseline"]
-MOST_FEATURES = 1_000  # beyond them, learners that look at each feature of each row are too slow
+Maker = Callable[[FirstRows, str], Contender]
+MAX_FEATURES = 1_000  # beyond them, learners that look at each feature of each row are too slow
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method that takes part in a comparison.
+    """A method that takes part in a comparison, by its name on the command line and its title in tables.
 
-    Parameters
-    ----------
-    name : str
-        What it is called on the command line.
-    title : str
-        What it is called in tables and figures.
-    about : str
-        One line: what it is, and when to choose it.
-    kind : {"answers", "features", "baseline"}
-        Whether it weighs the answers of the hypotheses that all share, learns from features, or neither.
-    make : callable
-        Makes the contender, which has learnt the first rows, from a `Start` and the title.
-    role : {"ocb", "static", "rival", "baseline"}
-        As of `Contender`.
-    deployable : bool
-        False for what takes part for comparison only: what is no model, and what cannot be saved without
-        pickle.
-    package, extra : str, optional
-        What it needs beyond ocboost itself.
-    most_features : int, optional
-        It is left out of streams with more.
-    usual : bool
-        Whether it takes part unless someone says otherwise.
-    slow : bool
-        Whether a row takes it a millisecond or so.
+    ``about`` is one line: what it is, and when to choose it. It weighs the answers of the hypotheses that all
+    share, learns from features, or neither (``kind``). ``make`` gives a contender that has learnt the first
+    rows; ``role`` and ``deployable`` are those of `Contender`. ``package`` is what it needs beyond ocboost,
+    and ``extra`` installs that. It is left out of streams with more than ``max_features``. A ``usual`` one
+    takes part by default; a ``slow`` one takes a millisecond or so for a row.
     """
 
     name: str
@@ -69,7 +64,7 @@ class Method:
     deployable: bool = True
     package: str | None = None
     extra: str = ""
-    most_features: int | None = None
+    max_features: int | None = None
     usual: bool = False
     slow: bool = False
 
@@ -82,41 +77,202 @@ class Method:
         """Why it does not take part, in a few words; None if it does."""
         if self.package is not None and find_spec(self.package) is None:
             return f"needs the package {self.package!r}: pip install 'ocboost[{self.extra}]'"
-        if self.most_features is not None and n_features > self.most_features:
+        if self.max_features is not None and n_features > self.max_features:
             return f"too slow on {n_features:,} features"
         return None
 
-    def begun(self, start: Start) -> Contender:
+    def contender(self, first_rows: FirstRows) -> Contender:
         """A contender that has learnt the first rows."""
-        contender = self.make(start, self.title)
+        contender = self.make(first_rows, self.title)
         contender.role, contender.deployable = self.role, self.deployable
         return contender
+
+
+# The methods, in the order in which they are listed -------------------------------------------------------
+
+METHODS: dict[str, Method] = {}
+
+
+def _method(name: str, title: str, kind: Kind = "features", **more: Any) -> Callable[[Maker], Maker]:
+    """Register the decorated function as the maker of a method, which its docstring is about."""
+
+    def register(make: Maker) -> Maker:
+        text = (make.__doc__ or "").rstrip(".")
+        METHODS[name] = Method(name, title, text[:1].lower() + text[1:], kind, make, **more)
+        return make
+
+    return register
+
+
+def _trained(contender: Contender, first_rows: FirstRows) -> Contender:
+    contender.begin(first_rows.classes)
+    if first_rows.view is not None:
+        contender.learn(first_rows.view)
+    return contender
+
+
+def _over_answers(booster: Registered) -> Method:
+    """A booster over the hypotheses that all share."""
+
+    def make(first_rows: FirstRows, title: str) -> Contender:
+        if is_ocb:
+            return OCB(first_rows.ocb_with(booster.settings), title)
+        kind, classifier = booster.load(), first_rows.classifier
+        if classifier.committee_.offset is not None and not kind.can_correct:  # it goes without the offset
+            beside = OverAnswers.beside(classifier, lambda n: kind(n, **booster.settings), name=title)
+            return _trained(beside, first_rows)
+        return OCB(first_rows.boosted_by(kind(1, **booster.settings)), title)
+
+    is_ocb = booster.place == BOOSTERS["ocb"].place
+    role: Role = "ocb" if is_ocb else "rival"
+    return Method(booster.name, booster.title, booster.about, "answers", make, role=role, usual=booster.usual)
+
+
+def _growing(like: str) -> Maker:
+    """OCB with the memory of another, and up to half as many hypotheses more than at the start."""
+    memory = {**FULL_HISTORY, **BOOSTERS[like].settings}
+
+    def make(first_rows: FirstRows, title: str) -> Contender:
+        return OCB(first_rows.fitted(grow=first_rows.hypotheses * 3 // 2, **memory), title)
+
+    return make
+
+
+_BOOSTERS = [_over_answers(each) for each in BOOSTERS.values()]
+_COMPARISON_ONLY: dict[str, Any] = {"deployable": False}
+_LIMITED: dict[str, Any] = {**_COMPARISON_ONLY, "max_features": MAX_FEATURES}
+_RIVER: dict[str, Any] = {**_LIMITED, "package": "river", "extra": "river"}
+
+
+@_method("static", "static", "answers", role="static", usual=True)
+def _static(first_rows: FirstRows, title: str) -> Contender:
+    """The model as it was at the start: what not learning costs."""
+    return Fixed(copy.copy(first_rows.classifier), title)
+
+
+METHODS |= {method.name: method for method in _BOOSTERS if method.role == "ocb"}
+
+for _like, _about in {
+    "ocb": "learns new hypotheses and retires old ones: where those of the start do not last",
+    "ocb-forgetting": "learns new hypotheses while the past fades: for drift that needs other hypotheses",
+    "ocb-window-200": "learns new hypotheses, with weights from the last 200 examples: for faster drift",
+    "ocb-window-20": "learns new hypotheses, with weights from the last 20 examples: labels in runs",
+}.items():
+    _name, _usual = _like.replace("ocb", "growing", 1), _like == "ocb-forgetting"
+    _title = BOOSTERS[_like].title.replace("OCB", "OCB growing", 1)
+    METHODS[_name] = Method(_name, _title, _about, "features", _growing(_like), role="ocb", usual=_usual)
+
+METHODS |= {method.name: method for method in _BOOSTERS if method.role != "ocb"}
+
+
+@_method("oza-bayes", "Oza-Russell, naive Bayes", slow=True, **_LIMITED)
+def _oza_bayes(first_rows: FirstRows, title: str) -> Contender:
+    """Online AdaBoost of naive Bayes, voting with probabilities: smooth classes, few features."""
+    from ocboost.lineage import OzaRussellClassifier
+
+    estimator = OzaRussellClassifier(votes="probabilities", random_state=first_rows.seed)
+    return _trained(Imputed(SklearnContender(estimator, title), first_rows.means), first_rows)
+
+
+@_method("oza-trees", "Oza-Russell, Hoeffding trees", slow=True, **_RIVER)
+def _oza_trees(first_rows: FirstRows, title: str) -> Contender:
+    """Online AdaBoost of river's Hoeffding trees, voting with probabilities: much data, time to spend."""
+    from river.tree import HoeffdingTreeClassifier
+
+    from ocboost.lineage import OzaRussellClassifier
+
+    seed = first_rows.seed
+    estimator = OzaRussellClassifier(HoeffdingTreeClassifier(), votes="probabilities", random_state=seed)
+    return _trained(Imputed(SklearnContender(estimator, title), first_rows.means), first_rows)
+
+
+@_method("filterboost", "FilterBoost", slow=True)
+def _filterboost(first_rows: FirstRows, title: str) -> Contender:
+    """Boosting on filtered examples (τ 0.9, δ 0.25): for endless streams that do not change."""
+    from ocboost.lineage import FilterBoost
+
+    # Rough estimates: with its defaults it takes tens of thousands of rows.
+    rough: dict[str, Any] = {"tau": 0.9, "delta": 0.25, "sample": 200}
+    estimator = FilterBoost(n_hypotheses=first_rows.hypotheses, random_state=first_rows.seed, **rough)
+    return _trained(SklearnContender(estimator, title), first_rows)
+
+
+@_method("retrained", "AdaBoost, retrained", usual=True, **_COMPARISON_ONLY)
+def _retrained(first_rows: FirstRows, title: str) -> Contender:
+    """Stumps retrained every 1,000 rows on the last 2,000: what one would do by hand."""
+    return Retrained(first_rows, name=title)
+
+
+@_method("river-adaboost", "AdaBoost of river", slow=True, **_RIVER)
+def _river_adaboost(first_rows: FirstRows, title: str) -> Contender:
+    """River's online AdaBoost of ten Hoeffding trees."""
+    from river.ensemble import AdaBoostClassifier
+    from river.tree import HoeffdingTreeClassifier
+
+    model = AdaBoostClassifier(HoeffdingTreeClassifier(), n_models=10, seed=first_rows.seed)
+    return _trained(RiverContender(model, title), first_rows)
+
+
+@_method("forest", "adaptive random forest", slow=True, **_RIVER)
+def _forest(first_rows: FirstRows, title: str) -> Contender:
+    """River's ARF, ten trees with drift detectors: often the most accurate, and the slowest."""
+    from river.forest import ARFClassifier
+
+    return _trained(RiverContender(ARFClassifier(n_models=10, seed=first_rows.seed), title), first_rows)
+
+
+@_method("hoeffding", "Hoeffding tree", **_RIVER)
+def _hoeffding(first_rows: FirstRows, title: str) -> Contender:
+    """One tree that grows: much data, no drift."""
+    from river.tree import HoeffdingTreeClassifier
+
+    return _trained(RiverContender(HoeffdingTreeClassifier(), title), first_rows)
+
+
+@_method("hoeffding-adaptive", "adaptive Hoeffding tree", usual=True, **_RIVER)
+def _hoeffding_adaptive(first_rows: FirstRows, title: str) -> Contender:
+    """One tree that replaces branches on drift: small, and can be read."""
+    from river.tree import HoeffdingAdaptiveTreeClassifier
+
+    model = HoeffdingAdaptiveTreeClassifier(seed=first_rows.seed)
+    return _trained(RiverContender(model, title), first_rows)
+
+
+_BASELINE: dict[str, Any] = {**_COMPARISON_ONLY, "role": "baseline", "usual": True}
+
+
+@_method("majority", "majority", "baseline", **_BASELINE)
+def _majority(first_rows: FirstRows, title: str) -> Contender:
+    """The most frequent class so far: what accuracy is worth here."""
+    return Majority(title)
+
+
+@_method("no-change", "no change", "baseline", **_BASELINE)
+def _no_change(first_rows: FirstRows, title: str) -> Contender:
+    """The last label: what runs of labels are worth."""
+    return NoChange(title)
+
+
+# Methods by name ------------------------------------------------------------------------------------------
 
 
 def methods_named(names: str | Sequence[str]) -> list[Method]:
     """Methods by their names, separated by commas; "usual", "fast" (all that are not slow) or "all".
 
-    Some have a number behind their names, any in the place of the usual one: see `FAMILIES`.
-
-    Raises
-    ------
-    InputError
-        If there is no method of a name; it lists those there are.
+    A number of one's own may follow the names of `FAMILIES`. Unknown names raise `InputError`.
     """
     words = names.split(",") if isinstance(names, str) else list(names)
-    words = [word.strip() for word in words if word.strip()]
+    groups = {
+        "all": METHODS,
+        "usual": {name: method for name, method in METHODS.items() if method.usual},
+        "fast": {name: method for name, method in METHODS.items() if not method.slow},
+    }
     chosen: dict[str, Method] = {}
-    for word in words:
-        if word == "all":
-            chosen |= METHODS
-        elif word == "usual":
-            chosen |= {name: method for name, method in METHODS.items() if method.usual}
-        elif word == "fast":
-            chosen |= {name: method for name, method in METHODS.items() if not method.slow}
-        elif word in METHODS:
-            chosen[word] = METHODS[word]
-        elif (other := _with_number(word)) is not None:
-            chosen[other.name] = other
+    for word in filter(None, map(str.strip, words)):
+        if word in groups:
+            chosen |= groups[word]
+        elif (method := METHODS.get(word) or _with_number(word)) is not None:
+            chosen[method.name] = method
         else:
             close = get_close_matches(word.lower(), [*METHODS, "usual", "fast", "all"], 1)
             hint = f" Did you mean {close[0]}?" if close else ""
@@ -132,27 +288,16 @@ def methods_named(names: str | Sequence[str]) -> list[Method]:
 
 @dataclass(frozen=True)
 class Family:
-    """Boosters that differ in one setting.
+    """Boosters that differ in one setting from the one called ``like``.
 
-    Parameters
-    ----------
-    like : str
-        One of them by its name.
-    setting : str
-        What differs.
-    title : str
-        What each is called, with a place for the number.
-    about : str
-        One line on any of them.
-    whole : bool
-        Whether the number is a count; else it is between 0 and 1.
+    ``title`` has a place for the number, which is a count or else between 0 and 1.
     """
 
     like: str
     setting: str
     title: str
     about: str
-    whole: bool = False
+    count: bool = False
 
 
 FAMILIES = {
@@ -163,7 +308,7 @@ FAMILIES = {
         "the past fades at a rate of your own: for drift",
     ),
     "ocb-window": Family(
-        "ocb-window-200", "head", "OCB, window {:g}", "so many last examples and nothing else", whole=True
+        "ocb-window-200", "head", "OCB, window {:g}", "so many last examples and nothing else", count=True
     ),
     "oza-forgetting": Family(
         "oza-forgetting",
@@ -180,21 +325,21 @@ FAMILIES = {
 }
 
 
-def method_of(family: str, number: float) -> Method:
+def member_of(family: str, number: float) -> Method:
     """The method of a family with this number.
 
-    >>> method_of("ocb-window", 20).name, method_of("logistic", 0.1).name, method_of("logistic", 0.03).name
+    >>> member_of("ocb-window", 20).name, member_of("logistic", 0.1).name, member_of("logistic", 0.03).name
     ('ocb-window-20', 'logistic-0.1', 'logistic')
     """
     known = FAMILIES[family]
     like = BOOSTERS[known.like]
-    settings = {**like.settings, known.setting: int(number) if known.whole else float(number)}
+    settings = {**like.settings, known.setting: int(number) if known.count else float(number)}
     defaults = {each.name: each.default for each in signature(like.load()).parameters.values()}
     for other in BOOSTERS.values():
         if other.place == like.place and {**defaults, **other.settings} == {**defaults, **settings}:
             return METHODS[other.name]
-    name, words = f"{family}-{number:g}", {"title": known.title.format(number), "about": known.about}
-    return _over_answers(replace(like, name=name, settings=settings, usual=False, **words))
+    name, texts = f"{family}-{number:g}", {"title": known.title.format(number), "about": known.about}
+    return _over_answers(replace(like, name=name, settings=settings, usual=False, **texts))
 
 
 def _with_number(word: str) -> Method | None:
@@ -202,152 +347,82 @@ def _with_number(word: str) -> Method | None:
     family, _, number = word.rpartition("-")
     if family not in FAMILIES:
         return None
+    count = FAMILIES[family].count
     try:
-        value = int(number) if FAMILIES[family].whole else float(number)
+        value = int(number) if count else float(number)
     except ValueError:
         return None
-    fits = value >= 1 if FAMILIES[family].whole else 0.0 < value < 1.0
-    return method_of(family, value) if fits else None
+    return member_of(family, value) if (value >= 1 if count else 0.0 < value < 1.0) else None
 
 
-def _over_answers(booster: Registered) -> Method:
-    """A booster over the hypotheses that all share."""
-    own = booster.place == BOOSTERS["ocb"].place
-    role: Role = "ocb" if own else "rival"
-    make = makers.over_answers(booster)
-    return Method(booster.name, booster.title, booster.about, "answers", make, role=role, usual=booster.usual)
+# The methods of ``ocboost evaluate`` ----------------------------------------------------------------------
 
 
-def _growing(like: str, about: str, *, usual: bool = False) -> Method:
-    """OCB with the memory of another, whose hypotheses come and go."""
-    booster = BOOSTERS[like]
-    name, title = like.replace("ocb", "growing", 1), booster.title.replace("OCB", "OCB growing", 1)
-    return Method(name, title, about, "features", makers.growing(booster.settings), role="ocb", usual=usual)
+def methods_for(
+    windows: Sequence[int] = (20, 200),
+    forgetting: Sequence[float] = (0.995,),
+    rates: Sequence[float] = (0.03,),
+    deployed: OCBClassifier | None = None,
+) -> list[Method]:
+    """The methods of `lineup`, and that of a deployed model."""
+    chosen = [
+        METHODS["static"],
+        METHODS["ocb"],
+        *(member_of("ocb-forgetting", rate) for rate in forgetting),
+        *(member_of("ocb-window", size) for size in windows),
+        METHODS["oza"],
+        *(member_of("oza-forgetting", rate) for rate in forgetting),
+        *(replace(member_of("logistic", r), title=f"logistic SGD, rate {r:g}") for r in rates),
+        *([] if deployed is None else _of_deployed(deployed)),
+        METHODS["majority"],
+        METHODS["no-change"],
+    ]
+    found: dict[str, Method] = {}
+    for method in chosen:
+        found.setdefault(method.name, method)
+    return list(found.values())
 
 
-_BOOSTERS = [_over_answers(each) for each in BOOSTERS.values()]
-_ONLY: dict[str, Any] = {"deployable": False}
-_RIVER: dict[str, Any] = {**_ONLY, "package": "river", "extra": "river", "most_features": MOST_FEATURES}
-_FEATURES: dict[str, Any] = {"most_features": MOST_FEATURES}
+def _of_deployed(classifier: OCBClassifier) -> list[Method]:
+    """The method of a deployed model that is not OCB, which continues from what it has learnt."""
+    kind, settings = classifier.committee_.kind, classifier.boosters_[0].chosen
+    known = METHODS[BY_CLASS[kind.kind].name]
+    if known.role == "ocb":
+        return []
+    for each in BOOSTERS.values():
+        if each.load() is kind and kind(1, **each.settings).made_with(settings):
+            return [METHODS[each.name]]
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "static",
-            "static",
-            "the model as it was at the start: what not learning costs",
-            "answers",
-            makers.static,
-            role="static",
-            usual=True,
-        ),
-        *(each for each in _BOOSTERS if each.role == "ocb"),
-        _growing("ocb", "learns new hypotheses and retires old ones: where those of the start do not last"),
-        _growing(
-            "ocb-forgetting",
-            "learns new hypotheses while the past fades: for drift that also needs other hypotheses",
-            usual=True,
-        ),
-        _growing(
-            "ocb-window-200",
-            "learns new hypotheses, with weights from the last 200 examples: for drift that is faster",
-        ),
-        _growing(
-            "ocb-window-20",
-            "learns new hypotheses, with weights from the last 20 examples: where labels come in runs",
-        ),
-        *(each for each in _BOOSTERS if each.role != "ocb"),
-        Method(
-            "oza-bayes",
-            "Oza-Russell, naive Bayes",
-            "online AdaBoost of naive Bayes, voting with probabilities: smooth classes, few features",
-            "features",
-            makers.oza_bayes,
-            **_ONLY,
-            **_FEATURES,
-            slow=True,
-        ),
-        Method(
-            "oza-trees",
-            "Oza-Russell, Hoeffding trees",
-            "online AdaBoost of river's Hoeffding trees, voting with probabilities: much data, time to spend",
-            "features",
-            makers.oza_trees,
-            **_RIVER,
-            slow=True,
-        ),
-        Method(
-            "filterboost",
-            "FilterBoost",
-            "boosting on filtered examples (τ 0.9, δ 0.25): for endless streams that do not change",
-            "features",
-            makers.filterboost,
-            slow=True,
-        ),
-        Method(
-            "retrained",
-            "AdaBoost, retrained",
-            "stumps learnt anew every 1,000 rows from the last 2,000: what one would do by hand",
-            "features",
-            makers.retrained,
-            **_ONLY,
-            usual=True,
-        ),
-        Method(
-            "river-adaboost",
-            "AdaBoost of river",
-            "river's online AdaBoost of ten Hoeffding trees",
-            "features",
-            makers.guest_of_river(makers.adaboost),
-            **_RIVER,
-            slow=True,
-        ),
-        Method(
-            "forest",
-            "adaptive random forest",
-            "river's ARF, ten trees with drift detectors: often the most accurate, and the slowest",
-            "features",
-            makers.guest_of_river(makers.forest),
-            **_RIVER,
-            slow=True,
-        ),
-        Method(
-            "hoeffding",
-            "Hoeffding tree",
-            "one tree that grows: much data, no drift",
-            "features",
-            makers.guest_of_river(makers.hoeffding),
-            **_RIVER,
-        ),
-        Method(
-            "hoeffding-adaptive",
-            "adaptive Hoeffding tree",
-            "one tree that replaces branches on drift: small, and can be read",
-            "features",
-            makers.guest_of_river(makers.hoeffding_adaptive),
-            usual=True,
-            **_RIVER,
-        ),
-        Method(
-            "majority",
-            "majority",
-            "the most frequent class so far: what accuracy is worth here",
-            "baseline",
-            makers.baseline(Majority),
-            role="baseline",
-            **_ONLY,
-            usual=True,
-        ),
-        Method(
-            "no-change",
-            "no change",
-            "the last label: what runs of labels are worth",
-            "baseline",
-            makers.baseline(NoChange),
-            role="baseline",
-            **_ONLY,
-            usual=True,
-        ),
-    )
-}
+    def make(first_rows: FirstRows, title: str) -> Contender:
+        return OCB(copy.copy(first_rows.classifier), title)
+
+    return [replace(known, name="deployed", title=f"{known.title}, as deployed", make=make, usual=False)]
+
+
+def lineup(
+    classifier: OCBClassifier,
+    start: Rows | None = None,
+    *,
+    windows: Sequence[int] = (20, 200),
+    forgetting: Sequence[float] = (0.995,),
+    rates: Sequence[float] = (0.03,),
+    seed: int = 0,
+) -> list[Contender]:
+    """A deployed classifier as it is, and what could learn in its place, all over its hypotheses.
+
+    Parameters
+    ----------
+    classifier : OCBClassifier
+        A fitted one; each contender has a copy of its own.
+    start : Rows, optional
+        The examples it was fitted on, for contenders that start from nothing else: Oza and Russell's boosting
+        and logistic regression.
+    windows, forgetting : sequences
+        OCB takes part with the whole history, with each of these windows and with each of these rates. Oza
+        and Russell's boosting has the same rates.
+    rates : sequence of float
+        Learning rates of the logistic regression.
+    seed : int
+    """
+    first_rows = FirstRows.of_model(classifier, start, seed=seed)
+    return [method.contender(first_rows) for method in methods_for(windows, forgetting, rates, classifier)]

@@ -1,7 +1,4 @@
-"""A stream of batches, cut anew into rows of one size, so that nothing depends on how it came.
-
-Prequential evaluation: predict each row, and learn from it when its label has arrived.
-"""
+"""Prequential evaluation: predict each row, and learn from it when its label has arrived."""
 
 from __future__ import annotations
 
@@ -18,39 +15,21 @@ from ocboost._core.checks import as_count
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.metrics import Series, Tally, Window
 from ocboost.errors import InputError, MissingExtraError
-from ocboost.evaluation.contender import Contender
+from ocboost.evaluation.contenders import Contender
 from ocboost.evaluation.result import Result, Standing
 from ocboost.streams.rows import Clock, Rows, cut_anew
 
 
-def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: Clock) -> Iterator[Rows]:
-    """Rows, so many at a time, the last ones fewer; labels become codes, -1 where there is none.
-
-    Parameters
-    ----------
-    batches : iterable of Rows, or of objects with X, y, known and first
-        As `ocboost.streams` gives them. Where ``y`` is None no row has a label; where ``known`` is missing
-        or None every row has one; where ``first`` is, rows are counted.
-    classes : sequence
-        All labels.
-    size : int
-    clock : Clock
-        Is given the time that answers take.
-    """
-    return cut_anew(_coded(batches, classes), size, clock)
-
-
-def _coded(batches: Iterable[Any], classes: Sequence[Any]) -> Iterator[Rows]:
+def rows_of(batches: Iterable[Any]) -> Iterator[Rows]:
+    """Batches as `Rows`; objects with X and y, and perhaps known and first, are checked and counted."""
     counted = 0
     for batch in batches:
-        rows = _rows(batch, counted).coded(classes)
+        rows = batch if isinstance(batch, Rows) else _checked(batch, counted)
         counted = rows.first + len(rows)
         yield rows
 
 
-def _rows(batch: Any, counted: int) -> Rows:
-    if isinstance(batch, Rows):
-        return batch
+def _checked(batch: Any, counted: int) -> Rows:
     first, known = getattr(batch, "first", None), getattr(batch, "known", None)
     first = counted if first is None else int(first)
     n, y = batch.X.shape[0], None if batch.y is None else np.asarray(batch.y)
@@ -64,8 +43,8 @@ def _rows(batch: Any, counted: int) -> Rows:
     return Rows(batch.X, y, None if known is None or y is None else np.asarray(known), first)
 
 
-CHUNK = 1024  # rows that one contender goes through before the next does
-TICK = 500_000_000  # nanoseconds from one word about progress to the next
+ROWS_PER_CHUNK = 1024  # that one contender goes through before the next does
+PROGRESS_NS = 500_000_000  # from one report of progress to the next
 Schedule = list[tuple[Rows, list[Rows]]]
 
 
@@ -81,7 +60,7 @@ def prequential(
     drift: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
-    """Let several contenders go through a stream side by side, in one pass and bounded memory.
+    """Evaluate several contenders on a stream side by side, in one pass and bounded memory.
 
     Parameters
     ----------
@@ -141,18 +120,18 @@ def prequential(
     begun = perf_counter_ns()
     clock = Clock()
     queue = _Queue(step, delay)
-    ticks = _Ticks(progress, len(contenders))
+    reports = _ProgressReports(progress, len(contenders))
     tracks = [_Track(one, len(labels), window, every, detector) for one in contenders]
     for one in contenders:
         one.begin(labels)
-    size = step * max(1, CHUNK // step)
+    size = step * max(1, ROWS_PER_CHUNK // step)
     first_row = last_row = None
     n_scored = 0
     interrupted = False
     try:
-        for chunk in chunks_of(batches, labels, size, clock):
+        for chunk in cut_anew((rows.coded(labels) for rows in rows_of(batches)), size, clock):
             schedule = queue.take(chunk)
-            tables = [track.run(chunk, schedule, clock, ticks) for track in tracks]
+            tables = [track.run(chunk, schedule, clock, reports) for track in tracks]
             with uninterrupted():  # all contenders are scored, or none
                 for track, table in zip(tracks, tables, strict=True):
                     track.score(chunk, table, n_scored)
@@ -160,7 +139,7 @@ def prequential(
                 first_row = int(chunk.rows[0]) if first_row is None else first_row
                 last_row = int(chunk.rows[-1])
                 queue.done()
-            ticks.chunk_done(queue.n_predicted)
+            reports.chunk_done(queue.n_predicted)
     except KeyboardInterrupt:
         interrupted = True
     if queue.n_predicted == 0 and not interrupted:
@@ -237,20 +216,20 @@ class _Queue:
         self.n_predicted, self.n_learnt = self._predicted, self._learnt
 
 
-class _Ticks:
-    """Says how many rows are done: after each chunk, and now and then within one that takes long."""
+class _ProgressReports:
+    """Reports how many rows are done: after each chunk, and now and then within a slow one."""
 
     def __init__(self, progress: Callable[[int], None] | None, n_contenders: int) -> None:
         self._progress = progress
         self._n = n_contenders
         self._before = self._in_chunk = 0  # rows of earlier chunks, and of this one times contenders
-        self._due = perf_counter_ns() + TICK
+        self._due = perf_counter_ns() + PROGRESS_NS
 
     def add(self, rows: int, now: int) -> None:
         """Count rows of this chunk that one contender has done."""
         self._in_chunk += rows
         if now >= self._due and self._progress is not None:
-            self._due = now + TICK
+            self._due = now + PROGRESS_NS
             self._progress(self._before + self._in_chunk // self._n)
 
     def chunk_done(self, rows: int) -> None:
@@ -261,7 +240,7 @@ class _Ticks:
 
 
 class _Track:
-    """One contender on its way through the stream."""
+    """The state of one contender: its metrics, curves, alarms and times."""
 
     def __init__(self, contender: Contender, n_classes: int, window: int, every: int, detector: Any) -> None:
         self.contender = contender
@@ -274,7 +253,9 @@ class _Track:
         self._predict_ns = self._learn_ns = 0
         self._chunk_ns = 0, 0
 
-    def run(self, chunk: Rows, schedule: Schedule, clock: Clock, ticks: _Ticks) -> NDArray[np.float64]:
+    def run(
+        self, chunk: Rows, schedule: Schedule, clock: Clock, reports: _ProgressReports
+    ) -> NDArray[np.float64]:
         """Predict and learn as scheduled; gives the probabilities of the whole chunk."""
         contender, now = self.contender, perf_counter_ns
         predict, learn = contender.predict, contender.learn
@@ -304,7 +285,7 @@ class _Track:
                         learn(each)
                     middle = now()
                     learn_ns += middle - start - (clock.ns - shared)
-                ticks.add(len(view), middle)
+                reports.add(len(view), middle)
         except Exception as error:
             error.add_note(f"It came from the contender {contender.name!r}, about row {int(view.rows[0])}.")
             raise

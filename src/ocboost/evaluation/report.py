@@ -8,26 +8,26 @@ from ocboost._report import document
 from ocboost._report.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
 from ocboost._report.figures import render
 from ocboost.datasets.drift import stream_named
-from ocboost.evaluation.board import DRAWN, LEVEL, Board
+from ocboost.evaluation.board import DRAWN_PER_SEED, LEVEL_ERRORS, Board
 from ocboost.evaluation.figures import draw, draw_behind, draw_ranks, keys_of
 from ocboost.evaluation.methods import METHODS
 from ocboost.evaluation.summary import ALPHA, Summary
 from ocboost.evaluation.tables import (
-    GROWTH,
-    NONE,
+    GROWING_PAIRS,
+    UNDEFINED,
     accuracy_table,
     board_table,
-    bytes_in_words,
+    format_bytes,
     growth_table,
-    listed,
+    joined,
     rank_table,
-    several,
     title_of,
+    titles,
     winner_table,
 )
 
-READ = "How to read it:"
-ONLY = "Takes part for comparison only, as it cannot be deployed."
+READ_IT = "How to read it:"
+COMPARISON_ONLY = "Takes part for comparison only, as it cannot be deployed."
 _LEARNT = (
     "Hypotheses (decision stumps) are learnt from the first rows of a stream, at most a fifth of it unless "
     "more are asked for; all methods learn these rows first. Then each row is predicted by all methods, and "
@@ -39,7 +39,7 @@ _DEPLOYED = (
 )
 _REPEATS = (
     "Repeats differ by their seed: seed 0 begins with all of the first rows, any other with 0.8 of them, "
-    "drawn without replacement; what a method draws is drawn anew."
+    "drawn without replacement; a method draws its own random numbers again."
 )
 _MEASURED = (
     "Methods over answers weigh the stumps of the start and share them; methods over features learn their "
@@ -52,8 +52,8 @@ _METRICS = (
     "Accuracy flatters whoever says the frequent class; balanced accuracy is the mean over the classes, and "
     "Cohen's kappa is 0 for whoever guesses by frequency alone. Where labels come in runs, compare with “no "
     "change”, which repeats the last label. AUC and log-loss look at the probabilities: the AUC at their "
-    f"order, log-loss at their size, taken as at least 1e-15. {NONE}, or a gap in a curve: not defined, as "
-    "where only one class came."
+    f"order, log-loss at their size, taken as at least 1e-15. {UNDEFINED}, or a gap in a curve: not defined, "
+    "as where only one class came."
 )
 _SETTINGS = "Each method has the defaults of its class for settings, unless its title says otherwise."
 _HINDSIGHT = (
@@ -66,9 +66,9 @@ _GAPS = (
     "features)."
 )
 _ONLY = (
-    "Some take part for comparison only: what is no model (the most frequent class, the last label, training "
-    "anew), and what cannot be saved without pickle (those of river, and boosting over them). The best is "
-    "named among the others."
+    "Some take part for comparison only: what is no model (the most frequent class, the last label, "
+    "retraining), and what cannot be saved without pickle (those of river, and boosting over them). The best "
+    "is named among the others."
 )
 _ALARMS = (
     "A drift alarm is raised where ADWIN, watching a method's errors, finds that their rate has changed, for "
@@ -77,22 +77,15 @@ _ALARMS = (
 
 
 def protocol(board: Board, *, file: bool) -> list[str]:
-    """How a comparison was done, in sentences.
-
-    Parameters
-    ----------
-    board : Board
-    file : bool
-        Whether the stream is someone's file, and not one of `STREAMS`.
-    """
+    """How a comparison was done; ``file`` says whether the stream is a file, and not one of `STREAMS`."""
     texts = [_LEARNT if board.start else _DEPLOYED]
     if len(board.seeds) > 1:
         texts.append(_REPEATS + ("" if file else " So are generated streams."))
     texts += [_MEASURED, _METRICS, _SETTINGS + ("" if file else _HINDSIGHT)]
-    names = [*(place.name for place in board.places), *board.skipped]
+    names = [*(entry.name for entry in board.entries), *board.skipped]
     if any(name.startswith("oza-") and METHODS[name].kind == "features" for name in names if name in METHODS):
         texts.append(_GAPS)
-    if any(not place.deployable for place in board.places):
+    if any(not entry.deployable for entry in board.entries):
         texts.append(_ONLY)
     return texts
 
@@ -106,10 +99,10 @@ def stream_blocks(
     level: int = 2,
     most_points: int = 250,
 ) -> list[Block]:
-    """What is said of one stream: its table and its curves, over which ``name`` stands."""
+    """The section on one stream: its table and its curves, with ``name`` as their heading."""
     figure = draw(board, title=title if name is None else name, most_points=most_points)
     bare = draw(board, title="", most_points=most_points, named=False)
-    names = ", ".join(place.title for place in board.places)
+    names = ", ".join(entry.title for entry in board.entries)
     size = f"{len(board.classes)} classes" + (
         "" if board.n_features is None else f", {board.n_features:,} features"
     )
@@ -121,7 +114,7 @@ def stream_blocks(
             stem,
             figure,
             f"{title}: windowed accuracy of {names}",
-            {READ: said_of(board)},
+            {READ_IT: how_to_read(board)},
             on_page=bare,
             keys=keys_of(board),
         ),
@@ -131,18 +124,22 @@ def stream_blocks(
     return blocks
 
 
-def said_of(board: Board) -> str:
+def how_to_read(board: Board) -> str:
     """What a reader must know of the curves."""
     n, window = len(board.seeds), board.settings["window"]
     text = f"Each point is about the last {window:,} examples"
-    keys = "Names stand in the order of the accuracy over the whole stream, which stands with them."
+    keys = "The legend is sorted by the accuracy over the whole stream, which stands beside each name."
     if n == 1:
         return f"{text}; one seed, so no bands. {keys}"
-    what = "which draw other streams" if DRAWN in board.notes else "which begin with other rows of the start"
+    what = (
+        "which draw other streams"
+        if DRAWN_PER_SEED in board.notes
+        else "which begin with other rows of the start"
+    )
     shaded = (
         f" A shaded band reaches one standard deviation over these seeds ({what}) to either side; only OCB "
-        "has one, so that the others can be told apart."
-        if any(p.role == "ocb" and any(x is not None for x in p.bands["accuracy"]) for p in board.places)
+        "has one, to keep the others readable."
+        if any(p.role == "ocb" and any(x is not None for x in p.bands["accuracy"]) for p in board.entries)
         else ""
     )
     return f"{text}, the mean over {n} seeds. {keys}{shaded}"
@@ -151,23 +148,10 @@ def said_of(board: Board) -> str:
 def stream_report(
     board: Board, about: Mapping[str, object], *, name: str, command: str = "", file: bool
 ) -> list[Block]:
-    """The report on one stream.
-
-    Parameters
-    ----------
-    board : Board
-    about : mapping
-        What else was run, and with what.
-    name : str
-        What the stream is called.
-    command : str
-        What made it.
-    file : bool
-        Whether the stream is someone's file, and not one of `STREAMS`.
-    """
+    """The report on one stream; ``about`` has what else was run, ``file`` is as of `protocol`."""
     made: list[Block] = [Paragraph("Made by:"), Code(command)] if command else []
     return [
-        Paragraph(lead(board)),
+        Paragraph(headline(board)),
         *made,
         *stream_blocks(board, "Results", name=name),
         *_alarms(board),
@@ -179,21 +163,21 @@ def stream_report(
     ]
 
 
-def lead(board: Board) -> str:
+def headline(board: Board) -> str:
     """Who is best on a stream of those that can be deployed, who is level with it, and who is better."""
-    n, best, level, ahead = len(board.places), board.best(), board.level(), board.ahead()
+    n, best, level, ahead = len(board.entries), board.best(), board.level(), board.ahead()
     error = board.standard_error
     text = f"{_count(n, 'method')} on {_count(board.n_scored, 'row')}."
     if best:
-        text += f" Highest accuracy: {several(best)}, {best[0].mean('accuracy') or 0.0:.4f}."
+        text += f" Highest accuracy: {titles(best)}, {best[0].accuracy:.4f}."
     if level and error is not None:
         text += (
-            f" Level with it, within {LEVEL:g} standard errors of {100 * error:.2g} points: "
-            f"{several(level, 6)}."
+            f" Level with it, within {LEVEL_ERRORS:g} standard errors of {100 * error:.2g} points: "
+            f"{titles(level, 6)}."
         )
     if ahead:
         higher = "Higher, but for" if best else "Highest accuracy, for"
-        text += f" {higher} comparison only: {several(ahead)}, {ahead[0].mean('accuracy') or 0.0:.4f}."
+        text += f" {higher} comparison only: {titles(ahead)}, {ahead[0].accuracy:.4f}."
     return text
 
 
@@ -206,52 +190,50 @@ def _alarms(board: Board) -> list[Block]:
     if not board.settings["drift"]:
         return []
     rows = {}
-    for place in board.places:
-        alarms = sorted(row for each in place.alarms for row in each)
+    for entry in board.entries:
+        alarms = sorted(row for each in entry.alarms for row in each)
         some = ", ".join(f"{row:,}" for row in alarms[:40])
         more = f" and {len(alarms) - 40:,} more" if len(alarms) > 40 else ""
-        rows[place.title] = f"{len(alarms):,}: in row {some}{more}" if alarms else "none"
+        rows[entry.title] = f"{len(alarms):,}: in row {some}{more}" if alarms else "none"
     return [Heading("Drift alarms"), Paragraph(_ALARMS), Pairs(rows)]
 
 
 def _run(board: Board) -> dict[str, object]:
     step, delay = board.settings["step"], board.settings["delay"]
-    bounds = [place.auc_bound for place in board.places if place.auc_bound is not None]
+    bounds = [entry.auc_bound for entry in board.entries if entry.auc_bound is not None]
     first = f"{board.start:,} to begin with, " if board.start else ""
     rows = f"{first}{board.n_predicted:,} predicted, {board.n_scored:,} scored, {board.n_learnt:,} learnt"
-    several_ran = ", summed over what ran side by side" if len(board.seeds) > 1 else ""
+    summed = ", summed over processes" if len(board.seeds) > 1 else ""
     return {
         "seeds": ", ".join(map(str, board.seeds)),
         "rows": rows,
-        "classes": listed([repr(label) for label in board.classes], 20),
+        "classes": joined([repr(label) for label in board.classes], 20),
         "predicted": "one by one" if step == 1 else f"{step:,} rows at once",
         "labels": f"arrive {delay:,} rows later" if delay else "arrive at once",
         "curves": f"over {board.settings['window']:,} examples, a point every {board.settings['every']:,}",
         "drift": "ADWIN, as river sets it" if board.settings["drift"] else "not watched",
         "AUC": f"from a histogram, off by at most {max(bounds):.1e}" if bounds else "not defined",
-        "time": f"{in_words(board.seconds)}{several_ran}",
-        "peak memory": bytes_in_words(board.peak_bytes),
+        "time": f"{duration(board.seconds)}{summed}",
+        "peak memory": format_bytes(board.peak_bytes),
     }
 
 
-def in_words(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A time, in seconds or minutes.
 
-    >>> in_words(31.4), in_words(600.0)
+    >>> duration(31.4), duration(600.0)
     ('31 s', '10 minutes')
     """
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
 def _methods(*boards: Board) -> list[Block]:
-    names = dict.fromkeys(name for b in boards for name in (*(p.name for p in b.places), *b.skipped))
-    titles = {place.name: place.title for board in boards for place in board.places}
+    names = dict.fromkeys(name for b in boards for name in (*(p.name for p in b.entries), *b.skipped))
+    shown = {entry.name: entry.title for board in boards for entry in board.entries}
     known = {}
-    for name in names:
-        method = METHODS.get(name)
-        if method is not None:
-            said = "" if method.deployable else f". {ONLY}"
-            known[titles.get(name, method.title)] = f"{method.about}{said}"
+    for method in (METHODS[name] for name in names if name in METHODS):
+        only = "" if method.deployable else f". {COMPARISON_ONLY}"
+        known[shown.get(method.name, method.title)] = f"{method.about}{only}"
     return [Heading("The methods, and when to choose them"), Pairs(known)] if known else []
 
 
@@ -261,18 +243,7 @@ def _methods(*boards: Board) -> list[Block]:
 def summary_report(
     summary: Summary, *, command: str, skipped: Mapping[str, str], about: Mapping[str, object]
 ) -> list[Block]:
-    """The report on many streams.
-
-    Parameters
-    ----------
-    summary : Summary
-    command : str
-        What made it.
-    skipped : mapping
-        By a stream's name why it is not there.
-    about : mapping
-        What else was run, and with what.
-    """
+    """The report on many streams; ``skipped`` says by a stream's name why it is not there."""
     drifting = [board.stream for board in summary.boards if stream_named(board.stream).drifts]
     others = [board.stream for board in summary.boards if board.stream not in drifting]
     groups = {name: streams for name, streams in (("drifting", drifting), ("others", others)) if streams}
@@ -292,8 +263,8 @@ def summary_report(
             draw_behind(summary),
             "Percentage points behind the best",
             {
-                READ: "Each number is how many percentage points a method (row) is behind the best of a "
-                "stream (column), whoever that is; the darker, the further. “best” is less than 0.05 "
+                READ_IT: "Each number is how many percentage points a method (row) is behind the best of "
+                "a stream (column), whoever that is; the darker, the further. “best” is less than 0.05 "
                 "behind; – did not take part."
             },
         ),
@@ -304,10 +275,10 @@ def summary_report(
             draw_ranks(summary),
             "Mean ranks of the methods",
             {
-                READ: "A large dot is a method's mean rank, hollow if it takes part for comparison only; a "
-                "small one is its rank on one stream. Methods whose large dots lie under the red bar may be "
-                "behind the best that can be deployed by chance (Nemenyi's test). Colours are those of the "
-                "curves."
+                READ_IT: "A large dot is a method's mean rank, hollow if it takes part for comparison only; "
+                "a small one is its rank on one stream. Methods whose large dots lie under the red bar may "
+                "be behind the best that can be deployed by chance (Nemenyi's test). Colours are those of "
+                "the curves."
             },
         ),
         Paragraph(chance(summary)),
@@ -338,7 +309,7 @@ def _best_ranks(summary: Summary) -> str:
     if first is None:
         return f"Best mean rank, for comparison only: {best}."
     near = [title_of(name) for name in summary.not_apart(first)]
-    chance = f"; by Nemenyi's test not apart from it: {listed(near, 6)}" if near else ""
+    chance = f"; by Nemenyi's test not apart from it: {joined(near, 6)}" if near else ""
     text = f"Best mean rank: {title_of(first)}, {summary.mean_rank(first) or 0.0:.2f}{chance}."
     return text if first == top else f"{text} Better, but for comparison only: {best}."
 
@@ -354,7 +325,7 @@ def _winners(summary: Summary) -> list[str]:
         won = {name: streams for name, streams in won.items() if streams}
         if won:
             texts.append(f"{head}: " + "; ".join(f"{n} on {', '.join(where)}" for n, where in won.items()))
-    return [". ".join(texts) + ". Equals are all named; a lead may be chance, see below who is level."]
+    return [". ".join(texts) + ". Ties are all named; a lead may be chance: see below who is level."]
 
 
 def _ours(summary: Summary) -> list[str]:
@@ -366,22 +337,22 @@ def _ours(summary: Summary) -> list[str]:
         gap = summary.behind(board, ours[0].name) if ours else None
         if gap is not None:
             gaps.append(gap)
-            level += gap <= 100 * LEVEL * (board.standard_error or 0.0)
+            level += gap <= 100 * LEVEL_ERRORS * (board.standard_error or 0.0)
     if not gaps:
         return []
     worst = f", and {max(gaps):.1f} points behind where it does worst" if max(gaps) > 0.0 else ""
     return [
         f"OCB in its best setting is the best of all on {sum(gap == 0.0 for gap in gaps)} of "
-        f"{_count(n, 'stream')}, the best or level with it ({LEVEL:g} standard errors) on {level}, within "
-        f"half a point of the best on {sum(gap <= 0.5 for gap in gaps)}{worst}. That setting is chosen with "
-        "hindsight, as is the winner."
+        f"{_count(n, 'stream')}, the best or level with it ({LEVEL_ERRORS:g} standard errors) on {level}, "
+        f"within half a point of the best on {sum(gap <= 0.5 for gap in gaps)}{worst}. That setting is "
+        "chosen with hindsight, as is the winner."
     ]
 
 
 def _grown(summary: Summary) -> list[str]:
     """What growing is worth."""
     texts = []
-    for fixed, grown in GROWTH:
+    for fixed, grown in GROWING_PAIRS:
         if {fixed, grown} <= set(summary.names):
             gains = [
                 summary.gain(board, grown, fixed)
@@ -424,13 +395,10 @@ def chance(summary: Summary) -> str:
 
 def files_of(title: str, blocks: Sequence[Block], *, png: bool = True) -> dict[str, bytes]:
     """The page, the Markdown and the figures; without PNG the Markdown shows the SVG files."""
-    text = document.as_markdown(title, blocks)
-    files = {"report.html": document.as_html(title, blocks).encode()}
+    text = document.as_markdown(title, blocks, kind="png" if png else "svg")
+    files = {"report.html": document.as_html(title, blocks).encode(), "report.md": text.encode()}
     for block in blocks:
         if isinstance(block, Illustration):
             pictures = render(block.figure, block.stem)
-            if not png:
-                del pictures[f"{block.stem}.png"]
-                text = text.replace(f"]({block.stem}.png)", f"]({block.stem}.svg)")
-            files |= pictures
-    return {**files, "report.md": text.encode()}
+            files |= {name: made for name, made in pictures.items() if png or name.endswith(".svg")}
+    return files

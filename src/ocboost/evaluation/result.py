@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ocboost._core.metrics import Values
-from ocboost.evaluation.contender import Role
+from ocboost.evaluation.contenders import Role
 
 
 @dataclass(frozen=True)

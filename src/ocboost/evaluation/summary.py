@@ -1,4 +1,4 @@
-"""Comparisons on many streams, put together: ranks, who wins where, and whether that may be chance."""
+"""Comparisons on many streams together: ranks, who wins where, and whether that may be chance."""
 
 from __future__ import annotations
 
@@ -13,26 +13,16 @@ ALPHA = 0.05
 
 
 class Summary:
-    """Boards of several streams, side by side.
+    """The boards of several streams, of the same methods.
 
-    Parameters
-    ----------
-    boards : sequence of Board
-        Of the same methods, each on another stream.
-
-    Attributes
-    ----------
-    boards : list of Board
-    names : list of str
-        The methods, from the best mean rank to the worst; those that took part nowhere are not among them.
-    complete : list of Board
-        Those where every method took part: ranks are over them.
+    ``names`` are the methods, from the best mean rank to the worst; ``complete`` the boards where every
+    method took part, which ranks are over.
     """
 
     def __init__(self, boards: Sequence[Board]) -> None:
         self.boards = list(boards)
-        names = list(dict.fromkeys(place.name for board in self.boards for place in board.places))
-        self.complete = [board for board in self.boards if len(board.places) == len(names)]
+        names = list(dict.fromkeys(entry.name for board in self.boards for entry in board.entries))
+        self.complete = [board for board in self.boards if len(board.entries) == len(names)]
         self._ranks = {board.stream: _ranks(board) for board in self.complete}
         order = {name: self.mean_rank(name) for name in names}
         self.names = sorted(
@@ -41,7 +31,7 @@ class Summary:
 
     def accuracy(self, board: Board, name: str) -> float | None:
         """Mean accuracy of a method on a stream; None if it did not take part."""
-        return next((place.mean("accuracy") for place in board.places if place.name == name), None)
+        return next((entry.mean("accuracy") for entry in board.entries if entry.name == name), None)
 
     def mean_rank(self, name: str, streams: Sequence[str] | None = None) -> float | None:
         """The mean of its ranks over these streams, or all, as far as every method took part."""
@@ -54,7 +44,7 @@ class Summary:
 
     def deployable(self, name: str) -> bool:
         """Whether a method can be deployed; others take part for comparison only."""
-        return next(p.deployable for board in self.boards for p in board.places if p.name == name)
+        return next(p.deployable for board in self.boards for p in board.entries if p.name == name)
 
     @property
     def first(self) -> str | None:
@@ -71,7 +61,7 @@ class Summary:
         top, own = board.best(deployable=False), self.accuracy(board, name)
         if not top or own is None:
             return None
-        return 100.0 * ((top[0].mean("accuracy") or 0.0) - own)
+        return 100.0 * (top[0].accuracy - own)
 
     def mean_behind(self, name: str) -> float | None:
         """The same, on average over the streams it took part in."""
@@ -93,12 +83,12 @@ class Summary:
 
     def us(self, name: str) -> float | None:
         """Microseconds for a row, the median over the streams."""
-        times = [place.us for board in self.boards for place in board.places if place.name == name]
+        times = [entry.us for board in self.boards for entry in board.entries if entry.name == name]
         return median(times) if times else None
 
     def nbytes(self, name: str) -> int | None:
         """The most bytes it kept on a stream."""
-        sizes = [p.nbytes for b in self.boards for p in b.places if p.name == name and p.nbytes is not None]
+        sizes = [p.nbytes for b in self.boards for p in b.entries if p.name == name and p.nbytes is not None]
         return max(sizes, default=None)
 
     @property
@@ -149,5 +139,5 @@ class Summary:
 
 
 def _ranks(board: Board) -> dict[str, float]:
-    ranks = ranks_of([place.mean("accuracy") for place in board.places])
-    return {place.name: rank for place, rank in zip(board.places, ranks, strict=True)}
+    ranks = ranks_of([entry.mean("accuracy") for entry in board.entries])
+    return {entry.name: rank for entry, rank in zip(board.entries, ranks, strict=True)}

@@ -1,7 +1,4 @@
-"""How names and numbers are written in tables, figures and reports.
-
-What a comparison found, as tables: of one stream, and of many.
-"""
+"""The results of comparisons as tables: of one stream, and of many."""
 
 from __future__ import annotations
 
@@ -10,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from ocboost._core.metrics import METRICS
 from ocboost._report import tables
 from ocboost._report.tables import Row, Table
-from ocboost.evaluation.board import DRAWN, LEVEL, Board, Place, best_of, board_of, mean_of
+from ocboost.evaluation.board import (
+    DRAWN_PER_SEED,
+    LEVEL_ERRORS,
+    Board,
+    BoardEntry,
+    best_of,
+    board_of,
+    mean_of,
+)
 from ocboost.evaluation.methods import METHODS
 from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
@@ -22,30 +27,31 @@ NAMES = {
     "auc": "AUC",
     "log_loss": "log-loss",
 }
-NONE = "–"
+HEADS = {**NAMES, "balanced_accuracy": "balanced", "kappa": "kappa"}  # of columns
+UNDEFINED = "–"
 
 
-def time_of(microseconds: float | None) -> str:
+def format_us(microseconds: float | None) -> str:
     """Microseconds with about three digits.
 
-    >>> time_of(0.1234), time_of(12.34), time_of(1234.5)
+    >>> format_us(0.1234), format_us(12.34), format_us(1234.5)
     ('0.12', '12.3', '1,234')
     """
     if microseconds is None:
-        return NONE
+        return UNDEFINED
     if microseconds < 10:
         return f"{microseconds:.2f}"
     return f"{microseconds:.1f}" if microseconds < 1000 else f"{microseconds:,.0f}"
 
 
-def bytes_in_words(n: int | None) -> str:
+def format_bytes(n: int | None) -> str:
     """Bytes in a fitting unit.
 
-    >>> bytes_in_words(640), bytes_in_words(55_904), bytes_in_words(411_873_280)
+    >>> format_bytes(640), format_bytes(55_904), format_bytes(411_873_280)
     ('640 B', '55 KiB', '393 MiB')
     """
     if n is None:
-        return NONE
+        return UNDEFINED
     size = float(n)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":
@@ -54,12 +60,10 @@ def bytes_in_words(n: int | None) -> str:
     return f"{size:.1f} {unit}" if size < 9.95 and unit != "B" else f"{size:,.0f} {unit}"
 
 
-BEST, BEST_OF_ALL = "★ ", "☆ "
-ONLY = "†"  # behind the name of what takes part for comparison only
-HEADS = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "kappa": "kappa", "auc": "AUC"}
-HEADS["log_loss"] = "log-loss"
-LEAST = ("state", "balanced", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "AUC", "µs")
-GROWTH = tuple(
+BEST, BEST_OF_ALL = "★ ", "☆ "  # of those that can be deployed; better, for comparison only
+COMPARISON_ONLY_MARK = "†"  # behind the name of what takes part for comparison only
+OPTIONAL_COLUMNS = ("state", "balanced", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "AUC", "µs")
+GROWING_PAIRS = tuple(
     (f"ocb{setting}", f"growing{setting}") for setting in ("", "-forgetting", "-window-200", "-window-20")
 )
 
@@ -70,25 +74,27 @@ def board_table(board: Board, title: str) -> Table:
     `narrowed` leaves out what does not fit.
     """
     several = len(board.seeds) > 1
-    columns = {"method": [marked(place) for place in board.places]}
+    columns = {"method": [marked(entry) for entry in board.entries]}
     for metric in METRICS:
         if not (several and metric == "auc"):  # with its spread the page would be too narrow
-            columns[HEADS[metric]] = _starred(metric, board.places)
+            columns[HEADS[metric]] = _starred(metric, board.entries)
     if several:
-        columns["rank"] = [f"{place.rank:.1f}" for place in board.places]
-    columns["predict µs"] = [time_of(mean_of(place.predict_us)) for place in board.places]
-    columns["learn µs"] = [time_of(mean_of(place.learn_us)) for place in board.places]
-    columns["state"] = [bytes_in_words(place.nbytes) for place in board.places]
+        columns["rank"] = [f"{entry.rank:.1f}" for entry in board.entries]
+    columns["predict µs"] = [format_us(mean_of(entry.predict_us)) for entry in board.entries]
+    columns["learn µs"] = [format_us(mean_of(entry.learn_us)) for entry in board.entries]
+    columns["state"] = [format_bytes(entry.nbytes) for entry in board.entries]
     if board.settings["drift"]:
-        columns["alarms"] = [f"{sum(map(len, place.alarms)):,}" for place in board.places]
+        columns["alarms"] = [f"{sum(map(len, entry.alarms)):,}" for entry in board.entries]
     rows = [Row(cells) for cells in zip(*columns.values(), strict=True)]
-    rows += [Row((marked_title(name), *[NONE] * (len(columns) - 1)), quiet=True) for name in board.skipped]
+    rows += [
+        Row((marked_title(name), *[UNDEFINED] * (len(columns) - 1)), quiet=True) for name in board.skipped
+    ]
     return Table(title, tuple(columns), tuple(rows), _caption(board))
 
 
 def narrowed(table: Table, width: int) -> Table:
     """The same without the columns that say least, until a terminal of this width shows it whole."""
-    for less in LEAST:
+    for less in OPTIONAL_COLUMNS:
         if tables.width_of(table) <= width:
             break
         table = tables.without(table, less)
@@ -106,12 +112,12 @@ def _caption(board: Board) -> str:
     late = f", labels {board.settings['delay']:,} rows late" if board.settings["delay"] else ""
     after = f", after {board.start:,} to begin with" if board.start else ""
     scored = f"{board.n_scored:,} of {board.n_predicted:,} rows scored"
-    text = f"{scored}, {how}{late}{after}; {stars(board.places)}. "
+    text = f"{scored}, {how}{late}{after}; {stars(board.entries)}. "
     error = board.standard_error
     size = "" if error is None else f", whose standard error is about {100 * error:.2g} points here"
     if n == 1:
         text += f"One seed, so no spread; other rows would give another accuracy{size}. "
-    elif DRAWN in board.notes:
+    elif DRAWN_PER_SEED in board.notes:
         text += f"± is the standard deviation over {n} seeds, each with rows of its own. "
         text += "" if error is None else f"The standard error of a mean is about {100 * error:.2g} points. "
     else:
@@ -122,23 +128,23 @@ def _caption(board: Board) -> str:
     text += "rank: by accuracy, the mean of its ranks for each seed; " if n > 1 else ""
     text += (
         "balanced: accuracy averaged over the classes; µs: for a row, without the weak answers, which are "
-        f"shared and take {time_of(board.answers_us)}; {NONE} not defined."
+        f"shared and take {format_us(board.answers_us)}; {UNDEFINED} not defined."
     )
     if board.skipped:
         names: dict[str, list[str]] = {}
         for name, reason in board.skipped.items():
             names.setdefault(reason, []).append(title_of(name))
         reasons = "; ".join(f"{reason}: {', '.join(who)}" for reason, who in names.items())
-        text += f" {NONE} did not take part: {reasons}."
+        text += f" {UNDEFINED} did not take part: {reasons}."
     return text
 
 
-def stars(places: Sequence[Place]) -> str:
+def stars(entries: Sequence[BoardEntry]) -> str:
     """What the marks of a table mean, as far as it needs them."""
-    some, all_ = (any(place.deployable is yes for place in places) for yes in (False, True))
+    some, all_ = (any(entry.deployable is yes for entry in entries) for yes in (False, True))
     if not some:
         return "★ best"
-    only = f"{ONLY} comparison only, cannot be deployed"
+    only = f"{COMPARISON_ONLY_MARK} comparison only, cannot be deployed"
     return (
         f"★ best that can be deployed, ☆ better but for comparison only; {only}"
         if all_
@@ -146,37 +152,41 @@ def stars(places: Sequence[Place]) -> str:
     )
 
 
-def marked(place: Place) -> str:
+def marked(entry: BoardEntry) -> str:
     """The title of a method, and a mark if it takes part for comparison only."""
-    return place.title if place.deployable else f"{place.title}{ONLY}"
+    return entry.title if entry.deployable else f"{entry.title}{COMPARISON_ONLY_MARK}"
 
 
-def _starred(metric: str, places: Sequence[Place]) -> list[str]:
-    means = [place.mean(metric) for place in places]
+def _starred(metric: str, entries: Sequence[BoardEntry]) -> list[str]:
+    means = [entry.mean(metric) for entry in entries]
     texts = []
-    for value, place, star in zip(means, places, stars_of(means, places, metric, ".4f"), strict=True):
-        spread = place.spread(metric)
-        text = NONE if value is None else f"{value:.4f}" + ("" if spread is None else f" ± {spread:.4f}")
+    for value, entry, star in zip(means, entries, stars_of(means, entries, metric, ".4f"), strict=True):
+        spread = entry.spread(metric)
+        text = UNDEFINED if value is None else f"{value:.4f}" + ("" if spread is None else f" ± {spread:.4f}")
         texts.append(star + text)
     return texts
 
 
 def stars_of(
-    values: Sequence[float | None], places: Sequence[Place], metric: str, digits: str, scale: float = 1.0
+    values: Sequence[float | None],
+    entries: Sequence[BoardEntry],
+    metric: str,
+    digits: str,
+    scale: float = 1.0,
 ) -> list[str]:
     """A star before those that read as the best that can be deployed, a hollow one if comparison leads."""
-    if len(places) < 2:
-        return [""] * len(places)
-    both = list(zip(values, places, strict=True))
-    able = best_of([value for value, place in both if place.deployable], metric)
+    if len(entries) < 2:
+        return [""] * len(entries)
+    both = list(zip(values, entries, strict=True))
+    able = best_of([value for value, entry in both if entry.deployable], metric)
     top = best_of(values, metric)
     able_text, top_text = (None if v is None else format(scale * v, digits) for v in (able, top))
     found = []
-    for value, place in both:
+    for value, entry in both:
         text = None if value is None else format(scale * value, digits)
         if text is None:
             found.append("")
-        elif place.deployable:
+        elif entry.deployable:
             found.append(BEST if text == able_text else "")
         else:
             found.append(BEST_OF_ALL if text == top_text and text != able_text else "")
@@ -190,7 +200,7 @@ def title_of(name: str) -> str:
 
 def marked_title(name: str) -> str:
     """The same with a mark if it takes part for comparison only."""
-    return title_of(name) + ("" if name not in METHODS or METHODS[name].deployable else ONLY)
+    return title_of(name) + ("" if name not in METHODS or METHODS[name].deployable else COMPARISON_ONLY_MARK)
 
 
 # Many streams ---------------------------------------------------------------------------------------------
@@ -200,19 +210,18 @@ def accuracy_table(summary: Summary) -> Table:
     """Methods by streams: mean accuracy in percent."""
     columns: list[list[str]] = []
     for board in summary.boards:
-        means = [place.mean("accuracy") for place in board.places]
-        marks = stars_of(means, board.places, "accuracy", ".1f", 100.0)
-        texts = [NONE if v is None else f"{mark}{100 * v:.1f}" for v, mark in zip(means, marks, strict=True)]
-        found = {place.name: text for place, text in zip(board.places, texts, strict=True)}
-        columns.append([found.get(name, NONE) for name in summary.names])
+        means = [entry.mean("accuracy") for entry in board.entries]
+        marks = stars_of(means, board.entries, "accuracy", ".1f", 100.0)
+        texts = [
+            UNDEFINED if v is None else f"{mark}{100 * v:.1f}" for v, mark in zip(means, marks, strict=True)
+        ]
+        found = {entry.name: text for entry, text in zip(board.entries, texts, strict=True)}
+        columns.append([found.get(name, UNDEFINED) for name in summary.names])
     rows = tuple(
         Row((marked_title(name), *(column[k] for column in columns))) for k, name in enumerate(summary.names)
     )
-    places = [place for board in summary.boards for place in board.places]
-    caption = (
-        f"Mean accuracy over the seeds, in percent, to the digit shown; {stars(places)}; {NONE} did not take "
-        "part."
-    )
+    entries = [entry for board in summary.boards for entry in board.entries]
+    caption = f"Mean accuracy over the seeds, in percent; {stars(entries)}; {UNDEFINED} did not take part."
     heads = ("method", *(board.stream for board in summary.boards))
     return Table("Accuracy of each method on each stream", heads, rows, caption)
 
@@ -231,13 +240,13 @@ def rank_table(summary: Summary, groups: Mapping[str, Sequence[str]]) -> Table:
                     *(_figure(rank, 2) for rank in ranks),
                     str(len(summary.wins(name))),
                     _figure(summary.mean_behind(name), 2),
-                    time_of(summary.us(name)),
-                    bytes_in_words(summary.nbytes(name)),
+                    format_us(summary.us(name)),
+                    format_bytes(summary.nbytes(name)),
                 )
             )
         )
     only = (
-        f" {ONLY}: for comparison only, as it cannot be deployed."
+        f" {COMPARISON_ONLY_MARK}: for comparison only, as it cannot be deployed."
         if any(not summary.deployable(name) for name in summary.names)
         else ""
     )
@@ -258,19 +267,19 @@ def winner_table(summary: Summary) -> Table:
         best, ours, ahead, error = board.best(), board.best("ocb"), board.ahead(), board.standard_error
         if not best:
             continue
-        behind = NONE if not ours else f"{100 * (_accuracy(best[0]) - _accuracy(ours[0])):.1f}"
-        own = (NONE, NONE) if not ours else (several(ours), f"{100 * _accuracy(ours[0]):.1f}")
-        chance = NONE if error is None else f"{100 * error:.2g}"
-        top = (several(best), f"{100 * _accuracy(best[0]):.1f}", chance, str(len(board.level())))
+        behind = UNDEFINED if not ours else f"{100 * (best[0].accuracy - ours[0].accuracy):.1f}"
+        own = (UNDEFINED, UNDEFINED) if not ours else (titles(ours), f"{100 * ours[0].accuracy:.1f}")
+        chance = UNDEFINED if error is None else f"{100 * error:.2g}"
+        top = (titles(best), f"{100 * best[0].accuracy:.1f}", chance, str(len(board.level())))
         better = (
-            (f"{several(ahead)}, {100 * _accuracy(ahead[0]):.1f}" if ahead else NONE,) if compared else ()
+            (f"{titles(ahead)}, {100 * ahead[0].accuracy:.1f}" if ahead else UNDEFINED,) if compared else ()
         )
         rows.append(Row((board.stream, *top, *own, behind, *better)))
     heads = ["stream", "best", "accuracy", "s.e.", "level", "best of OCB", "accuracy", "points behind"]
     caption = (
         "Best: of those that can be deployed; equals stand side by side. s.e.: the standard error of the "
         "best accuracy, in points, as if each row erred on its own. Level: how many others that can be "
-        f"deployed are within {LEVEL:g} standard errors of the best, so that other rows may turn it round."
+        f"deployed are within {LEVEL_ERRORS:g} standard errors of the best: other rows may reverse the order."
     )
     if compared:
         heads.append("comparison only")
@@ -278,15 +287,15 @@ def winner_table(summary: Summary) -> Table:
     return Table("The best on each stream", tuple(heads), tuple(rows), caption)
 
 
-def several(places: Sequence[Place], most: int = 4) -> str:
+def titles(entries: Sequence[BoardEntry], most: int = 4) -> str:
     """The titles of some methods, in one line."""
-    return listed([place.title for place in places], most)
+    return joined([entry.title for entry in entries], most)
 
 
-def listed(texts: Sequence[str], most: int) -> str:
+def joined(texts: Sequence[str], most: int) -> str:
     """Texts that may hold commas, in one line; of many the first ones.
 
-    >>> listed(["OCB, window 20", "EG±", "pa"], 2)
+    >>> joined(["OCB, window 20", "EG±", "pa"], 2)
     'OCB, window 20; EG±; and 1 more'
     """
     more = [f"and {len(texts) - most} more"] if len(texts) > most else []
@@ -295,7 +304,7 @@ def listed(texts: Sequence[str], most: int) -> str:
 
 def growth_table(summary: Summary) -> Table | None:
     """Growing OCB beside OCB over fixed hypotheses with the same memory; None where neither took part."""
-    pairs = [pair for pair in GROWTH if set(pair) <= set(summary.names)]
+    pairs = [pair for pair in GROWING_PAIRS if set(pair) <= set(summary.names)]
     if not pairs:
         return None
     rows = []
@@ -313,9 +322,5 @@ def growth_table(summary: Summary) -> Table | None:
     return Table("Growing against fixed hypotheses", heads, tuple(rows), caption)
 
 
-def _accuracy(place: Place) -> float:
-    return place.mean("accuracy") or 0.0
-
-
 def _figure(value: float | None, digits: int) -> str:
-    return NONE if value is None else f"{value:.{digits}f}"
+    return UNDEFINED if value is None else f"{value:.{digits}f}"

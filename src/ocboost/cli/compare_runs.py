@@ -1,0 +1,266 @@
+"""What ``ocboost compare`` and ``ocboost evaluate`` share: comparing, showing tables, writing reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ocboost._core.escaping import shown
+from ocboost.cli.terminal import results, say, steps_progress, stream_progress
+from ocboost.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ocboost._report.tables import Table
+    from ocboost.evaluation.board import Board
+    from ocboost.evaluation.comparison import Comparison
+    from ocboost.evaluation.jobs import Task
+    from ocboost.evaluation.methods import Method
+
+REPORTS = ["report.html", "report.md", "results.json"]
+CURVES = ["curves.png", "curves.svg"]
+FINISHED = ".finished"  # a folder within that of the report, for streams that are done
+PACKAGES = ("scikit-learn", "river", "pyarrow")  # whose versions a report names
+
+
+class Compared(NamedTuple):
+    """The results on one stream, what was run, what results.json holds, and remarks for stderr."""
+
+    board: Board
+    about: dict[str, Any]
+    record: dict[str, Any]
+    remarks: Sequence[str]
+
+
+def name_of(path: str | Path) -> str:
+    """What a file is called in reports."""
+    return "standard input" if str(path) == "-" else shown(Path(path).name)
+
+
+def report_on(
+    compare: Callable[[], Compared],
+    *,
+    name: str,
+    title: str,
+    out: Path,
+    files: Sequence[str],
+    command: str = "",
+    file: bool,
+) -> int:
+    """Compare on one stream, show the table, and write the report; the exit code."""
+    from ocboost._report.output import OutputFolder, to_json, versions
+    from ocboost._report.page import require_packages
+    from ocboost.evaluation.report import files_of, headline, stream_report
+
+    require_packages()
+    try:
+        with OutputFolder(out, files) as folder:
+            board, about, record, remarks = compare()
+            made_with = versions(*PACKAGES)
+            report = stream_report(board, {**about, **made_with}, name=name, command=command, file=file)
+            made = files_of(title, report)
+            made["results.json"] = to_json({**record, "versions": made_with})
+            folder.write({each: made[each] for each in files})
+    except KeyboardInterrupt:
+        say(f"interrupted; nothing was written to '{out}'.")
+        return 130
+    console = results(piped=160)
+    _show_board(console, board, name)
+    console.print(headline(board), soft_wrap=True)
+    for remark in remarks:
+        say(remark)
+    console.print(f"Wrote {', '.join(files)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
+    return 130 if board.interrupted else 0
+
+
+def compared_on_file(
+    open_it: Callable[[], AbstractContextManager[Any]],
+    methods: Sequence[Method],
+    settings: dict[str, Any],
+    name: str,
+    about: Callable[[Comparison, Any], dict[str, Any]],
+    record: Callable[[Comparison, Board], dict[str, Any]],
+    curves: Sequence[str] = ("accuracy",),
+) -> Compared:
+    """Compare on a file that `open_it` opens, in one pass; the settings are those of `compare_methods`.
+
+    ``about`` says what was run, from the comparison and the opened stream; ``curves`` are metrics to draw.
+    """
+    from ocboost.evaluation.board import Board
+    from ocboost.evaluation.comparison import compare_methods
+
+    with open_it() as opened:
+        notes = list(opened.notes)
+        for note in notes:
+            say(note)
+        with stream_progress("comparing") as show:
+            comparison = compare_methods(
+                opened, methods, **settings, progress=lambda what, done: show(opened, done, what)
+            )
+    result = comparison.result
+    if result.n_scored == 0:
+        if result.interrupted:
+            raise KeyboardInterrupt
+        raise InputError("no labelled row is left to compare on; give a longer stream, or a smaller --start.")
+    board = Board.of(name, [comparison], notes, curves)
+    run = about(comparison, opened)
+    return Compared(board, run, {"about": run, **record(comparison, board)}, result.notes)
+
+
+def on_named_stream(
+    name: str,
+    methods: Sequence[Method],
+    settings: dict[str, Any],
+    *,
+    data: Path | None,
+    out: Path,
+    jobs: int | None,
+    command: str,
+) -> int:
+    """Compare on one named stream; the exit code."""
+    from ocboost.datasets.drift import stream_named
+    from ocboost.evaluation.jobs import boards_of
+
+    stream = stream_named(name)
+    reason = stream.missing(data)
+    if reason is not None:
+        raise InputError(f"the stream {name!r} cannot be had: {reason}.")
+
+    def compare() -> Compared:
+        with steps_progress("comparing") as progress:
+            tasks_of = _tasks(methods, settings, data)
+            boards, failed = boards_of([name], tasks_of, jobs=_processes(jobs), progress=progress)
+        if failed:
+            raise InputError(f"the stream {name!r} cannot be compared: {failed[name]}.")
+        board = boards[name]
+        about = {"hypotheses": settings["hypotheses"]}
+        return Compared(board, about, {"command": command, **board.as_dict()}, board.notes)
+
+    title, files = f"Methods on {stream.title}", [*REPORTS, *CURVES]
+    return report_on(
+        compare, name=stream.title, title=title, out=out, files=files, command=command, file=False
+    )
+
+
+def on_all_streams(
+    methods: Sequence[Method],
+    settings: dict[str, Any],
+    *,
+    data: Path | None,
+    out: Path,
+    jobs: int | None,
+    command: str,
+    cache: bool,
+) -> int:
+    """Compare on all streams that can be had, and write a summary; the exit code."""
+    from ocboost._report.output import OutputFolder, to_json, versions
+    from ocboost._report.page import require_packages
+    from ocboost._report.tables import as_rich
+    from ocboost.datasets.drift import STREAMS
+    from ocboost.evaluation.jobs import FinishedBoards, boards_of
+    from ocboost.evaluation.report import duration, files_of, findings, summary_report
+    from ocboost.evaluation.summary import Summary
+    from ocboost.evaluation.tables import accuracy_table, rank_table
+
+    require_packages()
+    missing = {name: reason for name, stream in STREAMS.items() if (reason := stream.missing(data))}
+    names = [name for name in STREAMS if name not in missing]
+    for name, reason in missing.items():
+        say(f"{name} is left out: {reason}.")
+    figures = [f"{stem}.svg" for stem in ("behind", "ranks", *(f"stream-{name}" for name in names))]
+    finished = FinishedBoards(out / FINISHED)
+    if not cache:
+        finished.clear()
+        finished = FinishedBoards(None)
+    try:
+        with OutputFolder(out, [*REPORTS, *figures]) as folder:
+            with steps_progress("comparing") as progress:
+                boards, failed = boards_of(
+                    names,
+                    _tasks(methods, settings, data),
+                    jobs=_processes(jobs),
+                    progress=progress,
+                    finished=finished,
+                )
+            for name, reason in failed.items():
+                say(f"{name} is left out: {reason}.")
+            if not boards:
+                raise InputError(
+                    "at least one stream must be fit to compare on; none is. See the reasons above."
+                )
+            summary = Summary(list(boards.values()))
+            left_out, made_with = {**missing, **failed}, versions(*PACKAGES)
+            seconds = sum(board.seconds for board in summary.boards)
+            about = {
+                "hypotheses": settings["hypotheses"],
+                "seeds": ", ".join(map(str, range(settings["seeds"]))),
+                "time": f"{duration(seconds)}, summed over processes",
+                **made_with,
+            }
+            blocks = summary_report(summary, command=command, skipped=left_out, about=about)
+            files = files_of("Methods on streams", blocks, png=False)
+            record = {
+                "command": command,
+                "left_out": left_out,
+                "summary": summary.as_dict(),
+                "streams": {name: board.as_dict(curves=False) for name, board in boards.items()},
+                "versions": made_with,
+            }
+            folder.write({**files, "results.json": to_json(record)})
+            finished.clear()
+    except KeyboardInterrupt:
+        left = "; streams that were done are kept for the next run" if finished.any() else ""
+        say(f"interrupted; no report was written to '{out}'{left}.")
+        return 130
+    console = results(piped=200)
+    for table in (accuracy_table(summary), rank_table(summary, {})):
+        if _fits(console, table):
+            console.print(as_rich(table, whole=True), crop=False)
+        else:
+            say(f"the terminal is too narrow for the table “{table.title}”; it is in report.md.")
+    for sentence in findings(summary):
+        console.print(sentence, soft_wrap=True)
+    written = f"{', '.join(REPORTS)} and {sum(name.endswith('.svg') for name in files)} figures"
+    console.print(f"Wrote {written} to {folder.path.resolve()}", soft_wrap=True, markup=False)
+    return 0
+
+
+def _tasks(
+    methods: Sequence[Method], settings: dict[str, Any], data: Path | None
+) -> Callable[[str], list[Task]]:
+    """What makes the tasks of a stream: one for each seed."""
+    from ocboost.evaluation.jobs import Task
+
+    names = tuple(method.name for method in methods)
+    own = {key: value for key, value in settings.items() if key != "seeds"}
+    folder = None if data is None else str(data)
+    return lambda name: [Task(name, seed, names, folder, **own) for seed in range(settings["seeds"])]
+
+
+def _processes(jobs: int | None) -> int:
+    cores = os.cpu_count() or 1
+    if jobs is None:
+        return cores
+    return jobs if jobs > 0 else max(1, cores + 1 + jobs)
+
+
+def _show_board(console: Console, board: Board, title: str) -> None:
+    """Show the table of a stream, on a narrow terminal with fewer columns."""
+    from ocboost._report.tables import as_rich
+    from ocboost.evaluation.tables import board_table, narrowed
+
+    table = board_table(board, title)
+    if not _fits(console, table):
+        table = narrowed(table, console.width)
+    console.print(as_rich(table, whole=True), crop=False)
+
+
+def _fits(console: Console, table: Table) -> bool:
+    """Whether a table is no wider than the terminal; a file is as wide as need be."""
+    from ocboost._report.tables import width_of
+
+    return not console.is_terminal or width_of(table) <= console.width
