@@ -15,11 +15,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from streams import CASES
 
 from ocboost import OCBClassifier
 from ocboost.evaluation import OCB, Fixed, prequential
 from ocboost.learners import StumpLearner
-from streams import CASES
 
 SETTINGS = {
     "all history": {},
