@@ -278,7 +278,7 @@ def test_a_rough_look_finds_the_same_balls(monkeypatch):
     y = np.where(np.linalg.norm(X - 100.3, axis=1) + 0.3 * rng.normal(size=3000) > 2.0, 1, -1).astype(np.int8)
     found = []
     for enough in (200, 1 << 30):
-        monkeypatch.setattr(ball_learner, "WORTH_A_LOOK", enough)
+        monkeypatch.setattr(ball_learner, "ENOUGH_FOR_SHORTLIST", enough)
         found.append(BallLearner(n_sample=500).learn(X, y, n_hypotheses=8, rng=np.random.default_rng(1)))
     np.testing.assert_array_equal(found[0].centre, found[1].centre)
     np.testing.assert_array_equal(found[0].theta, found[1].theta)

@@ -315,9 +315,9 @@ def plain_best(X, signed, tried, side, taken=()):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_round_finds_what_trying_everything_finds(seed, monkeypatch):
-    monkeypatch.setattr(box_learner, "SOME_ROWS", 16)
-    monkeypatch.setattr(box_learner, "SOME_FILTERS", 7)
-    monkeypatch.setattr(box_learner, "SOME_SORTED", 3)
+    monkeypatch.setattr(box_learner, "SAMPLE_PER_TABLE", 16)
+    monkeypatch.setattr(box_learner, "FILTERS_PER_TASK", 7)
+    monkeypatch.setattr(box_learner, "FILTERS_PER_SORT", 3)
     rng = np.random.default_rng(seed)
     side = 4
     # Few grey levels, and drawn more than once: many values and scores are equal.
@@ -328,19 +328,19 @@ def test_a_round_finds_what_trying_everything_finds(seed, monkeypatch):
     tried = np.sort(rng.choice(n_boxes(side), 60, replace=False))
     taken = set()
     for _ in range(3):
-        score, known_as, (place, threshold) = plain_best(X, signed.tolist(), tried, side, taken)
-        found = box_learner.best_filter(X, signed, tried, side, taken)
-        assert found[0] == place
-        assert found[1] == pytest.approx(threshold, rel=1e-6)
+        score, key, (place, threshold) = plain_best(X, signed.tolist(), tried, side, taken)
+        (found_place, found_threshold), found_key = box_learner.best_filter(X, signed, tried, side, taken)
+        assert found_place == place
+        assert found_threshold == pytest.approx(threshold, rel=1e-6)
         rects, weight = boxes_at(side, np.array([place]))
-        answers = Boxes(rects, weight, [found[1]], side=side).answers(X)[:, 0]
+        answers = Boxes(rects, weight, [found_threshold], side=side).answers(X)[:, 0]
         assert abs((answers * signed).sum()) == score
-        assert (found[2] == (-1, 0.0)) == (known_as == (-1, 0.0))
-        taken.add(found[2])
-        if known_as != found[2]:  # the plain loop rounds differently in the last digit
+        assert (found_key == (-1, 0.0)) == (key == (-1, 0.0))
+        taken.add(found_key)
+        if key != found_key:  # the plain loop rounds differently in the last digit
             break
         if seed == 5:
-            assert found[2] == (-1, 0.0)
+            assert found_key == (-1, 0.0)
             assert box_learner.best_filter(X, signed, tried, side, taken) is None
             break
 
@@ -414,7 +414,7 @@ def plain_learn(learner, X, y, J, rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_learning_is_adaboost_over_the_draws(dtype, monkeypatch):
-    monkeypatch.setattr(box_learner, "ROWS", 32)
+    monkeypatch.setattr(box_learner, "IMAGES_PER_TABLE", 32)
     X, y = bars(np.random.default_rng(0), 70, 4)
     X = X.astype(dtype) if dtype == np.float32 else X + np.random.default_rng(1).random(X.shape)
     learner = BoxLearner(n_sample=40, n_filters=25)

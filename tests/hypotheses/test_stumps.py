@@ -130,7 +130,7 @@ def test_several_threads_answer_as_one(monkeypatch):
     rng = np.random.default_rng(5)
     stumps, X = random_stumps(rng, 20, 4), random_rows(rng, 1000, 4, np.float64)
     alone, voted = stumps.answers(X), stumps.votes(X, [Ballot.of(np.arange(20.0))])
-    monkeypatch.setattr("ocboost.hypotheses.base.SHARE", 1)
+    monkeypatch.setattr("ocboost.hypotheses.base.MIN_ANSWERS_FOR_THREADS", 1)
     assert np.array_equal(stumps.answers(X), alone)
     assert np.array_equal(stumps.votes(X, [Ballot.of(np.arange(20.0))]), voted)
 

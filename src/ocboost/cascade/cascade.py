@@ -14,13 +14,11 @@ from ocboost._core.checks import as_count
 from ocboost._kernels.cascade import Parts
 from ocboost.errors import InputError
 from ocboost.hypotheses.cascade_stumps import (
-    MAX_SIDE,
-    MIN_SIDE,
-    SIDE_ADVICE,
     CascadeStumps,
-    Features,
+    HaarFeatures,
     as_haar,
     as_singles,
+    as_window_size,
 )
 
 SLACK = np.float32(1e-5)  # OpenCV lowers every stage's threshold by this
@@ -110,9 +108,9 @@ class Cascade:
         return self.max_nodes == 1 and not self.tilted.any()
 
     @property
-    def features(self) -> Features:
+    def features(self) -> HaarFeatures:
         """All features."""
-        return Features(self.rects, self.weights, self.tilted)
+        return HaarFeatures(self.rects, self.weights, self.tilted)
 
     @property
     def leaf_pairs(self) -> NDArray[np.float32]:
@@ -269,8 +267,7 @@ def _spans(starts: NDArray[np.int32], members: NDArray[np.int64]) -> NDArray[np.
 
 def _check(cascade: Cascade) -> None:
     """Refuse what no cascade is, and keep the arrays from being written to."""
-    as_count(cascade.width, "width", MIN_SIDE, MAX_SIDE, SIDE_ADVICE)
-    as_count(cascade.height, "height", MIN_SIDE, MAX_SIDE, SIDE_ADVICE)
+    as_window_size(cascade.width, cascade.height)
     checked = dict(as_haar(*cascade.features, cascade.width, cascade.height)._asdict())
     S = np.size(cascade.stage_threshold)
     for starts, low, most, total in (

@@ -355,7 +355,7 @@ def test_carried_sums_choose_what_fresh_sums_choose(criterion, monkeypatch):
 @pytest.mark.parametrize("criterion", ["error", "gini"])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_threads_change_nothing(kind, criterion, monkeypatch):
-    monkeypatch.setattr("ocboost.hypotheses.learners.bins.SHARE", 1)
+    monkeypatch.setattr("ocboost.hypotheses.learners.bins.MIN_ENTRIES_FOR_THREADS", 1)
     X, y = noisy(300, 23, 7, missing=0.1, levels=5)
     X = np.hstack([X, X[:, ::-1], -X])  # many ties
     given = X if kind == "dense" else sp.csr_matrix(X)

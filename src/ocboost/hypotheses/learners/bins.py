@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.threads import run
 from ocboost._kernels.binning import MISSING, bin_column, bin_sparse, edges_of
 from ocboost._kernels.learn_stumps import (
     TIE,
@@ -24,16 +23,17 @@ from ocboost._kernels.learn_stumps import (
     search_sparse_gini,
 )
 from ocboost.errors import InputError
+from ocboost.hypotheses.base import for_each
 
-CHUNK = 16  # features that are laid out, sorted and binned at a time
-SHARE = 1 << 18  # entries to visit from which on several threads are worth their start
-SPARE = 2  # parts for each thread, so that a slow one does not hold up all
+FEATURES_PER_TASK = 16  # that are laid out, sorted and binned at a time
+MIN_ENTRIES_FOR_THREADS = 1 << 18
+TASKS_PER_THREAD = 2  # so that a slow one does not hold up all
 
 Values = NDArray[np.float64]
 
 
 class Bins(ABC):
-    """Binned features; those that are the same for every example are left out.
+    """Binned features; constant ones are left out.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Bins(ABC):
     n_bins, missing : arrays of shape (m,)
         Bins of values, and whether some values, but not all, are missing.
     refresh : int
-        After how many rounds a search must be told all weights again.
+        After how many rounds a search must be given all weights again.
     """
 
     n_rows: int
@@ -81,16 +81,16 @@ class Search:
     def __init__(self, m: int, visits: float, n_threads: int, seek: Callable[..., None]) -> None:
         self._score, self._cut = np.empty(m), np.empty(m, np.int64)
         self._visits, self._n_threads, self._seek = visits, n_threads, seek
-        self._aside: list[int] = []
+        self._excluded: list[int] = []
 
     @property
     def n_left(self) -> int:
-        """How many features have not been left aside."""
-        return self._score.size - len(self._aside)
+        """How many features are still searched."""
+        return self._score.size - len(self._excluded)
 
-    def leave(self, f: int) -> None:
-        """Leave the f-th feature aside from now on."""
-        self._aside.append(f)
+    def exclude(self, f: int) -> None:
+        """Do not search the f-th feature from now on."""
+        self._excluded.append(f)
 
     def best(self, factor: float, rows: NDArray[np.uint32], values: Values) -> tuple[int, int, bool]:
         """The best feature, its cut, and whether the missing values go below it.
@@ -100,17 +100,18 @@ class Search:
         """
         m = self._score.size
         visits = self._visits * rows.size
-        parts = min(m, self._n_threads * SPARE) if self._n_threads > 1 and visits >= SHARE else 1
+        parts = (
+            min(m, self._n_threads * TASKS_PER_THREAD)
+            if self._n_threads > 1 and visits >= MIN_ENTRIES_FOR_THREADS
+            else 1
+        )
         ends = np.linspace(0, m, parts + 1).astype(np.int64).tolist()
 
         def seek(part: int) -> None:
             self._seek(factor, rows, values, ends[part], ends[part + 1], self._score, self._cut)
 
-        if parts == 1:
-            seek(0)
-        else:
-            run(seek, range(parts))
-        self._score[self._aside] = -np.inf
+        for_each(seek, range(parts))
+        self._score[self._excluded] = -np.inf
         f = int(np.argmax(self._score >= self._score.max() - TIE))
         to_left, cut = divmod(int(self._cut[f]), TO_LEFT)
         return f, cut, bool(to_left)
@@ -129,14 +130,15 @@ class DenseBins(Bins):
         n_bins, missing = np.empty(F, np.int64), np.empty(F, np.bool_)
 
         def cut(first: int) -> None:
-            columns = np.ascontiguousarray(X[:, first : first + CHUNK].T)
+            columns = np.ascontiguousarray(X[:, first : first + FEATURES_PER_TASK].T)
             for f, values in enumerate(columns, first):
                 ordered = np.sort(values)  # NaN goes to the end
                 known = int(np.searchsorted(ordered, np.nan))
                 n_bins[f] = edges_of(ordered[:known], 0, max_bins, edges[f]) + 1
                 missing[f] = bin_column(values, edges[f], bins[f]) and known > 0
 
-        _each(cut, range(0, F, CHUNK), X.size, n_threads)
+        parallel = n_threads > 1 and X.size >= MIN_ENTRIES_FOR_THREADS
+        for_each(cut, range(0, F, FEATURES_PER_TASK), parallel=parallel)
         self.feature = np.flatnonzero((n_bins > 1) | missing)
         if self.feature.size < F:
             bins, edges = bins[self.feature], edges[self.feature]
@@ -168,7 +170,7 @@ class DenseBins(Bins):
 class SparseBins(Bins):
     """The stored entries of a sparse matrix, feature by feature."""
 
-    refresh = 1  # every sum is made anew in each round
+    refresh = 1  # every sum is recomputed in each round
 
     def __init__(self, X: Any, max_bins: int, n_threads: int) -> None:
         self.n_rows, self.n_features = X.shape
@@ -206,7 +208,7 @@ class SparseBins(Bins):
             )
             edges[part] = room[:made].copy()
 
-        _each(cut, range(len(edges)), X.nnz, n_threads)
+        for_each(cut, range(len(edges)), parallel=n_threads > 1 and X.nnz >= MIN_ENTRIES_FOR_THREADS)
         several = (n_bins > 1) | missing
         self.feature = np.flatnonzero(several)
         keep = np.repeat(several, np.diff(start))
@@ -251,11 +253,3 @@ def bins_of(X: Any, max_bins: int, n_threads: int) -> Bins:
     if X.shape[0] >= 1 << 31:
         raise InputError(f"X must have fewer than 2³¹ rows; got {X.shape[0]}. Learn from a part of them.")
     return SparseBins(X, max_bins, n_threads)
-
-
-def _each(task: Callable[[int], None], items: range, size: int, n_threads: int) -> None:
-    if n_threads > 1 and size >= SHARE:
-        run(task, items)
-    else:
-        for item in items:
-            task(item)
