@@ -16,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 
 from ocboost.cascade import StageAdapter, WholeAdapter, accepts, detect, read_cascade, stage_sums
-from ocboost.cascade.measure import evaluated, measured
+from ocboost.cascade.measure import measure_cascade, trees_evaluated
 from ocboost.cascade.roc import roc
 from ocboost.cli.cascade_detect import _drawings
 from ocboost.cli.cascade_evaluate import _remarks
@@ -86,8 +86,8 @@ class TestAdapt:
     def test_it_tells_faces_better(self, here, capsys):
         assert ran(capsys, *ADAPT, "--out", "a.xml", "--keep", "0")[0] == 0
         faces, others = noisy(12, 1000)
-        before = measured("", read_cascade("toy.xml").cascade, faces, others)
-        after = measured("", read_cascade("a.xml").cascade, faces, others)
+        before = measure_cascade("", read_cascade("toy.xml").cascade, faces, others)
+        after = measure_cascade("", read_cascade("a.xml").cascade, faces, others)
         assert after.one_minus_auc < 0.8 * before.one_minus_auc
         assert 0.85 < after.hits < 1
 
@@ -101,7 +101,7 @@ class TestAdapt:
             hits, false, cost, stages = map(float, row.groups())
             assert hits == pytest.approx(100 * accepts(cascade, tests[0]).mean(), abs=0.01)
             assert false == pytest.approx(100 * accepts(cascade, tests[1]).mean(), abs=0.001)
-            assert cost == pytest.approx(evaluated(cascade, tests[1]).mean(), abs=0.05)
+            assert cost == pytest.approx(trees_evaluated(cascade, tests[1]).mean(), abs=0.05)
             assert stages == cascade.n_stages
 
     def test_stages(self, here, capsys):
@@ -473,7 +473,7 @@ class TestDetect:
         def interrupted(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("ocboost.cascade.figures.drawn", interrupted)
+        monkeypatch.setattr("ocboost.cascade.figures.draw_boxes", interrupted)
         code, _, err = ran(capsys, "cascade", "detect", "toy.xml", pictures, "--out", "found")
         assert code == 130
         assert err.endswith("ocboost: interrupted; nothing was written to 'found'.\n")
@@ -512,7 +512,7 @@ class TestEvaluate:
         assert (record["n_faces"], record["n_others"]) == (N, N)
         faces, others = noisy(11, N)
         for entry, name in zip(record["standings"], ("toy", "a"), strict=True):
-            own = measured(name, read_cascade(f"{name}.xml").cascade, faces, others)
+            own = measure_cascade(name, read_cascade(f"{name}.xml").cascade, faces, others)
             assert entry == own.as_dict()
             row = re.search(rf"^ {name} +(.*)$", told, re.MULTILINE).group(1).split()
             shares = [own.hits, own.false_positives, *(own.curve.misses_at(r) for r in (1e-2, 1e-3, 1e-4))]
@@ -539,7 +539,7 @@ class TestEvaluate:
         told = ran(capsys, "cascade", "evaluate", "toy.xml", "c.xml", *WINDOWS, "--out", "report")[1]
         assert "1 − AUC is left out" not in told
         for name in ("toy", "c"):
-            own = measured(name, read_cascade(f"{name}.xml").cascade, *noisy(11, N))
+            own = measure_cascade(name, read_cascade(f"{name}.xml").cascade, *noisy(11, N))
             row = re.search(rf"^ {name} +(.*)$", told, re.MULTILINE).group(1).split()
             assert float(row[5]) == pytest.approx(own.one_minus_auc, rel=0.01)
             assert len(row) == 7
@@ -583,7 +583,7 @@ class TestEvaluate:
         def interrupted(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("ocboost.cascade.measure.measured", interrupted)
+        monkeypatch.setattr("ocboost.cascade.measure.measure_cascade", interrupted)
         code, _, err = ran(capsys, "cascade", "evaluate", "toy.xml", *WINDOWS, "--out", "report")
         assert (code, err) == (130, "ocboost: interrupted; nothing was written to 'report'.\n")
         assert not (here / "report").exists()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ocboost.cascade import Cascade, StageAdapter, WholeAdapter
-    from ocboost.cascade.measure import Standing
+    from ocboost.cascade.measure import Measurement
 
 Rate = Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))]
 Weight = Annotated[float, Parameter(validator=validators.Number(gte=1e-6, lte=1e6))]
@@ -218,11 +218,11 @@ class _Windows:
         order = rng.permutation(len(labels))
         return windows[order], labels[order]
 
-    def held_out(self, name: str, cascade: Cascade) -> Standing:
+    def held_out(self, name: str, cascade: Cascade) -> Measurement:
         """How a cascade does on those that were not shown."""
-        from ocboost.cascade.measure import measured
+        from ocboost.cascade.measure import measure_cascade
 
-        return measured(name, cascade, self.tests[0], self.tests[1])
+        return measure_cascade(name, cascade, self.tests[0], self.tests[1])
 
 
 def _whole_remarks(adapter: WholeAdapter, false_positives: float | None) -> list[str]:
@@ -244,7 +244,7 @@ def _whole_remarks(adapter: WholeAdapter, false_positives: float | None) -> list
 
 def _stage_remarks(adapter: StageAdapter, n: int) -> list[str]:
     """Whether the stumps could move, and how sure the thresholds are."""
-    from ocboost.cascade.adapt_whole import LEAST_OF_EACH
+    from ocboost.cascade.adapt_base import MIN_OF_EACH
 
     remarks = []
     lasting = n if adapter.forgetting == 1.0 else min(n, round(1.0 / (1.0 - adapter.forgetting)))
@@ -255,9 +255,9 @@ def _stage_remarks(adapter: StageAdapter, n: int) -> list[str]:
             "little. Thousands help."
         )
     faces = adapter.n_held_out
-    if faces < LEAST_OF_EACH:
+    if faces < MIN_OF_EACH:
         remarks.append(
-            f"only {faces:,} faces were held out, and thresholds are set by {LEAST_OF_EACH} or more: they "
+            f"only {faces:,} faces were held out, and thresholds are set by {MIN_OF_EACH} or more: they "
             "are as they were. Collect more faces."
         )
     elif faces * (1.0 - adapter.pass_rate) < 1.0 - 1e-9:
@@ -273,8 +273,8 @@ def _report(
     out: Path,
     windows: _Windows,
     adapter: WholeAdapter | StageAdapter,
-    before: Standing,
-    after: Standing,
+    before: Measurement,
+    after: Measurement,
     false_positives: float | None,
 ) -> None:
     from ocboost._report.tables import Row, Table, as_rich

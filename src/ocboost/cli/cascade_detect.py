@@ -18,7 +18,7 @@ from ocboost.errors import InputError
 
 if TYPE_CHECKING:
     from ocboost.cascade.figures import Box
-    from ocboost.cascade.sources import Images
+    from ocboost.cascade.sources import ImageSource
 
 TABLE = "detections.csv"
 MOST_SHOWN = 20
@@ -74,13 +74,13 @@ def detect(
     from ocboost._report.output import StagedFolder
     from ocboost.cascade import detect as found_in
     from ocboost.cascade import read_cascade
-    from ocboost.cascade.figures import drawn
+    from ocboost.cascade.figures import draw_boxes
     from ocboost.cascade.sources import images_in
 
     if min_size is not None and max_size is not None and min_size > max_size:
         raise UsageError("--min-size must not be above --max-size.")
     cascade = read_cascade(detector).cascade
-    images = images_in(place, every=every, name="PLACE", tell=say)
+    images = images_in(place, every=every, name="PLACE", notify=say)
     _check_folder(out, images, overwrite)
     smallest, largest = (None if side is None else (side, side) for side in (min_size, max_size))
     names = [file.name for file in images.files]
@@ -90,7 +90,7 @@ def detect(
         with StagedFolder(out) as folder, steps_progress("looking") as told:
             for image in images:
                 boxes = sorted(found_in(cascade, image.grey, scale_factor, min_neighbors, smallest, largest))
-                folder.add(drawings.get(image.name, f"{image.name}.png"), drawn(image.colour, boxes))
+                folder.add(drawings.get(image.name, f"{image.name}.png"), draw_boxes(image.colour, boxes))
                 found.append((image.name, boxes))
                 total = images.expected
                 told(image.name, len(found), max(total, len(found)) if total is not None else len(found))
@@ -131,7 +131,7 @@ def _drawings(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _check_folder(out: Path, images: Images, overwrite: bool) -> None:
+def _check_folder(out: Path, images: ImageSource, overwrite: bool) -> None:
     """Refuse to write among the pictures themselves, or into a folder that holds something else."""
     inputs = images.place if images.place.is_dir() else images.place.parent
     if place_of(out) == place_of(inputs):

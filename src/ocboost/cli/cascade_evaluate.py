@@ -31,13 +31,13 @@ def read_windows(option: str, place: Path, cascade: Cascade) -> NDArray[np.uint8
         def progress(done: int, total: int) -> None:
             told(option, done, total)
 
-        return windows_in(place, cascade.width, cascade.height, name=option, tell=say, progress=progress)
+        return windows_in(place, cascade.width, cascade.height, name=option, notify=say, progress=progress)
 
 
 if TYPE_CHECKING:
     from ocboost._report.tables import Table
     from ocboost.cascade import Cascade
-    from ocboost.cascade.measure import Standing
+    from ocboost.cascade.measure import Measurement
 
 FILES = ["roc.png", "roc.svg", "results.json"]
 SCORES = {
@@ -81,8 +81,8 @@ def evaluate(
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost._report.tables import as_rich
     from ocboost.cascade import read_cascade
-    from ocboost.cascade.figures import draw
-    from ocboost.cascade.measure import measured
+    from ocboost.cascade.figures import draw_roc
+    from ocboost.cascade.measure import measure_cascade
 
     if not detectors:
         raise UsageError("DETECTORS is missing: give at least one detector.")
@@ -100,10 +100,10 @@ def evaluate(
             with steps_progress("evaluating") as told:
                 for n, (name, cascade) in enumerate(zip(names, cascades, strict=True)):
                     told(name, n, len(cascades))
-                    standings.append(measured(name, cascade, windows[0], windows[1]))
+                    standings.append(measure_cascade(name, cascade, windows[0], windows[1]))
             counts = f"{len(windows[0]):,} faces and {len(windows[1]):,} other windows"
             note = f"{counts} of {cascades[0].width} × {cascades[0].height} pixels. Lower is better."
-            files = render(draw(standings, note=note), "roc")
+            files = render(draw_roc(standings, note=note), "roc")
             files["results.json"] = to_json(_record(standings, detectors, faces, others, versions("pillow")))
             folder.write(files)
     except KeyboardInterrupt:
@@ -145,12 +145,12 @@ def _names(detectors: tuple[Path, ...]) -> list[str]:
     return short if len(set(short)) == len(short) else [path.as_posix() for path in detectors]
 
 
-def _alike(standings: list[Standing]) -> bool:
+def _alike(standings: list[Measurement]) -> bool:
     """Whether all are measured by the same kind of score, so that areas can be compared."""
     return len({standing.kind for standing in standings}) == 1
 
 
-def _table(standings: list[Standing], counts: str) -> Table:
+def _table(standings: list[Measurement], counts: str) -> Table:
     from ocboost._report.tables import Row, Table
     from ocboost.cascade.roc import RATES
 
@@ -178,7 +178,7 @@ def _table(standings: list[Standing], counts: str) -> Table:
     return Table(f"On {counts}", columns, rows)
 
 
-def _remarks(standing: Standing) -> list[str]:
+def _remarks(standing: Measurement) -> list[str]:
     from ocboost.cascade.roc import RATES
 
     n = standing.curve.n_others
@@ -191,7 +191,7 @@ def _remarks(standing: Standing) -> list[str]:
 
 
 def _record(
-    standings: list[Standing],
+    standings: list[Measurement],
     detectors: tuple[Path, ...],
     faces: Path,
     others: Path,
