@@ -15,7 +15,7 @@ from ocboost.cascade import sources
 from ocboost.cascade.figures import EDGE, LINE, draw_boxes
 from ocboost.cascade.sources import images_in, windows_in
 from ocboost.errors import InputError, MissingExtraError
-from tests.support.toy_cascade import write_folder, write_mosaic
+from tests.support.toy_cascade import write_folder, write_mosaic, write_video
 
 
 @pytest.fixture
@@ -262,20 +262,6 @@ class TestImages:
             images_in(tmp_path / "none", name="PLACE")
         with pytest.raises(InputError, match="every must be"):
             images_in(tmp_path, every=0)
-
-
-def write_video(path, frames=10, size=(64, 48)):
-    """Frames that grow brighter, as Motion JPEG."""
-    cv2 = pytest.importorskip("cv2")
-    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 10, size)
-    if not writer.isOpened():
-        pytest.skip("this OpenCV writes no video")
-    for n in range(frames):
-        frame = np.full((size[1], size[0], 3), 20 * n % 256, np.uint8)
-        frame[:, :, 2] = 255  # OpenCV's last is red
-        writer.write(frame)
-    writer.release()
-    return path
 
 
 class TestVideo:
