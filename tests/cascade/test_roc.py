@@ -25,7 +25,8 @@ from ocboost.cascade.measure import (
 )
 from ocboost.cascade.roc import one_minus_auc, roc
 from ocboost.errors import InputError
-from tests.support.cascades import noise, plain_passed, plain_stage_sum, random_cascade
+from tests.naive.cascade import plain_passed, plain_stage_sum
+from tests.support.cascades import noise, random_cascade
 from tests.support.toy_cascade import noisy, toy_cascade
 
 

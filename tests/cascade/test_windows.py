@@ -14,14 +14,8 @@ from ocboost._kernels.cascade_lanes import LANES
 from ocboost._kernels.cascade_windows import turn_windows
 from ocboost.cascade import accepts, passed, stage_sums, windows
 from ocboost.errors import InputError
-from tests.support.cascades import (
-    noise,
-    plain_factor,
-    plain_passed,
-    plain_stage_sum,
-    plain_value,
-    random_cascade,
-)
+from tests.naive.cascade import plain_factor, plain_passed, plain_stage_sum, plain_value
+from tests.support.cascades import noise, random_cascade
 
 KINDS = {
     "stumps": {},
