@@ -38,13 +38,7 @@ class CascadeAdapter(DeepState):
     """Checks and counts the labelled windows of one camera; a subclass learns from them."""
 
     def __init__(
-        self,
-        cascade: Cascade,
-        *,
-        face_weight: float,
-        smoothing: float,
-        forgetting: float,
-        batch_size: int,
+        self, cascade: Cascade, *, face_weight: float, smoothing: float, forgetting: float, batch_size: int
     ) -> None:
         self.cascade = cascade
         self.face_weight = as_number(

@@ -13,13 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ocboost._core.checks import as_count
 from ocboost._kernels.cascade import Parts
 from ocboost.errors import InputError
-from ocboost.hypotheses.cascade_stumps import (
-    CascadeStumps,
-    HaarFeatures,
-    as_haar,
-    as_singles,
-    as_window_size,
-)
+from ocboost.hypotheses.cascade_stumps import CascadeStumps, HaarFeatures, as_haar, as_singles, as_window_size
 
 OPENCV_TOLERANCE = np.float32(1e-5)  # OpenCV lowers every stage's threshold by this
 MAX_STAGES, MAX_NODES = 10_000, 200_000

@@ -77,9 +77,7 @@ def as_haar(rects: ArrayLike, weights: ArrayLike, tilted: ArrayLike, width: int,
         f = int(np.argmin(used[:, 0]))
         raise InputError(f"rects must have at least one rectangle a feature; feature {f} has none.")
     return HaarFeatures(
-        np.where(used[:, :, None], clipped, np.int32(0)),
-        np.where(used, counts, np.float32(0.0)),
-        turned,
+        np.where(used[:, :, None], clipped, np.int32(0)), np.where(used, counts, np.float32(0.0)), turned
     )
 
 

@@ -133,11 +133,7 @@ def _integrals(
 
 
 def best_filter(
-    X: NDArray[Any],
-    signed: NDArray[np.float64],
-    tried: NDArray[np.int64],
-    side: int,
-    taken: Taken,
+    X: NDArray[Any], signed: NDArray[np.float64], tried: NDArray[np.int64], side: int, taken: Taken
 ) -> tuple[Found, Found] | None:
     """The filter and threshold that err least on a sample, with either sign, and the key they are taken by.
 
