@@ -238,7 +238,7 @@ def _one_tree():
         ("threshold", [1.0, 0], "threshold must be 3 numbers"),
         ("root", [3], "root must lie between 0 and 2"),
         ("root", [-1], "root must lie between 0 and 2"),
-        ("root", [1], "nobody's child; got 1"),
+        ("root", [1], "no node's child; got 1"),
         ("root", [], "root must be a list of at least one"),
         ("answer", [[1], [0], [1]], "answer must be -1 and \\+1"),
         ("answer", [[1], [1]], "answer must be -1 and \\+1"),

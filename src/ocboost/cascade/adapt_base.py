@@ -38,11 +38,15 @@ class CascadeAdapter(DeepState):
     """Checks and counts the labelled windows of one camera; a subclass learns from them."""
 
     def __init__(
-        self, cascade: Cascade, *, face_weight: float, smoothing: float, forgetting: float, batch_size: int
+        self, cascade: Cascade, face_weight: float, smoothing: float, forgetting: float, batch_size: int
     ) -> None:
         self.cascade = cascade
         self.face_weight = as_number(
-            face_weight, "face_weight", MIN_WEIGHT, MAX_WINDOW_WEIGHT, "A face counts so many others."
+            face_weight,
+            "face_weight",
+            MIN_WEIGHT,
+            MAX_WINDOW_WEIGHT,
+            "A face counts as this many other windows.",
         )
         self.smoothing = as_number(smoothing, "smoothing", 0.0, 1e15, "20000 is usual.")
         self.forgetting = as_number(forgetting, "forgetting", 0.0, 1.0, "1 forgets nothing.", low_open=True)
@@ -164,7 +168,7 @@ def n_held_out(forgetting: float) -> int:
 
 
 class NewestWindows:
-    """The newest windows, at most so many; new ones replace the oldest.
+    """The newest windows, up to a capacity; new ones replace the oldest.
 
     >>> newest = NewestWindows(3, 24, 24)
     >>> for shade in range(5):

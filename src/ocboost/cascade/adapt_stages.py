@@ -7,8 +7,6 @@ Late stages see few windows without a face: below 200 of them only the threshold
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ocboost._core.checks import as_count
@@ -31,24 +29,14 @@ MAX_WAITING = 5000  # windows that a stage keeps while it waits for others
 HEAD = 64  # windows a stage keeps exactly: those that come one by one are then folded eight at a time
 
 
-class _Settings(NamedTuple):
-    """What all stages are adapted with."""
-
-    smoothing: float
-    forgetting: float
-    batch_size: int
-    least_others: int
-
-
 class _Stage(AdaptedStumps):
     """One stage: its stumps with their corrections, and its threshold."""
 
-    def __init__(self, cascade: Cascade, stage: int, settings: _Settings) -> None:
+    def __init__(self, cascade: Cascade, stage: int) -> None:
         super().__init__(cascade, cascade.trees_of(stage))
         self.threshold = float(cascade.stage_threshold[stage])
         self.others = 0
         self.given_up = False
-        self.settings = settings
         self.waiting: list[tuple[Signs, Signs, Floats]] = []
 
     def answers(self, windows: Pixels) -> Signs:
@@ -64,7 +52,7 @@ class _Stage(AdaptedStumps):
         """Half the distance between each stump's leaves, corrections included."""
         return self.reach if self.sketch is None else self.reach + self.sketch.alpha / self.scale
 
-    def learn(self, answers: Signs, labels: Signs, weights: Floats) -> None:
+    def learn(self, answers: Signs, labels: Signs, weights: Floats, adapter: StageAdapter) -> None:
         """Learn from windows that reached the stage, or keep them until there are enough."""
         if self.given_up:
             return
@@ -73,7 +61,7 @@ class _Stage(AdaptedStumps):
             self.waiting.append((answers, labels, weights))
             while sum(len(y) for _, y, _ in self.waiting[1:]) > MAX_WAITING:  # faces come without others
                 del self.waiting[0]
-            if self.others < self.settings.least_others:
+            if self.others < adapter.least_others:
                 return
             answers, labels, weights = (np.concatenate(column) for column in zip(*self.waiting, strict=True))
             if min((labels > 0).sum(), (labels < 0).sum()) < MIN_OF_EACH:
@@ -83,9 +71,9 @@ class _Stage(AdaptedStumps):
             if found.turned or found.largest > MAX_HALF_LOG_ODDS:  # the stage says nothing about this camera
                 self.given_up = True
                 return
-            forgetting = self.settings.forgetting
-            self.start(found, self.settings.smoothing, forgetting=forgetting, head=HEAD, keep="newest")
-        self.update(answers, labels, weights, self.settings.batch_size)
+            settings = {"forgetting": adapter.forgetting, "head": HEAD, "keep": "newest"}
+            self.start(found, adapter.smoothing, **settings)
+        self.update(answers, labels, weights, adapter.batch_size)
 
 
 class StageAdapter(CascadeAdapter):
@@ -98,11 +86,11 @@ class StageAdapter(CascadeAdapter):
     pass_rate : float, default 0.998
         Share of the faces that reach a stage which it must pass.
     face_weight : float, default 1.0
-        How many others a face counts.
+        As how many other windows a face counts.
     smoothing : float, default 20000
-        Worth so many windows of average weight.
+        In windows of average weight: how strongly the shipped stages are trusted.
     forgetting : float, default 1.0
-        λ: at time n window i weighs λ^(n-i).
+        λ: at time n window i has the weight λ^(n-i).
     batch_size : int, default 500
         Windows of one call of `update` that are added at once.
     least_others : int, default 200
@@ -125,17 +113,10 @@ class StageAdapter(CascadeAdapter):
         batch_size: int = 500,
         least_others: int = 200,
     ) -> None:
-        super().__init__(
-            cascade,
-            face_weight=face_weight,
-            smoothing=smoothing,
-            forgetting=forgetting,
-            batch_size=batch_size,
-        )
+        super().__init__(cascade, face_weight, smoothing, forgetting, batch_size)
         self.pass_rate = as_rate(pass_rate, "pass_rate")
         self.least_others = as_count(least_others, "least_others", MIN_OF_EACH, 1 << 40, "")
-        settings = _Settings(self.smoothing, self.forgetting, self.batch_size, self.least_others)
-        self._stages = [_Stage(cascade, s, settings) for s in range(cascade.n_stages)]
+        self._stages = [_Stage(cascade, s) for s in range(cascade.n_stages)]
         self._held = self._newest()
         self._faces = 0
         self._faces_at_thresholds = 0  # how many faces there were when thresholds were last set
@@ -165,7 +146,7 @@ class StageAdapter(CascadeAdapter):
             if not len(windows):
                 break
             answers = stage.answers(windows)
-            stage.learn(answers.copy(), labels, weights)
+            stage.learn(answers.copy(), labels, weights, self)
             # All faces go on: those that a stage rejects now may pass when its threshold changes.
             passes = (labels > 0) | (stage.sums(answers) >= stage.threshold)
             windows, labels, weights = windows[passes], labels[passes], weights[passes]
@@ -197,7 +178,7 @@ class StageAdapter(CascadeAdapter):
 
 
 def new_thresholds(cascade: Cascade, faces: Pixels, pass_rate: float) -> Cascade:
-    """The cascade with new thresholds alone: each stage passes so many of the faces that reach it.
+    """The cascade with new thresholds alone: each stage passes this share of the faces that reach it.
 
     Parameters
     ----------

@@ -57,13 +57,13 @@ class WholeAdapter(CascadeAdapter):
     cascade : Cascade
         Of stumps.
     face_weight : float, default 1.0
-        How many others a face counts. Where faces are rare, more than 1 gives them a say; the shift of the
-        score follows.
+        As how many other windows a face counts. Where faces are rare, more than 1 gives them a say; the
+        shift of the score follows.
     smoothing : float, default 20000
-        Worth so many windows of average weight: how long the shipped cascade is trusted more than what was
+        In windows of average weight: how long the shipped cascade is trusted more than what was
         seen. With little smoothing the first thousand windows do harm.
     forgetting : float, default 1.0
-        λ: at time n window i weighs λ^(n-i).
+        λ: at time n window i has the weight λ^(n-i).
     order : int, optional
         Of the sketch; all earlier stumps if left out.
     head : int, default 1
@@ -94,13 +94,7 @@ class WholeAdapter(CascadeAdapter):
         calibrate_on: int = 500,
     ) -> None:
         self._adapted = AdaptedStumps(cascade, slice(None))
-        super().__init__(
-            cascade,
-            face_weight=face_weight,
-            smoothing=smoothing,
-            forgetting=forgetting,
-            batch_size=batch_size,
-        )
+        super().__init__(cascade, face_weight, smoothing, forgetting, batch_size)
         self.calibrate_on = as_count(calibrate_on, "calibrate_on", 2 * MIN_OF_EACH, 1 << 20, "")
         self._settings: dict[str, Any] = {"forgetting": forgetting, "order": order, "head": head}
         BoostingSketch(len(self.stumps), **self._settings)  # what it refuses is refused now
@@ -227,7 +221,7 @@ class WholeAdapter(CascadeAdapter):
         return min(made, key=lambda cascade: float(trees_evaluated(cascade, others).mean()))
 
     def _last_threshold(self, hits: float | None, false_positives: float | None) -> float:
-        """Where the last stage separates the windows held out, as asked for."""
+        """The last stage's threshold, by the windows held out."""
         kind = -1 if false_positives is not None else 1
         held = self._held[kind].windows
         if not len(held) or not len(self._faces):

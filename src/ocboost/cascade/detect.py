@@ -38,7 +38,7 @@ def group_rectangles(
     rects : array of whole numbers, shape (n, 4)
         x, y, width and height.
     min_neighbors : int
-        Groups of this many or fewer are dropped. 0 leaves everything as it is.
+        Groups of this many or fewer are dropped. 0 changes nothing.
     eps : float
         How far apart, relative to their size, the sides of similar rectangles may be.
 

@@ -1,7 +1,4 @@
-"""Put a cascade's file together again: only what has changed is written anew, all else keeps its text.
-
-A cascade's file: read from OpenCV's XML, and written back with what has changed.
-"""
+"""A cascade's file: read from OpenCV's XML, and written back. Whatever has not changed keeps its bytes."""
 
 from __future__ import annotations
 
@@ -97,7 +94,7 @@ class Writer:
     def _renumbered(
         self, text: Span, per_entry: int, new: NDArray[np.float32], old: NDArray[np.float32]
     ) -> list[Edit]:
-        """Edits for the numbers that differ; of so many words in a row the last is the number."""
+        """Edits for the numbers that differ; each is the last of ``per_entry`` words."""
         changed = np.flatnonzero(new != old).tolist()
         if not changed:
             return []

@@ -68,7 +68,7 @@ def fitting_kind(cascade: Cascade) -> Kind:
     """Which score tells most: the last stage's if it asks all that the stages before it ask, else the slack.
 
     A cascade that `WholeAdapter` has made has all stumps once more in its last stage. From outside it cannot
-    be told with certainty; so reports say which score it is.
+    be known with certainty, so reports say which score it is.
     """
     questions = list(zip(cascade.node_feature.tolist(), cascade.node_threshold.tolist(), strict=True))
     before = int(cascade.tree_node[cascade.stage_tree[-2]])
@@ -101,32 +101,17 @@ def _blocks(n: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """How one cascade does.
-
-    Parameters
-    ----------
-    name : str
-    n_stages, n_trees : int
-    kind : str
-        The score that the curve is drawn from, see `ocboost.cascade.measure`.
-    hits, false_positives : float
-        Shares of the faces and of the others that the cascade accepts as it is.
-    curve : Roc
-    one_minus_auc : float
-        Share of pairs of a face and another window that the score puts in the wrong order.
-    cost : float
-        Stumps, or trees, evaluated per window without a face, on average.
-    """
+    """How one cascade does."""
 
     name: str
     n_stages: int
     n_trees: int
-    kind: Kind
-    hits: float
-    false_positives: float
+    kind: Kind  # of the score that the curve is drawn from
+    hits: float  # share of the faces accepted with the cascade's own thresholds
+    false_positives: float  # and of the other windows
     curve: Roc
-    one_minus_auc: float
-    cost: float
+    one_minus_auc: float  # share of pairs of a face and another window that the score puts in the wrong order
+    cost: float  # stumps, or trees, evaluated per window without a face, on average
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON can hold them; of the curve, what a figure needs."""
@@ -148,18 +133,7 @@ class Measurement:
 def measure_cascade(
     name: str, cascade: Cascade, faces: Pixels, others: Pixels, kind: Kind | None = None
 ) -> Measurement:
-    """Measure a cascade on windows of both kinds.
-
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    cascade : Cascade
-    faces, others : uint8, shape (n, height, width)
-        At least one of each.
-    kind : {"slack", "last stage"}, optional
-        The score; by default the fitting one.
-    """
+    """Measure a cascade on windows of both kinds, at least one of each; by default with the fitting score."""
     kind = fitting_kind(cascade) if kind is None else kind
     scores = np.concatenate([scores_of(cascade, windows, kind) for windows in (faces, others)])
     are_faces = np.repeat([True, False], [len(faces), len(others)])

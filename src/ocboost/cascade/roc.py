@@ -72,20 +72,11 @@ def as_rate(rate: float, name: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """What is accepted at every threshold, the highest first; the first accepts nothing.
+    """What is accepted at every threshold, the highest first; the first accepts nothing."""
 
-    Parameters
-    ----------
-    thresholds : float64 (m,)
-        +∞, then each score that occurs, falling; a score of -∞ is never accepted.
-    hits, false_positives : int64 (m,)
-        Faces and others whose score reaches the threshold.
-    n_faces, n_others : int
-    """
-
-    thresholds: Floats
-    hits: Counts
-    false_positives: Counts
+    thresholds: Floats  # +∞, then each score that occurs, falling; a score of -∞ is never accepted
+    hits: Counts  # faces whose score reaches the threshold
+    false_positives: Counts  # others whose score does
     n_faces: int
     n_others: int
 
@@ -110,7 +101,7 @@ class Roc:
         return rate * self.n_others >= 1.0 - 1e-9
 
     def thinned(self, most: int = 500) -> Roc:
-        """A curve that looks the same on logarithmic axes with about so many points, its ends included."""
+        """A curve that looks the same on logarithmic axes, with about ``most`` points, its ends included."""
         if len(self.thresholds) <= 2 * most:
             return self
         places = np.log(np.maximum(self.false_positives, 0.5))
@@ -124,17 +115,8 @@ class Roc:
 
 
 def roc(scores: NDArray[np.floating[Any]], faces: NDArray[np.bool_]) -> Roc:
-    """The curve of scores, ties and all.
+    """The curve of scores, higher for faces, with ties; ``faces`` says which of them are faces'.
 
-    Parameters
-    ----------
-    scores : array of shape (n,)
-        Higher for faces. -∞ is never accepted.
-    faces : bool, shape (n,)
-        Which of them are faces; there must be some of either kind.
-
-    Examples
-    --------
     >>> curve = roc(np.array([3.0, 2.0, 2.0, -np.inf]), np.array([True, False, True, True]))
     >>> curve.hits.tolist(), curve.false_positives.tolist()
     ([0, 1, 2], [0, 0, 1])

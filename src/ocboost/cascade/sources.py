@@ -34,11 +34,11 @@ VIDEO_ENDINGS = (".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg
 
 
 def _ignored(*_: object) -> None:
-    """Nobody wants to know."""
+    """For callers that need no messages."""
 
 
 class Video:
-    """Every so many frames of a video, with their numbers: (number, grey, colour).
+    """Every n-th frame of a video, with its number: (number, grey, colour).
 
     Opened at once, so that a file that is no video is refused before anything else is done. ``notify`` is
     called with a sentence if the video ends before it says it does.
@@ -208,7 +208,7 @@ def images_in(
 ) -> ImageSource:
     """The images of a folder in the order of their names, one image, or the frames of a video.
 
-    Of a video, only every so many frames; ``notify`` is called with a sentence about what was left out.
+    Of a video, only every n-th frame; ``notify`` is called with a sentence about what was left out.
     """
     every = as_count(every, "every", 1, None, "1 takes all frames.")
     path = Path(place)
@@ -306,10 +306,10 @@ def _upright(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):  # 16 bits: pillow would cut off what is above 255
         deep = np.asarray(image).astype(np.int64)
         if deep.min() < 0 or deep.max() > 0xFFFF:
-            raise ValueError("it has 32 bits, and nobody knows what is white")
+            raise ValueError("it has 32 bits, so that it is unknown which value is white")
         image = _with_exif(Image.fromarray((deep >> 8).astype(np.uint8)), image)
     elif image.mode == "F":
-        raise ValueError("its pixels are fractions, and nobody knows what is white")
+        raise ValueError("its pixels are fractions, so that it is unknown which value is white")
     elif image.mode not in ("L", "RGB"):
         image = _with_exif(image.convert("RGB"), image)
     with suppress(Exception):  # damaged EXIF does not damage the pixels

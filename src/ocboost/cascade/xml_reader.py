@@ -45,7 +45,7 @@ class Places:
 
 
 class Reader:
-    """Takes a cascade out of a parsed document; whatever is not as it must be is a `ModelFileError`."""
+    """Reads a cascade from a parsed document; anything invalid raises `ModelFileError`."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self._data = data

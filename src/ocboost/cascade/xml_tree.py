@@ -1,4 +1,4 @@
-"""XML from strangers: elements with the places of their text in the file, and nothing that could explode.
+"""Untrusted XML: elements with the places of their text in the file, and nothing that could explode.
 
 A document with a DOCTYPE is refused, and with it every entity and every outside file. What is unpacked, how
 deep elements lie, how many there are and how many pieces their text has is limited.
@@ -195,5 +195,5 @@ class _Builder:
 
 
 def parse(data: bytes, name: str) -> Element:
-    """The root element of a document; whatever is wrong with it is a `ModelFileError`."""
+    """The root element of a document; anything wrong with it raises `ModelFileError`."""
     return _Builder(data, name).parse()

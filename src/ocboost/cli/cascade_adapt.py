@@ -85,13 +85,13 @@ def adapt(
     mode
         whole: short stages, then one of all stumps. stages: each stage on its own.
     face_weight
-        A face counts so many others.
+        As how many other windows a face counts.
     smoothing
-        The shipped detector is trusted as if so many windows had been seen.
+        The shipped detector is trusted as if it had seen this many windows.
     forgetting
-        λ: a window of n windows ago weighs λ^n; 1 forgets nothing.
+        λ: a window of n windows ago has the weight λ^n; 1 forgets nothing.
     keep
-        Mode whole: keep so many first stages; by default as many as make the detector fastest.
+        Mode whole: how many first stages to keep; by default as many as make the detector fastest.
     pass_rate
         Share of the faces that must pass all stages but the last (mode whole), or each (stages); 0.998.
     hits
@@ -155,7 +155,7 @@ def adapt(
 def _adapter(
     mode: str, shipped: Cascade, n: int, pass_rate: float, settings: dict[str, Any]
 ) -> WholeAdapter | StageAdapter:
-    """The adapter of a mode, for so many windows: where they are few, the scale is fitted on fewer."""
+    """The adapter of a mode, for n windows: where they are few, the score is calibrated on fewer."""
     from ocboost.cascade import StageAdapter, WholeAdapter
 
     if mode == "stages":
@@ -209,7 +209,7 @@ class _Windows:
 
 
 def _remarks(adapter: WholeAdapter | StageAdapter, n: int, false_positives: float | None) -> Iterator[str]:
-    """Whether the stumps' weights could change, and how sure the thresholds are, after so many windows."""
+    """Whether the stumps' weights could change, and how sure the thresholds are, after n windows."""
     from ocboost.cascade import WholeAdapter
     from ocboost.cascade.adapt_base import MIN_OF_EACH
 

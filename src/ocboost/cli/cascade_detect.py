@@ -62,13 +62,13 @@ def detect(
     scale_factor
         The window grows by this from one size to the next.
     min_neighbors
-        So many windows at least, besides one, must be found at about the same place.
+        How many windows at least, besides one, must be found at about the same place.
     min_size
         Leave out what is smaller, in pixels.
     max_size
         Leave out what is larger.
     every
-        Of a video, look at every so many frames.
+        Of a video, look at every n-th frame only.
     overwrite
         Write into a folder that is not empty, and replace files there.
     """

@@ -41,8 +41,8 @@ def evaluate(
     Before and after:
         ocboost cascade evaluate detector.xml adapted.xml --faces f/ --others o/
 
-    Hits and false positives are those of each detector as it is. Moving its
-    thresholds together gives a curve; from it come the misses when at most
+    Hits and false positives are those of each detector with its own thresholds.
+    Moving these together gives a curve; from it come the misses when at most
     0.01, 0.001 or 0.0001 of the other windows are accepted. The folder gets
     roc.png, roc.svg and results.json.
 

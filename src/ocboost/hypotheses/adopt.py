@@ -145,7 +145,7 @@ def _members_of(fitted: Any) -> tuple[list[_Member], NDArray[Any] | None]:
 
 
 def _alone(estimator: Any) -> _Member:
-    """A tree or a classifier that stands for itself."""
+    """A tree or a classifier that is no ensemble."""
     from sklearn.base import is_regressor
 
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):

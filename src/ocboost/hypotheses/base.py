@@ -69,7 +69,7 @@ class Hypotheses(ABC):
         """Some of the hypotheses, in the order given."""
 
     def _indices(self, members: Any) -> NDArray[np.int64]:
-        """The places of some hypotheses, from whatever NumPy takes as an index."""
+        """The places of some hypotheses, from anything that NumPy takes as an index."""
         return np.atleast_1d(np.arange(self.n_hypotheses)[members])
 
     def beside(self, other: Hypotheses) -> Hypotheses | None:

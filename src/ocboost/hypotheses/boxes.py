@@ -186,7 +186,7 @@ def as_images(X: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def side_of(n_features: int, side: int | None, what: str) -> int:
-    """The side of the square images that have so many pixels.
+    """The side of square images with this many pixels.
 
     >>> side_of(576, None, "Boxes")
     24
@@ -249,7 +249,7 @@ def boxes_at(side: int, places: NDArray[np.int64]) -> tuple[NDArray[np.int32], N
 
 @lru_cache(16)
 def _spans(side: int, cells: int) -> NDArray[np.int32]:
-    """Where so many cells in a line can lie: the first one's start, and the size of each."""
+    """Where this many cells in a line can lie: the first one's start, and the size of each."""
     spans = [(at, size) for size in range(1, side // cells + 1) for at in range(side - cells * size + 1)]
     out = np.array(spans, np.int32).reshape(-1, 2)
     out.flags.writeable = False

@@ -46,7 +46,7 @@ class Callables(Hypotheses):
     """
 
     kind = "Callables"
-    thread_safe = False  # nobody knows whether the members are
+    thread_safe = False  # the members may not be
 
     def __init__(
         self,

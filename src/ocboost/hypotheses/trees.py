@@ -135,7 +135,7 @@ class Trees(ArrayHypotheses):
             )
         if parents[self.root].any():
             v = int(self.root[np.argmax(parents[self.root])])
-            raise InputError(f"root must be nodes that are nobody's child; got {v}.")
+            raise InputError(f"root must be nodes that are no node's child; got {v}.")
 
     def _lay_out(self) -> None:
         depth, inner = np.empty((2, self.feature.size), np.int64)
@@ -211,7 +211,7 @@ class Trees(ArrayHypotheses):
         return cls(**arrays, **same[0]._own_settings())
 
     def _made_of(self, root: NDArray[Any], groups: NDArray[Any], copies: int) -> Self:
-        """The trees at ``root`` of so many copies of the nodes; nodes not needed are left out."""
+        """The trees at ``root`` of some copies of the nodes; nodes not needed are left out."""
         nodes = self.feature.size
         shift = np.repeat(np.arange(copies) * nodes, nodes)
         feature = np.tile(self.feature, copies)

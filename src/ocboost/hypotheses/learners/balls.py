@@ -40,7 +40,7 @@ class BallLearner(SamplingLearner):
     n_sample : int, default 600
         Examples drawn in each round.
     n_candidates : int, optional
-        Try so many of the drawn examples as centres; by default all.
+        How many of the drawn examples to try as centres; by default all.
 
     Examples
     --------

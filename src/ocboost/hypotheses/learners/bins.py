@@ -33,42 +33,28 @@ Values = NDArray[np.float64]
 
 
 class Bins(ABC):
-    """Binned features; constant ones are left out.
-
-    Attributes
-    ----------
-    feature : array of shape (m,)
-        Which columns of X are kept, ascending.
-    n_bins, missing : arrays of shape (m,)
-        Bins of values, and whether some values, but not all, are missing.
-    refresh : int
-        After how many rounds a search must be given all weights again.
-    """
+    """Binned features; m of them are kept, constant ones are left out."""
 
     n_rows: int
     n_features: int
-    feature: NDArray[np.int64]
-    n_bins: NDArray[np.int64]
-    missing: NDArray[np.bool_]
-    refresh: int
+    feature: NDArray[np.int64]  # which columns of X are kept, ascending
+    n_bins: NDArray[np.int64]  # bins of values of each kept feature
+    missing: NDArray[np.bool_]  # whether some of its values, but not all, are missing
+    refresh: int  # after how many rounds a search must be given all weights again
+    _edges: Values  # of all features
+    _first_edge: NDArray[np.int64]
 
     @abstractmethod
     def column(self, f: int) -> NDArray[np.uint8]:
         """The bin of every example in the f-th kept feature."""
 
     @abstractmethod
-    def _edge(self, f: int, cut: int) -> float: ...
-
-    @abstractmethod
     def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
-        """A search for the best stump, with its own sums.
-
-        It looks for the least error or, where ``gini`` has the labels, for the least Gini impurity.
-        """
+        """A search for the stump of least error or, where ``gini`` has the labels, of least Gini impurity."""
 
     def threshold(self, f: int, cut: int) -> float:
         """Where the f-th kept feature is cut after bin ``cut``; infinite after the last."""
-        return self._edge(f, cut) if cut < self.n_bins[f] - 1 else np.inf
+        return float(self._edges[self._first_edge[f] + cut]) if cut < self.n_bins[f] - 1 else np.inf
 
 
 class Search:
@@ -100,11 +86,8 @@ class Search:
         """
         m = self._score.size
         visits = self._visits * rows.size
-        parts = (
-            min(m, self._n_threads * TASKS_PER_THREAD)
-            if self._n_threads > 1 and visits >= MIN_ENTRIES_FOR_THREADS
-            else 1
-        )
+        parallel = self._n_threads > 1 and visits >= MIN_ENTRIES_FOR_THREADS
+        parts = min(m, self._n_threads * TASKS_PER_THREAD) if parallel else 1
         ends = np.linspace(0, m, parts + 1).astype(np.int64).tolist()
 
         def seek(part: int) -> None:
@@ -143,15 +126,13 @@ class DenseBins(Bins):
         if self.feature.size < F:
             bins, edges = bins[self.feature], edges[self.feature]
             n_bins, missing = n_bins[self.feature], missing[self.feature]
-        self._bins, self._edges, self.n_bins, self.missing = bins, edges, n_bins, missing
+        self._bins, self.n_bins, self.missing = bins, n_bins, missing
+        self._edges, self._first_edge = edges.reshape(-1), MISSING * np.arange(self.feature.size)
 
     def column(self, f: int) -> NDArray[np.uint8]:
         """The bin of every example in the f-th kept feature."""
         column: NDArray[np.uint8] = self._bins[f]
         return column
-
-    def _edge(self, f: int, cut: int) -> float:
-        return float(self._edges[f, cut])
 
     def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
         """A search that keeps each feature's histogram from round to round."""
@@ -180,8 +161,8 @@ class SparseBins(Bins):
         X = X.tocsc()
         F = self.n_features
         start, bins = X.indptr.astype(np.int64), np.empty(X.nnz, np.uint8)
-        zero, n_bins = np.empty(F, np.uint8), np.empty(F, np.int64)
-        n_edges, missing = np.empty(F, np.int64), np.empty(F, np.bool_)
+        zero, n_bins, missing = np.empty(F, np.uint8), np.empty(F, np.int64), np.empty(F, np.bool_)
+        features, n_edges = (bins, zero, n_bins, missing), np.empty(F, np.int64)
         ends = np.unique(np.linspace(0, F, max(n_threads * 8, F // 1024) + 1).astype(np.int64)).tolist()
         ordered = X.data
         if (ordered != ordered[:1]).any():
@@ -192,19 +173,7 @@ class SparseBins(Bins):
             first, last = ends[part], ends[part + 1]
             room = np.empty(int(np.minimum(np.diff(start[first : last + 1]) + 1, MISSING).sum()))
             made = bin_sparse(
-                start,
-                X.data,
-                ordered,
-                self.n_rows,
-                max_bins,
-                first,
-                last,
-                bins,
-                zero,
-                n_bins,
-                missing,
-                room,
-                n_edges,
+                start, X.data, ordered, self.n_rows, max_bins, first, last, *features, room, n_edges
             )
             edges[part] = room[:made].copy()
 
@@ -215,11 +184,8 @@ class SparseBins(Bins):
         first_edge = np.concatenate([[0], np.cumsum(n_edges)])[:-1]
         self._start = np.concatenate([[0], np.cumsum(np.diff(start)[self.feature])])
         self._rows, self._bins = X.indices.astype(np.int32)[keep], bins[keep]
-        self._zero, self.n_bins, self.missing = (
-            zero[self.feature],
-            n_bins[self.feature],
-            missing[self.feature],
-        )
+        self._zero = zero[self.feature]
+        self.n_bins, self.missing = n_bins[self.feature], missing[self.feature]
         self._edges, self._first_edge = np.concatenate(edges), first_edge[self.feature]
 
     def column(self, f: int) -> NDArray[np.uint8]:
@@ -228,9 +194,6 @@ class SparseBins(Bins):
         here = slice(self._start[f], self._start[f + 1])
         out[self._rows[here]] = self._bins[here]
         return out
-
-    def _edge(self, f: int, cut: int) -> float:
-        return float(self._edges[self._first_edge[f] + cut])
 
     def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
         """A search that visits the stored entries in every round."""

@@ -107,7 +107,7 @@ def boost(
     n_sample: int,
     rng: np.random.Generator,
 ) -> list[tuple[Found, int]]:
-    """At most so many hypotheses, and at least one, each with its sign.
+    """At most ``n_hypotheses``, and at least one, each with its sign.
 
     One that is worse than chance on all examples gets the sign -1. Boosting ends early when ten samples in a
     row gave nothing new that is better than chance.

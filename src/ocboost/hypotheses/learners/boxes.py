@@ -119,7 +119,7 @@ class _BoxSearch:
 def _integrals(
     X: NDArray[Any], side: int, per_table: int, number: Any = np.float64
 ) -> tuple[list[NDArray[Any]], NDArray[np.float64]]:
-    """The integral images, so many in a table, and the scale of each image."""
+    """The integral images, ``per_table`` in a table, and the scale of each image."""
     n = X.shape[0]
     tables = [np.empty(((side + 1) ** 2, min(per_table, n - at)), number) for at in range(0, n, per_table)]
     scale = np.empty(n)

@@ -29,9 +29,9 @@ class StumpLearner(Learner):
     Every feature is cut into bins once, at its distinct values or, where there are more than ``max_bins``, at
     its quantiles; missing values have a bin of their own. In every round the cut of least weighted error is
     taken, over all features, all edges of their bins, both signs and both answers to a missing value; the
-    cut above all values, which answers always the same or asks only whether the value is missing, is among
-    them. Of equally good ones it is the first feature, at its lowest threshold. For another measure than the
-    error see ``criterion``.
+    cut above all values, which always answers the same or only asks whether the value is missing, is one
+    of them. Of equally good ones it is the first feature, at its lowest threshold. For another measure than
+    the error see ``criterion``.
 
     A stump that is right on every example leaves the weights unchanged, and would be found for ever. Its
     feature is excluded from then on, so that others are there when a stream changes. Learning stops when no
@@ -42,7 +42,7 @@ class StumpLearner(Learner):
     Parameters
     ----------
     max_bins : int, default 255
-        At most so many bins of values for each feature, 2 to 255.
+        The most bins of values that a feature gets, 2 to 255.
     criterion : {"error", "gini"}, default "error"
         What the next stump is best at: the least weighted error, or the least Gini impurity of its two sides,
         as in scikit-learn's AdaBoost. By impurity a missing value is on one of the sides, and each side
@@ -113,7 +113,7 @@ class StumpLearner(Learner):
         X : array or CSR matrix of shape (n, F), float32 or float64
         targets : list of arrays of shape (n,), each of ±1
         n_hypotheses : int
-            At most so many for each target.
+            The most for each target.
         sample_weight : array of shape (n,), or (targets, n) where they differ, optional
         rng : numpy.random.Generator, optional
             Not used.
