@@ -135,8 +135,12 @@ class Hypotheses(ABC):
             self._fill(some, block)
             use(block, rows)
 
-        many = X.shape[0] * self.n_hypotheses >= MIN_ANSWERS_FOR_THREADS
-        for_each(answer, range(0, X.shape[0], ROWS_PER_BLOCK), parallel=many and self.thread_safe)
+        n = X.shape[0]
+        if 0 < n <= ROWS_PER_BLOCK:  # saves time where rows come one by one
+            answer(0)
+        else:
+            many = n * self.n_hypotheses >= MIN_ANSWERS_FOR_THREADS
+            for_each(answer, range(0, n, ROWS_PER_BLOCK), parallel=many and self.thread_safe)
 
     def check(self, X: Any) -> Any:
         """Check rows of features; returns C-contiguous float32 or float64, or CSR."""
