@@ -49,7 +49,8 @@ class Video:
         self.every = every
         self._notify = notify
         with self._opened() as capture:
-            self._claimed = self._count(capture)
+            count = capture.get(_cv2().CAP_PROP_FRAME_COUNT)
+            self._claimed = int(count) if 0 < count < 1 << 40 else 0
             if not capture.grab():
                 raise self._refused()
 
@@ -104,10 +105,6 @@ class Video:
             if capture is not None:
                 capture.release()
             log.setLogLevel(before)
-
-    def _count(self, capture: Any) -> int:
-        count = capture.get(_cv2().CAP_PROP_FRAME_COUNT)
-        return int(count) if 0 < count < 1 << 40 else 0
 
     def _refused(self) -> InputError:
         return refused(

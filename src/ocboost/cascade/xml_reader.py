@@ -22,6 +22,7 @@ _WHOLE = re.compile(rb"[+-]?\d{1,9}\.?")
 SINGLE_ENDS = float(np.finfo(np.float32).max) + 2.0**103  # from here on single precision rounds to infinity
 MAX_WORDS = 4_000  # in one element; OpenCV's own have at most 12
 MAX_TEXT = 200_000  # bytes of one element
+WRONG_FILE = "Was another file meant?"
 Span = tuple[int, int]
 
 
@@ -30,7 +31,6 @@ class StagePlaces:
     """Where a stage's numbers are in the file."""
 
     element: Span
-    count: Span | None
     threshold: Span
     trees: list[tuple[Span, Span]]  # of each tree the text of its nodes and that of its leaves
 
@@ -60,7 +60,7 @@ class Reader:
                 self._refuse(
                     self._child(cascade, tag),
                     f"<{tag}> must be {wanted}, the only kind that is read; got {found!r:.40}",
-                    "Take a cascade of Haar features, such as haarcascade_frontalface_default.xml",
+                    "Take a cascade of Haar features, such as haarcascade_frontalface_default.xml.",
                 )
         width, height = (self._whole(self._child(cascade, tag)) for tag in ("width", "height"))
         categories = self._child(cascade, "featureParams").find("maxCatCount")
@@ -95,16 +95,9 @@ class Reader:
                 leaves.extend(values)
                 tree_node.append(len(nodes))
                 tree_leaf.append(len(leaves))
-                trees.append(((inner.text_start, inner.text_end), (outer.text_start, outer.text_end)))
+                trees.append((inner.text_span, outer.text_span))
             stage_tree.append(len(tree_node) - 1)
-            places.append(
-                StagePlaces(
-                    (stage.start, stage.end),
-                    self._place(stage.find("maxWeakCount")),
-                    self._spans(threshold)[0],
-                    trees,
-                )
-            )
+            places.append(StagePlaces((stage.start, stage.end), self._spans(threshold)[0], trees))
         table = np.array(nodes)
         children = table[:, :3].astype(np.int32)
         try:
@@ -143,14 +136,14 @@ class Reader:
                 top,
                 f"the cascade must have the type {TYPE}; this one has the type {OLD_TYPE}, the format before "
                 "OpenCV 2",
-                "Convert it with cv2.CascadeClassifier.convert(old, new)",
+                "Convert it with cv2.CascadeClassifier.convert(old, new).",
             )
         if top is None or kind not in (None, TYPE) or (kind is None and top.tag != "cascade"):
             found = f"<{root.tag}>" if top is None else f"<{root.tag}> with <{top.tag}>"
             self._refuse(
                 root,
                 f"a cascade must begin with <opencv_storage> and <cascade>; the file begins with {found:.80}",
-                "Was another file meant",
+                WRONG_FILE,
             )
         return top
 
@@ -161,11 +154,7 @@ class Reader:
             for tree in self._filled(self._child(stage, "weakClassifiers"), "stump"):
                 total += len(self._words(self._child(tree, "internalNodes"))) // 4
                 if total > MAX_NODES:
-                    self._refuse(
-                        tree,
-                        f"it must have at most {MAX_NODES:,} nodes; it has more",
-                        "Was another file meant",
-                    )
+                    self._refuse(tree, f"it must have at most {MAX_NODES:,} nodes; it has more", WRONG_FILE)
 
     def _features(self, element: Element) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
         features = self._filled(element, "feature")
@@ -204,7 +193,7 @@ class Reader:
                 element,
                 f"<{element.tag}> must be at most {MAX_TEXT:,} bytes; got "
                 f"{element.text_end - element.text_start:,}",
-                "Was another file meant",
+                WRONG_FILE,
             )
         return self._data[element.text_start : element.text_end]
 
@@ -214,7 +203,7 @@ class Reader:
             self._refuse(
                 element,
                 f"<{element.tag}> must be at most {MAX_WORDS:,} numbers; got {len(words):,}",
-                "Was another file meant",
+                WRONG_FILE,
             )
         return words
 
@@ -243,7 +232,7 @@ class Reader:
 
     def _spans(self, element: Element) -> list[Span]:
         self._words(element)  # refuses too many
-        return words_in(self._data, (element.text_start, element.text_end))
+        return words_in(self._data, element.text_span)
 
     def _place(self, element: Element | None) -> Span | None:
         """Where the only word of an element is, if it is there and has one."""
@@ -253,12 +242,9 @@ class Reader:
         return spans[0] if len(spans) == 1 else None
 
     def _refuse(
-        self, element: Element, what: str, advice: str = "Get a fresh copy of the cascade"
+        self, element: Element, what: str, advice: str = "Get a fresh copy of the cascade."
     ) -> NoReturn:
-        end = "?" if advice.startswith("Was") else "."
-        raise ModelFileError(
-            f"{self._name} is not a valid cascade: {what} (line {element.line}). {advice}{end}"
-        )
+        raise ModelFileError(f"{self._name} is not a valid cascade: {what} (line {element.line}). {advice}")
 
 
 def words_in(data: bytes, span: Span) -> list[Span]:

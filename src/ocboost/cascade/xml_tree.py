@@ -51,6 +51,11 @@ class Element:
     plain: bool = True  # the text is the bytes of the file: no entities or comments in between
     children: list[Element] = field(default_factory=list)
 
+    @property
+    def text_span(self) -> tuple[int, int]:
+        """Where its text begins and ends."""
+        return self.text_start, self.text_end
+
     def find(self, tag: str) -> Element | None:
         """The first child of this name."""
         return next((child for child in self.children if child.tag == tag), None)
