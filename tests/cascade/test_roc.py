@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from ocboost._report.figures import render
 from ocboost.cascade import WholeAdapter, accepts, has_contrast, stage_sums
-from ocboost.cascade.figures import COLOURS, draw_roc
+from ocboost.cascade.figures import CURVE_COLOURS, draw_roc
 from ocboost.cascade.measure import (
     fitting_kind,
     last_stage_scores,
@@ -247,7 +247,7 @@ class TestFigure:
         lines, dots = axes.lines[0:6:2], axes.lines[1:6:2]
         left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
         for rank, (measured, line, dot) in enumerate(zip(measurements, lines, dots, strict=True)):
-            assert line.get_color() == dot.get_color() == COLOURS[rank]
+            assert line.get_color() == dot.get_color() == CURVE_COLOURS[rank]
             ((x,), (y,)) = dot.get_data()
             assert x == max(measured.false_positives, left)
             assert y == max(100 * (1 - measured.hits), bottom)

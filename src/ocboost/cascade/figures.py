@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Box = tuple[int, int, int, int]
-COLOURS = (GREY, BLUES[2], ORANGE, GREEN, PURPLE, RED)
-FLAT = "Where a curve goes flat: windows that earlier stages reject stay rejected."
-STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)))
+CURVE_COLOURS = (GREY, BLUES[2], ORANGE, GREEN, PURPLE, RED)
+FLAT_CURVE_NOTE = "Where a curve goes flat: windows that earlier stages reject stay rejected."
+CURVE_STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)))
 LINE, EDGE = (255, 214, 10), (20, 20, 20)  # bright, with dark edges: seen on any picture
 
 
@@ -66,8 +66,8 @@ def draw_roc(measurements: Sequence[Measurement], *, note: str = "") -> Figure:
         for rank, measured in enumerate(measurements):
             curve = measured.curve.thinned()
             first = int(np.searchsorted(curve.false_positives, 0, "right")) - 1  # the best without any
-            colour = COLOURS[rank % len(COLOURS)]
-            style = STYLES[rank // len(COLOURS) % len(STYLES)]
+            colour = CURVE_COLOURS[rank % len(CURVE_COLOURS)]
+            style = CURVE_STYLES[rank // len(CURVE_COLOURS) % len(CURVE_STYLES)]
             x = np.append(np.maximum(curve.rates[first:], left), 1.0)  # what is never accepted stays missed
             y = np.maximum(100.0 * np.append(curve.misses[first:], curve.misses[-1]), bottom)
             name = printable(measured.name, 60)
@@ -96,5 +96,5 @@ def draw_roc(measurements: Sequence[Measurement], *, note: str = "") -> Figure:
         flat = any(measured.kind == "last stage" for measured in measurements)
         figure.text(0.115, 0.902 if flat else 0.893, note, color=GREY, fontsize=12, va="center")
         if flat:
-            figure.text(0.115, 0.866, FLAT, color=GREY, fontsize=12, va="center")
+            figure.text(0.115, 0.866, FLAT_CURVE_NOTE, color=GREY, fontsize=12, va="center")
         return figure

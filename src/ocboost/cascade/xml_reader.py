@@ -16,9 +16,9 @@ from ocboost.errors import InputError, ModelFileError
 
 TYPE = "opencv-cascade-classifier"
 OLD_TYPE = "opencv-haar-classifier"
-_NUMBER = re.compile(rb"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?")
+_DECIMAL = re.compile(rb"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?")
 _WORD = re.compile(rb"\S+")
-_WHOLE = re.compile(rb"[+-]?\d{1,9}\.?")
+_INTEGER = re.compile(rb"[+-]?\d{1,9}\.?")
 SINGLE_ENDS = float(np.finfo(np.float32).max) + 2.0**103  # from here on single precision rounds to infinity
 MAX_WORDS = 4_000  # in one element; OpenCV's own have at most 12
 MAX_TEXT = 200_000  # bytes of one element
@@ -212,7 +212,7 @@ class Reader:
 
     def _whole(self, element: Element) -> int:
         words = self._text(element).split()
-        if len(words) != 1 or not _WHOLE.fullmatch(words[0]):
+        if len(words) != 1 or not _INTEGER.fullmatch(words[0]):
             self._refuse(element, f"<{element.tag}> must be a whole number; got {self._word(element)!r:.40}")
         return int(words[0].rstrip(b"."))
 
@@ -221,7 +221,7 @@ class Reader:
         words = self._words(element)
         numbers: list[float] = []
         for word in words:
-            number = float(word) if _NUMBER.fullmatch(word) else SINGLE_ENDS
+            number = float(word) if _DECIMAL.fullmatch(word) else SINGLE_ENDS
             if not -SINGLE_ENDS < number < SINGLE_ENDS:
                 what = word.decode("utf-8", "replace")
                 self._refuse(element, f"<{element.tag}> must be finite numbers; got {what!r:.40}")

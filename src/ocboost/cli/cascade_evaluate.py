@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ocboost.cascade import Cascade
     from ocboost.cascade.measure import Measurement
 
-FILES = ["roc.png", "roc.svg", "results.json"]
+RESULT_FILES = ["roc.png", "roc.svg", "results.json"]
 SCORES = {
     "slack": "by how much a window clears the stage it clears least",
     "last stage": "by how much a window clears the last stage, which has all stumps of those before it",
@@ -70,7 +70,7 @@ def evaluate(
     _check_sizes(detectors, cascades)
     names = _names(detectors)
     try:
-        with OutputFolder(out, FILES) as folder:
+        with OutputFolder(out, RESULT_FILES) as folder:
             windows = [
                 read_windows(option, place, cascades[0])
                 for option, place in (("--faces", faces), ("--others", others))
@@ -99,7 +99,7 @@ def evaluate(
             console.print(f"Score of {own}: {meaning}.", soft_wrap=True)
     for remark in _remarks(measurements[0]):
         say(remark)
-    console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True)
+    console.print(f"Wrote {', '.join(RESULT_FILES)} to {folder.path.resolve()}", soft_wrap=True)
     return 0
 
 

@@ -20,7 +20,7 @@ from ocboost._kernels.stumps import gather_dense, gather_sparse
 from ocboost.errors import InputError
 
 MAX_COLUMNS = (1 << 31) - 1  # of X
-DOUBLE = np.dtype(np.float64)  # comparing with `is` takes nanoseconds
+FLOAT64 = np.dtype(np.float64)  # comparing with `is` takes nanoseconds
 ROWS_PER_BLOCK = 256  # rows answered at once: what they need stays in the cache
 MIN_ANSWERS_FOR_THREADS = 1 << 22
 
@@ -144,7 +144,7 @@ class Hypotheses(ABC):
 
     def check(self, X: Any) -> Any:
         """Check rows of features; returns C-contiguous float32 or float64, or CSR."""
-        plain = type(X) is np.ndarray and X.dtype is DOUBLE and X.flags.c_contiguous
+        plain = type(X) is np.ndarray and X.dtype is FLOAT64 and X.flags.c_contiguous
         if plain and X.ndim == 2 and X.shape[1] == self.n_features:
             return X
         X = as_features(X, sparse=self.accepts_sparse, what=self.kind)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ocboost._kernels.stumps import answer_row, answer_stumps
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import (
-    DOUBLE,
+    FLOAT64,
     SINGLE_FEATURE_SETTINGS,
     ArrayHypotheses,
     FeatureLines,
@@ -78,7 +78,7 @@ class Stumps(ArrayHypotheses):
         return f"<{len(self)} stumps over {self._features}>"
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
-        if X.shape[0] == 1 and type(X) is np.ndarray and X.dtype is DOUBLE and self.precision == "double":
+        if X.shape[0] == 1 and type(X) is np.ndarray and X.dtype is FLOAT64 and self.precision == "double":
             answer_row(X[0], self.feature, self.threshold, self.left, self.missing, block.reshape(-1))
             return
         lines = self._features.gather(X)
