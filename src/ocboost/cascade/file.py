@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.storage import write_atomically
 from ocboost.cascade.cascade import Cascade
-from ocboost.cascade.xml_reader import Places, Reader, Span, words_in
+from ocboost.cascade.xml_reader import CascadeReader, Places, Span, words_in
 from ocboost.cascade.xml_tree import read_bytes
 from ocboost.errors import InputError
 
@@ -28,7 +28,7 @@ def number(value: np.floating) -> bytes:
     return f"{float(value):.16e}".encode("ascii")
 
 
-class Writer:
+class CascadeWriter:
     """Puts a file together from the old one's pieces and new numbers."""
 
     def __init__(self, data: bytes, old: Cascade, places: Places, new: Cascade) -> None:
@@ -193,7 +193,7 @@ class CascadeFile:
         """What `write` writes, not packed."""
         if cascade is None or cascade is self.cascade:
             return self._data
-        return Writer(self._data, self.cascade, self._places, cascade).written()
+        return CascadeWriter(self._data, self.cascade, self._places, cascade).written()
 
 
 def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
@@ -217,5 +217,5 @@ def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
     ocboost.errors.InputError: path must be an XML file of a cascade; 'no.xml' does not exist. Check the name.
     """
     data = read_bytes(path)
-    cascade, places = Reader(data, os.fspath(path)).read()
+    cascade, places = CascadeReader(data, os.fspath(path)).read()
     return CascadeFile(os.fspath(path), cascade, data, places)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ocboost._kernels.cascade import RECTS
 from ocboost.cascade.cascade import MAX_NODES, Cascade
-from ocboost.cascade.xml_tree import Element, parse
+from ocboost.cascade.xml_tree import XmlElement, parse
 from ocboost.errors import InputError, ModelFileError
 
 TYPE = "opencv-cascade-classifier"
@@ -44,7 +44,7 @@ class Places:
     stages: list[StagePlaces]
 
 
-class Reader:
+class CascadeReader:
     """Reads a cascade from a parsed document; anything invalid raises `ModelFileError`."""
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -127,7 +127,7 @@ class Reader:
             places,
         )
 
-    def _cascade(self, root: Element) -> Element:
+    def _cascade(self, root: XmlElement) -> XmlElement:
         """The element that holds the cascade."""
         top = root.children[0] if root.tag == "opencv_storage" and root.children else None
         kind = None if top is None else top.attributes.get("type_id")
@@ -147,7 +147,7 @@ class Reader:
             )
         return top
 
-    def _count_nodes(self, stages: list[Element]) -> None:
+    def _count_nodes(self, stages: list[XmlElement]) -> None:
         """Refuse too many nodes before a single number is read."""
         total = 0
         for stage in stages:
@@ -156,7 +156,9 @@ class Reader:
                 if total > MAX_NODES:
                     self._refuse(tree, f"it must have at most {MAX_NODES:,} nodes; it has more", WRONG_FILE)
 
-    def _features(self, element: Element) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
+    def _features(
+        self, element: XmlElement
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
         features = self._filled(element, "feature")
         rects = np.zeros((len(features), RECTS, 4), np.int32)
         weights = np.zeros((len(features), RECTS), np.float32)
@@ -174,18 +176,18 @@ class Reader:
             tilted[f] = turned is not None and self._whole(turned) != 0
         return rects, weights, tilted
 
-    def _child(self, element: Element, tag: str) -> Element:
+    def _child(self, element: XmlElement, tag: str) -> XmlElement:
         found = element.find(tag)
         if found is None:
             self._refuse(element, f"<{element.tag}> must hold <{tag}>; there is none")
         return found
 
-    def _filled(self, element: Element, what: str) -> list[Element]:
+    def _filled(self, element: XmlElement, what: str) -> list[XmlElement]:
         if not element.children or any(child.tag != "_" for child in element.children):
             self._refuse(element, f"<{element.tag}> must hold at least one {what}, each in an element <_>")
         return element.children
 
-    def _text(self, element: Element) -> bytes:
+    def _text(self, element: XmlElement) -> bytes:
         if element.children or element.text_start < 0 or not element.plain:
             self._refuse(element, f"<{element.tag}> must hold plain text and nothing else")
         if element.text_end - element.text_start > MAX_TEXT:
@@ -197,7 +199,7 @@ class Reader:
             )
         return self._data[element.text_start : element.text_end]
 
-    def _words(self, element: Element) -> list[bytes]:
+    def _words(self, element: XmlElement) -> list[bytes]:
         words = self._text(element).split()
         if len(words) > MAX_WORDS:
             self._refuse(
@@ -207,16 +209,16 @@ class Reader:
             )
         return words
 
-    def _word(self, element: Element) -> str:
+    def _word(self, element: XmlElement) -> str:
         return self._text(element).decode("utf-8", "replace").strip().strip('"')
 
-    def _whole(self, element: Element) -> int:
+    def _whole(self, element: XmlElement) -> int:
         words = self._text(element).split()
         if len(words) != 1 or not _INTEGER.fullmatch(words[0]):
             self._refuse(element, f"<{element.tag}> must be a whole number; got {self._word(element)!r:.40}")
         return int(words[0].rstrip(b"."))
 
-    def _numbers(self, element: Element, count: int | None = None) -> list[float]:
+    def _numbers(self, element: XmlElement, count: int | None = None) -> list[float]:
         """The numbers in an element, as single precision can hold them."""
         words = self._words(element)
         numbers: list[float] = []
@@ -230,11 +232,11 @@ class Reader:
             self._refuse(element, f"<{element.tag}> must be {count} numbers; got {len(words)}")
         return numbers
 
-    def _spans(self, element: Element) -> list[Span]:
+    def _spans(self, element: XmlElement) -> list[Span]:
         self._words(element)  # refuses too many
         return words_in(self._data, element.text_span)
 
-    def _place(self, element: Element | None) -> Span | None:
+    def _place(self, element: XmlElement | None) -> Span | None:
         """Where the only word of an element is, if it is there and has one."""
         if element is None or element.children or element.text_start < 0 or not element.plain:
             return None
@@ -242,7 +244,7 @@ class Reader:
         return spans[0] if len(spans) == 1 else None
 
     def _refuse(
-        self, element: Element, what: str, advice: str = "Get a fresh copy of the cascade."
+        self, element: XmlElement, what: str, advice: str = "Get a fresh copy of the cascade."
     ) -> NoReturn:
         raise ModelFileError(f"{self._name} is not a valid cascade: {what} (line {element.line}). {advice}")
 

@@ -49,7 +49,7 @@ class Bins(ABC):
         """The bin of every example in the f-th kept feature."""
 
     @abstractmethod
-    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
+    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> StumpSearch:
         """A search for the stump of least error or, where ``gini`` has the labels, of least Gini impurity."""
 
     def threshold(self, f: int, cut: int) -> float:
@@ -57,7 +57,7 @@ class Bins(ABC):
         return float(self._edges[self._first_edge[f] + cut]) if cut < self.n_bins[f] - 1 else np.inf
 
 
-class Search:
+class StumpSearch:
     """Finds the best stump of each round among m features.
 
     ``seek`` scores the features from one number to another; ``visits`` is how many entries it touches for
@@ -134,7 +134,7 @@ class DenseBins(Bins):
         column: NDArray[np.uint8] = self._bins[f]
         return column
 
-    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
+    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> StumpSearch:
         """A search that keeps each feature's histogram from round to round."""
         sums = np.zeros((self.feature.size, MISSING + 1 if gini is None else 2 * TO_LEFT))
         features = self._bins, self.n_bins, self.missing
@@ -145,7 +145,7 @@ class DenseBins(Bins):
             else:
                 search_dense_gini(*features, gini, sums, *what)
 
-        return Search(self.feature.size, self.feature.size, n_threads, seek)
+        return StumpSearch(self.feature.size, self.feature.size, n_threads, seek)
 
 
 class SparseBins(Bins):
@@ -195,7 +195,7 @@ class SparseBins(Bins):
         out[self._rows[here]] = self._bins[here]
         return out
 
-    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> Search:
+    def search(self, n_threads: int, gini: NDArray[np.int8] | None = None) -> StumpSearch:
         """A search that visits the stored entries in every round."""
         entries = self._start, self._rows, self._bins, self._zero, self.n_bins, self.missing
 
@@ -206,7 +206,7 @@ class SparseBins(Bins):
                 minus, plus = -float(np.minimum(values, 0.0).sum()), float(np.maximum(values, 0.0).sum())
                 search_sparse_gini(*entries, values, minus, plus, *where)
 
-        return Search(self.feature.size, self._rows.size / self.n_rows, n_threads, seek)
+        return StumpSearch(self.feature.size, self._rows.size / self.n_rows, n_threads, seek)
 
 
 def bins_of(X: Any, max_bins: int, n_threads: int) -> Bins:
