@@ -23,8 +23,8 @@ from PIL import Image
 
 from ocboost._report.figures import render
 from ocboost.cascade import WholeAdapter, detect, new_thresholds, read_cascade
-from ocboost.cascade.figures import draw, drawn
-from ocboost.cascade.measure import measured
+from ocboost.cascade.figures import draw_boxes, draw_roc
+from ocboost.cascade.measure import measure_cascade
 from ocboost.datasets import load_faces
 from ocboost.datasets.cameras import CAMERAS
 
@@ -82,9 +82,11 @@ print(f"3. {adapter.n_seen:,} windows seen: {adapted}\n")
 # %% 4. Before and after, on windows that nobody has seen
 faces, others = test[images.test_y > 0], test[images.test_y < 0]
 lines = [
-    measured("as shipped", shipped, faces, others),
-    measured("thresholds refitted", new_thresholds(shipped, train[images.train_y > 0], 0.998), faces, others),
-    measured("adapted", adapted, faces, others),
+    measure_cascade("as shipped", shipped, faces, others),
+    measure_cascade(
+        "thresholds refitted", new_thresholds(shipped, train[images.train_y > 0], 0.998), faces, others
+    ),
+    measure_cascade("adapted", adapted, faces, others),
 ]
 print("4. misses where one of 1,000 others is accepted:")
 for line in lines:
@@ -92,7 +94,7 @@ for line in lines:
 if given.data is None:
     print("   (hundreds of windows prove nothing, and may do harm: with --data there are 100,000)")
 note = f"{len(faces):,} faces and {len(others):,} others, {camera.about}"
-keep("camera-2-roc.png", render(draw(lines, note=note), "roc")["roc.png"])
+keep("camera-2-roc.png", render(draw_roc(lines, note=note), "roc")["roc.png"])
 
 # %% 5. A file that OpenCV loads, and a picture
 file.write(given.out / "adapted.xml.gz", adapted, overwrite=True)
@@ -108,4 +110,4 @@ else:
     for name, cascade in (("camera-3-before.png", shipped), ("camera-4-after.png", adapted)):
         boxes = detect(cascade, seen, min_neighbors=5, min_size=(60, 60))
         print(f"   {len(boxes)} found")
-        keep(name, drawn(np.repeat(seen[:, :, None], 3, axis=2), boxes))
+        keep(name, draw_boxes(np.repeat(seen[:, :, None], 3, axis=2), boxes))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ocboost import adaboost_weights
 from ocboost.cascade import StageAdapter, WholeAdapter, accepts, has_contrast, stage_sums
-from ocboost.cascade.measure import evaluated
-from ocboost.cascade.roc import for_false_positives, for_hits, relaxed
-from ocboost.cascade.windows import Newest
+from ocboost.cascade.adapt_base import NewestWindows
+from ocboost.cascade.measure import trees_evaluated
+from ocboost.cascade.roc import relaxed_thresholds, threshold_for_false_positives, threshold_for_hits
 from ocboost.datasets.faces import draw_toys
 from ocboost.errors import InputError
 from tests.support.toy_cascade import boosted
@@ -134,8 +134,8 @@ class TestWhole:
 
     def test_by_default_the_cheapest_form_is_taken(self, adapter):
         others = adapter._held[-1].windows
-        costs = [float(evaluated(adapter.adapted(keep=n), others).mean()) for n in (0, 3)]
-        assert float(evaluated(adapter.adapted(), others).mean()) == min(costs)
+        costs = [float(trees_evaluated(adapter.adapted(keep=n), others).mean()) for n in (0, 3)]
+        assert float(trees_evaluated(adapter.adapted(), others).mean()) == min(costs)
         assert costs[0] != costs[1]
 
     def test_few_windows_are_enough_to_be_adapted_to(self, cascade, seen):
@@ -274,17 +274,17 @@ class TestBars:
     @given(st.lists(st.floats(-5, 5), min_size=1, max_size=50), st.floats(0.01, 1.0))
     def test_shares(self, scores, rate):
         found = np.array(scores)
-        assert np.mean(found >= for_hits(found, rate)) >= rate - 1e-9
+        assert np.mean(found >= threshold_for_hits(found, rate)) >= rate - 1e-9
         assert (
             rate == 1.0
-            or np.mean(found.astype(np.float32) >= for_false_positives(found, rate)) <= rate + 1e-9
+            or np.mean(found.astype(np.float32) >= threshold_for_false_positives(found, rate)) <= rate + 1e-9
         )
 
     @given(st.integers(1, 40), st.integers(1, 4), st.floats(0.5, 1.0), st.integers(0, 9))
     def test_relaxed_passes_enough_and_raises_nothing(self, n, S, rate, seed):
         rng = np.random.default_rng(seed)
         sums, bars = rng.normal(size=(n, S)), rng.normal(size=S).astype(np.float32)
-        lower = relaxed(sums, bars, rate)
+        lower = relaxed_thresholds(sums, bars, rate)
         assert (lower <= bars).all()
         assert (sums >= lower).all(axis=1).mean() >= rate - 1e-9
 
@@ -299,7 +299,7 @@ class TestBars:
 
     @given(st.integers(1, 7), st.lists(st.integers(0, 9), max_size=8))
     def test_the_newest_are_kept(self, most, sizes):
-        kept, shade = Newest(most, 24, 24), 0
+        kept, shade = NewestWindows(most, 24, 24), 0
         for size in sizes:
             kept.add(
                 np.arange(shade, shade + size).astype(np.uint8)[:, None, None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 
 import numpy as np
 import pytest
@@ -12,32 +11,11 @@ from hypothesis import strategies as st
 
 from ocboost._kernels.pyramid import shrink
 from ocboost.cascade import candidates, detect, group_rectangles, passed, stage_sums
-from ocboost.cascade import detect as grouping
 from ocboost.errors import InputError
-from tests.support.cascades import noise, plain_factor, plain_passed, random_cascade
+from tests.naive.cascade import plain_candidates, plain_groups, plain_shrink
+from tests.support.cascades import noise, random_cascade
 
-
-def plain_shrink(image, new_height, new_width):
-    """Linear between pixels, shares in 256ths, rounded at the end."""
-
-    def taps(size, new_size):
-        for i in range(new_size):
-            at = (1.0 / (new_size / size)) * (i + 0.5) - 0.5
-            left = math.floor(at)
-            if left < 0 or size == 1:
-                yield 0, 0, 0
-            elif left >= size - 1:
-                yield size - 1, size - 1, 0
-            else:
-                yield left, left + 1, round((at - left) * 256)
-
-    out = np.empty((new_height, new_width), np.uint8)
-    for y, (top, below, down) in enumerate(taps(image.shape[0], new_height)):
-        for x, (left, right, across) in enumerate(taps(image.shape[1], new_width)):
-            upper = (256 - across) * int(image[top, left]) + across * int(image[top, right])
-            lower = (256 - across) * int(image[below, left]) + across * int(image[below, right])
-            out[y, x] = ((256 - down) * upper + down * lower + 32768) >> 16
-    return out
+DETECT = importlib.import_module("ocboost.cascade.detect")  # the package has a function of this name
 
 
 @settings(max_examples=40, deadline=None)
@@ -47,34 +25,6 @@ def test_shrinking_is_that_of_a_plain_loop(height, width, new_height, new_width,
     out = np.empty((new_height, new_width), np.uint8)
     shrink(image, out)
     np.testing.assert_array_equal(out, plain_shrink(image, new_height, new_width))
-
-
-def plain_candidates(cascade, image, factor):
-    """Every window at every scale, cut out and judged by itself."""
-    height, width = image.shape
-    scale, found, stripes = 1.0, [], None
-    while round(cascade.width * scale) <= width and round(cascade.height * scale) <= height:
-        single = np.float32(scale)
-        columns, rows = (int(np.rint(np.float32(side) / single)) for side in (width, height))
-        small = plain_shrink(image, rows, columns)
-        stride = 1 if single >= 2 else 2
-        down, across = rows + 1 - cascade.height, columns + 1 - cascade.width
-        stripes = stripes or math.ceil(across / 32)
-        lines = stripes * max((down // stride + stripes - 1) // stripes, 1) * stride
-        for y in range(0, min(down, lines), stride):
-            x = 0
-            while x < across:
-                window = small[y : y + cascade.height, x : x + cascade.width]
-                count = plain_passed(cascade, window)
-                if count == cascade.n_stages:
-                    corner = [int(np.rint(np.float32(v) * single)) for v in (x, y)]
-                    size = [int(np.rint(np.float32(v) * single)) for v in (cascade.width, cascade.height)]
-                    found.append((*corner, *size))
-                elif count == 0 and plain_factor(window)[1]:
-                    x += stride
-                x += stride
-        scale *= factor
-    return found
 
 
 @pytest.mark.parametrize("kind", [{}, {"max_nodes": 2, "share_tilted": 0.5}])
@@ -122,43 +72,6 @@ def test_sizes_limit_what_is_looked_at():
     assert all(x >= 0 and y >= 0 and x + w <= 60 and y + h <= 60 for x, y, w, h in inside)
 
 
-def plain_groups(rects, min_neighbors, eps=0.2):
-    """Groups by walking from one rectangle to all similar ones."""
-
-    def similar(a, b):
-        apart = eps * (min(a[2], b[2]) + min(a[3], b[3])) * 0.5
-        sides = [abs(a[0] - b[0]), abs(a[1] - b[1])]
-        sides += [abs(a[0] + a[2] - b[0] - b[2]), abs(a[1] + a[3] - b[1] - b[3])]
-        return max(sides) <= apart
-
-    groups, left = [], list(range(len(rects)))
-    while left:
-        group = [left.pop(0)]
-        for i in group:
-            near = [k for k in left if similar(rects[i], rects[k])]
-            left = [k for k in left if k not in near]
-            group += near
-        groups.append([rects[i] for i in group])
-    means = []
-    for group in groups:
-        share = np.float32(1) / np.float32(len(group))
-        means.append([int(np.rint(np.float32(sum(r[k] for r in group)) * share)) for k in range(4)])
-    kept = []
-    for a, (x, y, w, h) in enumerate(means):
-        n = len(groups[a])
-        hidden = n <= min_neighbors
-        for b, (left_, top, width, height) in enumerate(means):
-            m = len(groups[b])
-            if b == a or m <= min_neighbors or not (m > max(3, n) or n < 3):
-                continue
-            dx, dy = round(width * eps), round(height * eps)
-            across = x >= left_ - dx and x + w <= left_ + width + dx
-            hidden |= across and y >= top - dy and y + h <= top + height + dy
-        if not hidden:
-            kept.append(((x, y, w, h), n))
-    return kept
-
-
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 60), st.integers(1, 4))
 def test_groups_are_those_of_a_plain_loop(seed, n, min_neighbors):
@@ -198,7 +111,7 @@ def test_what_makes_no_sense_is_refused(monkeypatch):
         detect(cascade, image, min_neighbors=-1)
     with pytest.raises(InputError, match="rects must be whole numbers of shape"):
         group_rectangles([[1, 2, 3]], 1)
-    monkeypatch.setattr(grouping, "MANY", 3)
+    monkeypatch.setattr(DETECT, "MAX_GROUPED", 3)
     with pytest.raises(InputError, match="rects must be at most 3 to be grouped; got 4"):
         group_rectangles([[0, 0, 5, 5]] * 4, 1)
 
@@ -206,7 +119,7 @@ def test_what_makes_no_sense_is_refused(monkeypatch):
 def test_the_number_of_sizes_is_limited(monkeypatch):
     cascade, image = random_cascade(), noise(0, 1, 30, 30)[0]
     expected = candidates(cascade, image, 1.1, max_size=(12, 12))
-    monkeypatch.setattr(importlib.import_module("ocboost.cascade.detect"), "MAX_SCALES", 7)
+    monkeypatch.setattr(DETECT, "MAX_SCALES", 7)
     assert len(candidates(cascade, image, 1.3)) > 0  # 6 sizes
     with pytest.raises(InputError, match=r"at most 7 sizes of the window fit .* 30 × 30 pixels; got 1\.1"):
         detect(cascade, image, 1.1)

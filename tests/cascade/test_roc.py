@@ -13,19 +13,20 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from ocboost._report.figures import render
 from ocboost.cascade import WholeAdapter, accepts, has_contrast, stage_sums
-from ocboost.cascade.figures import COLOURS, draw
+from ocboost.cascade.figures import CURVE_COLOURS, draw_roc
 from ocboost.cascade.measure import (
-    evaluated,
     fitting_kind,
     last_stage_scores,
     leaf_sums,
-    measured,
+    measure_cascade,
     scores_of,
     slack_scores,
+    trees_evaluated,
 )
 from ocboost.cascade.roc import one_minus_auc, roc
 from ocboost.errors import InputError
-from tests.support.cascades import noise, plain_passed, plain_stage_sum, random_cascade
+from tests.naive.cascade import plain_passed, plain_stage_sum
+from tests.support.cascades import noise, random_cascade
 from tests.support.toy_cascade import noisy, toy_cascade
 
 
@@ -69,7 +70,7 @@ class TestScores:
         assert 0 < np.isneginf(found).sum() < len(windows)
 
     def test_leaf_sums_and_cost_in_plain_loops(self, cascade, windows):
-        sums, cost = leaf_sums(cascade, windows), evaluated(cascade, windows)
+        sums, cost = leaf_sums(cascade, windows), trees_evaluated(cascade, windows)
         for window, total, trees in zip(windows, sums, cost, strict=True):
             own = sum(plain_stage_sum(cascade, window, s) for s in range(cascade.n_stages))
             assert total == pytest.approx(own, abs=1e-12)
@@ -110,7 +111,7 @@ class TestScores:
         cascade, windows = toy_cascade(), np.concatenate(noisy(5, 40))
         functions = slack_scores, last_stage_scores, leaf_sums
         expected = [function(cascade, windows) for function in functions]
-        monkeypatch.setattr("ocboost.cascade.measure.AT_ONCE", 7)
+        monkeypatch.setattr("ocboost.cascade.measure.WINDOWS_PER_BLOCK", 7)
         for function, scores in zip(functions, expected, strict=True):
             np.testing.assert_array_equal(function(cascade, windows), scores)
 
@@ -139,7 +140,7 @@ class TestRoc:
         scores = np.rint(2 * scores) if ties else scores
         curve = roc(scores, faces)
         fpr, tpr, bars = roc_curve(faces, scores, drop_intermediate=False)
-        np.testing.assert_array_equal(curve.bars, bars)
+        np.testing.assert_array_equal(curve.thresholds, bars)
         np.testing.assert_allclose(curve.rates, fpr, atol=1e-15)
         np.testing.assert_allclose(1 - curve.misses, tpr, atol=1e-15)
         assert one_minus_auc(scores, faces) == pytest.approx(1 - roc_auc_score(faces, scores), abs=1e-12)
@@ -148,7 +149,7 @@ class TestRoc:
         scores = np.array([2.0, -np.inf, 1.0, -np.inf, 0.5])
         faces = np.array([True, True, False, False, False])
         curve = roc(scores, faces)
-        assert curve.bars.tolist() == [np.inf, 2.0, 1.0, 0.5]
+        assert curve.thresholds.tolist() == [np.inf, 2.0, 1.0, 0.5]
         assert curve.hits.tolist() == [0, 1, 1, 1]
         assert curve.false_positives.tolist() == [0, 0, 1, 2]
         assert curve.misses_at(1.0) == 0.5
@@ -176,8 +177,8 @@ class TestRoc:
         faces = np.arange(60_000) < 5_000
         curve = roc(rng.normal(2.0 * faces, 1.0), faces)
         thin = curve.thinned(300)
-        assert len(thin.bars) < 320
-        assert (thin.bars[0], thin.bars[-1]) == (curve.bars[0], curve.bars[-1])
+        assert len(thin.thresholds) < 320
+        assert (thin.thresholds[0], thin.thresholds[-1]) == (curve.thresholds[0], curve.thresholds[-1])
         for rate in (1e-4, 1e-3, 1e-2, 0.1, 0.5):
             near = curve.misses_at(rate), curve.misses_at(rate / 1.05)
             assert near[0] <= thin.misses_at(rate) <= near[1]
@@ -198,29 +199,29 @@ class TestRoc:
                 function(np.array(scores), np.array(faces))
 
 
-class TestStanding:
+class TestMeasurement:
     def test_its_figures(self):
         cascade = toy_cascade()
         faces, others = noisy(8, 500)
         others[:20] = 50  # without contrast
-        standing = measured("toy", cascade, faces, others)
-        assert standing.hits == accepts(cascade, faces).mean()
-        assert standing.false_positives == accepts(cascade, others).mean()
-        assert 0.5 < standing.hits < 1
-        assert 0 < standing.false_positives < 0.9
+        measured = measure_cascade("toy", cascade, faces, others)
+        assert measured.hits == accepts(cascade, faces).mean()
+        assert measured.false_positives == accepts(cascade, others).mean()
+        assert 0.5 < measured.hits < 1
+        assert 0 < measured.false_positives < 0.9
         scores = [scores_of(cascade, windows) for windows in (faces, others)]
         own = np.mean([[(f < o) + 0.5 * (f == o) for o in scores[1]] for f in scores[0]])
-        assert standing.one_minus_auc == pytest.approx(own, abs=1e-12)
-        assert standing.cost == evaluated(cascade, others).mean()
-        at = int(np.searchsorted(-standing.curve.bars, 0.0, "right")) - 1
-        assert standing.curve.rates[at] == standing.false_positives
+        assert measured.one_minus_auc == pytest.approx(own, abs=1e-12)
+        assert measured.cost == trees_evaluated(cascade, others).mean()
+        at = int(np.searchsorted(-measured.curve.thresholds, 0.0, "right")) - 1
+        assert measured.curve.rates[at] == measured.false_positives
 
     def test_as_json(self):
         import json
 
         faces, others = noisy(8, 50)
         faces[0] = 7
-        record = measured("toy", toy_cascade(), faces, others).as_dict()
+        record = measure_cascade("toy", toy_cascade(), faces, others).as_dict()
         again = json.loads(json.dumps(record, allow_nan=False))
         assert list(again["misses_at"]) == ["0.01", "0.001", "0.0001"]
         assert again["curve"]["misses"][0] == 1.0
@@ -228,28 +229,28 @@ class TestStanding:
 
 
 class TestFigure:
-    def standings(self):
+    def measurements(self):
         faces, others = noisy(8, 400)
         cascade = toy_cascade()
         easy = noisy(9, 400, noise=0)
         return [
-            measured("shipped", cascade, faces, others),
-            measured("adapted", cascade, *easy),
-            measured("μ [odd] $name$ 顔", cascade.first(1), faces, others),
+            measure_cascade("shipped", cascade, faces, others),
+            measure_cascade("adapted", cascade, *easy),
+            measure_cascade("μ [odd] $name$ 顔", cascade.first(1), faces, others),
         ]
 
     def test_lines_and_dots(self):
-        standings = self.standings()
-        figure = draw(standings, note="400 faces")
+        measurements = self.measurements()
+        figure = draw_roc(measurements, note="400 faces")
         axes = figure.axes[0]
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
         lines, dots = axes.lines[0:6:2], axes.lines[1:6:2]
         left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
-        for rank, (standing, line, dot) in enumerate(zip(standings, lines, dots, strict=True)):
-            assert line.get_color() == dot.get_color() == COLOURS[rank]
+        for rank, (measured, line, dot) in enumerate(zip(measurements, lines, dots, strict=True)):
+            assert line.get_color() == dot.get_color() == CURVE_COLOURS[rank]
             ((x,), (y,)) = dot.get_data()
-            assert x == max(standing.false_positives, left)
-            assert y == max(100 * (1 - standing.hits), bottom)
+            assert x == max(measured.false_positives, left)
+            assert y == max(100 * (1 - measured.hits), bottom)
             # The dot lies on the line.
             xs, ys = (np.asarray(values) for values in line.get_data())
             assert ys[np.searchsorted(xs, x, "right") - 1] == pytest.approx(y)
@@ -259,15 +260,17 @@ class TestFigure:
 
     def test_why_a_curve_goes_flat(self):
         faces, others = noisy(8, 100)
-        slack, last = (measured("x", toy_cascade(), faces, others, kind) for kind in ("slack", "last stage"))
-        for standings, told in (([slack], False), ([slack, last], True)):
-            texts = [text.get_text() for text in draw(standings, note="a note").texts]
+        slack, last = (
+            measure_cascade("x", toy_cascade(), faces, others, kind) for kind in ("slack", "last stage")
+        )
+        for measurements, told in (([slack], False), ([slack, last], True)):
+            texts = [text.get_text() for text in draw_roc(measurements, note="a note").texts]
             assert "a note" in texts
             assert any("windows that earlier stages reject stay rejected" in t for t in texts) == told
 
     def test_as_files(self):
-        files = render(draw(self.standings()), "roc")
+        files = render(draw_roc(self.measurements()), "roc")
         assert sorted(files) == ["roc.png", "roc.svg"]
         assert Image.open(io.BytesIO(files["roc.png"])).size == (1600, 1120)
         assert len(files["roc.svg"]) < 300_000
-        assert files == render(draw(self.standings()), "roc")
+        assert files == render(draw_roc(self.measurements()), "roc")

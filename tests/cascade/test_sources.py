@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 from ocboost.cascade import sources
-from ocboost.cascade.figures import EDGE, LINE, drawn
+from ocboost.cascade.figures import EDGE, LINE, draw_boxes
 from ocboost.cascade.sources import images_in, windows_in
 from ocboost.errors import InputError, MissingExtraError
-from tests.support.toy_cascade import write_folder, write_mosaic
+from tests.support.toy_cascade import write_folder, write_mosaic, write_video
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ class TestWindows:
         for n, window in enumerate(windows):
             Image.fromarray(window).save(folder / f"{n:02d}{ending}", lossless=True)
         told = []
-        found = windows_in(folder, 24, 24, tell=told.append)
+        found = windows_in(folder, 24, 24, notify=told.append)
         if ending == ".webp":  # has no grey, and its colours are rounded
             assert np.abs(found.astype(int) - windows).max() <= 2
         else:
@@ -84,7 +84,7 @@ class TestWindows:
         large[::3, ::3] ^= 6  # not all nine the same
         Image.fromarray(large).save(tmp_path / "b.png")
         told = []
-        found = windows_in(tmp_path, 24, 24, tell=told.append)
+        found = windows_in(tmp_path, 24, 24, notify=told.append)
         mean = large.reshape(24, 3, 24, 3).mean(axis=(1, 3))
         assert np.abs(found[1] - mean).max() <= 0.5
         np.testing.assert_array_equal(found[0], windows[0])
@@ -97,7 +97,7 @@ class TestWindows:
         (tmp_path / "folder.png").mkdir()
         told, steps = [], []
         found = windows_in(
-            tmp_path, 24, 24, tell=told.append, progress=lambda done, total: steps.append((done, total))
+            tmp_path, 24, 24, notify=told.append, progress=lambda done, total: steps.append((done, total))
         )
         np.testing.assert_array_equal(found, windows[:3])
         assert told == [f"3 of 6 things in '{tmp_path}' are no image and were left out."]
@@ -197,7 +197,7 @@ class TestRefused:
 
     def test_too_many(self, tmp_path, windows, monkeypatch):
         write_folder(tmp_path, windows[:3])
-        monkeypatch.setattr(sources, "MOST_BYTES", 2 * 576 + 1)
+        monkeypatch.setattr(sources, "MAX_BYTES_OF_WINDOWS", 2 * 576 + 1)
         self.refused(tmp_path, "must hold at most 2 windows; .* holds 3")
 
     def test_fractions(self, tmp_path):
@@ -264,20 +264,6 @@ class TestImages:
             images_in(tmp_path, every=0)
 
 
-def write_video(path, frames=10, size=(64, 48)):
-    """Frames that grow brighter, as Motion JPEG."""
-    cv2 = pytest.importorskip("cv2")
-    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 10, size)
-    if not writer.isOpened():
-        pytest.skip("this OpenCV writes no video")
-    for n in range(frames):
-        frame = np.full((size[1], size[0], 3), 20 * n % 256, np.uint8)
-        frame[:, :, 2] = 255  # OpenCV's last is red
-        writer.write(frame)
-    writer.release()
-    return path
-
-
 class TestVideo:
     def test_every_third_frame(self, tmp_path):
         images = images_in(write_video(tmp_path / "v.avi"), every=3)
@@ -308,7 +294,7 @@ class TestVideo:
         for share in (0.05, 0.3, 0.6, 0.9):
             path.write_bytes(content[: int(share * len(content))])
             told = []
-            found, error = outcome(lambda told=told: list(images_in(path, tell=told.append)))
+            found, error = outcome(lambda told=told: list(images_in(path, notify=told.append)))
             if error is None:
                 assert 0 < len(found) <= 40
                 assert len(found) == 40 or "could be read" in told[0]
@@ -331,7 +317,7 @@ class TestVideo:
 class TestDrawn:
     def test_a_box_and_nothing_else(self, tmp_path):
         image = np.full((60, 80, 3), 100, np.uint8)
-        (tmp_path / "a.png").write_bytes(drawn(image, [(10, 20, 30, 25)]))
+        (tmp_path / "a.png").write_bytes(draw_boxes(image, [(10, 20, 30, 25)]))
         found = np.asarray(Image.open(tmp_path / "a.png"))
         assert (image == 100).all()
         changed = (found != 100).any(axis=2)
@@ -342,4 +328,6 @@ class TestDrawn:
         assert not changed[28:36, 18:32].any()
 
     def test_boxes_too_small_for_a_line(self):
-        assert drawn(np.zeros((20, 20, 3), np.uint8), [(0, 0, 1, 1), (5, 5, 3, 2)]).startswith(b"\x89PNG")
+        assert draw_boxes(np.zeros((20, 20, 3), np.uint8), [(0, 0, 1, 1), (5, 5, 3, 2)]).startswith(
+            b"\x89PNG"
+        )

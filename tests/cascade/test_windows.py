@@ -14,14 +14,8 @@ from ocboost._kernels.cascade_lanes import LANES
 from ocboost._kernels.cascade_windows import turn_windows
 from ocboost.cascade import accepts, passed, stage_sums, windows
 from ocboost.errors import InputError
-from tests.support.cascades import (
-    noise,
-    plain_factor,
-    plain_passed,
-    plain_stage_sum,
-    plain_value,
-    random_cascade,
-)
+from tests.naive.cascade import plain_factor, plain_passed, plain_stage_sum, plain_value
+from tests.support.cascades import noise, random_cascade
 
 KINDS = {
     "stumps": {},
@@ -71,7 +65,7 @@ def test_what_is_asked_together_does_not_matter(cascade, n, monkeypatch):
     seen = noise(2, n, cascade.height, cascade.width)
     one_by_one = [int(passed(cascade, seen[i : i + 1])[0]) for i in range(n)]
     for early in (1, 4, 8, 1000):  # when those that pass gather
-        monkeypatch.setattr(windows, "EARLY", early)
+        monkeypatch.setattr(windows, "EARLY_STUMPS", early)
         np.testing.assert_array_equal(passed(cascade, seen), one_by_one)
     singly = [stage_sums(cascade, seen[i : i + 1])[0] for i in range(n)]
     np.testing.assert_array_equal(stage_sums(cascade, seen), np.reshape(singly, (n, cascade.n_stages)))
@@ -80,7 +74,7 @@ def test_what_is_asked_together_does_not_matter(cascade, n, monkeypatch):
 def test_threads_do_not_change_anything(cascade, monkeypatch):
     seen = noise(3, 300, cascade.height, cascade.width)
     expected, sums = passed(cascade, seen), stage_sums(cascade, seen)
-    monkeypatch.setattr(windows, "BLOCK", 37)
+    monkeypatch.setattr(windows, "WINDOWS_PER_TASK", 37)
     before = get_num_threads()
     try:
         for n in (1, 2):

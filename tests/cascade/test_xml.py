@@ -247,7 +247,9 @@ def with_trees(xml, trees):
 )
 def test_too_many_numbers_are_refused_before_they_are_read(tmp_path, xml, trees, text, monkeypatch):
     assert len(trees) < xml_tree.MAX_BYTES
-    monkeypatch.setattr(xml_reader.Reader, "_numbers", numbers_of_features(xml_reader.Reader._numbers))
+    monkeypatch.setattr(
+        xml_reader.CascadeReader, "_numbers", numbers_of_features(xml_reader.CascadeReader._numbers)
+    )
     with pytest.raises(ModelFileError, match=text):
         read(tmp_path, with_trees(xml, trees))
 

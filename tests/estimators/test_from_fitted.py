@@ -235,7 +235,7 @@ def test_names_of_features():
     [
         (
             lambda X, y: RandomForestClassifier(2).fit(X, y),
-            "AdaBoostClassifier.*got RandomForestClassifier.*anew",
+            "AdaBoostClassifier.*got RandomForestClassifier.*learns their weights",
         ),
         (
             lambda X, y: make_pipeline(StandardScaler(), AdaBoostClassifier(n_estimators=2)).fit(X, y),

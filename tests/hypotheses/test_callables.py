@@ -11,7 +11,7 @@ from scipy import sparse
 from ocboost import InputError, NotSavableError, OcboostError
 from ocboost._core.codec import read
 from ocboost.hypotheses import Ballot, Callables
-from ocboost.hypotheses.base import BLOCK
+from ocboost.hypotheses.base import ROWS_PER_BLOCK
 
 
 class Nearest:
@@ -35,7 +35,7 @@ def above(feature):
 
 @pytest.fixture
 def X():
-    return np.random.default_rng(0).normal(1.0, 1.0, size=(2 * BLOCK + 10, 3))
+    return np.random.default_rng(0).normal(1.0, 1.0, size=(2 * ROWS_PER_BLOCK + 10, 3))
 
 
 def test_functions(X):

@@ -12,7 +12,8 @@ from ocboost._core.kinds import HYPOTHESES, tree_within, within
 from ocboost.cascade import stage_sums
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, CascadeStumps
-from tests.support.cascades import noise, plain_factor, plain_value, random_cascade
+from tests.naive.cascade import plain_answers
+from tests.support.cascades import noise, random_cascade
 
 
 @pytest.fixture(params=[0.0, 0.5], ids=["upright", "tilted"])
@@ -22,16 +23,6 @@ def cascade(request):
 
 def flat(windows):
     return windows.reshape(len(windows), -1)
-
-
-def plain_answers(cascade, windows):
-    out = np.empty((len(windows), cascade.n_trees), np.int8)
-    for i, window in enumerate(windows):
-        factor, _ = plain_factor(window)
-        for j in range(cascade.n_trees):
-            value = plain_value(cascade, window, cascade.node_feature[j], factor)
-            out[i, j] = -1 if value < cascade.node_threshold[j] else 1
-    return out
 
 
 @pytest.mark.parametrize("n", [1, 64, 70])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,22 +9,7 @@ import scipy.sparse as sp
 from ocboost._core import storage
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, Stumps
-
-
-def plain_answers(stumps, X):
-    """One comparison at a time, in the precision the stumps are defined in."""
-    out = np.empty((X.shape[0], len(stumps)), np.int8)
-    for i, row in enumerate(X):
-        for j, f in enumerate(stumps.feature):
-            x, t = float(row[f]), float(stumps.threshold[j])
-            if stumps.precision == "single":
-                with np.errstate(over="ignore"):
-                    x = float(np.float32(x))
-            if math.isnan(x):
-                out[i, j] = stumps.missing[j]
-            else:
-                out[i, j] = stumps.left[j] if x <= t else -stumps.left[j]
-    return out
+from tests.naive.stumps import plain_answers
 
 
 def random_stumps(rng, J, F, **more):
@@ -130,7 +113,7 @@ def test_several_threads_answer_as_one(monkeypatch):
     rng = np.random.default_rng(5)
     stumps, X = random_stumps(rng, 20, 4), random_rows(rng, 1000, 4, np.float64)
     alone, voted = stumps.answers(X), stumps.votes(X, [Ballot.of(np.arange(20.0))])
-    monkeypatch.setattr("ocboost.hypotheses.base.SHARE", 1)
+    monkeypatch.setattr("ocboost.hypotheses.base.MIN_ANSWERS_FOR_THREADS", 1)
     assert np.array_equal(stumps.answers(X), alone)
     assert np.array_equal(stumps.votes(X, [Ballot.of(np.arange(20.0))]), voted)
 

@@ -77,8 +77,8 @@ def test_a_plain_walk_answers_the_same(inner, n_answers, precision, dtype):
 @pytest.mark.parametrize("limit", [0, 127])
 @pytest.mark.parametrize("n_answers", [1, 3])
 def test_walking_and_operations_answer_the_same(monkeypatch, limit, n_answers):
-    monkeypatch.setattr(module, "_INNER", limit)
-    monkeypatch.setattr(module, "_PER_LEVEL", limit)
+    monkeypatch.setattr(module, "_MAX_INNER_NODES", limit)
+    monkeypatch.setattr(module, "_MAX_INNER_PER_LEVEL", limit)
     rng = np.random.default_rng(5)
     arrays = grown(rng, 12, 60, n_answers=n_answers)
     trees = Trees(**arrays)
@@ -110,7 +110,7 @@ def test_the_largest_tree_of_operations_has_as_many_leaves_as_an_int8_counts():
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("limit", [0, 127])  # walked, and by operations
 def test_values_on_thresholds_and_beside_them(monkeypatch, limit, precision, dtype):
-    monkeypatch.setattr(module, "_INNER", limit)
+    monkeypatch.setattr(module, "_MAX_INNER_NODES", limit)
     rng = np.random.default_rng(3)
     near = np.array([0.1, -0.1, 1.0, 1e-30, 3e38, -3e38, 1e300, -1e300, 16777217.0, 0.0])
     single = np.clip(near, -3.4e38, 3.4e38).astype(np.float32)
@@ -152,7 +152,7 @@ def two_threads():
 
 @pytest.mark.usefixtures("two_threads")
 def test_votes_are_the_sum_of_answers_with_several_threads(monkeypatch):
-    monkeypatch.setattr("ocboost.hypotheses.base.SHARE", 1)
+    monkeypatch.setattr("ocboost.hypotheses.base.MIN_ANSWERS_FOR_THREADS", 1)
     rng = np.random.default_rng(2)
     arrays = grown(rng, 20, 40, n_answers=2)
     trees, X = Trees(**arrays), rows(rng, 1000)
@@ -238,14 +238,14 @@ def _one_tree():
         ("threshold", [1.0, 0], "threshold must be 3 numbers"),
         ("root", [3], "root must lie between 0 and 2"),
         ("root", [-1], "root must lie between 0 and 2"),
-        ("root", [1], "nobody's child; got 1"),
+        ("root", [1], "no node's child; got 1"),
         ("root", [], "root must be a list of at least one"),
         ("answer", [[1], [0], [1]], "answer must be -1 and \\+1"),
         ("answer", [[1], [1]], "answer must be -1 and \\+1"),
         ("answer", np.ones((3, 0)), "answer must be -1 and \\+1"),
         ("missing_left", [0, 0, 2], "missing_left must be 3 times 0 or 1"),
         ("left", [1, -1], "left must be a list of 3 whole numbers"),
-        ("root", np.zeros(module.MOST + 1), "at most 16777216 answers"),
+        ("root", np.zeros(module.MAX_ANSWERS + 1), "at most 16777216 answers"),
     ],
 )
 def test_what_is_no_tree_is_refused_by_the_class_and_from_a_file(key, value, text):

@@ -77,68 +77,6 @@ def noise(seed, n, height, width):
     return np.clip(rng.normal(mean, spread, (n, height, width)), 0, 255).astype(np.uint8)
 
 
-def plain_sum(window, rect, tilted):
-    """The sum of the pixels in a rectangle, pixel by pixel."""
-    x, y, w, h = (int(v) for v in rect)
-    total = 0
-    if not w:
-        return 0
-    tips = [(x, y, 1), (x - h, y + h, -1), (x + w, y + w, -1), (x + w - h, y + w + h, 1)]
-    for row in range(window.shape[0]):
-        for column in range(window.shape[1]):
-            if tilted:  # in the triangle above each of four tips, or not
-                share = sum(s for a, b, s in tips if row < b and abs(column - a + 1) <= b - row - 1)
-            else:
-                share = int(x <= column < x + w and y <= row < y + h)
-            total += share * window[row, column].item()
-    return total
-
-
-def plain_factor(window):
-    """What a window's values are multiplied by, and whether it is looked at."""
-    inner = window[1:-1, 1:-1].reshape(-1).tolist()
-    area = float(len(inner))
-    spread = area * sum(v * v for v in inner) - float(sum(inner)) ** 2
-    if spread <= 0:
-        return np.float32(1), False
-    factor = np.float32(1.0 / np.sqrt(spread))
-    return factor, area * float(factor) < 0.1
-
-
-def plain_value(cascade, window, f, factor):
-    value = np.float32(0)
-    for r in range(3):
-        inside = plain_sum(window, cascade.rects[f, r], cascade.tilted[f])
-        value = np.float32(value + np.float32(cascade.weights[f, r] * np.float32(inside)))
-    return np.float32(value * factor)
-
-
-def plain_stage_sum(cascade, window, s):
-    factor, _ = plain_factor(window)
-    total = 0.0
-    for t in range(cascade.stage_tree[s], cascade.stage_tree[s + 1]):
-        node = 0
-        while True:
-            n = cascade.tree_node[t] + node
-            value = plain_value(cascade, window, cascade.node_feature[n], factor)
-            node = cascade.node_left[n] if value < cascade.node_threshold[n] else cascade.node_right[n]
-            if node <= 0:
-                break
-        total += float(cascade.leaf[cascade.tree_leaf[t] - node])
-    return total
-
-
-def plain_passed(cascade, window):
-    if not plain_factor(window)[1]:
-        return 0
-    for s in range(cascade.n_stages):
-        if plain_stage_sum(cascade, window, s) < float(
-            np.float32(cascade.stage_threshold[s] - np.float32(1e-5))
-        ):
-            return s
-    return cascade.n_stages
-
-
 def as_xml(cascade, digits=".9g"):
     """A cascade's XML, laid out in another way than the writer's."""
     lines = [

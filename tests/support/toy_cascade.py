@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from ocboost import adaboost_weights
@@ -14,6 +15,9 @@ from ocboost.hypotheses import CascadeStumps
 from tests.support.cascades import as_xml
 
 SIZES = (6, 10, 14)
+N = 400  # windows of either kind in the files
+WINDOWS = ["--faces", "faces.png", "--others", "others.png"]
+ADAPT = ["cascade", "adapt", "toy.xml", *WINDOWS, "--smoothing", "200"]
 
 
 def noisy(seed, n, noise=40):
@@ -71,6 +75,15 @@ def write_detector(path):
     return path
 
 
+def write_cascade_inputs(folder):
+    """A detector, and mosaics of faces and others."""
+    write_detector(folder / "toy.xml")
+    faces, others = noisy(11, N)
+    write_mosaic(folder / "faces.png", faces)
+    write_mosaic(folder / "others.png", others)
+    return folder
+
+
 def write_mosaic(path, windows, columns=10):
     """A grey PNG whose tiles are the windows; their number must be a multiple of the columns."""
     n, height, width = windows.shape
@@ -87,3 +100,25 @@ def write_folder(folder, windows, ending=".png"):
     for n, window in enumerate(windows):
         Image.fromarray(window).save(folder / f"{n:04d}{ending}")
     return folder
+
+
+def picture_of(face, side=120):
+    """A grey picture with a face in it, twice as large as a window."""
+    rng = np.random.default_rng(5)
+    picture = rng.normal(120, 12, (side, side)).clip(0, 255).astype(np.uint8)
+    picture[30:78, 40:88] = np.kron(face, np.ones((2, 2), np.uint8))
+    return picture
+
+
+def write_video(path, frames=10, size=(64, 48)):
+    """Frames that grow brighter, as Motion JPEG."""
+    cv2 = pytest.importorskip("cv2")
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 10, size)
+    if not writer.isOpened():
+        pytest.skip("this OpenCV writes no video")
+    for n in range(frames):
+        frame = np.full((size[1], size[0], 3), 20 * n % 256, np.uint8)
+        frame[:, :, 2] = 255  # OpenCV's last is red
+        writer.write(frame)
+    writer.release()
+    return path

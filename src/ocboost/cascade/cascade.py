@@ -13,19 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from ocboost._core.checks import as_count
 from ocboost._kernels.cascade import Parts
 from ocboost.errors import InputError
-from ocboost.hypotheses.cascade_stumps import (
-    MAX_SIDE,
-    MIN_SIDE,
-    SIDE_ADVICE,
-    CascadeStumps,
-    Features,
-    as_haar,
-    as_singles,
-)
+from ocboost.hypotheses.cascade_stumps import CascadeStumps, HaarFeatures, as_haar, as_singles, as_window_size
 
-SLACK = np.float32(1e-5)  # OpenCV lowers every stage's threshold by this
+OPENCV_TOLERANCE = np.float32(1e-5)  # OpenCV lowers every stage's threshold by this
 MAX_STAGES, MAX_NODES = 10_000, 200_000
-LARGEST_SINGLE = float(np.finfo(np.float32).max)
+MAX_SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,9 +102,9 @@ class Cascade:
         return self.max_nodes == 1 and not self.tilted.any()
 
     @property
-    def features(self) -> Features:
+    def features(self) -> HaarFeatures:
         """All features."""
-        return Features(self.rects, self.weights, self.tilted)
+        return HaarFeatures(self.rects, self.weights, self.tilted)
 
     @property
     def leaf_pairs(self) -> NDArray[np.float32]:
@@ -167,7 +159,7 @@ class Cascade:
         """The same stages with other thresholds, one for each stage."""
         return replace(
             self,
-            stage_threshold=as_singles(thresholds, (self.n_stages,), "thresholds", LARGEST_SINGLE),
+            stage_threshold=as_singles(thresholds, (self.n_stages,), "thresholds", MAX_SINGLE),
             stage_origin=self._origin,
         )
 
@@ -195,19 +187,14 @@ class Cascade:
             A sum below this minus 1e-5 is rejected.
         """
         at = np.array(feature)
-        if (
-            at.ndim != 1
-            or not at.size
-            or at.dtype.kind not in "iu"
-            or at.min() < 0
-            or at.max() >= self.n_features
-        ):
+        fits = at.ndim == 1 and at.size > 0 and at.dtype.kind in "iu"
+        if not fits or at.min() < 0 or at.max() >= self.n_features:
             raise InputError(
                 f"feature must be whole numbers from 0 to {self.n_features - 1}, at least one; got "
                 f"{feature!r:.80}."
             )
         n = at.size
-        bar = as_singles([stage_threshold], (1,), "stage_threshold", LARGEST_SINGLE)
+        last = as_singles([stage_threshold], (1,), "stage_threshold", MAX_SINGLE)
         return replace(
             self,
             node_feature=np.concatenate([self.node_feature, at.astype(np.int32)]),
@@ -218,7 +205,7 @@ class Cascade:
             tree_node=_starts(np.append(np.diff(self.tree_node), np.ones(n, np.int32))),
             tree_leaf=_starts(np.append(np.diff(self.tree_leaf), np.full(n, 2, np.int32))),
             stage_tree=np.append(self.stage_tree, self.stage_tree[-1] + n).astype(np.int32),
-            stage_threshold=np.append(self.stage_threshold, bar),
+            stage_threshold=np.append(self.stage_threshold, last),
             stage_origin=np.append(self._origin, np.int32(-1)).astype(np.int32),
         )
 
@@ -245,7 +232,7 @@ class Cascade:
             self.tree_node,
             self.tree_leaf,
             self.stage_tree,
-            self.stage_threshold - SLACK,
+            self.stage_threshold - OPENCV_TOLERANCE,
         )
 
     def _require_stumps(self, what: str) -> None:
@@ -268,9 +255,8 @@ def _spans(starts: NDArray[np.int32], members: NDArray[np.int64]) -> NDArray[np.
 
 
 def _check(cascade: Cascade) -> None:
-    """Refuse what no cascade is, and keep the arrays from being written to."""
-    as_count(cascade.width, "width", MIN_SIDE, MAX_SIDE, SIDE_ADVICE)
-    as_count(cascade.height, "height", MIN_SIDE, MAX_SIDE, SIDE_ADVICE)
+    """Check all numbers of a cascade, and make its arrays read-only."""
+    as_window_size(cascade.width, cascade.height)
     checked = dict(as_haar(*cascade.features, cascade.width, cascade.height)._asdict())
     S = np.size(cascade.stage_threshold)
     for starts, low, most, total in (
@@ -285,7 +271,7 @@ def _check(cascade: Cascade) -> None:
         _require(checked[starts].size == T + 1, f"{starts} must be {T + 1} numbers for {T} trees")
     nodes = np.diff(checked["tree_node"])
     _require((np.diff(checked["tree_leaf"]) == nodes + 1).all(), "a tree must have one leaf more than nodes")
-    checked["stage_threshold"] = as_singles(cascade.stage_threshold, (S,), "stage_threshold", LARGEST_SINGLE)
+    checked["stage_threshold"] = as_singles(cascade.stage_threshold, (S,), "stage_threshold", MAX_SINGLE)
     checked["node_threshold"] = as_singles(cascade.node_threshold, (N,), "node_threshold")
     checked["leaf"] = as_singles(cascade.leaf, (L,), "leaf")
     tree = np.repeat(np.arange(T), nodes)
@@ -293,16 +279,14 @@ def _check(cascade: Cascade) -> None:
     last = nodes[tree]
     F = checked["weights"].shape[0]
     checked["node_feature"] = _as_places(cascade.node_feature, N, "node_feature")
-    fits = (checked["node_feature"] >= 0) & (checked["node_feature"] < F)
-    _require(fits.all(), f"node_feature must be from 0 to {F - 1}, the features there are")
+    inside = (checked["node_feature"] >= 0) & (checked["node_feature"] < F)
+    _require(inside.all(), f"node_feature must be from 0 to {F - 1}, the features there are")
     for side in ("node_left", "node_right"):
         child = checked[side] = _as_places(getattr(cascade, side), N, side)
-        _require(
-            (child >= -last).all() and (child < last).all(), f"{side} must be a node or a leaf of its tree"
-        )
-        _require(
-            ((child <= 0) | (child > own)).all(), f"{side} must lead to later nodes of its tree or to leaves"
-        )
+        inside = (child >= -last) & (child < last)
+        _require(inside.all(), f"{side} must be a node or a leaf of its tree")
+        later = (child <= 0) | (child > own)
+        _require(later.all(), f"{side} must lead to later nodes of its tree or to leaves")
     if nodes.max() == 1:  # OpenCV then takes the two leaves in their order, whatever the node says
         plain = (checked["node_left"] == 0) & (checked["node_right"] == -1)
         _require(plain.all(), "node_left and node_right of stumps must be 0 and -1")
@@ -320,11 +304,8 @@ def _require(condition: Any, what: str) -> None:
 
 def _as_places(values: Any, n: int, name: str) -> NDArray[np.int32]:
     found = np.array(values)
-    if (
-        found.shape != (n,)
-        or found.dtype.kind not in "iu"
-        or (n and np.abs(found.astype(np.int64)).max() > MAX_NODES)
-    ):
+    fits = found.shape == (n,) and found.dtype.kind in "iu"
+    if not fits or (n and np.abs(found.astype(np.int64)).max() > MAX_NODES):
         raise InputError(
             f"{name} must be {n} whole numbers, at most {MAX_NODES:,} in size; got {values!r:.80}."
         )

@@ -1,6 +1,6 @@
-"""Many overlapping rectangles become few: as OpenCV's ``groupRectangles``.
+"""Find what a cascade accepts anywhere in an image, at any size, as OpenCV's ``detectMultiScale`` does.
 
-Find what a cascade accepts anywhere in an image, at any size: as OpenCV's ``detectMultiScale``.
+Overlapping rectangles are put together as by its ``groupRectangles``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from ocboost._kernels.pyramid import label_similar, scan, shrink
 from ocboost.cascade.cascade import Cascade
 from ocboost.errors import InputError
 
-EPS = 0.2
-MANY = 100_000  # every pair is compared
-FEW = 3
+Size = tuple[int, int]
+
+MAX_GROUPED = 100_000  # rectangles: every pair is compared
+SMALL_GROUP = 3
+MAX_PIXELS = 1 << 26
+MAX_SCALES = 2_000
+STRIPE_WIDTH = 32.0  # of OpenCV's stripes, in steps of the window
 
 
 def group_rectangles(
-    rects: Any, min_neighbors: int = 3, eps: float = EPS
+    rects: Any, min_neighbors: int = 3, eps: float = 0.2
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Put similar rectangles together, and drop groups that are too small or inside better ones.
 
@@ -34,7 +38,7 @@ def group_rectangles(
     rects : array of whole numbers, shape (n, 4)
         x, y, width and height.
     min_neighbors : int
-        Groups of this many or fewer are dropped. 0 leaves everything as it is.
+        Groups of this many or fewer are dropped. 0 changes nothing.
     eps : float
         How far apart, relative to their size, the sides of similar rectangles may be.
 
@@ -60,10 +64,10 @@ def group_rectangles(
     given = given.astype(np.int64)
     if min_neighbors == 0 or not given.size:
         return given, np.ones(len(given), np.int64)
-    if len(given) > MANY:
+    if len(given) > MAX_GROUPED:
         raise InputError(
-            f"rects must be at most {MANY:,} to be grouped; got {len(given):,}. Does the cascade accept "
-            "almost everything? Take a larger min_size, or min_neighbors=0 for all of them."
+            f"rects must be at most {MAX_GROUPED:,} to be grouped; got {len(given):,}. Does the cascade "
+            "accept almost everything? Take a larger min_size, or min_neighbors=0 for all of them."
         )
     label = np.empty(len(given), np.int64)
     n_groups = label_similar(given, eps, label)
@@ -79,7 +83,7 @@ def group_rectangles(
 
 def _inside(means: NDArray[np.int64], sizes: NDArray[np.int64], g: int, other: int, eps: float) -> bool:
     """Whether a group lies within another, give or take, that is larger; small groups give way to any."""
-    if not (sizes[other] > max(FEW, sizes[g]) or sizes[g] < FEW):
+    if not (sizes[other] > max(SMALL_GROUP, sizes[g]) or sizes[g] < SMALL_GROUP):
         return False
     (x, y, w, h), (left, top, width, height) = means[g], means[other]
     across, down = np.rint(width * eps), np.rint(height * eps)
@@ -89,12 +93,6 @@ def _inside(means: NDArray[np.int64], sizes: NDArray[np.int64], g: int, other: i
         and x + w <= left + width + across
         and y + h <= top + height + down
     )
-
-
-MAX_PIXELS = 1 << 26
-MAX_SCALES = 2_000
-Size = tuple[int, int]
-STRIPE = 32.0
 
 
 def detect(
@@ -167,7 +165,7 @@ def candidates(
         across, down = max(columns + 1 - cascade.width, 0), max(rows + 1 - cascade.height, 0)
         stride = 1 if scale >= 2 else 2
         if not stripes:
-            stripes = max(math.ceil(across / STRIPE), 1)
+            stripes = max(math.ceil(across / STRIPE_WIDTH), 1)
         # OpenCV cuts the image into stripes, and rounding can leave out the last line.
         stripe = max((down // stride + stripes - 1) // stripes, 1) * stride
         down = min(down, stripes * stripe)

@@ -1,7 +1,4 @@
-"""Boxes on a copy of an image.
-
-The ROC curves of cascades: faces missed against false positives per window.
-"""
+"""Boxes on a copy of an image, and the ROC curves of cascades: misses against false positives per window."""
 
 from __future__ import annotations
 
@@ -14,22 +11,23 @@ from numpy.typing import NDArray
 
 from ocboost._report.figures import BLUES, GREEN, GREY, INK, ORANGE, PURPLE, RED, any_script, house_style
 from ocboost._report.page import printable
-from ocboost.cascade.measure import Standing
+from ocboost.cascade.measure import Measurement
 from ocboost.errors import MissingExtraError
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Box = tuple[int, int, int, int]
+CURVE_COLOURS = (GREY, BLUES[2], ORANGE, GREEN, PURPLE, RED)
+FLAT_CURVE_NOTE = "Where a curve goes flat: windows that earlier stages reject stay rejected."
+CURVE_STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)))
 LINE, EDGE = (255, 214, 10), (20, 20, 20)  # bright, with dark edges: seen on any picture
 
 
-def drawn(colour: NDArray[np.uint8], boxes: Sequence[Box]) -> bytes:
+def draw_boxes(colour: NDArray[np.uint8], boxes: Sequence[Box]) -> bytes:
     """The image with the boxes on it, as the bytes of a PNG.
 
-    Parameters
-    ----------
-    colour : uint8, shape (height, width, 3)
-        Not changed.
-    boxes : sequence of (x, y, width, height)
-        In pixels. Lines lie inside their box, thicker on larger images.
+    A box is x, y, width and height in pixels. Lines lie inside their box, thicker on larger images.
     """
     try:
         from PIL import Image, ImageDraw
@@ -50,26 +48,11 @@ def drawn(colour: NDArray[np.uint8], boxes: Sequence[Box]) -> bytes:
     return png.getvalue()
 
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-COLOURS = (GREY, BLUES[2], ORANGE, GREEN, PURPLE, RED)
-FLAT = "Where a curve goes flat: windows that earlier stages reject stay rejected."
-STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)))
-
-
-def draw(standings: Sequence[Standing], *, note: str = "") -> Figure:
-    """Draw a line for each cascade, and a dot where it stands with its own thresholds.
+def draw_roc(measurements: Sequence[Measurement], *, note: str = "") -> Figure:
+    """Draw a line for each cascade, and a dot for it with its own thresholds.
 
     Both axes are logarithmic. What is 0 lies on the edge of the figure. Where the score is that of the last
-    stage, a second line below the title says why the curve goes flat.
-
-    Parameters
-    ----------
-    standings : sequence of Standing
-        All on the same windows; the first is drawn grey.
-    note : str
-        A line below the title.
+    stage, a second line below the title, after the note, says why the curve goes flat.
     """
     with house_style(), any_script():
         from matplotlib.figure import Figure
@@ -77,21 +60,21 @@ def draw(standings: Sequence[Standing], *, note: str = "") -> Figure:
 
         figure = Figure(figsize=(10, 7))
         axes = figure.add_axes((0.115, 0.105, 0.85, 0.735))
-        left = 0.6 / max(s.curve.n_others for s in standings)
-        bottom = 60.0 / max(s.curve.n_faces for s in standings)
+        left = 0.6 / max(s.curve.n_others for s in measurements)
+        bottom = 60.0 / max(s.curve.n_faces for s in measurements)
         axes.set(xscale="log", yscale="log", xlim=(left, 1.0), ylim=(bottom, 100.0))
-        for rank, standing in enumerate(standings):
-            curve = standing.curve.thinned()
+        for rank, measured in enumerate(measurements):
+            curve = measured.curve.thinned()
             first = int(np.searchsorted(curve.false_positives, 0, "right")) - 1  # the best without any
-            colour = COLOURS[rank % len(COLOURS)]
-            style = STYLES[rank // len(COLOURS) % len(STYLES)]
+            colour = CURVE_COLOURS[rank % len(CURVE_COLOURS)]
+            style = CURVE_STYLES[rank // len(CURVE_COLOURS) % len(CURVE_STYLES)]
             x = np.append(np.maximum(curve.rates[first:], left), 1.0)  # what is never accepted stays missed
             y = np.maximum(100.0 * np.append(curve.misses[first:], curve.misses[-1]), bottom)
-            name = printable(standing.name, 60)
+            name = printable(measured.name, 60)
             axes.plot(x, y, drawstyle="steps-post", color=colour, ls=style, lw=2.2, label=name)
             axes.plot(
-                max(standing.false_positives, left),
-                max(100.0 * (1.0 - standing.hits), bottom),
+                max(measured.false_positives, left),
+                max(100.0 * (1.0 - measured.hits), bottom),
                 "o",
                 ms=9,
                 color=colour,
@@ -110,8 +93,8 @@ def draw(standings: Sequence[Standing], *, note: str = "") -> Figure:
         figure.text(
             0.115, 0.945, "Faces missed, false positives", fontsize=17, fontweight="bold", va="center"
         )
-        flat = any(standing.kind == "last stage" for standing in standings)
+        flat = any(measured.kind == "last stage" for measured in measurements)
         figure.text(0.115, 0.902 if flat else 0.893, note, color=GREY, fontsize=12, va="center")
         if flat:
-            figure.text(0.115, 0.866, FLAT, color=GREY, fontsize=12, va="center")
+            figure.text(0.115, 0.866, FLAT_CURVE_NOTE, color=GREY, fontsize=12, va="center")
         return figure

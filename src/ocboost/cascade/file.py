@@ -1,7 +1,4 @@
-"""Put a cascade's file together again: only what has changed is written anew, all else keeps its text.
-
-A cascade's file: read from OpenCV's XML, and written back with what has changed.
-"""
+"""A cascade's file: read from OpenCV's XML, and written back. Whatever has not changed keeps its bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.storage import write_atomically
 from ocboost.cascade.cascade import Cascade
-from ocboost.cascade.xml_reader import Places, Reader, Span, words_in
+from ocboost.cascade.xml_reader import CascadeReader, Places, Span, words_in
 from ocboost.cascade.xml_tree import read_bytes
 from ocboost.errors import InputError
 
@@ -31,7 +28,7 @@ def number(value: np.floating) -> bytes:
     return f"{float(value):.16e}".encode("ascii")
 
 
-class Writer:
+class CascadeWriter:
     """Puts a file together from the old one's pieces and new numbers."""
 
     def __init__(self, data: bytes, old: Cascade, places: Places, new: Cascade) -> None:
@@ -97,7 +94,7 @@ class Writer:
     def _renumbered(
         self, text: Span, per_entry: int, new: NDArray[np.float32], old: NDArray[np.float32]
     ) -> list[Edit]:
-        """Edits for the numbers that differ; of so many words in a row the last is the number."""
+        """Edits for the numbers that differ; each is the last of ``per_entry`` words."""
         changed = np.flatnonzero(new != old).tolist()
         if not changed:
             return []
@@ -196,7 +193,7 @@ class CascadeFile:
         """What `write` writes, not packed."""
         if cascade is None or cascade is self.cascade:
             return self._data
-        return Writer(self._data, self.cascade, self._places, cascade).written()
+        return CascadeWriter(self._data, self.cascade, self._places, cascade).written()
 
 
 def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
@@ -220,5 +217,5 @@ def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
     ocboost.errors.InputError: path must be an XML file of a cascade; 'no.xml' does not exist. Check the name.
     """
     data = read_bytes(path)
-    cascade, places = Reader(data, os.fspath(path)).read()
+    cascade, places = CascadeReader(data, os.fspath(path)).read()
     return CascadeFile(os.fspath(path), cascade, data, places)

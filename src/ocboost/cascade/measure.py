@@ -1,9 +1,7 @@
-"""Scores of windows: a number behind a cascade's yes or no, so that a ROC curve can be drawn.
+"""How a cascade does on windows that it has not seen, by a score behind its yes or no.
 
 A score is measured from what OpenCV compares with, the threshold of the file lowered by 1e-5 in single
 precision: the cascade accepts a window exactly where its score is at least 0.
-
-How a cascade does on windows that it has not seen.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost.cascade.cascade import SLACK, Cascade
+from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.roc import RATES, Roc, one_minus_auc, roc
 from ocboost.cascade.windows import as_windows, has_contrast, passed, stage_sums
 
@@ -23,7 +21,7 @@ Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 Kind = Literal["slack", "last stage"]
 
-AT_ONCE = 1 << 16  # windows whose sums are held together
+WINDOWS_PER_BLOCK = 1 << 16  # whose sums are held together
 
 
 def slack_scores(cascade: Cascade, windows: Pixels) -> Floats:
@@ -31,17 +29,12 @@ def slack_scores(cascade: Cascade, windows: Pixels) -> Floats:
 
     Lowering the thresholds of all stages by a common slack t accepts the windows whose score is at least -t.
     Windows that OpenCV does not look at, for want of contrast, get -∞.
-
-    Parameters
-    ----------
-    cascade : Cascade
-    windows : uint8, shape (n, height, width)
     """
     windows = as_windows(cascade, windows)
-    bars = _bars(cascade)
+    thresholds = _lowered_thresholds(cascade)
     scores = np.empty(len(windows))
     for some in _blocks(len(windows)):
-        scores[some] = (stage_sums(cascade, windows[some]) - bars).min(axis=1)
+        scores[some] = (stage_sums(cascade, windows[some]) - thresholds).min(axis=1)
         scores[some][~has_contrast(windows[some])] = -np.inf
     return scores
 
@@ -55,15 +48,15 @@ def last_stage_scores(cascade: Cascade, windows: Pixels) -> Floats:
     last = cascade.n_stages - 1
     scores = np.full(len(windows), -np.inf)
     comes = np.flatnonzero(has_contrast(windows) if last == 0 else passed(cascade, windows) >= last)
-    bar = _bars(cascade)[last]
+    threshold = _lowered_thresholds(cascade)[last]
     for some in _blocks(comes.size):
         rows = comes[some]
-        scores[rows] = stage_sums(cascade, windows[rows], [last])[:, 0] - bar
+        scores[rows] = stage_sums(cascade, windows[rows], [last])[:, 0] - threshold
     return scores
 
 
 def leaf_sums(cascade: Cascade, windows: Pixels) -> Floats:
-    """The sum of all leaves of all stages, (n,): what an adapter starts from. No stage rejects."""
+    """The sum of all leaves of all stages, (n,): what an adapter is calibrated on. No stage rejects."""
     windows = as_windows(cascade, windows)
     sums = np.empty(len(windows))
     for some in _blocks(len(windows)):
@@ -75,11 +68,11 @@ def fitting_kind(cascade: Cascade) -> Kind:
     """Which score tells most: the last stage's if it asks all that the stages before it ask, else the slack.
 
     A cascade that `WholeAdapter` has made has all stumps once more in its last stage. From outside it cannot
-    be told with certainty; so whoever shows the score should say which it is.
+    be known with certainty, so reports say which score it is.
     """
-    asked = list(zip(cascade.node_feature.tolist(), cascade.node_threshold.tolist(), strict=True))
+    questions = list(zip(cascade.node_feature.tolist(), cascade.node_threshold.tolist(), strict=True))
     before = int(cascade.tree_node[cascade.stage_tree[-2]])
-    return "last stage" if set(asked[:before]) <= set(asked[before:]) else "slack"
+    return "last stage" if set(questions[:before]) <= set(questions[before:]) else "slack"
 
 
 def scores_of(cascade: Cascade, windows: Pixels, kind: Kind | None = None) -> Floats:
@@ -88,7 +81,7 @@ def scores_of(cascade: Cascade, windows: Pixels, kind: Kind | None = None) -> Fl
     return (slack_scores if kind == "slack" else last_stage_scores)(cascade, windows)
 
 
-def evaluated(cascade: Cascade, windows: Pixels) -> NDArray[np.int64]:
+def trees_evaluated(cascade: Cascade, windows: Pixels) -> NDArray[np.int64]:
     """How many trees each window costs, (n,): those of all stages up to the one that rejects it."""
     windows = as_windows(cascade, windows)
     stages = np.minimum(passed(cascade, windows) + 1, cascade.n_stages)
@@ -97,43 +90,28 @@ def evaluated(cascade: Cascade, windows: Pixels) -> NDArray[np.int64]:
     return cost
 
 
-def _bars(cascade: Cascade) -> Floats:
-    bars: Floats = (cascade.stage_threshold - SLACK).astype(np.float64)
-    return bars
+def _lowered_thresholds(cascade: Cascade) -> Floats:
+    lowered: Floats = (cascade.stage_threshold - OPENCV_TOLERANCE).astype(np.float64)
+    return lowered
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    return (slice(at, at + AT_ONCE) for at in range(0, n, AT_ONCE))
+    return (slice(at, at + WINDOWS_PER_BLOCK) for at in range(0, n, WINDOWS_PER_BLOCK))
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """One cascade's figures.
-
-    Parameters
-    ----------
-    name : str
-    n_stages, n_trees : int
-    kind : str
-        The score that the curve is drawn from, see `ocboost.cascade.measure`.
-    hits, false_positives : float
-        Shares of the faces and of the others that the cascade accepts as it is.
-    curve : Roc
-    one_minus_auc : float
-        Share of pairs of a face and another window that the score puts in the wrong order.
-    cost : float
-        Stumps, or trees, evaluated per window without a face, on average.
-    """
+class Measurement:
+    """How one cascade does."""
 
     name: str
     n_stages: int
     n_trees: int
-    kind: Kind
-    hits: float
-    false_positives: float
+    kind: Kind  # of the score that the curve is drawn from
+    hits: float  # share of the faces accepted with the cascade's own thresholds
+    false_positives: float  # and of the other windows
     curve: Roc
-    one_minus_auc: float
-    cost: float
+    one_minus_auc: float  # share of pairs of a face and another window that the score puts in the wrong order
+    cost: float  # stumps, or trees, evaluated per window without a face, on average
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON can hold them; of the curve, what a figure needs."""
@@ -152,25 +130,14 @@ class Standing:
         }
 
 
-def measured(
+def measure_cascade(
     name: str, cascade: Cascade, faces: Pixels, others: Pixels, kind: Kind | None = None
-) -> Standing:
-    """Measure a cascade on windows of both kinds.
-
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    cascade : Cascade
-    faces, others : uint8, shape (n, height, width)
-        At least one of each.
-    kind : {"slack", "last stage"}, optional
-        The score; by default the fitting one.
-    """
+) -> Measurement:
+    """Measure a cascade on windows of both kinds, at least one of each; by default with the fitting score."""
     kind = fitting_kind(cascade) if kind is None else kind
     scores = np.concatenate([scores_of(cascade, windows, kind) for windows in (faces, others)])
     are_faces = np.repeat([True, False], [len(faces), len(others)])
-    return Standing(
+    return Measurement(
         name=name,
         n_stages=cascade.n_stages,
         n_trees=cascade.n_trees,
@@ -179,5 +146,5 @@ def measured(
         false_positives=float((scores[~are_faces] >= 0).mean()),
         curve=roc(scores, are_faces),
         one_minus_auc=one_minus_auc(scores, are_faces),
-        cost=float(evaluated(cascade, others).mean()),
+        cost=float(trees_evaluated(cascade, others).mean()),
     )

@@ -1,7 +1,4 @@
-"""Where to put the bars of a cascade, from the sums of faces and of others.
-
-The ROC curve of scores, exactly: how many faces are missed when so many others are accepted.
-"""
+"""The exact ROC curve of scores, and thresholds that keep a rate of hits or of false positives."""
 
 from __future__ import annotations
 
@@ -16,12 +13,15 @@ from ocboost._core.checks import as_number
 from ocboost.errors import InputError
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+RATES = (1e-2, 1e-3, 1e-4)  # of false positives, at which misses are reported
 
 
-def for_hits(scores: Floats, rate: float) -> float:
-    """The highest bar that at least this share of the scores reach.
+def threshold_for_hits(scores: Floats, rate: float) -> float:
+    """The highest threshold that at least this share of the scores reach.
 
-    >>> for_hits(np.array([1.0, 2.0, 3.0, 4.0]), 0.75)
+    >>> threshold_for_hits(np.array([1.0, 2.0, 3.0, 4.0]), 0.75)
     2.0
     """
     rate = as_rate(rate, "hits")
@@ -29,10 +29,10 @@ def for_hits(scores: Floats, rate: float) -> float:
     return float(ordered[int(np.floor((1.0 - rate) * ordered.size + 1e-9))])
 
 
-def for_false_positives(scores: Floats, rate: float) -> float:
-    """The lowest bar that at most this share of the scores reach.
+def threshold_for_false_positives(scores: Floats, rate: float) -> float:
+    """The lowest threshold that at most this share of the scores reach.
 
-    >>> for_false_positives(np.array([1.0, 2.0, 3.0, 4.0]), 0.25) > 3.0
+    >>> threshold_for_false_positives(np.array([1.0, 2.0, 3.0, 4.0]), 0.25) > 3.0
     True
     """
     rate = as_rate(rate, "false_positives")
@@ -44,19 +44,11 @@ def for_false_positives(scores: Floats, rate: float) -> float:
     return float(np.nextafter(best, np.float32(np.inf)))
 
 
-def relaxed(sums: Floats, bars: NDArray[np.float32], rate: float) -> NDArray[np.float32]:
-    """The stages' bars, lowered until this share of the faces passes all of them; none is raised.
+def relaxed_thresholds(sums: Floats, thresholds: NDArray[np.float32], rate: float) -> NDArray[np.float32]:
+    """The stages' thresholds, lowered until this share of the faces passes all of them; none is raised.
 
-    All stages are lowered to the same rank among their own sums, so that stages on different scales share
-    the faces that are given up.
-
-    Parameters
-    ----------
-    sums : array of shape (n, S)
-        Each face's sum in each stage.
-    bars : array of shape (S,)
-    rate : float
-        Above 0, at most 1.
+    ``sums`` are each face's sums in each stage, (n, S). All stages are lowered to the same rank among their
+    own sums, so that stages on different scales share the faces that are given up.
     """
     rate = as_rate(rate, "pass_rate")
     if not len(sums):
@@ -69,7 +61,7 @@ def relaxed(sums: Floats, bars: NDArray[np.float32], rate: float) -> NDArray[np.
     rank = int(worst[int(np.floor((1.0 - rate) * worst.size + 1e-9))])
     # A little lower than the sum itself: it may be rounded up in single precision.
     lowest = np.nextafter(ordered[rank].astype(np.float32), np.float32(-np.inf))
-    lowered: NDArray[np.float32] = np.minimum(bars, lowest)
+    lowered: NDArray[np.float32] = np.minimum(thresholds, lowest)
     return lowered
 
 
@@ -78,38 +70,24 @@ def as_rate(rate: float, name: str) -> float:
     return as_number(rate, name, 0.0, 1.0, "It is a share, such as 0.95.", low_open=True)
 
 
-Counts = NDArray[np.int64]
-
-RATES = (1e-2, 1e-3, 1e-4)
-
-
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """What is accepted at every bar, the highest first; the first accepts nothing.
+    """What is accepted at every threshold, the highest first; the first accepts nothing."""
 
-    Parameters
-    ----------
-    bars : float64 (m,)
-        +∞, then each score that occurs, falling; -∞ is no bar, what has it is never accepted.
-    hits, false_positives : int64 (m,)
-        Faces and others whose score reaches the bar.
-    n_faces, n_others : int
-    """
-
-    bars: Floats
-    hits: Counts
-    false_positives: Counts
+    thresholds: Floats  # +∞, then each score that occurs, falling; a score of -∞ is never accepted
+    hits: Counts  # faces whose score reaches the threshold
+    false_positives: Counts  # others whose score does
     n_faces: int
     n_others: int
 
     @property
     def misses(self) -> Floats:
-        """The share of faces below each bar."""
+        """The share of faces below each threshold."""
         return (self.n_faces - self.hits) / self.n_faces
 
     @property
     def rates(self) -> Floats:
-        """The share of others that reach each bar."""
+        """The share of others that reach each threshold."""
         return self.false_positives / self.n_others
 
     def misses_at(self, rate: float) -> float:
@@ -123,29 +101,22 @@ class Roc:
         return rate * self.n_others >= 1.0 - 1e-9
 
     def thinned(self, most: int = 500) -> Roc:
-        """A curve that looks the same on logarithmic axes with about so many points, its ends included."""
-        if len(self.bars) <= 2 * most:
+        """A curve that looks the same on logarithmic axes, with about ``most`` points, its ends included."""
+        if len(self.thresholds) <= 2 * most:
             return self
         places = np.log(np.maximum(self.false_positives, 0.5))
         step = max(float(places[-1] - places[0]) / most, 1e-12)
         cell = np.floor((places - places[0]) / step)
         last = np.append(np.diff(cell) > 0, True)  # of those in a cell the one that misses least
         last[0] = True
-        return Roc(self.bars[last], self.hits[last], self.false_positives[last], self.n_faces, self.n_others)
+        return Roc(
+            self.thresholds[last], self.hits[last], self.false_positives[last], self.n_faces, self.n_others
+        )
 
 
 def roc(scores: NDArray[np.floating[Any]], faces: NDArray[np.bool_]) -> Roc:
-    """The curve of scores, ties and all.
+    """The curve of scores, higher for faces, with ties; ``faces`` says which of them are faces'.
 
-    Parameters
-    ----------
-    scores : array of shape (n,)
-        Higher for faces. -∞ is never accepted.
-    faces : bool, shape (n,)
-        Which of them are faces; there must be some of either kind.
-
-    Examples
-    --------
     >>> curve = roc(np.array([3.0, 2.0, 2.0, -np.inf]), np.array([True, False, True, True]))
     >>> curve.hits.tolist(), curve.false_positives.tolist()
     ([0, 1, 2], [0, 0, 1])
@@ -159,9 +130,9 @@ def roc(scores: NDArray[np.floating[Any]], faces: NDArray[np.bool_]) -> Roc:
     ends = np.flatnonzero(np.append(np.diff(ordered) != 0, np.ones(min(ordered.size, 1), np.bool_)))
     hits = np.concatenate([[0], np.cumsum(kinds)[ends]]).astype(np.int64)
     others = np.concatenate([[0], np.cumsum(~kinds)[ends]]).astype(np.int64)
-    bars = np.concatenate([[np.inf], ordered[ends]])
+    thresholds = np.concatenate([[np.inf], ordered[ends]])
     n = int(faces.sum())
-    return Roc(bars, hits, others, n, len(faces) - n)
+    return Roc(thresholds, hits, others, n, len(faces) - n)
 
 
 def one_minus_auc(scores: NDArray[np.floating[Any]], faces: NDArray[np.bool_]) -> float:

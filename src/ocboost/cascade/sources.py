@@ -1,7 +1,4 @@
-"""Frames of a video file, read with OpenCV.
-
-Where windows and images come from: folders, mosaics, single files, videos. None of them is trusted.
-"""
+"""Where windows and images come from: folders, mosaics, single files, videos. None of them is trusted."""
 
 from __future__ import annotations
 
@@ -19,32 +16,41 @@ from ocboost._core.checks import as_count
 from ocboost.datasets.images import LARGEST, read_picture, refused, tiles
 from ocboost.errors import InputError, MissingExtraError
 
-Pixels = NDArray[np.uint8]
+if TYPE_CHECKING:
+    from PIL import Image
 
-SILENT = 0  # a level of what OpenCV logs
+Pixels = NDArray[np.uint8]
+Notify = Callable[[str], None]
+Progress = Callable[[int, int], None]
+T = TypeVar("T")
+
+FORMATS = ("PNG", "JPEG", "BMP", "PPM", "TIFF", "WEBP")
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm", ".tif", ".tiff", ".webp")
+IMAGE_KIND = "an image (PNG, JPEG, BMP, PGM, PPM, TIFF or WebP)"
+MAX_BYTES_OF_WINDOWS = 1 << 31  # of one place
+_ORIENTATION = 0x0112  # the tag of EXIF
+SILENT = 0  # a log level of OpenCV
 VIDEO_ENDINGS = (".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
 
 
+def _ignored(*_: object) -> None:
+    """For callers that need no messages."""
+
+
 class Video:
-    """Every so many frames of a video, with their numbers: (number, grey, colour).
+    """Every n-th frame of a video, with its number: (number, grey, colour).
 
-    Opened at once, so that a file that is no video is found out before anything else is done.
-
-    Parameters
-    ----------
-    path : Path
-    every : int
-        1 gives all frames.
-    tell : callable, optional
-        Told in a sentence if the video ends before it says it does.
+    Opened at once, so that a file that is no video is refused before anything else is done. ``notify`` is
+    called with a sentence if the video ends before it says it does.
     """
 
-    def __init__(self, path: Path, every: int, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, path: Path, every: int, notify: Notify = _ignored) -> None:
         self.path = path
         self.every = every
-        self._tell = tell
+        self._notify = notify
         with self._opened() as capture:
-            self._claimed = self._count(capture)
+            count = capture.get(_cv2().CAP_PROP_FRAME_COUNT)
+            self._claimed = int(count) if 0 < count < 1 << 40 else 0
             if not capture.grab():
                 raise self._refused()
 
@@ -67,8 +73,8 @@ class Video:
                     grey = cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY)
                     yield number, grey, np.ascontiguousarray(frame[:, :, ::-1])
                 number += 1
-        if number < self._claimed and self._tell is not None:
-            self._tell(
+        if number < self._claimed:
+            self._notify(
                 f"'{self.path}' says it has {self._claimed:,} frames, and {number:,} of them could be read."
             )
 
@@ -100,10 +106,6 @@ class Video:
                 capture.release()
             log.setLogLevel(before)
 
-    def _count(self, capture: Any) -> int:
-        count = capture.get(_cv2().CAP_PROP_FRAME_COUNT)
-        return int(count) if 0 < count < 1 << 40 else 0
-
     def _refused(self) -> InputError:
         return refused(
             self.path,
@@ -114,9 +116,7 @@ class Video:
 
 
 def _cv2() -> Any:
-    os.environ.setdefault(
-        "OPENCV_FFMPEG_LOGLEVEL", "-8"
-    )  # silent; it is read when OpenCV first opens a video
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # silent; read when OpenCV first opens a video
     try:
         import cv2
     except ModuleNotFoundError as error:
@@ -124,34 +124,10 @@ def _cv2() -> Any:
     return cv2
 
 
-if TYPE_CHECKING:
-    from PIL import Image
+class SourceImage(NamedTuple):
+    """An image to look for faces in, grey, and in red, green and blue to draw on."""
 
-
-Told = Callable[[str], None]
-Progress = Callable[[int, int], None]
-T = TypeVar("T")
-
-FORMATS = ("PNG", "JPEG", "BMP", "PPM", "TIFF", "WEBP")
-PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm", ".tif", ".tiff", ".webp")
-KIND = "an image (PNG, JPEG, BMP, PGM, PPM, TIFF or WebP)"
-MOST_BYTES = 1 << 31  # of all windows of one place
-_ORIENTATION = 0x0112  # the tag of EXIF
-
-
-class Picture(NamedTuple):
-    """An image to look for faces in.
-
-    Parameters
-    ----------
-    name : str
-        Of its file in a folder, or of its frame in a video.
-    grey : uint8, shape (height, width)
-    colour : uint8, shape (height, width, 3)
-        Red, green, blue: to draw on.
-    """
-
-    name: str
+    name: str  # of its file in a folder, or of its frame in a video
     grey: Pixels
     colour: Pixels
 
@@ -162,25 +138,15 @@ def windows_in(
     height: int,
     *,
     name: str = "place",
-    tell: Told | None = None,
-    progress: Progress | None = None,
+    notify: Notify = _ignored,
+    progress: Progress = _ignored,
 ) -> Pixels:
-    """The windows in a folder or in a file, (n, height, width), grey.
+    """The windows in a folder or in a file, (n, height, width), grey; ``name`` is for errors.
 
-    Parameters
-    ----------
-    place : path
-        A folder of image files, each one window, in the order of their names; other sizes are scaled by
-        averaging over areas. Or a grey PNG whose tiles are the windows, row by row. Or one image of the
-        window's size.
-    width, height : int
-        Size of a window.
-    name : str
-        What the place is called in errors.
-    tell : callable, optional
-        Told in a sentence what was left out or scaled.
-    progress : callable, optional
-        Called with how many files are done, and of how many.
+    The place is a folder of image files, each one window, in the order of their names; other sizes are
+    scaled by averaging over areas. Or a grey PNG whose tiles are the windows, row by row. Or one image of
+    the window's size. ``notify`` is called with a sentence about what was left out or scaled, ``progress``
+    with how many files are done, and of how many.
     """
     path = Path(place)
     size = (width, height)
@@ -191,10 +157,10 @@ def windows_in(
                 "a video. Videos are for detect: cut windows out of its frames first."
             )
         return _window_file(path, size)
-    files = _files_of(path, name, f"windows of {width} × {height} pixels", tell)
-    if len(files) > MOST_BYTES // (width * height):
+    files = _files_of(path, name, f"windows of {width} × {height} pixels", notify)
+    if len(files) > MAX_BYTES_OF_WINDOWS // (width * height):
         raise InputError(
-            f"{name} must hold at most {MOST_BYTES // (width * height):,} windows; '{path}' holds "
+            f"{name} must hold at most {MAX_BYTES_OF_WINDOWS // (width * height):,} windows; '{path}' holds "
             f"{len(files):,}. Take fewer, or several times some."
         )
     found = np.empty((len(files), height, width), np.uint8)
@@ -202,25 +168,15 @@ def windows_in(
     for n, file in enumerate(files):
         found[n], whole = _read(file, lambda image: _scaled(image, size))
         scaled += not whole
-        if progress is not None:
-            progress(n + 1, len(files))
-    if scaled and tell is not None:
-        tell(f"{scaled:,} of {len(files):,} images in '{path}' were scaled to {width} × {height} pixels.")
+        progress(n + 1, len(files))
+    if scaled:
+        notify(f"{scaled:,} of {len(files):,} images in '{path}' were scaled to {width} × {height} pixels.")
     return found
 
 
 @dataclass(frozen=True)
-class Images:
-    """Images one after the other; they are read when they are asked for.
-
-    Parameters
-    ----------
-    place : Path
-        The folder, the image or the video.
-    files : list of Path
-        The image files; empty for a video.
-    video : Video, optional
-    """
+class ImageSource:
+    """Images one after the other, each read when it is asked for: those of files, or of a video."""
 
     place: Path
     files: list[Path]
@@ -231,46 +187,36 @@ class Images:
         """How many there will be, if anybody knows; a video may be wrong about it."""
         return len(self.files) if self.video is None else self.video.expected
 
-    def __iter__(self) -> Iterator[Picture]:
+    def __iter__(self) -> Iterator[SourceImage]:
         if self.video is not None:
             for number, grey, colour in self.video:
-                yield Picture(f"frame-{number:06d}", grey, colour)
+                yield SourceImage(f"frame-{number:06d}", grey, colour)
         for file in self.files:
-            yield Picture(file.name, *_read(file, _both, kind=self._kind(file)))
-
-    @staticmethod
-    def _kind(file: Path) -> str:
-        """What a file must be: where its name does not say that it is an image, a video was perhaps meant."""
-        if file.suffix.lower() in PICTURE_ENDINGS:
-            return KIND
-        return f"{KIND}, or a video whose name ends in {', '.join(VIDEO_ENDINGS[:-1])} or {VIDEO_ENDINGS[-1]}"
+            kind = IMAGE_KIND
+            if file.suffix.lower() not in PICTURE_ENDINGS:  # perhaps a video was meant
+                kind += (
+                    f", or a video whose name ends in {', '.join(VIDEO_ENDINGS[:-1])} or {VIDEO_ENDINGS[-1]}"
+                )
+            yield SourceImage(file.name, *_read(file, _both, kind=kind))
 
 
 def images_in(
-    place: str | os.PathLike[str], *, every: int = 1, name: str = "place", tell: Told | None = None
-) -> Images:
+    place: str | os.PathLike[str], *, every: int = 1, name: str = "place", notify: Notify = _ignored
+) -> ImageSource:
     """The images of a folder in the order of their names, one image, or the frames of a video.
 
-    Parameters
-    ----------
-    place : path
-    every : int, default 1
-        Of a video, every so many frames.
-    name : str
-        What the place is called in errors.
-    tell : callable, optional
-        Told in a sentence what was left out.
+    Of a video, only every n-th frame; ``notify`` is called with a sentence about what was left out.
     """
     every = as_count(every, "every", 1, None, "1 takes all frames.")
     path = Path(place)
     if path.is_file():
         if path.suffix.lower() in VIDEO_ENDINGS:
-            return Images(path, [], Video(path, every, tell))
-        return Images(path, [path])
-    return Images(path, _files_of(path, name, "images, or an image or video file", tell))
+            return ImageSource(path, [], Video(path, every, notify))
+        return ImageSource(path, [path])
+    return ImageSource(path, _files_of(path, name, "images, or an image or video file", notify))
 
 
-def _files_of(folder: Path, name: str, what: str, tell: Told | None) -> list[Path]:
+def _files_of(folder: Path, name: str, what: str, notify: Notify) -> list[Path]:
     """The image files in a folder, by name."""
     if not folder.is_dir():
         state = "is no ordinary file" if folder.exists() else "does not exist"
@@ -288,8 +234,8 @@ def _files_of(folder: Path, name: str, what: str, tell: Told | None) -> list[Pat
             f"{name} must be a folder of {what}: '{folder}' must hold image files "
             f"({', '.join(PICTURE_ENDINGS)}); {holds}. Put some there, or give another folder."
         )
-    if left and tell is not None:
-        tell(
+    if left:
+        notify(
             f"{left:,} of {len(there):,} things in '{folder}' {'is' if left == 1 else 'are'} no image and "
             f"{'was' if left == 1 else 'were'} left out."
         )
@@ -327,15 +273,10 @@ def _window_file(path: Path, size: tuple[int, int]) -> Pixels:
     return np.ascontiguousarray(_read(path, turned, check))
 
 
-def _read(path: Path, turned: Callable[[Image.Image], T], check: Any = None, kind: str = KIND) -> T:
+def _read(path: Path, turned: Callable[[Image.Image], T], check: Any = None, kind: str = IMAGE_KIND) -> T:
+    purpose = "Reading images"
     return read_picture(
-        path,
-        turned,
-        formats=FORMATS,
-        kind=kind,
-        extra="vision",
-        purpose="Reading images",
-        check=check,
+        path, turned, formats=FORMATS, kind=kind, extra="vision", purpose=purpose, check=check
     )
 
 
@@ -362,10 +303,10 @@ def _upright(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):  # 16 bits: pillow would cut off what is above 255
         deep = np.asarray(image).astype(np.int64)
         if deep.min() < 0 or deep.max() > 0xFFFF:
-            raise ValueError("it has 32 bits, and nobody knows what is white")
+            raise ValueError("it has 32 bits, so that it is unknown which value is white")
         image = _with_exif(Image.fromarray((deep >> 8).astype(np.uint8)), image)
     elif image.mode == "F":
-        raise ValueError("its pixels are fractions, and nobody knows what is white")
+        raise ValueError("its pixels are fractions, so that it is unknown which value is white")
     elif image.mode not in ("L", "RGB"):
         image = _with_exif(image.convert("RGB"), image)
     with suppress(Exception):  # damaged EXIF does not damage the pixels

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from ocboost._kernels.cascade import RECTS
 from ocboost.cascade.cascade import MAX_NODES, Cascade
-from ocboost.cascade.xml_tree import Element, parse
+from ocboost.cascade.xml_tree import XmlElement, parse
 from ocboost.errors import InputError, ModelFileError
 
 TYPE = "opencv-cascade-classifier"
 OLD_TYPE = "opencv-haar-classifier"
-_NUMBER = re.compile(rb"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?")
+_DECIMAL = re.compile(rb"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?")
 _WORD = re.compile(rb"\S+")
-_WHOLE = re.compile(rb"[+-]?\d{1,9}\.?")
+_INTEGER = re.compile(rb"[+-]?\d{1,9}\.?")
 SINGLE_ENDS = float(np.finfo(np.float32).max) + 2.0**103  # from here on single precision rounds to infinity
 MAX_WORDS = 4_000  # in one element; OpenCV's own have at most 12
 MAX_TEXT = 200_000  # bytes of one element
+WRONG_FILE = "Was another file meant?"
 Span = tuple[int, int]
 
 
@@ -30,7 +31,6 @@ class StagePlaces:
     """Where a stage's numbers are in the file."""
 
     element: Span
-    count: Span | None
     threshold: Span
     trees: list[tuple[Span, Span]]  # of each tree the text of its nodes and that of its leaves
 
@@ -44,8 +44,8 @@ class Places:
     stages: list[StagePlaces]
 
 
-class Reader:
-    """Takes a cascade out of a parsed document; whatever is not as it must be is a `ModelFileError`."""
+class CascadeReader:
+    """Reads a cascade from a parsed document; anything invalid raises `ModelFileError`."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self._data = data
@@ -60,7 +60,7 @@ class Reader:
                 self._refuse(
                     self._child(cascade, tag),
                     f"<{tag}> must be {wanted}, the only kind that is read; got {found!r:.40}",
-                    "Take a cascade of Haar features, such as haarcascade_frontalface_default.xml",
+                    "Take a cascade of Haar features, such as haarcascade_frontalface_default.xml.",
                 )
         width, height = (self._whole(self._child(cascade, tag)) for tag in ("width", "height"))
         categories = self._child(cascade, "featureParams").find("maxCatCount")
@@ -95,16 +95,9 @@ class Reader:
                 leaves.extend(values)
                 tree_node.append(len(nodes))
                 tree_leaf.append(len(leaves))
-                trees.append(((inner.text_start, inner.text_end), (outer.text_start, outer.text_end)))
+                trees.append((inner.text_span, outer.text_span))
             stage_tree.append(len(tree_node) - 1)
-            places.append(
-                StagePlaces(
-                    (stage.start, stage.end),
-                    self._place(stage.find("maxWeakCount")),
-                    self._spans(threshold)[0],
-                    trees,
-                )
-            )
+            places.append(StagePlaces((stage.start, stage.end), self._spans(threshold)[0], trees))
         table = np.array(nodes)
         children = table[:, :3].astype(np.int32)
         try:
@@ -134,7 +127,7 @@ class Reader:
             places,
         )
 
-    def _cascade(self, root: Element) -> Element:
+    def _cascade(self, root: XmlElement) -> XmlElement:
         """The element that holds the cascade."""
         top = root.children[0] if root.tag == "opencv_storage" and root.children else None
         kind = None if top is None else top.attributes.get("type_id")
@@ -143,31 +136,29 @@ class Reader:
                 top,
                 f"the cascade must have the type {TYPE}; this one has the type {OLD_TYPE}, the format before "
                 "OpenCV 2",
-                "Convert it with cv2.CascadeClassifier.convert(old, new)",
+                "Convert it with cv2.CascadeClassifier.convert(old, new).",
             )
         if top is None or kind not in (None, TYPE) or (kind is None and top.tag != "cascade"):
             found = f"<{root.tag}>" if top is None else f"<{root.tag}> with <{top.tag}>"
             self._refuse(
                 root,
                 f"a cascade must begin with <opencv_storage> and <cascade>; the file begins with {found:.80}",
-                "Was another file meant",
+                WRONG_FILE,
             )
         return top
 
-    def _count_nodes(self, stages: list[Element]) -> None:
+    def _count_nodes(self, stages: list[XmlElement]) -> None:
         """Refuse too many nodes before a single number is read."""
         total = 0
         for stage in stages:
             for tree in self._filled(self._child(stage, "weakClassifiers"), "stump"):
                 total += len(self._words(self._child(tree, "internalNodes"))) // 4
                 if total > MAX_NODES:
-                    self._refuse(
-                        tree,
-                        f"it must have at most {MAX_NODES:,} nodes; it has more",
-                        "Was another file meant",
-                    )
+                    self._refuse(tree, f"it must have at most {MAX_NODES:,} nodes; it has more", WRONG_FILE)
 
-    def _features(self, element: Element) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
+    def _features(
+        self, element: XmlElement
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
         features = self._filled(element, "feature")
         rects = np.zeros((len(features), RECTS, 4), np.int32)
         weights = np.zeros((len(features), RECTS), np.float32)
@@ -185,18 +176,18 @@ class Reader:
             tilted[f] = turned is not None and self._whole(turned) != 0
         return rects, weights, tilted
 
-    def _child(self, element: Element, tag: str) -> Element:
+    def _child(self, element: XmlElement, tag: str) -> XmlElement:
         found = element.find(tag)
         if found is None:
             self._refuse(element, f"<{element.tag}> must hold <{tag}>; there is none")
         return found
 
-    def _filled(self, element: Element, what: str) -> list[Element]:
+    def _filled(self, element: XmlElement, what: str) -> list[XmlElement]:
         if not element.children or any(child.tag != "_" for child in element.children):
             self._refuse(element, f"<{element.tag}> must hold at least one {what}, each in an element <_>")
         return element.children
 
-    def _text(self, element: Element) -> bytes:
+    def _text(self, element: XmlElement) -> bytes:
         if element.children or element.text_start < 0 or not element.plain:
             self._refuse(element, f"<{element.tag}> must hold plain text and nothing else")
         if element.text_end - element.text_start > MAX_TEXT:
@@ -204,35 +195,35 @@ class Reader:
                 element,
                 f"<{element.tag}> must be at most {MAX_TEXT:,} bytes; got "
                 f"{element.text_end - element.text_start:,}",
-                "Was another file meant",
+                WRONG_FILE,
             )
         return self._data[element.text_start : element.text_end]
 
-    def _words(self, element: Element) -> list[bytes]:
+    def _words(self, element: XmlElement) -> list[bytes]:
         words = self._text(element).split()
         if len(words) > MAX_WORDS:
             self._refuse(
                 element,
                 f"<{element.tag}> must be at most {MAX_WORDS:,} numbers; got {len(words):,}",
-                "Was another file meant",
+                WRONG_FILE,
             )
         return words
 
-    def _word(self, element: Element) -> str:
+    def _word(self, element: XmlElement) -> str:
         return self._text(element).decode("utf-8", "replace").strip().strip('"')
 
-    def _whole(self, element: Element) -> int:
+    def _whole(self, element: XmlElement) -> int:
         words = self._text(element).split()
-        if len(words) != 1 or not _WHOLE.fullmatch(words[0]):
+        if len(words) != 1 or not _INTEGER.fullmatch(words[0]):
             self._refuse(element, f"<{element.tag}> must be a whole number; got {self._word(element)!r:.40}")
         return int(words[0].rstrip(b"."))
 
-    def _numbers(self, element: Element, count: int | None = None) -> list[float]:
+    def _numbers(self, element: XmlElement, count: int | None = None) -> list[float]:
         """The numbers in an element, as single precision can hold them."""
         words = self._words(element)
         numbers: list[float] = []
         for word in words:
-            number = float(word) if _NUMBER.fullmatch(word) else SINGLE_ENDS
+            number = float(word) if _DECIMAL.fullmatch(word) else SINGLE_ENDS
             if not -SINGLE_ENDS < number < SINGLE_ENDS:
                 what = word.decode("utf-8", "replace")
                 self._refuse(element, f"<{element.tag}> must be finite numbers; got {what!r:.40}")
@@ -241,11 +232,11 @@ class Reader:
             self._refuse(element, f"<{element.tag}> must be {count} numbers; got {len(words)}")
         return numbers
 
-    def _spans(self, element: Element) -> list[Span]:
+    def _spans(self, element: XmlElement) -> list[Span]:
         self._words(element)  # refuses too many
-        return words_in(self._data, (element.text_start, element.text_end))
+        return words_in(self._data, element.text_span)
 
-    def _place(self, element: Element | None) -> Span | None:
+    def _place(self, element: XmlElement | None) -> Span | None:
         """Where the only word of an element is, if it is there and has one."""
         if element is None or element.children or element.text_start < 0 or not element.plain:
             return None
@@ -253,12 +244,9 @@ class Reader:
         return spans[0] if len(spans) == 1 else None
 
     def _refuse(
-        self, element: Element, what: str, advice: str = "Get a fresh copy of the cascade"
+        self, element: XmlElement, what: str, advice: str = "Get a fresh copy of the cascade."
     ) -> NoReturn:
-        end = "?" if advice.startswith("Was") else "."
-        raise ModelFileError(
-            f"{self._name} is not a valid cascade: {what} (line {element.line}). {advice}{end}"
-        )
+        raise ModelFileError(f"{self._name} is not a valid cascade: {what} (line {element.line}). {advice}")
 
 
 def words_in(data: bytes, span: Span) -> list[Span]:

@@ -1,4 +1,4 @@
-"""XML from strangers: elements with the places of their text in the file, and nothing that could explode.
+"""Untrusted XML: elements with the places of their text in the file, and nothing that could explode.
 
 A document with a DOCTYPE is refused, and with it every entity and every outside file. What is unpacked, how
 deep elements lie, how many there are and how many pieces their text has is limited.
@@ -38,7 +38,7 @@ _SIGNATURES = (  # where it stands, what stands there, and what begins so
 
 
 @dataclass(slots=True)
-class Element:
+class XmlElement:
     """An element: where it begins and ends in the file, and where its text does if it has no elements."""
 
     tag: str
@@ -49,9 +49,14 @@ class Element:
     text_start: int = -1
     text_end: int = -1
     plain: bool = True  # the text is the bytes of the file: no entities or comments in between
-    children: list[Element] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
 
-    def find(self, tag: str) -> Element | None:
+    @property
+    def text_span(self) -> tuple[int, int]:
+        """Where its text begins and ends."""
+        return self.text_start, self.text_end
+
+    def find(self, tag: str) -> XmlElement | None:
         """The first child of this name."""
         return next((child for child in self.children if child.tag == tag), None)
 
@@ -116,13 +121,13 @@ class _Builder:
         self._data = data
         self._name = name
         self._parser = expat.ParserCreate()
-        self._open: list[Element] = []
+        self._open: list[XmlElement] = []
         self._pieces: list[str] = []
         self._count = 0
         self._texts = 0
-        self.root: Element | None = None
+        self.root: XmlElement | None = None
 
-    def parse(self) -> Element:
+    def parse(self) -> XmlElement:
         parser = self._parser
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -151,7 +156,7 @@ class _Builder:
             self._too_much(f"more than {MAX_ELEMENTS:,} elements")
         if len(self._open) >= MAX_DEPTH:
             self._too_much("elements too deep")
-        element = Element(tag, self._parser.CurrentLineNumber, self._parser.CurrentByteIndex, attributes)
+        element = XmlElement(tag, self._parser.CurrentLineNumber, self._parser.CurrentByteIndex, attributes)
         if self._open:
             self._open[-1].children.append(element)
         else:
@@ -194,6 +199,6 @@ class _Builder:
         )
 
 
-def parse(data: bytes, name: str) -> Element:
-    """The root element of a document; whatever is wrong with it is a `ModelFileError`."""
+def parse(data: bytes, name: str) -> XmlElement:
+    """The root element of a document; anything wrong with it raises `ModelFileError`."""
     return _Builder(data, name).parse()

@@ -9,6 +9,7 @@ from cyclopts import App
 from ocboost.cli.cascade_adapt import adapt
 from ocboost.cli.cascade_detect import detect
 from ocboost.cli.cascade_evaluate import evaluate
+from ocboost.cli.cascade_shared import print_table
 from ocboost.cli.terminal import results
 
 HELP = """Adapt a detector of OpenCV (a cascade of Haar features, XML) to the windows of one camera.
@@ -44,7 +45,6 @@ def info(detector: Path, /) -> int:
     """
     import numpy as np
 
-    from ocboost._report.tables import Row, Table, as_rich
     from ocboost.cascade import read_cascade
 
     cascade = read_cascade(detector).cascade
@@ -59,19 +59,12 @@ def info(detector: Path, /) -> int:
         f"{cascade.n_features:,} features, {turned}.",
         soft_wrap=True,
     )
-    rows = tuple(
-        Row((str(s + 1), f"{end - begin:,}", f"{end:,}", f"{float(bar):.6g}"))
-        for s, (begin, end, bar) in enumerate(
-            zip(
-                cascade.stage_tree[:-1].tolist(),
-                cascade.stage_tree[1:].tolist(),
-                cascade.stage_threshold,
-                strict=True,
-            )
-        )
+    ends = cascade.stage_tree.tolist()
+    rows = (
+        (str(s), f"{ends[s] - ends[s - 1]:,}", f"{ends[s]:,}", f"{float(cascade.stage_threshold[s - 1]):.6g}")
+        for s in range(1, len(ends))
     )
-    table = Table("Stages", ("stage", word, "up to here", "threshold"), rows)
-    console.print(as_rich(table, whole=True), crop=False)
+    print_table(console, "Stages", ("stage", word, "up to here", "threshold"), rows)
     if not stumps:
         console.print("ocboost adapts cascades of stumps; this one can be evaluated only.", soft_wrap=True)
     return 0

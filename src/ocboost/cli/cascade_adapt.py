@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.cascade_evaluate import read_windows
+from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
 from ocboost.cli.files import check_out
 from ocboost.cli.options import Flag, Seed, UsageError
 from ocboost.cli.terminal import after_writing, results, say, steps_progress
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ocboost.cascade import Cascade, StageAdapter, WholeAdapter
-    from ocboost.cascade.measure import Standing
+    from ocboost.cascade.measure import Measurement
 
 Rate = Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))]
 Weight = Annotated[float, Parameter(validator=validators.Number(gte=1e-6, lte=1e6))]
@@ -29,11 +30,11 @@ Keep = Annotated[int | None, Parameter(validator=validators.Number(gte=0), show_
 Quiet = Annotated[Rate, Parameter(show_default=False)]
 
 PASS_RATE = 0.998
-LEAST = 50  # windows of either kind
-FEW = 10  # the smoothing should not be worth more than so many times the windows
-FEW_FACES = 100  # a threshold set by fewer is rough
-MANY = 1e-3  # false positives per window that are worth a word
-AT_ONCE = 500  # windows shown at once
+MIN_WINDOWS = 50  # of either kind
+MAX_SMOOTHING_PER_WINDOW = 10  # beyond it the windows are few beside the smoothing
+MIN_FACES_FOR_THRESHOLD = 100  # a threshold set by fewer is rough
+MAX_FALSE_POSITIVES = 1e-3  # per window: more are worth a word
+WINDOWS_PER_UPDATE = 500
 HELD_OUT = 10  # every tenth is not shown
 
 
@@ -64,7 +65,7 @@ def adapt(
         ocboost cascade adapt detector.xml --faces f.png --others o.png \
             --out a.xml --false-positives 1e-4
 
-    The same stages, each weighed anew:
+    The same stages, each with new weights:
         ocboost cascade adapt detector.xml --faces f.png --others o.png \
             --out a.xml --mode stages
 
@@ -82,15 +83,15 @@ def adapt(
     out
         The file for the adapted detector.
     mode
-        whole: short stages, then one of all stumps. stages: each stage for itself.
+        whole: short stages, then one of all stumps. stages: each stage on its own.
     face_weight
-        A face counts so many others.
+        As how many other windows a face counts.
     smoothing
-        The shipped detector is trusted as if so many windows had been seen.
+        The shipped detector is trusted as if it had seen this many windows.
     forgetting
-        λ: a window of n windows ago weighs λ^n; 1 forgets nothing.
+        λ: a window of n windows ago has the weight λ^n; 1 forgets nothing.
     keep
-        Mode whole: keep so many first stages; by default as many as make the detector fastest.
+        Mode whole: how many first stages to keep; by default as many as make the detector fastest.
     pass_rate
         Share of the faces that must pass all stages but the last (mode whole), or each (stages); 0.998.
     hits
@@ -102,7 +103,8 @@ def adapt(
     overwrite
         Replace the file if it exists.
     """
-    from ocboost.cascade import read_cascade
+    from ocboost.cascade import StageAdapter, read_cascade
+    from ocboost.cascade.measure import measure_cascade
 
     if hits is not None and false_positives is not None:
         raise UsageError("--hits and --false-positives exclude each other: say which of them to hold.")
@@ -119,29 +121,31 @@ def adapt(
         raise InputError(
             f"--keep must be at most {shipped.n_stages}, the stages of '{detector}'; got {keep}. Take fewer."
         )
-    shared: dict[str, Any] = {
-        "face_weight": face_weight,
-        "smoothing": smoothing,
-        "forgetting": forgetting,
-    }
-    _adapter(mode, shipped, 500, pass_rate, shared)  # what it refuses is refused before the work
+    settings = {"face_weight": face_weight, "smoothing": smoothing, "forgetting": forgetting}
+    rate = PASS_RATE if pass_rate is None else pass_rate
+    _adapter(mode, shipped, 500, rate, settings)  # what it refuses is refused before the work
     try:
         windows = _Windows(shipped, faces, others)
         shown, labels = windows.stream(seed)
-        adapter = _adapter(mode, shipped, len(labels), pass_rate, shared)
-        with steps_progress("adapting") as told:
-            for at in range(0, len(labels), AT_ONCE):
-                adapter.update(shown[at : at + AT_ONCE], labels[at : at + AT_ONCE])
-                told("windows", min(at + AT_ONCE, len(labels)), len(labels))
-            told("thresholds", len(labels), len(labels))
-            adapted = _finished(adapter, keep, pass_rate, hits, false_positives)
-            before, after = (
-                windows.held_out(name, cascade) for name, cascade in (("before", shipped), ("after", adapted))
-            )
+        n = len(labels)
+        adapter = _adapter(mode, shipped, n, rate, settings)
+        with steps_progress("adapting") as step:
+            for at in range(0, n, WINDOWS_PER_UPDATE):
+                some = slice(at, at + WINDOWS_PER_UPDATE)
+                adapter.update(shown[some], labels[some])
+                step("windows", min(some.stop, n), n)
+            step("thresholds", n, n)
+            if isinstance(adapter, StageAdapter):
+                adapted = adapter.adapted()
+            else:
+                adapted = adapter.adapted(
+                    keep=keep, pass_rate=rate, hits=hits, false_positives=false_positives
+                )
+            before = measure_cascade("before", shipped, windows.tests[0], windows.tests[1])
+            after = measure_cascade("after", adapted, windows.tests[0], windows.tests[1])
         file.write(out, adapted, overwrite=overwrite)
     except KeyboardInterrupt:
-        say(f"interrupted; nothing was written to '{out}'.")
-        return 130
+        return interrupted(out)
     with after_writing("the detector", out) as written:
         written()
         _report(detector, out, windows, adapter, before, after, false_positives)
@@ -149,33 +153,18 @@ def adapt(
 
 
 def _adapter(
-    mode: str, shipped: Cascade, n: int, pass_rate: float | None, shared: dict[str, Any]
+    mode: str, shipped: Cascade, n: int, pass_rate: float, settings: dict[str, Any]
 ) -> WholeAdapter | StageAdapter:
-    """The adapter of a mode, for so many windows: where they are few, the scale is fitted on fewer."""
+    """The adapter of a mode, for n windows: where they are few, the score is calibrated on fewer."""
     from ocboost.cascade import StageAdapter, WholeAdapter
 
     if mode == "stages":
-        return StageAdapter(shipped, pass_rate=PASS_RATE if pass_rate is None else pass_rate, **shared)
-    return WholeAdapter(shipped, **shared, calibrate_on=min(500, max(n, 2 * LEAST)))
-
-
-def _finished(
-    adapter: WholeAdapter | StageAdapter,
-    keep: int | None,
-    pass_rate: float | None,
-    hits: float | None,
-    false_positives: float | None,
-) -> Cascade:
-    from ocboost.cascade import StageAdapter
-
-    if isinstance(adapter, StageAdapter):
-        return adapter.adapted()
-    rate = PASS_RATE if pass_rate is None else pass_rate
-    return adapter.adapted(keep=keep, pass_rate=rate, hits=hits, false_positives=false_positives)
+        return StageAdapter(shipped, pass_rate=pass_rate, **settings)
+    return WholeAdapter(shipped, **settings, calibrate_on=min(500, max(n, 2 * MIN_WINDOWS)))
 
 
 class _Windows:
-    """The windows of both kinds: some to show, some held out; those of low contrast aside."""
+    """The windows of both kinds, some to learn from and some held out, without those of low contrast."""
 
     def __init__(self, cascade: Cascade, faces: Path, others: Path) -> None:
         from ocboost.cascade import has_contrast
@@ -188,10 +177,10 @@ class _Windows:
             clear = has_contrast(found)
             self.clear.append(found[clear])
             self.flat.append(int((~clear).sum()))
-            if clear.sum() < LEAST:
+            if clear.sum() < MIN_WINDOWS:
                 without = f", and {self.flat[-1]:,} without contrast" if self.flat[-1] else ""
                 raise InputError(
-                    f"{option} must hold at least {LEAST} windows with contrast; '{place}' holds "
+                    f"{option} must hold at least {MIN_WINDOWS} windows with contrast; '{place}' holds "
                     f"{int(clear.sum()):,}{without}. Collect more: hundreds do little, thousands help."
                 )
 
@@ -218,54 +207,44 @@ class _Windows:
         order = rng.permutation(len(labels))
         return windows[order], labels[order]
 
-    def held_out(self, name: str, cascade: Cascade) -> Standing:
-        """How a cascade does on those that were not shown."""
-        from ocboost.cascade.measure import measured
 
-        return measured(name, cascade, self.tests[0], self.tests[1])
+def _remarks(adapter: WholeAdapter | StageAdapter, n: int, false_positives: float | None) -> Iterator[str]:
+    """Whether the stumps' weights could change, and how sure the thresholds are, after n windows."""
+    from ocboost.cascade import WholeAdapter
+    from ocboost.cascade.adapt_base import MIN_OF_EACH
 
-
-def _whole_remarks(adapter: WholeAdapter, false_positives: float | None) -> list[str]:
-    """How sure the last stage's threshold is."""
-    faces, others = adapter.n_held_out
-    if false_positives is not None:
-        if false_positives * others >= 1.0 - 1e-9:
-            return []
-        return [
-            f"--false-positives {false_positives:g} is less than one of the {others:,} others it is set by."
-        ]
-    if faces >= FEW_FACES:
-        return []
-    return [
-        f"the last stage's threshold was set by only {faces:,} faces held out: its share of hits is "
-        "rough. Thousands of faces help."
-    ]
-
-
-def _stage_remarks(adapter: StageAdapter, n: int) -> list[str]:
-    """Whether the stumps could move, and how sure the thresholds are."""
-    from ocboost.cascade.adapt_whole import LEAST_OF_EACH
-
-    remarks = []
-    lasting = n if adapter.forgetting == 1.0 else min(n, round(1.0 / (1.0 - adapter.forgetting)))
-    if FEW * lasting < adapter.smoothing:
-        what = f"{n:,} windows" if lasting == n else f"the last {lasting:,} windows, which forgetting leaves,"
-        remarks.append(
-            f"{what} are few beside a smoothing of {adapter.smoothing:,.0f}: the stumps' weights have moved "
-            "little. Thousands help."
-        )
+    if isinstance(adapter, WholeAdapter):
+        faces, others = adapter.n_held_out
+        if false_positives is None:
+            if faces < MIN_FACES_FOR_THRESHOLD:
+                yield (
+                    f"the last stage's threshold was set by only {faces:,} faces held out: its share of hits "
+                    "is rough. Thousands of faces help."
+                )
+        elif false_positives * others < 1.0 - 1e-9:
+            yield (
+                f"--false-positives {false_positives:g} is less than one of the {others:,} others it is set "
+                "by."
+            )
+        return
     faces = adapter.n_held_out
-    if faces < LEAST_OF_EACH:
-        remarks.append(
-            f"only {faces:,} faces were held out, and thresholds are set by {LEAST_OF_EACH} or more: they "
-            "are as they were. Collect more faces."
+    lasting = n if adapter.forgetting == 1.0 else min(n, round(1.0 / (1.0 - adapter.forgetting)))
+    if MAX_SMOOTHING_PER_WINDOW * lasting < adapter.smoothing:
+        what = f"{n:,} windows" if lasting == n else f"the last {lasting:,} windows, which forgetting leaves,"
+        yield (
+            f"{what} are few beside a smoothing of {adapter.smoothing:,.0f}: the stumps' weights have "
+            "changed little. Thousands help."
+        )
+    if faces < MIN_OF_EACH:
+        yield (
+            f"only {faces:,} faces were held out, and thresholds are set by {MIN_OF_EACH} or more: they have "
+            "not changed. Collect more faces."
         )
     elif faces * (1.0 - adapter.pass_rate) < 1.0 - 1e-9:
-        remarks.append(
+        yield (
             f"{faces:,} faces held out are too few for a pass rate of {adapter.pass_rate:g}: each threshold "
             "was set by the single worst of them."
         )
-    return remarks
 
 
 def _report(
@@ -273,52 +252,44 @@ def _report(
     out: Path,
     windows: _Windows,
     adapter: WholeAdapter | StageAdapter,
-    before: Standing,
-    after: Standing,
+    before: Measurement,
+    after: Measurement,
     false_positives: float | None,
 ) -> None:
-    from ocboost._report.tables import Row, Table, as_rich
-    from ocboost.cascade import StageAdapter, WholeAdapter
+    from ocboost.cascade import StageAdapter
 
     console = results()
+
+    def line(text: str) -> None:
+        console.print(text, soft_wrap=True)
+
     held = [len(test) for test in windows.tests]
     learnt = [len(clear) - n for clear, n in zip(windows.clear, held, strict=True)]
-    console.print(f"Shown {learnt[0]:,} faces and {learnt[1]:,} others.", soft_wrap=True)
+    line(f"Shown {learnt[0]:,} faces and {learnt[1]:,} others.")
     if any(windows.flat):
-        console.print(
+        line(
             f"{windows.flat[0]:,} faces and {windows.flat[1]:,} others more had no contrast: OpenCV never "
-            "looks at such windows, and they were left out.",
-            soft_wrap=True,
+            "looks at such windows, and they were left out."
         )
-    rows = tuple(
-        Row((s.name, f"{s.hits:.2%}", f"{s.false_positives:.3%}", f"{s.cost:.1f}", f"{s.n_stages}"))
-        for s in (before, after)
+    rows = (
+        (m.name, f"{m.hits:.2%}", f"{m.false_positives:.3%}", f"{m.cost:.1f}", f"{m.n_stages}")
+        for m in (before, after)
     )
     title = f"On {held[0]:,} faces and {held[1]:,} others that were not shown"
-    columns = ("", "hits", "false positives", "stumps per other window", "stages")
-    console.print(as_rich(Table(title, columns, rows), whole=True), crop=False)
-    if isinstance(adapter, WholeAdapter):
-        remarks = _whole_remarks(adapter, false_positives)
-        lower = "--false-positives 1e-4, or less,"
-    else:
-        remarks = _stage_remarks(adapter, sum(learnt))
-        lower = "a lower --pass-rate"
-    for remark in remarks:
+    print_table(console, title, ("", "hits", "false positives", "stumps per other window", "stages"), rows)
+    for remark in _remarks(adapter, sum(learnt), false_positives):
         say(remark)
-    if false_positives is None and after.false_positives > MANY:
-        console.print(
+    if false_positives is None and after.false_positives > MAX_FALSE_POSITIVES:
+        stages = isinstance(adapter, StageAdapter)
+        lower = "a lower --pass-rate" if stages else "--false-positives 1e-4, or less,"
+        line(
             f"A picture has some hundred thousand windows: {lower} finds less that is no face, and fewer "
-            "faces.",
-            soft_wrap=True,
+            "faces."
         )
     if isinstance(adapter, StageAdapter) and adapter.n_adapted < after.n_stages:
-        console.print(
-            f"{adapter.n_adapted} of {after.n_stages} stages were weighed anew; too few others reached the "
-            "rest, where at most the thresholds were set.",
-            soft_wrap=True,
+        line(
+            f"{adapter.n_adapted} of {after.n_stages} stages got new weights; too few others reached the "
+            "rest, where at most the thresholds changed."
         )
-    console.print(f"Wrote {out}", soft_wrap=True)
-    console.print(
-        f"Next, on windows of other days: ocboost cascade evaluate {detector} {out} --faces … --others …",
-        soft_wrap=True,
-    )
+    line(f"Wrote {out}")
+    line(f"Next, on windows of other days: ocboost cascade evaluate {detector} {out} --faces … --others …")

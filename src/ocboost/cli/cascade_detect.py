@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.cascade_shared import interrupted, print_table
 from ocboost.cli.files import place_of
 from ocboost.cli.options import Count, Flag, MaybeCount, UsageError
 from ocboost.cli.terminal import results, say, steps_progress
@@ -18,10 +19,10 @@ from ocboost.errors import InputError
 
 if TYPE_CHECKING:
     from ocboost.cascade.figures import Box
-    from ocboost.cascade.sources import Images
+    from ocboost.cascade.sources import ImageSource
 
-TABLE = "detections.csv"
-MOST_SHOWN = 20
+DETECTIONS = "detections.csv"
+MAX_ROWS_SHOWN = 20
 Factor = Annotated[float, Parameter(validator=validators.Number(gte=1.001))]
 Neighbors = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 
@@ -61,44 +62,43 @@ def detect(
     scale_factor
         The window grows by this from one size to the next.
     min_neighbors
-        So many windows at least, besides one, must be found at about the same place.
+        How many windows at least, besides one, must be found at about the same place.
     min_size
         Leave out what is smaller, in pixels.
     max_size
         Leave out what is larger.
     every
-        Of a video, look at every so many frames.
+        Of a video, look at every n-th frame only.
     overwrite
         Write into a folder that is not empty, and replace files there.
     """
     from ocboost._report.output import StagedFolder
     from ocboost.cascade import detect as found_in
     from ocboost.cascade import read_cascade
-    from ocboost.cascade.figures import drawn
+    from ocboost.cascade.figures import draw_boxes
     from ocboost.cascade.sources import images_in
 
     if min_size is not None and max_size is not None and min_size > max_size:
         raise UsageError("--min-size must not be above --max-size.")
     cascade = read_cascade(detector).cascade
-    images = images_in(place, every=every, name="PLACE", tell=say)
+    images = images_in(place, every=every, name="PLACE", notify=say)
     _check_folder(out, images, overwrite)
     smallest, largest = (None if side is None else (side, side) for side in (min_size, max_size))
     names = [file.name for file in images.files]
     drawings = dict(zip(names, _drawings(names), strict=True))
     found: list[tuple[str, list[Box]]] = []
     try:
-        with StagedFolder(out) as folder, steps_progress("looking") as told:
+        with StagedFolder(out) as folder, steps_progress("looking") as step:
             for image in images:
                 boxes = sorted(found_in(cascade, image.grey, scale_factor, min_neighbors, smallest, largest))
-                folder.add(drawings.get(image.name, f"{image.name}.png"), drawn(image.colour, boxes))
+                folder.add(drawings.get(image.name, f"{image.name}.png"), draw_boxes(image.colour, boxes))
                 found.append((image.name, boxes))
                 total = images.expected
-                told(image.name, len(found), max(total, len(found)) if total is not None else len(found))
-            folder.add(TABLE, _as_csv(found))
+                step(image.name, len(found), max(total, len(found)) if total is not None else len(found))
+            folder.add(DETECTIONS, _as_csv(found))
             folder.finish()
     except KeyboardInterrupt:
-        say(f"interrupted; nothing was written to '{out}'.")
-        return 130
+        return interrupted(out)
     _report(found, out)
     return 0
 
@@ -131,7 +131,7 @@ def _drawings(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _check_folder(out: Path, images: Images, overwrite: bool) -> None:
+def _check_folder(out: Path, images: ImageSource, overwrite: bool) -> None:
     """Refuse to write among the pictures themselves, or into a folder that holds something else."""
     inputs = images.place if images.place.is_dir() else images.place.parent
     if place_of(out) == place_of(inputs):
@@ -155,21 +155,18 @@ def _as_csv(found: list[tuple[str, list[Box]]]) -> bytes:
 
 
 def _report(found: list[tuple[str, list[Box]]], out: Path) -> None:
-    from ocboost._report.tables import Row, Table, as_rich
-
     console = results()
     rows = [
-        Row((name, f"{len(boxes):,}", *(_sides(boxes) if boxes else ("–", "–"))))
-        for name, boxes in found[:MOST_SHOWN]
+        (name, f"{len(boxes):,}", *(_sides(boxes) if boxes else ("–", "–")))
+        for name, boxes in found[:MAX_ROWS_SHOWN]
     ]
-    if len(found) > MOST_SHOWN:
-        rows.append(Row((f"… {len(found) - MOST_SHOWN:,} more", "", "", "")))
+    if len(found) > MAX_ROWS_SHOWN:
+        rows.append((f"… {len(found) - MAX_ROWS_SHOWN:,} more", "", "", ""))
     total = sum(len(boxes) for _, boxes in found)
     some = sum(bool(boxes) for _, boxes in found)
-    columns = ("image", "found", "smallest", "largest")
-    table = Table(f"{total:,} found, in {some:,} of {len(found):,} images", columns, tuple(rows))
-    console.print(as_rich(table, whole=True), crop=False)
-    console.print(f"Wrote {len(found):,} images and {TABLE} to {out.resolve()}", soft_wrap=True)
+    title = f"{total:,} found, in {some:,} of {len(found):,} images"
+    print_table(console, title, ("image", "found", "smallest", "largest"), rows)
+    console.print(f"Wrote {len(found):,} images and {DETECTIONS} to {out.resolve()}", soft_wrap=True)
 
 
 def _sides(boxes: list[Box]) -> tuple[str, str]:

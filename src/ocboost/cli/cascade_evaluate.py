@@ -1,7 +1,4 @@
-"""Windows for the commands of ``ocboost cascade``, read with a progress bar.
-
-``ocboost cascade evaluate``: detectors side by side, on windows with faces and without.
-"""
+"""``ocboost cascade evaluate``: detectors side by side, on windows with faces and without."""
 
 from __future__ import annotations
 
@@ -11,35 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ocboost._core.escaping import shown
+from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from rich.console import Console
 
     from ocboost.cascade import Cascade
+    from ocboost.cascade.measure import Measurement
 
-
-def read_windows(option: str, place: Path, cascade: Cascade) -> NDArray[np.uint8]:
-    """The windows that an option names, of the cascade's size."""
-    from ocboost.cascade.sources import windows_in
-
-    with steps_progress("reading") as told:
-
-        def progress(done: int, total: int) -> None:
-            told(option, done, total)
-
-        return windows_in(place, cascade.width, cascade.height, name=option, tell=say, progress=progress)
-
-
-if TYPE_CHECKING:
-    from ocboost._report.tables import Table
-    from ocboost.cascade import Cascade
-    from ocboost.cascade.measure import Standing
-
-FILES = ["roc.png", "roc.svg", "results.json"]
+RESULT_FILES = ["roc.png", "roc.svg", "results.json"]
 SCORES = {
     "slack": "by how much a window clears the stage it clears least",
     "last stage": "by how much a window clears the last stage, which has all stumps of those before it",
@@ -61,8 +41,8 @@ def evaluate(
     Before and after:
         ocboost cascade evaluate detector.xml adapted.xml --faces f/ --others o/
 
-    Hits and false positives are those of each detector as it is. Moving its
-    thresholds together gives a curve; from it come the misses when at most
+    Hits and false positives are those of each detector with its own thresholds.
+    Moving these together gives a curve; from it come the misses when at most
     0.01, 0.001 or 0.0001 of the other windows are accepted. The folder gets
     roc.png, roc.svg and results.json.
 
@@ -79,10 +59,9 @@ def evaluate(
     """
     from ocboost._report.figures import render, require_matplotlib
     from ocboost._report.output import OutputFolder, to_json, versions
-    from ocboost._report.tables import as_rich
     from ocboost.cascade import read_cascade
-    from ocboost.cascade.figures import draw
-    from ocboost.cascade.measure import measured
+    from ocboost.cascade.figures import draw_roc
+    from ocboost.cascade.measure import measure_cascade
 
     if not detectors:
         raise UsageError("DETECTORS is missing: give at least one detector.")
@@ -91,35 +70,36 @@ def evaluate(
     _check_sizes(detectors, cascades)
     names = _names(detectors)
     try:
-        with OutputFolder(out, FILES) as folder:
+        with OutputFolder(out, RESULT_FILES) as folder:
             windows = [
                 read_windows(option, place, cascades[0])
                 for option, place in (("--faces", faces), ("--others", others))
             ]
-            standings = []
-            with steps_progress("evaluating") as told:
+            measurements = []
+            with steps_progress("evaluating") as step:
                 for n, (name, cascade) in enumerate(zip(names, cascades, strict=True)):
-                    told(name, n, len(cascades))
-                    standings.append(measured(name, cascade, windows[0], windows[1]))
+                    step(name, n, len(cascades))
+                    measurements.append(measure_cascade(name, cascade, windows[0], windows[1]))
             counts = f"{len(windows[0]):,} faces and {len(windows[1]):,} other windows"
             note = f"{counts} of {cascades[0].width} × {cascades[0].height} pixels. Lower is better."
-            files = render(draw(standings, note=note), "roc")
-            files["results.json"] = to_json(_record(standings, detectors, faces, others, versions("pillow")))
+            files = render(draw_roc(measurements, note=note), "roc")
+            files["results.json"] = to_json(
+                _record(measurements, detectors, faces, others, versions("pillow"))
+            )
             folder.write(files)
     except KeyboardInterrupt:
-        say(f"interrupted; nothing was written to '{out}'.")
-        return 130
+        return interrupted(out)
     console = results(piped=120)
-    console.print(as_rich(_table(standings, counts), whole=True), crop=False)
-    if not _alike(standings):
+    _print_table(console, measurements, f"On {counts}")
+    if not _comparable(measurements):
         console.print(f"1 − AUC is left out: {KINDS_DIFFER}", soft_wrap=True)
     for kind, meaning in SCORES.items():
-        own = ", ".join(s.name for s in standings if s.kind == kind)
+        own = ", ".join(s.name for s in measurements if s.kind == kind)
         if own:
             console.print(f"Score of {own}: {meaning}.", soft_wrap=True)
-    for remark in _remarks(standings[0]):
+    for remark in _remarks(measurements[0]):
         say(remark)
-    console.print(f"Wrote {', '.join(FILES)} to {folder.path.resolve()}", soft_wrap=True)
+    console.print(f"Wrote {', '.join(RESULT_FILES)} to {folder.path.resolve()}", soft_wrap=True)
     return 0
 
 
@@ -145,44 +125,42 @@ def _names(detectors: tuple[Path, ...]) -> list[str]:
     return short if len(set(short)) == len(short) else [path.as_posix() for path in detectors]
 
 
-def _alike(standings: list[Standing]) -> bool:
+def _comparable(measurements: list[Measurement]) -> bool:
     """Whether all are measured by the same kind of score, so that areas can be compared."""
-    return len({standing.kind for standing in standings}) == 1
+    return len({measured.kind for measured in measurements}) == 1
 
 
-def _table(standings: list[Standing], counts: str) -> Table:
-    from ocboost._report.tables import Row, Table
+def _print_table(console: Console, measurements: list[Measurement], title: str) -> None:
     from ocboost.cascade.roc import RATES
 
+    comparable = _comparable(measurements)
     columns = (
         "detector",
         "hits",
         "false positives",
         *(f"misses at {rate:.4g}" for rate in RATES),
-        *(("1 − AUC",) if _alike(standings) else ()),
+        *(("1 − AUC",) if comparable else ()),
         "stumps per other window",
     )
-    rows = tuple(
-        Row(
-            (
-                s.name,
-                f"{s.hits:.2%}",
-                f"{s.false_positives:.3%}",
-                *(f"{s.curve.misses_at(rate):.2%}" for rate in RATES),
-                *((f"{s.one_minus_auc:.2e}",) if _alike(standings) else ()),
-                f"{s.cost:.1f}",
-            )
+    rows = (
+        (
+            m.name,
+            f"{m.hits:.2%}",
+            f"{m.false_positives:.3%}",
+            *(f"{m.curve.misses_at(rate):.2%}" for rate in RATES),
+            *((f"{m.one_minus_auc:.2e}",) if comparable else ()),
+            f"{m.cost:.1f}",
         )
-        for s in standings
+        for m in measurements
     )
-    return Table(f"On {counts}", columns, rows)
+    print_table(console, title, columns, rows)
 
 
-def _remarks(standing: Standing) -> list[str]:
+def _remarks(measured: Measurement) -> list[str]:
     from ocboost.cascade.roc import RATES
 
-    n = standing.curve.n_others
-    beyond = [f"{rate:.4g}" for rate in RATES if not standing.curve.resolves(rate)]
+    n = measured.curve.n_others
+    beyond = [f"{rate:.4g}" for rate in RATES if not measured.curve.resolves(rate)]
     if not beyond:
         return []
     *first, last = beyond
@@ -191,23 +169,23 @@ def _remarks(standing: Standing) -> list[str]:
 
 
 def _record(
-    standings: list[Standing],
+    measurements: list[Measurement],
     detectors: tuple[Path, ...],
     faces: Path,
     others: Path,
     made_with: dict[str, Any],
 ) -> dict[str, Any]:
-    curve = standings[0].curve
+    curve = measurements[0].curve
     return {
         "detectors": [shown(path.name) for path in detectors],
         "faces": faces.name,
         "others": others.name,
         "n_faces": curve.n_faces,
         "n_others": curve.n_others,
-        "standings": [standing.as_dict() for standing in standings],
+        "standings": [measured.as_dict() for measured in measurements],
         "notes": [
-            *([] if _alike(standings) else [f"one_minus_auc must not be compared: {KINDS_DIFFER}"]),
-            *_remarks(standings[0]),
+            *([] if _comparable(measurements) else [f"one_minus_auc must not be compared: {KINDS_DIFFER}"]),
+            *_remarks(measurements[0]),
         ],
         "versions": made_with,
     }

@@ -305,14 +305,14 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         True
         >>> clf = clf.partial_fit(X[300:], y[300:])
         """
-        from ocboost.hypotheses.adopt import adopted
+        from ocboost.hypotheses.adopt import from_adaboost
 
         if parameters.get("offset") is not None:
             raise InputError(
                 "offset must be None for from_fitted, whose deployed weights fade. To keep them and learn on "
                 "top of them, use from_offset(fitted, hypotheses)."
             )
-        pool, classes, weights, total = adopted(fitted)
+        pool, classes, weights, total = from_adaboost(fitted)
         clf = cls(pool, len(weights), **parameters)
         if X is None or y is None:
             raise InputError(

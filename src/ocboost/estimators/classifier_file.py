@@ -27,7 +27,7 @@ from ocboost.estimators.growth import (
     growth_tree,
     learner_of,
 )
-from ocboost.hypotheses.base import MOST_FEATURES
+from ocboost.hypotheses.base import MAX_COLUMNS
 from ocboost.hypotheses.learners.choose import NAMED, learner_for
 from ocboost.offsets import as_offset, require_classes
 
@@ -144,7 +144,7 @@ def columns_tree(clf: Any) -> Tree:
 def columns_from(fields: Fields) -> tuple[NDArray[Any], int, list[str] | None]:
     """The classes, the number of features and their names of what `columns_tree` gave."""
     classes = fields.read("classes", _classes_from)
-    n = fields.count("n_features", 1, MOST_FEATURES)
+    n = fields.count("n_features", 1, MAX_COLUMNS)
     names = None if fields.takes("feature_names", None) else fields.items("feature_names", n)
     fields.require(all(isinstance(name, str) for name in names or ()), "feature_names must be texts")
     return classes, n, names

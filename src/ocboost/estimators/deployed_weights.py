@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree
-from ocboost.hypotheses.adopt import LARGEST
+from ocboost.hypotheses.adopt import MAX_WEIGHT
 
 
 class Handover:
@@ -127,7 +127,7 @@ def _weights(fields: Fields, key: str, sizes: list[int]) -> list[NDArray[np.floa
     found = fields.items(key, len(sizes))
     for weights, J in zip(found, sizes, strict=True):
         fits = isinstance(weights, np.ndarray) and weights.dtype == np.float64 and weights.shape == (J,)
-        fields.require(fits and (np.abs(weights) < LARGEST).all(), f"{key} must be {J} finite weights")
+        fields.require(fits and (np.abs(weights) < MAX_WEIGHT).all(), f"{key} must be {J} finite weights")
     return found
 
 

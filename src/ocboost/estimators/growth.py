@@ -28,7 +28,7 @@ from ocboost.errors import InputError, NotSavableError
 from ocboost.estimators.committee import Committee, signs
 from ocboost.estimators.filter_rounds import CONFIDENCE_ADVICE, acceptance
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.adopt import LARGEST
+from ocboost.hypotheses.adopt import MAX_WEIGHT
 from ocboost.hypotheses.learners import Learner, StumpLearner, learner_for
 from ocboost.hypotheses.learners.choose import NAMED
 from ocboost.streams.recent_rows import RecentRows
@@ -413,7 +413,7 @@ def _scout(
 ) -> tuple[Scout, NDArray[np.float64]]:
     scout = Scout(J)
     scout.worth, alpha = (fields.array(key, np.float64, (J,)) for key in ("worth", "alpha"))
-    fits = ((scout.worth >= 0.0) & (scout.worth < LARGEST) & (np.abs(alpha) < LARGEST)).all()
+    fits = ((scout.worth >= 0.0) & (scout.worth < MAX_WEIGHT) & (np.abs(alpha) < MAX_WEIGHT)).all()
     fields.require(fits, "worth and alpha must be finite")
     labels = fields.array("labels", np.int8, (None,))
     fields.require(np.isin(labels, (-1, 1)).all(), "labels must be -1 and +1")

@@ -1,7 +1,4 @@
-"""The members of fitted scikit-learn models, as hypotheses.
-
-What is taken over from a deployed AdaBoostClassifier: its members, its classes, its weights.
-"""
+"""The members of fitted scikit-learn models as hypotheses, and what an AdaBoostClassifier knows besides."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import Hypotheses
-from ocboost.hypotheses.callables import Callables
+from ocboost.hypotheses.callables import Callables, check_order
 from ocboost.hypotheses.stumps import Stumps
 from ocboost.hypotheses.trees import Trees
 
@@ -24,12 +21,11 @@ _SEVERAL = (
     "fitted must predict one label for each row; got {!r:.80}, which predicts several. "
     "Fit one model for each of them."
 )
-
-LARGEST = 1e100  # weights whose sums are finite, however many
+MAX_WEIGHT = 1e100  # of a hypothesis: sums of such weights are finite
 
 
 class _Member(NamedTuple):
-    """One member: a fitted estimator, and how its classes and features are those of the whole."""
+    """A fitted estimator, and how its classes and features relate to those of the ensemble."""
 
     estimator: Any
     labels: NDArray[Any] | None  # the classes that its ``classes_`` stand for; None for a regressor
@@ -134,16 +130,22 @@ def _members_of(fitted: Any) -> tuple[list[_Member], NDArray[Any] | None]:
     own = _classes(fitted)
     if isinstance(fitted, AdaBoostClassifier):
         return [_Member(each, np.asarray(each.classes_), None) for each in fitted.estimators_], own
-    columns = getattr(fitted, "estimators_features_", [None] * len(fitted.estimators_))
+    given = getattr(fitted, "estimators_features_", [None] * len(fitted.estimators_))
+    columns = [None if taken is None else np.asarray(taken, dtype=np.int64) for taken in given]
+    every = np.arange(getattr(fitted, "n_features_in_", 0))
     # These number the classes before their members see them; a member may have seen only some.
     return [
-        _Member(each, own[np.asarray(each.classes_).astype(np.int64)], _columns(taken, fitted))
+        _Member(
+            each,
+            own[np.asarray(each.classes_).astype(np.int64)],
+            None if taken is None or np.array_equal(taken, every) else taken,
+        )
         for each, taken in zip(fitted.estimators_, columns, strict=True)
     ], own
 
 
 def _alone(estimator: Any) -> _Member:
-    """A tree or a classifier that stands for itself."""
+    """A tree or a classifier that is no ensemble."""
     from sklearn.base import is_regressor
 
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
@@ -178,13 +180,6 @@ def _classes(estimator: Any) -> NDArray[Any]:
     return np.asarray(estimator.classes_)
 
 
-def _columns(taken: Any, fitted: Any) -> NDArray[np.int64] | None:
-    if taken is None:
-        return None
-    columns = np.asarray(taken, dtype=np.int64)
-    return None if np.array_equal(columns, np.arange(fitted.n_features_in_)) else columns
-
-
 def _is_tree(estimator: Any) -> bool:
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -214,41 +209,33 @@ def _order(given: ArrayLike | None, own: NDArray[Any] | None) -> NDArray[Any] | 
         return order
     if own is None:
         raise InputError(f"classes must be two for regression trees; got {given!r:.80}. Leave it out.")
-    if order.ndim != 1 or np.unique(order).size != order.size or order.size < 2:
-        raise InputError(
-            f"classes must be at least two different ones; got {order!r:.80}. A model that has seen only one "
-            "class needs the others named with classes=."
-        )
-    other = own[~np.isin(own, order)]
-    if other.size:
-        raise InputError(
-            f"classes must name every class the model knows; got {order!r:.80}, without {other[0]!r:.40}."
-        )
+    check_order(
+        order,
+        own,
+        "model knows",
+        " A model that has seen only one class needs the others named with classes=.",
+    )
     return order
 
 
 def _from_others(members: list[_Member], order: NDArray[Any] | None, n_features: int) -> Callables:
-    wrong = [member.estimator for member in members if member.labels is None]
-    if wrong:
-        raise InputError(
-            f"fitted must be all trees, or all classifiers; got {wrong[0]!r:.80} among classifiers that are "
-            "no trees. Take them over one by one."
-        )
+    predicting = []
+    for member in members:
+        if member.labels is None:
+            raise InputError(
+                f"fitted must be all trees, or all classifiers; got {member.estimator!r:.80} among "
+                "classifiers that are no trees. Take them over one by one."
+            )
+        same = member.features is None and np.array_equal(member.labels, member.estimator.classes_)
+        predicting.append(member.estimator if same else _Translated(member))
     tags = [input_tags(member.estimator) for member in members]
     return Callables(
-        [_predicting(member) for member in members],
+        predicting,
         n_features,
         classes=order,
         accepts_sparse=all(sparse for sparse, _ in tags),
         accepts_missing=all(missing for _, missing in tags),
     )
-
-
-def _predicting(member: _Member) -> Any:
-    assert member.labels is not None
-    if member.features is None and np.array_equal(member.labels, member.estimator.classes_):
-        return member.estimator
-    return _Translated(member)
 
 
 def input_tags(estimator: Any) -> tuple[bool, bool]:
@@ -357,7 +344,7 @@ def _missing_left(tree: Any) -> NDArray[np.int8]:
     return np.asarray(tree.__getstate__()["nodes"]["missing_go_to_left"]).astype(np.int8)
 
 
-def adopted(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64], float]:
+def from_adaboost(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64], float]:
     """The members, the classes, scikit-learn's weights of the members, twice the paper's α, and their sum."""
     from sklearn.ensemble import AdaBoostClassifier
 
@@ -365,8 +352,8 @@ def adopted(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64],
         raise InputError(
             f"fitted must be a fitted AdaBoostClassifier of scikit-learn; got {type(fitted).__name__}. For "
             "the members of another ensemble use OCBClassifier(ocboost.hypotheses.from_sklearn(fitted))"
-            ".fit(X, y), which weighs them anew; for a pipeline give its last step, and X as that step sees "
-            "it."
+            ".fit(X, y), which learns their weights; for a pipeline give its last step, and X as that step "
+            "sees it."
         )
     if not hasattr(fitted, "estimators_"):
         raise InputError("fitted must have been fitted; got one that is not. Call its fit(X, y) first.")
@@ -375,7 +362,7 @@ def adopted(fitted: Any) -> tuple[Hypotheses, NDArray[Any], NDArray[np.float64],
     members = from_sklearn(fitted)
     weights = np.array(fitted.estimator_weights_[: len(fitted.estimators_)], dtype=np.float64)
     total = float(np.sum(fitted.estimator_weights_))  # of all of them: zeros change how it is rounded
-    if not (np.abs(weights) < LARGEST).all() or not 0.0 < total < LARGEST:
+    if not (np.abs(weights) < MAX_WEIGHT).all() or not 0.0 < total < MAX_WEIGHT:
         raise InputError(
             f"fitted must have weights that are finite and not all zero; got {weights!s:.80}. Was its "
             "learning_rate meant?"

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.balls import ROWS, first_not_finite, lay_dense, lay_sparse, outside, tile_distances
 from ocboost.errors import InputError
-from ocboost.hypotheses.base import Hypotheses
+from ocboost.hypotheses.base import ArrayHypotheses, as_signs
 
 
-class Balls(Hypotheses):
+class Balls(ArrayHypotheses):
     """J balls: ball j answers ``sign_j`` outside radius ``theta_j`` around ``centre_j``, ``-sign_j`` inside.
 
     That is ``sign_j · sign(‖centre_j - x‖₂ - theta_j)``, the paper's hypothesis with either sign;
     a row exactly at the radius is outside. Computed as ``Σ_f (x_f - c_f)² >= theta²``, in double precision
-    and in the order of the features, so that the answer to a row does not depend on which rows are asked with
+    and in the order of the features, so that the answer to a row does not depend on the rows around
     it. Features must be finite. Rows of a CSR matrix are made dense a few at a time.
 
     Parameters
@@ -40,6 +39,7 @@ class Balls(Hypotheses):
 
     kind = "Balls"
     accepts_sparse = True
+    _arrays: ClassVar = {"centre": (), "theta": (), "sign": ()}
 
     def __init__(self, centre: ArrayLike, theta: ArrayLike, sign: ArrayLike | None = None) -> None:
         given = np.array(centre)
@@ -48,36 +48,16 @@ class Balls(Hypotheses):
         self.centre = given if given.dtype == np.float32 else given.astype(np.float64)
         self.theta = np.array(theta, dtype=np.float64)
         J = self.centre.shape[0]
-        signs = np.ones(J, np.int8) if sign is None else np.array(sign)
         if not np.isfinite(self.centre).all():
             raise InputError("centre must be finite; got a NaN or an infinity. Leave out such examples.")
         if self.theta.shape != (J,) or not (np.isfinite(self.theta) & (self.theta >= 0.0)).all():
             raise InputError(f"theta must be {J} radii, finite and not negative; got {theta!r:.80}.")
-        if signs.shape != (J,) or not np.isin(signs, (-1, 1)).all():
-            raise InputError(f"sign must be {J} answers, each -1 or +1; got {sign!r:.80}.")
-        self.sign = signs.astype(np.int8)
+        self.sign = as_signs(sign, "sign", J)
+        self.n_hypotheses, self.n_features = self.centre.shape
         self._double = np.ascontiguousarray(self.centre, dtype=np.float64)
-
-    @property
-    def n_hypotheses(self) -> int:
-        """J."""
-        return self.theta.size
-
-    @property
-    def n_features(self) -> int:
-        """How many features a row has."""
-        return int(self.centre.shape[1])
 
     def __repr__(self) -> str:
         return f"<{len(self)} balls in {self.n_features} dimensions>"
-
-    def __getitem__(self, members: Any) -> Self:
-        members = np.atleast_1d(np.arange(len(self))[members])
-        return type(self)(self.centre[members], self.theta[members], self.sign[members])
-
-    def beside(self, other: Hypotheses) -> Self | None:
-        """These and then the others, if they are of the same kind."""
-        return self._beside_by_members(other)
 
     def check(self, X: Any) -> Any:
         """Check rows of features, which must be finite."""
@@ -93,15 +73,6 @@ class Balls(Hypotheses):
                 lay_sparse(X.data, X.indices, X.indptr, first, tile)
             tile_distances(tile, self._double, squared)
             outside(squared, self.theta, self.sign, first, block)
-
-    def tree(self) -> Tree:
-        """What a file holds."""
-        return {"centre": self.centre, "theta": self.theta, "sign": self.sign}
-
-    @classmethod
-    def from_tree(cls, fields: Fields) -> Self:
-        """Balls from what a file holds."""
-        return fields.make(cls, *(fields.array(key) for key in ("centre", "theta", "sign")))
 
 
 def finite(X: Any, what: str) -> Any:

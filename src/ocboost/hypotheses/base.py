@@ -1,19 +1,14 @@
-"""Rows of features: checked once, and laid out feature by feature for hypotheses that look at single ones.
-
-What every set of weak hypotheses has in common: it answers ±1, it votes, it can be saved.
-
-Hypotheses as files of version 1 had them: a kind with parameters, and named arrays.
-"""
+"""What every set of weak hypotheses has in common: it answers ±1, it votes, it can be saved."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.kinds import HYPOTHESES, tree_within, within
@@ -24,9 +19,219 @@ from ocboost._kernels.answers import block_to_rows, tally
 from ocboost._kernels.stumps import gather_dense, gather_sparse
 from ocboost.errors import InputError
 
-MOST_FEATURES = (1 << 31) - 1
-PRECISIONS = ("double", "single")
-DOUBLE = np.dtype(np.float64)  # asked for by `is`, it takes nanoseconds
+MAX_COLUMNS = (1 << 31) - 1  # of X
+FLOAT64 = np.dtype(np.float64)  # comparing with `is` takes nanoseconds
+ROWS_PER_BLOCK = 256  # rows answered at once: what they need stays in the cache
+MIN_ANSWERS_FOR_THREADS = 1 << 22
+
+
+class Ballot(NamedTuple):
+    """How one class counts: ``up_j`` for a +1 of hypothesis ``first + j``, ``down_j`` for a -1."""
+
+    first: int
+    up: NDArray[np.float64]
+    down: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, alpha: NDArray[np.float64], first: int = 0) -> Self:
+        """AdaBoost's votes: Σ α_j h_j."""
+        return cls(first, alpha, -alpha)
+
+
+class Hypotheses(ABC):
+    """J weak hypotheses, each of which answers +1 or -1 to a row of features.
+
+    A subclass sets ``n_hypotheses`` and ``n_features`` and implements ``_fill``, which answers some rows
+    hypothesis by hypothesis, `tree` and `from_tree`, which define the file format, and ``__getitem__``. If it
+    consists of arrays, it inherits most of this from `ArrayHypotheses`.
+
+    Attributes
+    ----------
+    n_hypotheses : int
+        J.
+    n_features : int
+        Features of a row.
+    """
+
+    kind: ClassVar[str]
+    accepts_missing: bool = False
+    accepts_sparse: bool = False
+    thread_safe: bool = True
+    n_hypotheses: int
+    n_features: int
+
+    @abstractmethod
+    def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
+        """Write the answers to the rows X into ``block``, (J, rows)."""
+
+    @abstractmethod
+    def __getitem__(self, members: Any) -> Self:
+        """Some of the hypotheses, in the order given."""
+
+    def _indices(self, members: Any) -> NDArray[np.int64]:
+        """The places of some hypotheses, from anything that NumPy takes as an index."""
+        return np.atleast_1d(np.arange(self.n_hypotheses)[members])
+
+    def beside(self, other: Hypotheses) -> Hypotheses | None:
+        """These and then the others as one set of this kind; None where there is no such set."""
+        return None
+
+    @abstractmethod
+    def tree(self) -> Tree:
+        """What a file holds: plain values and arrays by name."""
+
+    @classmethod
+    @abstractmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`."""
+
+    def __len__(self) -> int:
+        return self.n_hypotheses
+
+    def answers(self, X: Any) -> NDArray[np.int8]:
+        """What each hypothesis says to each row: (n, J) of -1 and +1.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), float32 or float64, or SciPy CSR where `accepts_sparse`
+        """
+        X = self.check(X)
+        out = np.empty((X.shape[0], self.n_hypotheses), np.int8)
+        if X.shape[0] == 1:  # a block of one row is that row
+            self._fill(X, out.reshape(-1, 1))
+        else:
+            self._by_blocks(X, lambda block, rows: block_to_rows(block, out[rows]))
+        return out
+
+    def votes(self, X: Any, ballots: Sequence[Ballot]) -> NDArray[np.float64]:
+        """Each row's sum of votes for each ballot, (n, K); the answers are never held all at once.
+
+        Examples
+        --------
+        >>> from ocboost.hypotheses import Stumps
+        >>> stumps = Stumps([0, 0], [1.0, 2.0], [1, 1])
+        >>> stumps.votes(np.array([[0.5], [1.5], [2.5]]), [Ballot.of(np.array([0.7, 0.2]))])
+        array([[ 0.9],
+               [-0.5],
+               [-0.9]])
+        """
+        X = self.check(X)
+        out = np.zeros((len(ballots), X.shape[0]))
+
+        def count(block: NDArray[np.int8], rows: slice) -> None:
+            for total, ballot in zip(out, ballots, strict=True):
+                tally(block[ballot.first :], ballot.up, ballot.down, total[rows])
+
+        self._by_blocks(X, count)
+        return out.T
+
+    def _by_blocks(self, X: Any, use: Callable[[NDArray[np.int8], slice], None]) -> None:
+        """Answer the rows block by block, and pass on each block's answers, (J, rows), and its rows."""
+
+        def answer(start: int) -> None:
+            rows = slice(start, start + ROWS_PER_BLOCK)
+            some = X[rows]
+            block = np.empty((self.n_hypotheses, some.shape[0]), np.int8)
+            self._fill(some, block)
+            use(block, rows)
+
+        n = X.shape[0]
+        if 0 < n <= ROWS_PER_BLOCK:  # saves time where rows come one by one
+            answer(0)
+        else:
+            many = n * self.n_hypotheses >= MIN_ANSWERS_FOR_THREADS
+            for_each(answer, range(0, n, ROWS_PER_BLOCK), parallel=many and self.thread_safe)
+
+    def check(self, X: Any) -> Any:
+        """Check rows of features; returns C-contiguous float32 or float64, or CSR."""
+        plain = type(X) is np.ndarray and X.dtype is FLOAT64 and X.flags.c_contiguous
+        if plain and X.ndim == 2 and X.shape[1] == self.n_features:
+            return X
+        X = as_features(X, sparse=self.accepts_sparse, what=self.kind)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise InputError(
+                f"X must have shape (rows, {self.n_features}), one column for each feature the hypotheses "
+                f"were made for; got shape {X.shape}."
+            )
+        return X
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle)."""
+        save(path, self.kind, self.tree())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save` has written. Nothing in a file is executed."""
+        return read(load(path, cls.kind), os.fspath(path), cls.from_tree)
+
+
+class ArrayHypotheses(Hypotheses):
+    """Hypotheses made of arrays: a subclass names them once to be saved, indexed and put together.
+
+    All names are attributes and arguments of the constructor. Unless the methods are overridden, each array
+    has one entry for each hypothesis.
+    """
+
+    _arrays: ClassVar[dict[str, tuple[Any, ...]]]  # the type, and the shape, that a file must have
+    _settings: ClassVar[dict[str, Callable[[Fields, str], Any]]] = {}  # how a file's value is checked
+
+    def _own_settings(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in self._settings}
+
+    def __getitem__(self, members: Any) -> Self:
+        at = self._indices(members)
+        return type(self)(**{key: getattr(self, key)[at] for key in self._arrays}, **self._own_settings())
+
+    def beside(self, other: Hypotheses) -> Self | None:
+        """These and then the others, if they are of the same kind."""
+        return self.concatenated([self, other])
+
+    @classmethod
+    def concatenated(cls, sets: Sequence[Hypotheses]) -> Self | None:
+        """All hypotheses of several sets as one, if they differ in nothing but their members."""
+        same = [each for each in sets if type(each) is cls]
+        if len(same) < len(sets) or any(each._own_settings() != same[0]._own_settings() for each in same):
+            return None
+        arrays = {key: [getattr(each, key) for each in same] for key in cls._arrays}
+        if any(len({(part.dtype, part.shape[1:]) for part in parts}) > 1 for parts in arrays.values()):
+            return None
+        joined = {key: np.concatenate(parts) for key, parts in arrays.items()}
+        return cls(**joined, **same[0]._own_settings())
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return {**self._own_settings(), **{key: getattr(self, key) for key in self._arrays}}
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`."""
+        arrays = {key: fields.array(key, *spec) for key, spec in cls._arrays.items()}
+        return fields.make(cls, **arrays, **{key: of(fields, key) for key, of in cls._settings.items()})
+
+
+def hypotheses_parts(hypotheses: Hypotheses) -> tuple[list[Any], Arrays]:
+    """Hypotheses as files of version 1 had them: kind and parameters, and their arrays by name."""
+    return parts_of(tree_within(hypotheses, HYPOTHESES))
+
+
+def hypotheses_from_parts(kind: str, parameters: Tree, arrays: Arrays, name: str) -> Hypotheses:
+    """Hypotheses from what `hypotheses_parts` returned; invalid contents raise `ModelFileError`."""
+    made: Hypotheses = read(
+        {"kind": kind, **tree_of(kind, parameters, arrays, name)}, name, within(HYPOTHESES)
+    )
+    return made
+
+
+def for_each(task: Callable[[Any], None], items: Sequence[Any], *, parallel: bool = True) -> None:
+    """Run a task on each item, in several threads if there are several and ``parallel`` allows it."""
+    if parallel and len(items) > 1 and get_num_threads() > 1:
+        run(task, items)
+    else:
+        for item in items:
+            task(item)
+
+
+# Checks -----------------------------------------------------------------------------------------------
 
 
 def as_features(X: Any, *, sparse: bool, what: str) -> Any:
@@ -49,6 +254,76 @@ def as_features(X: Any, *, sparse: bool, what: str) -> Any:
     return np.ascontiguousarray(X)
 
 
+def as_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Check whole numbers, and return them as int64."""
+    array = np.array(values)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} must be whole numbers; got {values!r:.80}.")
+    return array.astype(np.int64)
+
+
+def as_signs(values: ArrayLike | None, name: str, n: int) -> NDArray[np.int8]:
+    """Check n answers of ±1; None is all +1."""
+    array = np.ones(n, np.int8) if values is None else np.array(values)
+    if array.shape != (n,) or not np.isin(array, (-1, 1)).all():
+        raise InputError(f"{name} must be {n} answers, each -1 or +1; got {values!r:.80}.")
+    return array.astype(np.int8)
+
+
+def as_thresholds(values: ArrayLike, n: int, what: str) -> NDArray[np.float64]:
+    """Check n thresholds; they may be infinite."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (n,) or np.isnan(array).any():
+        raise InputError(f"threshold must be {n} numbers, one for each {what}; got {values!r:.80}.")
+    return array
+
+
+# Single features --------------------------------------------------------------------------------------
+
+
+class FeatureLines:
+    """The features that stumps or trees look at, each as one contiguous line over the rows of a block.
+
+    ``feature`` has the features, -1 at a leaf where ``leaves`` allows it; ``lines`` says which line each of
+    them is. The precision "single" rounds to float32, as scikit-learn's trees do.
+    """
+
+    def __init__(
+        self, feature: NDArray[Any], n_features: int | None, precision: str, *, leaves: bool = False
+    ) -> None:
+        if precision not in ("double", "single"):
+            raise InputError(f"precision must be 'double' or 'single'; got {precision!r:.80}.")
+        needed = max(1, int(feature.max()) + 1)
+        self.n_features = needed if n_features is None else int(n_features)
+        if feature.min() < (-1 if leaves else 0) or self.n_features < needed:
+            or_leaf = ", or be -1 at a leaf" if leaves else ""
+            raise InputError(
+                f"feature must lie between 0 and n_features - 1 = {self.n_features - 1}{or_leaf}; "
+                f"got {int(feature.min())} to {needed - 1}."
+            )
+        inner = feature >= 0
+        self.lines = np.zeros(feature.size, np.int64)
+        self._used, self.lines[inner] = np.unique(feature[inner].astype(np.int64), return_inverse=True)
+        self._single = precision == "single"
+        self._place: NDArray[np.int64] | None = None
+
+    def __str__(self) -> str:
+        return f"{self._used.size} of {self.n_features} features"
+
+    def gather(self, X: Any) -> NDArray[Any]:
+        """The features of these rows, (lines, rows), as float32 or float64."""
+        lines = np.empty((self._used.size, X.shape[0]), np.float32 if self._single else X.dtype)
+        if isinstance(X, np.ndarray):
+            gather_dense(X, self._used, lines)
+            return lines
+        if self._place is None:
+            place = np.full(self.n_features, -1)
+            place[self._used] = np.arange(self._used.size)
+            self._place = place
+        gather_sparse(X.data, X.indices, X.indptr, self._place, lines)
+        return lines
+
+
 def rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     """The largest float32 that is not above: for float32 features the comparison is then the same."""
     with np.errstate(over="ignore"):
@@ -56,210 +331,7 @@ def rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.where(single > threshold, np.nextafter(single, np.float32(-np.inf)), single)
 
 
-class FeatureLines:
-    """The features in use, each as one contiguous line over the rows of a block.
-
-    Parameters
-    ----------
-    used : array of whole numbers
-        The features, without repeats.
-    n_features : int
-        Features of a row.
-    precision : {"double", "single"}
-        "single" rounds to float32, as scikit-learn's trees do.
-    """
-
-    def __init__(self, used: NDArray[np.int64], n_features: int, precision: str) -> None:
-        self._used = used
-        self._n_features = n_features
-        self._precision = precision
-        self._place: NDArray[np.int64] | None = None
-
-    def gather(self, X: Any) -> NDArray[Any]:
-        """The features of these rows, (used, rows), as float32 or float64."""
-        lines = np.empty(
-            (self._used.size, X.shape[0]), np.float32 if self._precision == "single" else X.dtype
-        )
-        if isinstance(X, np.ndarray):
-            gather_dense(X, self._used, lines)
-        else:
-            gather_sparse(X.data, X.indices, X.indptr, self._places(), lines)
-        return lines
-
-    def _places(self) -> NDArray[np.int64]:
-        if self._place is None:
-            place = np.full(self._n_features, -1)
-            place[self._used] = np.arange(self._used.size)
-            self._place = place
-        return self._place
-
-
-BLOCK = 256  # rows answered at once: what they need stays in the cache
-SHARE = 1 << 22  # answers from which on several threads are worth their start
-
-
-class Ballot(NamedTuple):
-    """How one class counts: ``up_j`` for a +1 of hypothesis ``first + j``, ``down_j`` for a -1."""
-
-    first: int
-    up: NDArray[np.float64]
-    down: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, alpha: NDArray[np.float64], first: int = 0) -> Self:
-        """AdaBoost's votes: Σ α_j h_j."""
-        return cls(first, alpha, -alpha)
-
-
-class Hypotheses(ABC):
-    """J weak hypotheses, each of which answers +1 or -1 to a row of features.
-
-    A subclass implements ``_fill``, which answers some rows hypothesis by hypothesis, `tree` and
-    `from_tree`, which say what is saved, and ``__getitem__``.
-    """
-
-    kind: ClassVar[str]
-    accepts_missing: bool = False
-    accepts_sparse: bool = False
-
-    @property
-    @abstractmethod
-    def n_hypotheses(self) -> int:
-        """J."""
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """How many features a row has."""
-
-    @abstractmethod
-    def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
-        """Write the answers to the rows X into ``block``, (J, rows)."""
-
-    @abstractmethod
-    def __getitem__(self, members: Any) -> Self:
-        """Some of the hypotheses, in the order given."""
-
-    def beside(self, other: Hypotheses) -> Hypotheses | None:
-        """These and then the others as one set of this kind; None where there is no such set."""
-        return None
-
-    def _beside_by_members(self, other: Hypotheses) -> Self | None:
-        """The same, for kinds whose every array has an entry for each member."""
-        if type(other) is not type(self):
-            return None
-        mine, theirs = self.tree(), other.tree()
-        for key, value in mine.items():
-            if isinstance(value, np.ndarray):
-                if value.dtype != theirs[key].dtype or value.shape[1:] != theirs[key].shape[1:]:
-                    return None
-                mine[key] = np.concatenate([value, theirs[key]])
-            elif value != theirs[key]:
-                return None
-        return read(mine, self.kind, self.from_tree)
-
-    @abstractmethod
-    def tree(self) -> Tree:
-        """What a file holds: plain values and arrays by name."""
-
-    @classmethod
-    @abstractmethod
-    def from_tree(cls, fields: Fields) -> Self:
-        """Make hypotheses of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
-
-    def __len__(self) -> int:
-        return self.n_hypotheses
-
-    def answers(self, X: Any) -> NDArray[np.int8]:
-        """What each hypothesis says to each row: (n, J) of -1 and +1.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features), float32 or float64, or SciPy CSR where `accepts_sparse`
-        """
-        X = self.check(X)
-        out = np.empty((X.shape[0], self.n_hypotheses), np.int8)
-        if X.shape[0] == 1:  # a block of one row is that row
-            self._fill(X, out.reshape(-1, 1))
-            return out
-
-        def answer(start: int) -> None:
-            rows = X[start : start + BLOCK]
-            block = np.empty((self.n_hypotheses, rows.shape[0]), np.int8)
-            self._fill(rows, block)
-            block_to_rows(block, out[start : start + BLOCK])
-
-        self._by_blocks(answer, X.shape[0])
-        return out
-
-    def votes(self, X: Any, ballots: Sequence[Ballot]) -> NDArray[np.float64]:
-        """Each row's sum of votes for each ballot, (n, K); the answers are never held all at once.
-
-        Examples
-        --------
-        >>> from ocboost.hypotheses import Stumps
-        >>> stumps = Stumps([0, 0], [1.0, 2.0], [1, 1])
-        >>> stumps.votes(np.array([[0.5], [1.5], [2.5]]), [Ballot.of(np.array([0.7, 0.2]))])
-        array([[ 0.9],
-               [-0.5],
-               [-0.9]])
-        """
-        X = self.check(X)
-        out = np.zeros((len(ballots), X.shape[0]))
-
-        def count(start: int) -> None:
-            rows = X[start : start + BLOCK]
-            block = np.empty((self.n_hypotheses, rows.shape[0]), np.int8)
-            self._fill(rows, block)
-            for total, ballot in zip(out, ballots, strict=True):
-                tally(block[ballot.first :], ballot.up, ballot.down, total[start : start + BLOCK])
-
-        self._by_blocks(count, X.shape[0])
-        return out.T
-
-    def _by_blocks(self, task: Any, n: int) -> None:
-        starts = range(0, n, BLOCK)
-        if get_num_threads() > 1 and n * self.n_hypotheses >= SHARE and self._may_share:
-            run(task, starts)
-        else:
-            for start in starts:
-                task(start)
-
-    @property
-    def _may_share(self) -> bool:
-        """Whether several threads may answer at once."""
-        return True
-
-    def check(self, X: Any) -> Any:
-        """Check rows of features, and give them as C-contiguous float32 or float64, or as CSR."""
-        plain = type(X) is np.ndarray and X.dtype is DOUBLE and X.flags.c_contiguous
-        if plain and X.ndim == 2 and X.shape[1] == self.n_features:
-            return X
-        X = as_features(X, sparse=self.accepts_sparse, what=self.kind)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise InputError(
-                f"X must have shape (rows, {self.n_features}), one column for each feature the hypotheses "
-                f"were made for; got shape {X.shape}."
-            )
-        return X
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle)."""
-        save(path, self.kind, self.tree())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save` has written. Nothing in a file is executed."""
-        return read(load(path, cls.kind), os.fspath(path), cls.from_tree)
-
-
-def hypotheses_parts(hypotheses: Hypotheses) -> tuple[list[Any], Arrays]:
-    """The kind and the parameters of hypotheses, and their arrays."""
-    return parts_of(tree_within(hypotheses, HYPOTHESES))
-
-
-def hypotheses_from_parts(kind: str, parameters: Tree, arrays: Arrays, name: str) -> Hypotheses:
-    """Hypotheses of what `hypotheses_parts` gave; whatever makes no sense is a `ModelFileError`."""
-    tree = {"kind": kind, **tree_of(kind, parameters, arrays, name)}
-    made: Hypotheses = read(tree, name, within(HYPOTHESES))
-    return made
+SINGLE_FEATURE_SETTINGS: dict[str, Callable[[Fields, str], Any]] = {
+    "n_features": lambda fields, key: fields.count(key, 1, MAX_COLUMNS),
+    "precision": Fields.text,
+}

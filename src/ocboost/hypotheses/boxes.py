@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_count
-from ocboost._core.codec import Fields, Tree
+from ocboost._core.codec import Fields
 from ocboost._kernels.boxes import LARGEST, RECTS, above_each, filter_each, first_too_large, lay_images
 from ocboost.errors import InputError
 from ocboost.hypotheses.balls import finite
-from ocboost.hypotheses.base import Hypotheses
+from ocboost.hypotheses.base import ArrayHypotheses, as_signs
 
-ROWS = 64  # images whose integral images are held at once: they stay in the cache
+IMAGES_PER_GROUP = 64  # whose integral images are held at once: they stay in the cache
 MAX_SIDE = 256
 MAX_SIDE_OF_ALL = 64  # all filters of larger images do not fit into memory
-_TYPES: dict[str, Any] = {"rects": np.int32, "weight": np.float64, "theta": np.float64, "sign": np.int8}
 SIDE_ADVICE = "Cut larger images into windows, or scale them down."
 
 # The usual shapes: cells next to each other, cells above each other, and the cells' weights row by row.
@@ -32,7 +32,7 @@ SHAPES: tuple[tuple[int, int, tuple[float, ...]], ...] = (
 )
 
 
-class Boxes(Hypotheses):
+class Boxes(ArrayHypotheses):
     """J box filters: filter j answers ``sign_j`` where its value is above ``theta_j``, ``-sign_j`` elsewhere.
 
     A row of X is a square grey image, ``side`` × ``side`` pixels, row by row from the top. The value of a
@@ -42,7 +42,7 @@ class Boxes(Hypotheses):
     1e-9 of its largest pixel) counts as σ = 1. A value of exactly ``theta_j`` is not above it.
 
     Values are computed from integral images in double precision, always in the same order, so that the
-    answer to an image does not depend on which ones are asked with it. For whole pixels the sums are exact.
+    answer to an image does not depend on the images around it. For whole pixels the sums are exact.
     Pixels must be finite, and at most 1e30 in size.
 
     Parameters
@@ -73,6 +73,13 @@ class Boxes(Hypotheses):
     """
 
     kind = "Boxes"
+    _arrays: ClassVar = {
+        "rects": (np.int32,),
+        "weight": (np.float64,),
+        "theta": (np.float64,),
+        "sign": (np.int8,),
+    }
+    _settings: ClassVar = {"side": Fields.plain}
 
     def __init__(
         self,
@@ -88,38 +95,18 @@ class Boxes(Hypotheses):
         J = self.rects.shape[0]
         self.weight = np.array(weight, dtype=np.float64)
         self.theta = np.array(theta, dtype=np.float64)
-        signs = np.ones(J, np.int8) if sign is None else np.array(sign)
         if self.weight.shape != (J, RECTS) or not (np.abs(self.weight) <= LARGEST).all():
             raise InputError(
                 f"weight must be {J} rows of {RECTS} numbers, at most 1e30 in size; got {weight!r:.80}."
             )
         if self.theta.shape != (J,) or not np.isfinite(self.theta).all():
             raise InputError(f"theta must be {J} finite thresholds; got {theta!r:.80}.")
-        if signs.shape != (J,) or not np.isin(signs, (-1, 1)).all():
-            raise InputError(f"sign must be {J} answers, each -1 or +1; got {sign!r:.80}.")
-        self.sign = signs.astype(np.int8)
+        self.sign = as_signs(sign, "sign", J)
+        self.n_hypotheses, self.n_features = J, self.side * self.side
         self.weight[~used] = 0.0
-
-    @property
-    def n_hypotheses(self) -> int:
-        """J."""
-        return self.theta.size
-
-    @property
-    def n_features(self) -> int:
-        """How many pixels an image has."""
-        return self.side * self.side
 
     def __repr__(self) -> str:
         return f"<{len(self)} box filters over images of {self.side} × {self.side} pixels>"
-
-    def __getitem__(self, members: Any) -> Self:
-        at = np.atleast_1d(np.arange(len(self))[members])
-        return type(self)(self.rects[at], self.weight[at], self.theta[at], self.sign[at], side=self.side)
-
-    def beside(self, other: Hypotheses) -> Self | None:
-        """These and then the others, if they are of the same kind."""
-        return self._beside_by_members(other)
 
     def check(self, X: Any) -> Any:
         """Check images, whose pixels must be finite."""
@@ -129,46 +116,25 @@ class Boxes(Hypotheses):
         """What each filter measures in each image: (n, J), before the thresholds."""
         X = self.check(X)
         out = np.empty((len(self), X.shape[0]))
-        table, scale = self._room()
-        for first in range(0, X.shape[0], ROWS):
-            lay_images(X[first : first + ROWS], self.side, table, scale)
+        for first, table, scale in self._integrals(X):
             filter_each(table, scale, self.side, self.rects, self.weight, first, out)
         return np.ascontiguousarray(out.T)
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
-        table, scale = self._room()
-        for first in range(0, X.shape[0], ROWS):
-            lay_images(X[first : first + ROWS], self.side, table, scale)
+        for first, table, scale in self._integrals(X):
             above_each(table, scale, self.side, self.rects, self.weight, self.theta, self.sign, first, block)
 
-    def _room(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return np.empty(((self.side + 1) ** 2, ROWS)), np.empty(ROWS)
-
-    def tree(self) -> Tree:
-        """What a file holds."""
-        return {"side": self.side, **{key: getattr(self, key) for key in _TYPES}}
-
-    @classmethod
-    def from_tree(cls, fields: Fields) -> Self:
-        """Box filters from what a file holds."""
-        arrays = {key: fields.array(key, dtype) for key, dtype in _TYPES.items()}
-        return fields.make(cls, **arrays, side=fields.plain("side"))
+    def _integrals(self, X: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
+        """The first image, the integral images and the scales of one group of images after the other."""
+        table, scale = np.empty(((self.side + 1) ** 2, IMAGES_PER_GROUP)), np.empty(IMAGES_PER_GROUP)
+        for first in range(0, X.shape[0], IMAGES_PER_GROUP):
+            lay_images(X[first : first + IMAGES_PER_GROUP], self.side, table, scale)
+            yield first, table, scale
 
 
 def _as_rects(rects: ArrayLike, side: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Check rectangles: those in use lie in the image; the others become zeros. Gives which are in use."""
-    given = np.array(rects)
-    if (
-        given.dtype.kind not in "iu"
-        or given.ndim != 3
-        or given.shape[0] == 0
-        or given.shape[1:] != (RECTS, 4)
-    ):
-        raise InputError(
-            f"rects must be whole numbers of shape (J, {RECTS}, 4), x, y, width and height of at most "
-            f"{RECTS} rectangles a filter; got {given.dtype} of shape {given.shape}. Fill up with zeros."
-        )
-    clipped = np.clip(given, -1, MAX_SIDE + 1).astype(np.int32)
+    """Check rectangles: those in use lie in the image, the others become zeros; returns which are in use."""
+    given, clipped = as_rectangles(rects, RECTS, "J", "filter")
     x, y, w, h = np.moveaxis(clipped, 2, 0)
     used = w != 0
     fits = (x >= 0) & (y >= 0) & (w > 0) & (h > 0) & (x + w <= side) & (y + h <= side)
@@ -187,6 +153,25 @@ def _as_rects(rects: ArrayLike, side: int) -> tuple[NDArray[np.int32], NDArray[n
     return np.where(used[:, :, None], clipped, np.int32(0)), used
 
 
+def as_rectangles(
+    rects: ArrayLike, per_filter: int, letter: str, what: str
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Check the shape of rectangles; returns them as given, and with large numbers clipped to int32."""
+    given = np.array(rects)
+    if (
+        given.dtype.kind not in "iu"
+        or given.ndim != 3
+        or given.shape[1:] != (per_filter, 4)
+        or not given.size
+    ):
+        raise InputError(
+            f"rects must be whole numbers of shape ({letter}, {per_filter}, 4), x, y, width and height of at "
+            f"most {per_filter} rectangles a {what}; got {given.dtype} of shape {given.shape}. Fill up with "
+            "zeros."
+        )
+    return given, np.clip(given, -1, MAX_SIDE + 1).astype(np.int32)
+
+
 def as_images(X: NDArray[Any], what: str) -> NDArray[Any]:
     """Refuse pixels that are not finite or too large to be squared and summed, and say where."""
     place = int(first_too_large(X.reshape(-1)))
@@ -201,7 +186,7 @@ def as_images(X: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def side_of(n_features: int, side: int | None, what: str) -> int:
-    """The side of the square images that have so many pixels.
+    """The side of square images with this many pixels.
 
     >>> side_of(576, None, "Boxes")
     24
@@ -264,7 +249,7 @@ def boxes_at(side: int, places: NDArray[np.int64]) -> tuple[NDArray[np.int32], N
 
 @lru_cache(16)
 def _spans(side: int, cells: int) -> NDArray[np.int32]:
-    """Where so many cells in a line can lie: the first one's start, and the size of each."""
+    """Where this many cells in a line can lie: the first one's start, and the size of each."""
     spans = [(at, size) for size in range(1, side // cells + 1) for at in range(side - cells * size + 1)]
     out = np.array(spans, np.int32).reshape(-1, 2)
     out.flags.writeable = False

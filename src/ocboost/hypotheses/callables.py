@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -45,6 +46,7 @@ class Callables(Hypotheses):
     """
 
     kind = "Callables"
+    thread_safe = False  # the members may not be
 
     def __init__(
         self,
@@ -58,7 +60,7 @@ class Callables(Hypotheses):
         self.members = list(members)
         if not self.members:
             raise InputError("members must be at least one function or fitted classifier; got none.")
-        self._n_features = as_count(n_features, "n_features", 1, None, "It is the number of columns of X.")
+        self.n_features = as_count(n_features, "n_features", 1, None, "It is the number of columns of X.")
         self.accepts_sparse = bool(accepts_sparse)  # it is up to the members
         self.accepts_missing = bool(accepts_missing)
         known = [_classes_of(member, t) for t, member in enumerate(self.members)]
@@ -72,36 +74,23 @@ class Callables(Hypotheses):
                         f"cannot name them; got {self.members[t]!r:.80} as member {t}."
                     )
         T = len(self.members)
+        self.n_hypotheses = groups * T
         self._member = np.tile(np.arange(T), groups)
         self._group = np.repeat(np.arange(groups), T) if groups > 1 else np.ones(T, np.int64)
-
-    @property
-    def n_hypotheses(self) -> int:
-        """J."""
-        return self._member.size
-
-    @property
-    def n_features(self) -> int:
-        """How many features a row has."""
-        return self._n_features
 
     def __repr__(self) -> str:
         return f"<{len(self)} answers of {len(self.members)} Python objects, which cannot be saved>"
 
     def __getitem__(self, members: Any) -> Self:
-        members = np.atleast_1d(np.arange(len(self))[members])
-        if members.size == 0:
+        at = self._indices(members)
+        if at.size == 0:
             raise InputError("members must name at least one hypothesis; got none.")
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        needed, new._member = np.unique(self._member[members], return_inverse=True)
-        new._group = self._group[members]
+        new = copy(self)
+        new.n_hypotheses = at.size
+        needed, new._member = np.unique(self._member[at], return_inverse=True)
+        new._group = self._group[at]
         new.members = [self.members[t] for t in needed]
         return new
-
-    @property
-    def _may_share(self) -> bool:
-        return False  # nobody knows whether the members may be called by several threads
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
         for t, member in enumerate(self.members):
@@ -182,16 +171,20 @@ def _classes_in_order(given: ArrayLike | None, known: list[NDArray[Any] | None])
         classes = np.unique(np.concatenate(labels))
     else:
         classes = np.asarray(given)
-    if classes.ndim != 1 or np.unique(classes).size != classes.size or classes.size < 2:
-        raise InputError(f"classes must be at least two different ones; got {classes!r:.80}.")
-    for own in labels:
-        other = own[~np.isin(own, classes)]
-        if other.size:
-            raise InputError(
-                f"classes must name every class the members know; got {classes!r:.80}, "
-                f"without {other[0]!r:.40}."
-            )
+    for own in labels or [classes]:
+        check_order(classes, own, "members know")
     return classes
+
+
+def check_order(order: NDArray[Any], own: NDArray[Any], who: str, advice: str = "") -> None:
+    """Refuse an order of classes that does not name at least two, or not all that are known."""
+    if order.ndim != 1 or np.unique(order).size != order.size or order.size < 2:
+        raise InputError(f"classes must be at least two different ones; got {order!r:.80}.{advice}")
+    other = own[~np.isin(own, order)]
+    if other.size:
+        raise InputError(
+            f"classes must name every class the {who}; got {order!r:.80}, without {other[0]!r:.40}."
+        )
 
 
 def _answered(member: Callable[[Any], ArrayLike], t: int, X: Any) -> NDArray[np.int8]:

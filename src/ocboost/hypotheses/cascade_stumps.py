@@ -1,11 +1,11 @@
-"""Haar features as OpenCV writes them: up to three weighted rectangles in a window, upright or tilted.
+"""Thresholded Haar features, as OpenCV writes them: the stumps of a cascade as weak hypotheses.
 
-Thresholded Haar features: the stumps of an OpenCV cascade as weak hypotheses.
+A feature is up to three weighted rectangles in a window, upright or tilted.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,16 +17,24 @@ from ocboost._kernels.cascade import RECTS, corners
 from ocboost._kernels.cascade_lanes import LANES
 from ocboost._kernels.cascade_windows import answer_any_pixels, answer_stumps, lay_bytes, lay_pixels
 from ocboost.errors import InputError
-from ocboost.hypotheses.base import Hypotheses
+from ocboost.hypotheses.base import ArrayHypotheses
+from ocboost.hypotheses.boxes import MAX_SIDE, SIDE_ADVICE, as_rectangles
 
-MIN_SIDE, MAX_SIDE = 3, 256  # up to here sums of pixels are exact in single precision
-LARGEST = float(
-    np.float32(1e20)
-)  # weights and thresholds up to here: no value leaves the range of single precision
-MAX_FEATURES = 1_000_000
+MIN_SIDE = 3  # and up to MAX_SIDE = 256 sums of pixels are exact in single precision
+MAX_COEFFICIENT = float(np.float32(1e20))  # weights and thresholds: all values fit into single precision
+MAX_PIXEL = 1e6  # the same for pixels
+MAX_HAAR_FEATURES = 1_000_000
 
 
-class Features(NamedTuple):
+def as_window_size(width: object, height: object) -> tuple[int, int]:
+    """Check the size of a window."""
+    return (
+        as_count(width, "width", MIN_SIDE, MAX_SIDE, SIDE_ADVICE),
+        as_count(height, "height", MIN_SIDE, MAX_SIDE, SIDE_ADVICE),
+    )
+
+
+class HaarFeatures(NamedTuple):
     """Checked features: rectangles (F, 3, 4), weights (F, 3), which are tilted (F,)."""
 
     rects: NDArray[np.int32]
@@ -38,27 +46,21 @@ class Features(NamedTuple):
         return corners(self.rects, self.tilted, width + 1, (width + 1) * (height + 1))
 
 
-def as_haar(rects: ArrayLike, weights: ArrayLike, tilted: ArrayLike, width: int, height: int) -> Features:
+def as_haar(rects: ArrayLike, weights: ArrayLike, tilted: ArrayLike, width: int, height: int) -> HaarFeatures:
     """Check features of a window: those rectangles that are in use lie inside it, the others become zeros.
 
     A tilted rectangle begins at its uppermost corner (x, y), and reaches w pixels down to the right and h
     pixels down to the left.
     """
-    given = np.array(rects)
-    if given.dtype.kind not in "iu" or given.ndim != 3 or given.shape[1:] != (RECTS, 4) or not given.size:
-        raise InputError(
-            f"rects must be whole numbers of shape (F, {RECTS}, 4), x, y, width and height of at most "
-            f"{RECTS} rectangles a feature; got {given.dtype} of shape {given.shape}. Fill up with zeros."
-        )
-    if given.shape[0] > MAX_FEATURES:
-        raise InputError(f"rects must be of at most {MAX_FEATURES:,} features; got {given.shape[0]:,}.")
+    given, clipped = as_rectangles(rects, RECTS, "F", "feature")
     F = given.shape[0]
+    if F > MAX_HAAR_FEATURES:
+        raise InputError(f"rects must be of at most {MAX_HAAR_FEATURES:,} features; got {F:,}.")
     turned = np.array(tilted)
     if turned.shape != (F,) or turned.dtype.kind not in "bi" or not np.isin(turned, (0, 1)).all():
         raise InputError(f"tilted must be {F} times true or false; got {tilted!r:.80}.")
     counts = as_singles(weights, (F, RECTS), "weights")
     turned = turned.astype(np.bool_)
-    clipped = np.clip(given, -1, MAX_SIDE + 1).astype(np.int32)
     x, y, w, h = np.moveaxis(clipped, 2, 0)
     used = (w != 0) | (h != 0)
     inside = (x >= 0) & (y >= 0) & (w > 0) & (h > 0)
@@ -74,15 +76,13 @@ def as_haar(rects: ArrayLike, weights: ArrayLike, tilted: ArrayLike, width: int,
     if not used[:, 0].all():
         f = int(np.argmin(used[:, 0]))
         raise InputError(f"rects must have at least one rectangle a feature; feature {f} has none.")
-    return Features(
-        np.where(used[:, :, None], clipped, np.int32(0)),
-        np.where(used, counts, np.float32(0.0)),
-        turned,
+    return HaarFeatures(
+        np.where(used[:, :, None], clipped, np.int32(0)), np.where(used, counts, np.float32(0.0)), turned
     )
 
 
 def as_singles(
-    values: ArrayLike, shape: tuple[int, ...], name: str, largest: float = LARGEST
+    values: ArrayLike, shape: tuple[int, ...], name: str, largest: float = MAX_COEFFICIENT
 ) -> NDArray[np.float32]:
     """Check numbers, and round them to single precision."""
     try:
@@ -100,12 +100,7 @@ def as_singles(
     return found.astype(np.float32)
 
 
-BRIGHTEST = 1e6  # pixels up to here keep every value within single precision
-WHOLE = 255.0
-SIDE_ADVICE = "Cut larger images into windows, or scale them down."
-
-
-class CascadeStumps(Hypotheses):
+class CascadeStumps(ArrayHypotheses):
     """J stumps over Haar features: stump j answers +1 where its value is at least ``threshold_j``, else -1.
 
     A row of X is a grey window, ``height`` × ``width`` pixels, row by row from the top. The value of a
@@ -138,6 +133,13 @@ class CascadeStumps(Hypotheses):
     """
 
     kind = "CascadeStumps"
+    _arrays: ClassVar = {
+        "rects": (np.int32,),
+        "weights": (np.float32,),
+        "threshold": (np.float32,),
+        "tilted": (np.int8,),
+    }
+    _settings: ClassVar = {"width": Fields.plain, "height": Fields.plain}
 
     def __init__(
         self,
@@ -149,61 +151,35 @@ class CascadeStumps(Hypotheses):
         width: int,
         height: int,
     ) -> None:
-        self.width = as_count(width, "width", MIN_SIDE, MAX_SIDE, SIDE_ADVICE)
-        self.height = as_count(height, "height", MIN_SIDE, MAX_SIDE, SIDE_ADVICE)
+        self.width, self.height = as_window_size(width, height)
         J = np.shape(rects)[0] if np.ndim(rects) else 0
         none = np.zeros(J, np.bool_)
         features = as_haar(rects, weights, none if tilted is None else tilted, self.width, self.height)
         self.rects, self.weights, self.tilted = features
         self.threshold = as_singles(threshold, (J,), "threshold")
+        self.n_hypotheses, self.n_features = J, self.width * self.height
         self._corners = features.corners(self.width, self.height)
-
-    @property
-    def n_hypotheses(self) -> int:
-        """J."""
-        return self.threshold.size
-
-    @property
-    def n_features(self) -> int:
-        """How many pixels a window has."""
-        return self.width * self.height
 
     def __repr__(self) -> str:
         return f"<{len(self)} stumps over Haar features of windows of {self.width} × {self.height} pixels>"
 
-    def __getitem__(self, members: Any) -> Self:
-        at = np.atleast_1d(np.arange(len(self))[members])
-        return type(self)(
-            self.rects[at],
-            self.weights[at],
-            self.threshold[at],
-            self.tilted[at],
-            width=self.width,
-            height=self.height,
-        )
-
     def check(self, X: Any) -> Any:
         """Check windows; bytes stay bytes."""
-        if (
-            isinstance(X, np.ndarray)
-            and X.dtype == np.uint8
-            and X.ndim == 2
-            and X.shape[1] == self.n_features
-        ):
+        if isinstance(X, np.ndarray) and X.dtype == np.uint8 and X.shape[1:] == (self.n_features,):
             return np.ascontiguousarray(X)
         X = super().check(X)
-        wrong = ~(np.abs(X) <= BRIGHTEST)
+        wrong = ~(np.abs(X) <= MAX_PIXEL)
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise InputError(
-                f"X must be finite and at most {BRIGHTEST:g} in size for CascadeStumps; got {X[row, column]} "
+                f"X must be finite and at most {MAX_PIXEL:g} in size for CascadeStumps; got {X[row, column]} "
                 f"at row {row}, column {column}. Scale the pixels, for example to 0..255."
             )
         return X
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
         whole = X.dtype == np.uint8
-        if not whole and X.min() >= 0.0 and first_not_whole(X.reshape(-1), WHOLE) < 0:
+        if not whole and X.min() >= 0.0 and first_not_whole(X.reshape(-1), 255.0) < 0:
             X, whole = X.astype(np.uint8), True
         turned = bool(self.tilted.any())
         size = (self.width + 1) * (self.height + 1) * (2 if turned else 1)
@@ -221,18 +197,4 @@ class CascadeStumps(Hypotheses):
 
     def tree(self) -> Tree:
         """What a file holds."""
-        return {
-            "width": self.width,
-            "height": self.height,
-            "rects": self.rects,
-            "weights": self.weights,
-            "threshold": self.threshold,
-            "tilted": self.tilted.astype(np.int8),
-        }
-
-    @classmethod
-    def from_tree(cls, fields: Fields) -> Self:
-        """Stumps from what a file holds."""
-        types = {"rects": np.int32, "weights": np.float32, "threshold": np.float32, "tilted": np.int8}
-        arrays = {key: fields.array(key, dtype) for key, dtype in types.items()}
-        return fields.make(cls, **arrays, width=fields.plain("width"), height=fields.plain("height"))
+        return {**super().tree(), "tilted": self.tilted.astype(np.int8)}

@@ -1,4 +1,4 @@
-"""Several sets of hypotheses, of whatever kinds, as one."""
+"""Several sets of hypotheses, of any kinds, as one."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Joined(Hypotheses):
             raise InputError(f"sets must be over the same features; got sets for {counts} features.")
         ends = np.cumsum([len(each) for each in self.sets]).tolist()
         self._spans = list(zip([0, *ends], ends, strict=False))
+        self.n_hypotheses, self.n_features = ends[-1], self.sets[0].n_features
+        self.thread_safe = all(each.thread_safe for each in self.sets)
         self.accepts_missing = all(each.accepts_missing for each in self.sets)
         self.accepts_sparse = all(each.accepts_sparse for each in self.sets)
 
@@ -37,20 +39,6 @@ class Joined(Hypotheses):
         sets = ", ".join(repr(each).strip("<>") for each in self.sets[:5])
         more = f", … ({len(self.sets)} sets)" if len(self.sets) > 5 else ""
         return f"<{len(self)} hypotheses: {sets}{more}>"
-
-    @property
-    def n_hypotheses(self) -> int:
-        """J."""
-        return int(self._spans[-1][1])
-
-    @property
-    def n_features(self) -> int:
-        """How many features a row has."""
-        return self.sets[0].n_features
-
-    @property
-    def _may_share(self) -> bool:
-        return all(each._may_share for each in self.sets)
 
     def check(self, X: Any) -> Any:
         """Check rows of features, for each of the sets."""
@@ -63,7 +51,7 @@ class Joined(Hypotheses):
             each._fill(X, block[start:stop])
 
     def __getitem__(self, members: Any) -> Self:
-        wanted = np.atleast_1d(np.arange(len(self))[members])
+        wanted = self._indices(members)
         pieces: list[Hypotheses] = []
         which = np.searchsorted([stop for _, stop in self._spans], wanted, side="right")
         cuts = np.flatnonzero(np.diff(which)) + 1
@@ -91,16 +79,12 @@ def join(sets: Sequence[Hypotheses]) -> Hypotheses:
     """
     if len(sets) == 1:
         return sets[0]
-    stumps = [each for each in sets if isinstance(each, Stumps)]
-    if len(stumps) == len(sets) and len({(s.precision, s.n_features) for s in stumps}) == 1:
-        names = ("feature", "threshold", "left", "missing")
-        arrays = [np.concatenate([getattr(each, name) for each in stumps]) for name in names]
-        return Stumps(*arrays, n_features=stumps[0].n_features, precision=stumps[0].precision)
-    return Joined(sets)
+    stumps = Stumps.concatenated(sets)
+    return Joined(sets) if stumps is None else stumps
 
 
 def join_tightly(sets: Sequence[Hypotheses]) -> Hypotheses:
-    """The same, with neighbours of one kind as one set: for sets that come a few members at a time."""
+    """As `join`, with neighbours of one kind as one set: for sets that grow by a few members at a time."""
     tight: list[Hypotheses] = []
     for each in sets:
         for one in each.sets if isinstance(each, Joined) else [each]:

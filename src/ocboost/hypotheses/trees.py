@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.trees import NODE, WALKED, Plan, answer_trees, lay_out, mark_reached, measure_trees
 from ocboost.errors import InputError
-from ocboost.hypotheses.base import MOST_FEATURES, PRECISIONS, FeatureLines, Hypotheses, rounded_down
-from ocboost.hypotheses.stumps import whole
+from ocboost.hypotheses.base import (
+    SINGLE_FEATURE_SETTINGS,
+    ArrayHypotheses,
+    FeatureLines,
+    Hypotheses,
+    as_integers,
+    as_thresholds,
+    rounded_down,
+)
 
-MOST = 1 << 24  # columns, and more than a block of rows could be answered for
-_INNER = 127  # inner nodes of the largest tree that is answered by operations; its leaves are int8
-_PER_LEVEL = 20  # and that many for each of its levels, beyond which a walk is quicker
-_TYPES: dict[str, Any] = {
-    "root": np.int32,
-    "feature": np.int32,
-    "threshold": np.float64,
-    "left": np.int32,
-    "right": np.int32,
-    "answer": np.int8,
-    "missing_left": np.int8,
-}
+MAX_ANSWERS = 1 << 24  # columns: a block of rows would not fit into memory beyond
+_MAX_INNER_NODES = 127  # of the largest tree that is answered by operations; its leaves are int8
+_MAX_INNER_PER_LEVEL = 20  # of such a tree: beyond that many a level, a walk is quicker
 
 
-class Trees(Hypotheses):
+class Trees(ArrayHypotheses):
     """T decision trees, each walked once for G answers: J = T·G, and column g·T + t is answer g of tree t.
 
     At an inner node a row goes left where ``x[feature] <= threshold``, and right above. The answers are those
@@ -73,6 +71,16 @@ class Trees(Hypotheses):
     kind = "Trees"
     accepts_missing = True
     accepts_sparse = True
+    _arrays: ClassVar = {
+        "root": (np.int32, (None,)),
+        "feature": (np.int32, (None,)),
+        "threshold": (np.float64, (None,)),
+        "left": (np.int32, (None,)),
+        "right": (np.int32, (None,)),
+        "answer": (np.int8, (None, None)),
+        "missing_left": (np.int8, (None,)),
+    }
+    _settings: ClassVar = SINGLE_FEATURE_SETTINGS
 
     def __init__(
         self,
@@ -87,35 +95,27 @@ class Trees(Hypotheses):
         n_features: int | None = None,
         precision: str = "double",
     ) -> None:
-        self.root = _indices(root, "root")
-        self.feature = _indices(feature, "feature")
+        self.root = _as_nodes(root, "root")
+        self.feature = _as_nodes(feature, "feature")
         nodes, T = self.feature.size, self.root.size
-        self.left = _indices(left, "left", nodes)
-        self.right = _indices(right, "right", nodes)
-        self.threshold = np.array(threshold, dtype=np.float64)
-        if self.threshold.shape != (nodes,) or np.isnan(self.threshold).any():
-            raise InputError(f"threshold must be {nodes} numbers, one for each node; got {threshold!r:.80}.")
-        self.answer = _answers(answer, nodes)
-        if T * self.answer.shape[1] > MOST:
+        self.left = _as_nodes(left, "left", nodes)
+        self.right = _as_nodes(right, "right", nodes)
+        self.threshold = as_thresholds(threshold, nodes, "node")
+        self.answer = _as_answers(answer, nodes)
+        self.n_answers = int(self.answer.shape[1])
+        if T * self.n_answers > MAX_ANSWERS:
             raise InputError(
-                f"trees must give at most {MOST} answers; got {T} trees of {self.answer.shape[1]}."
+                f"trees must give at most {MAX_ANSWERS} answers; got {T} trees of {self.n_answers}."
             )
-        self.missing_left = _flags(missing_left, nodes)
-        if precision not in PRECISIONS:
-            raise InputError(f"precision must be 'double' or 'single'; got {precision!r:.80}.")
-        self.precision = precision
-        least = max(1, int(self.feature.max()) + 1)
-        self._n_features = least if n_features is None else int(n_features)
-        if self.feature.min() < -1 or self._n_features < least:
-            raise InputError(
-                f"feature must lie between 0 and n_features - 1 = {self._n_features - 1}, or be -1 at a "
-                f"leaf; got {int(self.feature.min())} to {least - 1}."
-            )
+        self.missing_left = _as_flags(missing_left, nodes)
+        self._features = FeatureLines(self.feature, n_features, precision, leaves=True)
+        self.n_hypotheses = T * self.n_answers
+        self.n_features, self.precision = self._features.n_features, precision
         self._check_shape()
         self._lay_out()
 
     def _check_shape(self) -> None:
-        """Children must come after their parents: whoever walks on comes to an end."""
+        """Children must come after their parents, so that every walk ends."""
         nodes, own = self.feature.size, np.arange(self.feature.size)
         leaf = self.feature < 0
         for name, child in (("left", self.left), ("right", self.right)):
@@ -135,22 +135,16 @@ class Trees(Hypotheses):
             )
         if parents[self.root].any():
             v = int(self.root[np.argmax(parents[self.root])])
-            raise InputError(f"root must be nodes that are nobody's child; got {v}.")
+            raise InputError(f"root must be nodes that are no node's child; got {v}.")
 
     def _lay_out(self) -> None:
         depth, inner = np.empty((2, self.feature.size), np.int64)
         measure_trees(self.left, self.right, depth, inner)
-        is_inner = self.feature >= 0
-        used, line = np.unique(self.feature[is_inner], return_inverse=True)
-        self._n_used = used.size
-        self._features = FeatureLines(used.astype(np.int64), self._n_features, self.precision)
-        lines = np.zeros(self.feature.size, np.int64)
-        lines[is_inner] = line
         distinct, tree = np.unique(self.root.astype(np.int64), return_inverse=True)
         depth, inner = depth[distinct], inner[distinct]
-        walked = (inner > _INNER) | (inner > _PER_LEVEL * depth)
+        walked = (inner > _MAX_INNER_NODES) | (inner > _MAX_INNER_PER_LEVEL * depth)
         operations, walks = np.where(walked, 0, inner), np.where(walked, 2 * inner + 1, 0)
-        n, G = int(operations.sum()), self.answer.shape[1]
+        n, G = int(operations.sum()), self.n_answers
         self._constants = 2 if G == 1 else int(operations.max()) + 1
         self._lines = self._constants + int(operations.max())
         first, leaf = np.where(walked, _before(walks), _before(operations)), _before(inner + 1)
@@ -171,7 +165,7 @@ class Trees(Hypotheses):
         self._limit = np.empty(n)
         lay_out(
             distinct,
-            lines,
+            self._features.lines,
             self.threshold,
             self.left,
             self.right,
@@ -183,36 +177,17 @@ class Trees(Hypotheses):
         )
         self._single = rounded_down(self._limit)
 
-    @property
-    def n_hypotheses(self) -> int:
-        """J: trees times answers of each."""
-        return self.root.size * self.n_answers
-
-    @property
-    def n_answers(self) -> int:
-        """G: answers of each tree."""
-        return int(self.answer.shape[1])
-
-    @property
-    def n_features(self) -> int:
-        """How many features a row has."""
-        return self._n_features
-
     def __repr__(self) -> str:
         each = f", {self.n_answers} answers each" if self.n_answers > 1 else ""
-        return (
-            f"<{self.root.size} trees of {self.feature.size} nodes{each}, "
-            f"over {self._n_used} of {self._n_features} features>"
-        )
+        return f"<{self.root.size} trees of {self.feature.size} nodes{each}, over {self._features}>"
 
     def __getitem__(self, members: Any) -> Self:
-        T = self.root.size
-        members = np.atleast_1d(np.arange(len(self))[members])
-        if members.size == 0:
+        at = self._indices(members)
+        if at.size == 0:
             raise InputError("members must name at least one hypothesis; got none.")
-        group, tree = np.divmod(members, T)
-        same = int(np.argmax(np.append(group != group[0], True)))  # how long the first answer goes on
-        if members.size % same == 0:
+        group, tree = np.divmod(at, self.root.size)
+        same = int(np.argmax(np.append(group != group[0], True)))  # how many in a row have the first answer
+        if at.size % same == 0:
             groups, trees = group.reshape(-1, same), tree.reshape(-1, same)
             if (groups == groups[:, :1]).all() and (trees == trees[0]).all():
                 return self._made_of(self.root[trees[0]], groups[:, 0], 1)
@@ -220,36 +195,31 @@ class Trees(Hypotheses):
         groups, copy = np.unique(group, return_inverse=True)
         return self._made_of(self.root[tree] + copy * self.feature.size, groups, groups.size)
 
-    def beside(self, other: Hypotheses) -> Self | None:
-        """These and then the others, if they are trees of one answer each, as these are."""
-        if not isinstance(other, Trees) or self.answer.shape[1] != 1 or other.answer.shape[1] != 1:
+    @classmethod
+    def concatenated(cls, sets: Sequence[Hypotheses]) -> Self | None:
+        """All trees of several sets as one, if they are trees of one answer each."""
+        same = [each for each in sets if type(each) is cls and each.n_answers == 1]
+        if len(same) < len(sets) or any(each._own_settings() != same[0]._own_settings() for each in same):
             return None
-        if (self.precision, self._n_features) != (other.precision, other._n_features):
-            return None
-        n = self.feature.size
-        left, right = (np.where(child < 0, -1, child + n) for child in (other.left, other.right))
-        return type(self)(
-            np.concatenate([self.root, other.root + n]),
-            np.concatenate([self.feature, other.feature]),
-            np.concatenate([self.threshold, other.threshold]),
-            np.concatenate([self.left, left]),
-            np.concatenate([self.right, right]),
-            np.concatenate([self.answer, other.answer]),
-            np.concatenate([self.missing_left, other.missing_left]),
-            n_features=self._n_features,
-            precision=self.precision,
-        )
+        arrays: dict[str, Any] = {
+            key: np.concatenate([getattr(each, key) for each in same]) for key in cls._arrays
+        }
+        nodes = np.array([each.feature.size for each in same])
+        arrays["root"] = arrays["root"] + np.repeat(_before(nodes), [each.root.size for each in same])
+        for key in ("left", "right"):
+            arrays[key] = np.where(arrays[key] < 0, -1, arrays[key] + np.repeat(_before(nodes), nodes))
+        return cls(**arrays, **same[0]._own_settings())
 
     def _made_of(self, root: NDArray[Any], groups: NDArray[Any], copies: int) -> Self:
-        """The trees at ``root`` of so many copies of the nodes; nodes not needed are left out."""
+        """The trees at ``root`` of some copies of the nodes; nodes not needed are left out."""
         nodes = self.feature.size
         shift = np.repeat(np.arange(copies) * nodes, nodes)
         feature = np.tile(self.feature, copies)
         left = np.where(feature < 0, -1, np.tile(self.left, copies) + shift)
         right = np.where(feature < 0, -1, np.tile(self.right, copies) + shift)
         answer = self.answer[:, groups] if copies == 1 else self.answer[:, groups].T.reshape(-1, 1)
-        root = _indices(root, "root")
-        keep = mark_reached(root, _indices(left, "left"), _indices(right, "right"))
+        root = _as_nodes(root, "root")
+        keep = mark_reached(root, _as_nodes(left, "left"), _as_nodes(right, "right"))
         to = np.append(np.cumsum(keep) - 1, -1)  # -1 stays -1
         return type(self)(
             to[root],
@@ -259,8 +229,7 @@ class Trees(Hypotheses):
             to[right[keep]],
             answer[keep],
             np.tile(self.missing_left, copies)[keep],
-            n_features=self._n_features,
-            precision=self.precision,
+            **self._own_settings(),
         )
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
@@ -269,33 +238,14 @@ class Trees(Hypotheses):
         values = np.empty((self._lines, X.shape[0]), np.int8)
         answer_trees(lines, self._plan, limit, values, self._constants, block)
 
-    def tree(self) -> Tree:
-        """What a file holds."""
-        arrays = {key: getattr(self, key) for key in _TYPES}
-        return {"n_features": self._n_features, "precision": self.precision, **arrays}
-
-    @classmethod
-    def from_tree(cls, fields: Fields) -> Self:
-        """Trees from what a file holds."""
-        arrays = {
-            key: fields.array(key, dtype, (None, None) if key == "answer" else (None,))
-            for key, dtype in _TYPES.items()
-        }
-        return fields.make(
-            cls,
-            **arrays,
-            n_features=fields.count("n_features", 1, MOST_FEATURES),
-            precision=fields.text("precision"),
-        )
-
 
 def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each one starts if they lie one after the other."""
     return np.cumsum(counts) - counts
 
 
-def _indices(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.int32]:
-    array = whole(values, name)
+def _as_nodes(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.int32]:
+    array = as_integers(values, name)
     if array.ndim != 1 or array.size == 0 or n not in (None, array.size):
         many = "at least one whole number" if n is None else f"{n} whole numbers, one for each node"
         raise InputError(f"{name} must be a list of {many}; got shape {array.shape}.")
@@ -307,7 +257,7 @@ def _indices(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.i
     return array.astype(np.int32)
 
 
-def _answers(values: ArrayLike, nodes: int) -> NDArray[np.int8]:
+def _as_answers(values: ArrayLike, nodes: int) -> NDArray[np.int8]:
     array = np.array(values)
     if array.ndim == 1:
         array = array[:, None]
@@ -318,7 +268,7 @@ def _answers(values: ArrayLike, nodes: int) -> NDArray[np.int8]:
     return np.ascontiguousarray(array, dtype=np.int8)
 
 
-def _flags(values: ArrayLike | None, nodes: int) -> NDArray[np.int8]:
+def _as_flags(values: ArrayLike | None, nodes: int) -> NDArray[np.int8]:
     if values is None:
         return np.zeros(nodes, np.int8)
     array = np.array(values)

@@ -11,7 +11,7 @@ from ocboost._core.codec import Fields, Tree
 from ocboost._core.kinds import HYPOTHESES, tree_within, within
 from ocboost.errors import InputError
 from ocboost.hypotheses import Ballot, Hypotheses
-from ocboost.hypotheses.adopt import adopted
+from ocboost.hypotheses.adopt import from_adaboost
 from ocboost.offsets.base import Offset, numbers
 
 
@@ -61,7 +61,7 @@ class VotedOffset(Offset):
 
         Its decision function divides them by the sum of the weights; this one does not.
         """
-        members, classes, weights, _ = adopted(fitted)
+        members, classes, weights, _ = from_adaboost(fitted)
         alpha: NDArray[np.float64] = weights / 2.0  # scikit-learn's are twice the paper's α
         if len(classes) > 2:  # column k·T + t is what member t says of class k
             alpha = np.kron(np.eye(len(classes)), alpha).astype(np.float64)

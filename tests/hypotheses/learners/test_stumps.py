@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import os
 import signal
 import threading
@@ -11,222 +9,19 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocboost import adaboost_weights
-from ocboost._kernels.binning import edges_of
 from ocboost._kernels.learn_stumps import search_dense
 from ocboost.errors import InputError
 from ocboost.hypotheses import Ballot, Hypotheses, Stumps
 from ocboost.hypotheses.learners import BallLearner, StumpLearner
-from ocboost.hypotheses.learners.bins import DenseBins, bins_of
+from ocboost.hypotheses.learners.bins import DenseBins
 from ocboost.hypotheses.learners.boosting import alpha_of, worth_of_one
-
-
-def noisy(n, F, seed, *, missing=0.0, levels=None):
-    """Features of which some matter, labels of which a fifth are wrong."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, F))
-    score = X[:, : max(1, F // 2)].sum(axis=1) + 0.3 * X[:, -1] ** 2
-    y = np.where((score > 0) ^ (rng.random(n) < 0.2), 1, -1).astype(np.int8)
-    if levels:
-        X = np.round(X * levels) / levels
-    X[rng.random(X.shape) < missing] = np.nan
-    return X, y
-
-
-# Twins ------------------------------------------------------------------------------------------------
-
-
-def plain_cuts(x):
-    """Every cut of a feature: halfway between neighbouring distinct values, and above all of them."""
-    values = sorted({v for v in x.tolist() if not math.isnan(v)})
-    return [(a + b) / 2 for a, b in itertools.pairwise(values)] + [math.inf]
-
-
-def plain_scores(X, signed):
-    """By how much the best stump of each feature and cut is more right than wrong."""
-    scores = {}
-    for f in range(X.shape[1]):
-        x, lost = X[:, f], np.isnan(X[:, f])
-        for t in plain_cuts(x):
-            low, high = ~lost & (x <= t), ~lost & (x > t)
-            scores[f, t] = abs(signed[low].sum() - signed[high].sum()) + abs(signed[lost].sum())
-    return scores
-
-
-def plain_purity(rows, d, y):
-    """Weight times (p₊² + p₋²) of some examples: what Gini impurity takes from their weight."""
-    total = d[rows].sum()
-    return sum(d[rows & (y == label)].sum() ** 2 for label in (-1, 1)) / total if total > 0.0 else 0.0
-
-
-def plain_gini(X, d, y):
-    """The purity of each feature, cut and side of the missing values, and the two sides."""
-    splits = {}
-    for f in range(X.shape[1]):
-        x, lost = X[:, f], np.isnan(X[:, f])
-        for t in plain_cuts(x):
-            for to_left in (False, True) if lost.any() else (False,):
-                low, high = (x <= t) | (lost & to_left), (x > t) | (lost & (not to_left))
-                if low.any() and high.any():
-                    splits[f, t, to_left] = plain_purity(low, d, y) + plain_purity(high, d, y), low, high
-    return splits
-
-
-def check_each_round_by_gini(stumps, X, y, weights=None):
-    """Follow the stumps found, and see in every round that no cut leaves less impurity."""
-    w = np.ones(len(y)) if weights is None else weights
-    one = 1.0 / max(w.sum(), np.count_nonzero(w))
-    d = w / w.sum()
-    answers = stumps.answers(X)
-    n_clear = 0
-    for j in range(len(stumps)):
-        splits = plain_gini(X, d, y)
-        best = max(score for score, _, _ in splits.values())
-        near = [key for key, (score, _, _) in splits.items() if score > best - 1e-9]
-        fitting = []
-        for key in near:
-            _, low, high = splits[key]
-            want = np.where(low, np.sign((d * y)[low].sum()), np.sign((d * y)[high].sum()))
-            if (want[d > 0.0] == answers[d > 0.0, j]).all():
-                fitting.append(key)
-        assert fitting
-        constant = len(set(answers[:, j].tolist())) == 1
-        if len(near) == 1:
-            (f, t, _) = near[0]
-            assert stumps.feature[j] == f
-            assert stumps.threshold[j] == (math.inf if constant else t)
-            n_clear += 1
-        right = answers[:, j] == y
-        plus, minus = d[right].sum(), d[~right].sum()
-        d = d * np.exp(-0.5 * math.log((plus + one) / (minus + one)) * np.where(right, 1.0, -1.0))
-        d /= d.sum()
-    return n_clear
-
-
-def check_each_round(stumps, X, y, weights=None, exact=True):
-    """Follow the stumps found, and see in every round that none would have been better."""
-    w = np.ones(len(y)) if weights is None else weights
-    one = 1.0 / max(w.sum(), np.count_nonzero(w))
-    d = w / w.sum()
-    answers = stumps.answers(X)
-    for j in range(len(stumps)):
-        scores = plain_scores(X, d * y)
-        right = answers[:, j] == y
-        got = d[right].sum() - d[~right].sum()
-        best = max(scores.values())
-        assert got == pytest.approx(best, abs=1e-12)
-        if exact:
-            assert (stumps.feature[j], stumps.threshold[j]) in scores
-            assert scores[int(stumps.feature[j]), float(stumps.threshold[j])] == pytest.approx(
-                best, abs=1e-12
-            )
-            first = min(k for k, s in scores.items() if s > best - 1e-13)
-            unclear = [s for s in scores.values() if best - 1e-10 < s <= best - 1e-13]
-            if not unclear:
-                assert (int(stumps.feature[j]), float(stumps.threshold[j])) == first
-        plus, minus = d[right].sum(), d[~right].sum()
-        alpha = 0.5 * math.log((plus + one) / (minus + one))
-        d = d * np.exp(-alpha * np.where(right, 1.0, -1.0))
-        d /= d.sum()
-
-
-# Bins -------------------------------------------------------------------------------------------------
-
-
-def edges_in(values, most, zeros=0):
-    room = np.full(255, np.inf)
-    made = edges_of(np.sort(np.asarray(values)), zeros, most, room)
-    assert np.isinf(room[made:]).all()
-    return room[:made]
-
+from tests.naive.stumps import check_each_round, check_each_round_by_gini
+from tests.support.noisy_features import noisy
 
 numbers = st.floats(allow_nan=False, width=64)
-
-
-@settings(deadline=None, max_examples=150)
-@given(
-    st.lists(numbers | st.sampled_from([0.0, 1.0, 2.0]), max_size=60), st.integers(2, 20), st.integers(0, 30)
-)
-def test_edges_part_neighbouring_values(values, most, zeros):
-    edges = edges_in(np.array(values, float), most, zeros)
-    everything = np.array(values + [0.0] * zeros)
-    distinct = np.unique(everything)
-    assert edges.size <= max(0, min(most, distinct.size) - 1)
-    assert (np.diff(edges) > 0).all()
-    where = np.searchsorted(edges, distinct)  # the bin of a value: edges below it
-    assert np.array_equal(np.unique(where), np.arange(edges.size + 1) if distinct.size else [])  # none empty
-    if distinct.size <= most:
-        assert np.array_equal(where, np.arange(distinct.size))
-    assert np.array_equal(edges, edges_in(everything, most))  # zeros counted are zeros given
-
-
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [
-        (1.0, np.nextafter(1.0, 2.0)),
-        (0.0, 5e-324),
-        (5e-324, 1e-323),
-        (-1.7e308, 1.7e308),
-        (1.7e308, np.inf),
-        (-np.inf, -1.7e308),
-        (-np.inf, np.inf),
-        (np.float32(1.0), np.nextafter(np.float32(1.0), np.float32(2.0))),
-    ],
-)
-def test_an_edge_parts_two_values_however_close_or_far(low, high):
-    X = np.array([[low], [high]])
-    stumps = StumpLearner().learn(X, np.array([1, -1]), n_hypotheses=3)
-    assert low <= stumps.threshold[0] < high
-    assert stumps.answers(X).T.tolist() == [[1, -1]]
-
-
-def test_quantile_bins_hold_about_as_many_each():
-    rng = np.random.default_rng(0)
-    values = np.concatenate([rng.normal(size=9000), np.zeros(3000), np.full(500, 7.0)])
-    edges = edges_in(values, 50)
-    assert edges.size == 49
-    bins = np.searchsorted(edges, values)
-    counts = np.bincount(bins)
-    for heavy, count in ((0.0, 3000), (7.0, 500)):  # alone in their bins
-        assert counts[np.searchsorted(edges, heavy)] == count
-    rest = np.delete(counts, np.searchsorted(edges, [0.0, 7.0]))
-    assert rest.max() <= 1.1 * 9000 / 48 + 1
-    assert np.median(rest) == pytest.approx(9000 / 48, rel=0.1)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_bin_is_at_most_its_edge(dtype):
-    X, _ = noisy(700, 3, 1, missing=0.1)
-    X = X.astype(dtype)
-    X[:5, 0] = [np.inf, -np.inf, 0.0, -0.0, 1e30]
-    bins = DenseBins(X, 40, 1)
-    for f in range(3):
-        column = bins.column(f)
-        for cut in range(bins.n_bins[f]):
-            below = X[:, f] <= bins.threshold(f, cut)
-            assert np.array_equal(below, (column <= cut) & ~np.isnan(X[:, f]))
-        assert np.array_equal(column == 255, np.isnan(X[:, f]))
-
-
-def test_sparse_bins_are_those_of_the_dense_matrix():
-    X, _ = noisy(300, 20, 2, missing=0.05, levels=20)
-    X[np.random.default_rng(0).random(X.shape) < 0.7] = 0.0
-    X[:, 3], X[:, 4], X[:, 5], X[:, 6] = 0.0, 2.0, np.nan, np.where(np.arange(300) % 3, np.nan, 0.0)
-    given = sp.csr_matrix(X)
-    given.data[np.flatnonzero(given.indices == 0)[:3]] = 0.0  # stored zeros
-    dense, sparse = bins_of(given.toarray(), 12, 1), bins_of(given, 12, 1)
-    assert np.array_equal(dense.feature, sparse.feature)
-    assert not {3, 4, 5} & set(dense.feature.tolist())
-    assert 6 in dense.feature
-    assert np.array_equal(dense.n_bins, sparse.n_bins)
-    assert np.array_equal(dense.missing, sparse.missing)
-    for f in range(dense.feature.size):
-        assert np.array_equal(dense.column(f), sparse.column(f))
-        for cut in range(dense.n_bins[f]):
-            assert dense.threshold(f, cut) == sparse.threshold(f, cut)
 
 
 # Boosting ---------------------------------------------------------------------------------------------
@@ -355,7 +150,7 @@ def test_carried_sums_choose_what_fresh_sums_choose(criterion, monkeypatch):
 @pytest.mark.parametrize("criterion", ["error", "gini"])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_threads_change_nothing(kind, criterion, monkeypatch):
-    monkeypatch.setattr("ocboost.hypotheses.learners.bins.SHARE", 1)
+    monkeypatch.setattr("ocboost.hypotheses.learners.bins.MIN_ENTRIES_FOR_THREADS", 1)
     X, y = noisy(300, 23, 7, missing=0.1, levels=5)
     X = np.hstack([X, X[:, ::-1], -X])  # many ties
     given = X if kind == "dense" else sp.csr_matrix(X)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
-from ocboost._core.threads import get_num_threads, run
 from ocboost._kernels.balls import ROWS, best_cuts, distances_to_one, lay_dense, rough_scores, tile_distances
 from ocboost.hypotheses.balls import Balls, finite
-from ocboost.hypotheses.learners.base import Learner, as_examples, as_labels
-from ocboost.hypotheses.learners.boosting import Taken, boost, draw
+from ocboost.hypotheses.base import for_each
+from ocboost.hypotheses.learners.boosting import Found, SamplingLearner, Taken
 
-SAMPLE_ADVICE = "More find better balls, and take longer: the time grows with its square."
-TILES = 64  # tiles of rows a task takes
-WORTH_A_LOOK = 200  # candidates from which on a rough look first saves time
-LOOKED_AT = 512  # candidates looked at in one product
-BINS = 512  # of distances, for the rough look
-SHORT = 32  # candidates that are measured exactly after it
-
-Ball = tuple[bytes, float]  # the bytes of a centre, and a radius
+TILES_PER_TASK = 64
+ENOUGH_FOR_SHORTLIST = 200  # candidates from which on a rough look first saves time
+CANDIDATES_PER_PRODUCT = 512
+DISTANCE_BINS = 512  # for the rough look
+SHORTLIST = 32  # candidates that are measured exactly after it
 
 
-class BallLearner(Learner):
+class BallLearner(SamplingLearner):
     """Finds balls by AdaBoost with sampling: `ocboost.hypotheses.Balls` around examples.
 
     In every round ``n_sample`` examples are drawn by their weights, with replacement. The examples drawn are
@@ -35,7 +31,7 @@ class BallLearner(Learner):
     weight α, and hence the next weights, come from all examples. Where a ball that was good on the sample
     turns out worse than chance on all of them, its sign is turned.
 
-    A ball that is right on every example leaves the weights as they were, and sampling goes on, so that
+    A ball that is right on every example leaves the weights unchanged, and sampling continues, so that
     others are there when a stream changes. No ball is taken twice. Learning stops when ten samples in a row
     gave nothing new that is better than chance.
 
@@ -44,7 +40,7 @@ class BallLearner(Learner):
     n_sample : int, default 600
         Examples drawn in each round.
     n_candidates : int, optional
-        Try so many of the drawn examples as centres; by default all.
+        How many of the drawn examples to try as centres; by default all.
 
     Examples
     --------
@@ -58,7 +54,13 @@ class BallLearner(Learner):
     """
 
     def __init__(self, n_sample: int = 600, n_candidates: int | None = None) -> None:
-        self.n_sample = as_count(n_sample, "n_sample", 2, 1 << 20, SAMPLE_ADVICE)
+        self.n_sample = as_count(
+            n_sample,
+            "n_sample",
+            2,
+            1 << 20,
+            "More find better balls, and take longer: the time grows with its square.",
+        )
         self.n_candidates = (
             n_candidates
             if n_candidates is None
@@ -68,55 +70,31 @@ class BallLearner(Learner):
     def __repr__(self) -> str:
         return f"BallLearner(n_sample={self.n_sample}, n_candidates={self.n_candidates})"
 
-    def learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        *,
-        n_hypotheses: int,
-        sample_weight: NDArray[np.float64] | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Balls:
-        """Find at most ``n_hypotheses`` balls; ``rng`` draws the samples."""
-        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        X, weights = as_examples(X, sample_weight, sparse=False, what="BallLearner")
-        y, X = as_labels(y, X.shape[0]), finite(X, "BallLearner")
-        rng = np.random.default_rng() if rng is None else rng
-        tiles = _tiled(X)
-        squared = np.empty((tiles.shape[0], ROWS))
+    def _search(self, X: NDArray[Any], y: NDArray[np.int8]) -> _BallSearch:
+        return _BallSearch(finite(X, "BallLearner"), y, self.n_candidates)
 
-        def find(d: NDArray[np.float64], taken: Taken) -> tuple[tuple[int, float], Hashable] | None:
-            return self._candidate(X, y, d, rng, taken)
 
-        def answer(ball: tuple[int, float]) -> NDArray[np.int8]:
-            c, radius = ball
-            _measure(tiles, X[c].astype(np.float64), squared)
-            return np.where(squared.reshape(-1)[: y.size] >= radius * radius, np.int8(1), np.int8(-1))
+class _BallSearch:
+    """Balls around the rows of X, each a row and a radius."""
 
-        members = boost(y, weights, n_hypotheses, find, answer)
-        rows, theta = zip(*[ball for ball, _ in members], strict=True)
-        sign = [sign for _, sign in members]
-        return Balls(X[list(rows)], list(theta), sign)
+    def __init__(self, X: NDArray[Any], y: NDArray[np.int8], n_candidates: int | None) -> None:
+        self._X, self._y, self._n_candidates = X, y, n_candidates
+        self._tiles = _tiled(X)
+        self._squared = np.empty((self._tiles.shape[0], ROWS))
 
-    def _candidate(
-        self,
-        X: NDArray[Any],
-        y: NDArray[np.int8],
-        d: NDArray[np.float64],
-        rng: np.random.Generator,
-        taken: Taken,
-    ) -> tuple[tuple[int, float], Hashable] | None:
-        """The row and the radius that err least on a sample, whatever the sign, and are not taken yet."""
-        drawn, times = draw(d, self.n_sample, rng)
-        signed = times * y[drawn].astype(np.float64)
-        candidates = np.arange(drawn.size)
-        if self.n_candidates is not None and self.n_candidates < drawn.size:
-            candidates = np.sort(rng.choice(drawn.size, self.n_candidates, replace=False))
-        rows = X[drawn].astype(np.float64)
-        if candidates.size > WORTH_A_LOOK:
-            candidates = _shortlist(rows, candidates, signed)
-        tiles = _tiled(rows)
-        centres = rows[candidates]
+    def find(
+        self, rows: NDArray[np.int64], times: NDArray[np.float64], rng: np.random.Generator, taken: Taken
+    ) -> tuple[Found, Hashable] | None:
+        """The row and the radius that err least on a sample, with either sign, and are not taken yet."""
+        signed = times * self._y[rows].astype(np.float64)
+        candidates = np.arange(rows.size)
+        if self._n_candidates is not None and self._n_candidates < rows.size:
+            candidates = np.sort(rng.choice(rows.size, self._n_candidates, replace=False))
+        sample = self._X[rows].astype(np.float64)
+        if candidates.size > ENOUGH_FOR_SHORTLIST:
+            candidates = _shortlist(sample, candidates, signed)
+        tiles = _tiled(sample)
+        centres = sample[candidates]
         squared = np.empty((candidates.size, tiles.shape[0] * ROWS))
         score, cut = np.empty(candidates.size), np.empty(candidates.size, np.int64)
         radius = np.empty(candidates.size)
@@ -128,21 +106,35 @@ class BallLearner(Learner):
                 squared[:, t * ROWS : (t + 1) * ROWS] = block
 
         def choose(at: slice) -> None:
-            near = np.ascontiguousarray(squared[at, : drawn.size])
+            near = np.ascontiguousarray(squared[at, : rows.size])
             order = np.argsort(near, axis=1)
             best_cuts(near, order, signed, score[at], cut[at])
             for c, line, places in zip(range(at.start, at.stop), near, order, strict=True):
                 k = cut[c]
                 radius[c] = 0.0 if k < 0 else 0.5 * np.sqrt(line[places[k : k + 2]]).sum()
 
-        _share(measure, tiles.shape[0], 8)
-        _share(choose, candidates.size)
+        for_each(measure, _slices(tiles.shape[0], 8))
+        for_each(choose, _slices(candidates.size, TILES_PER_TASK))
         for best in np.argsort(-score, kind="stable"):
-            c, found = int(drawn[candidates[best]]), float(radius[best])
-            known_as = _known_as(X[c], found)
-            if known_as not in taken:
-                return (c, found), known_as
+            row, found = int(rows[candidates[best]]), float(radius[best])
+            # Balls of radius 0 are all the same: they contain nothing, wherever they are.
+            key = (self._X[row].tobytes() if found > 0.0 else b"", found)
+            if key not in taken:
+                return (row, found), key
         return None
+
+    def answers(self, found: Found) -> NDArray[np.int8]:
+        """What a ball says to all examples."""
+        row, radius = found
+        tiles, squared, centre = self._tiles, self._squared, self._X[row].astype(np.float64)
+        parts = _slices(tiles.shape[0], TILES_PER_TASK)
+        for_each(lambda at: distances_to_one(tiles[at], centre, squared[at]), parts)
+        return np.where(squared.reshape(-1)[: self._y.size] >= radius * radius, np.int8(1), np.int8(-1))
+
+    def hypotheses(self, found: Sequence[Found], signs: Sequence[int]) -> Balls:
+        """All balls that were found."""
+        rows, radii = zip(*found, strict=True)
+        return Balls(self._X[list(rows)], radii, signs)
 
 
 def _shortlist(
@@ -153,39 +145,21 @@ def _shortlist(
     length = np.einsum("ij,ij->i", low, low)
     score = np.empty(candidates.size)
 
-    def look(at: slice) -> None:
+    for at in _slices(candidates.size, CANDIDATES_PER_PRODUCT):  # the product has threads of its own
         own = candidates[at]
         squared = length[own, None] + length - 2.0 * (low[own] @ low.T)
-        rough_scores(squared, signed, np.empty(BINS), score[at])
-
-    for start in range(0, candidates.size, LOOKED_AT):  # the product has threads of its own
-        look(slice(start, min(start + LOOKED_AT, candidates.size)))
-    return np.sort(candidates[np.argsort(-score, kind="stable")[:SHORT]])
-
-
-def _known_as(centre: NDArray[Any], radius: float) -> Ball:
-    """What tells a ball from others; those of radius 0 hold nothing, wherever they are."""
-    return (centre.tobytes() if radius > 0.0 else b"", radius)
+        rough_scores(squared, signed, np.empty(DISTANCE_BINS), score[at])
+    return np.sort(candidates[np.argsort(-score, kind="stable")[:SHORTLIST]])
 
 
 def _tiled(X: NDArray[Any]) -> NDArray[Any]:
-    """Rows as `ocboost._kernels.balls` wants them: (tiles, F, 16)."""
+    """Rows as `ocboost._kernels.balls` needs them: (tiles, F, 16)."""
     tiles = np.empty((-(-X.shape[0] // ROWS), X.shape[1], ROWS), X.dtype)
     for t, tile in enumerate(tiles):
         lay_dense(X[t * ROWS : (t + 1) * ROWS], tile)
     return tiles
 
 
-def _measure(tiles: NDArray[Any], centre: NDArray[np.float64], squared: NDArray[np.float64]) -> None:
-    """The squared distances of all rows to one centre, (tiles, 16)."""
-    _share(lambda at: distances_to_one(tiles[at], centre, squared[at]), tiles.shape[0])
-
-
-def _share(task: Any, n: int, size: int = TILES) -> None:
-    """Run a task on slices of range(n), in several threads where there are."""
-    parts = [slice(at, min(at + size, n)) for at in range(0, n, size)]
-    if get_num_threads() > 1 and len(parts) > 1:
-        run(task, parts)
-    else:
-        for part in parts:
-            task(part)
+def _slices(n: int, size: int) -> list[slice]:
+    """Slices of range(n)."""
+    return [slice(at, min(at + size, n)) for at in range(0, n, size)]

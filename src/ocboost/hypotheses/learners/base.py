@@ -1,7 +1,4 @@
-"""What a learner is given, checked once: examples, labels, weights.
-
-What every learner of weak hypotheses has in common.
-"""
+"""What every learner of weak hypotheses has in common, and the checks of the examples it is given."""
 
 from __future__ import annotations
 
@@ -19,9 +16,9 @@ from ocboost.hypotheses.base import as_features
 
 
 def as_examples(
-    X: Any, sample_weight: ArrayLike | None, *, sparse: bool, what: str
-) -> tuple[Any, NDArray[np.float64]]:
-    """Check rows of features and their weights; gives float32 or float64, C-contiguous, or CSR."""
+    X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, sparse: bool, what: str
+) -> tuple[Any, NDArray[np.int8], NDArray[np.float64]]:
+    """Check rows of features, labels and weights; X is C-contiguous float32 or float64, or CSR."""
     X = as_features(X, sparse=sparse, what=what)
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(
@@ -34,11 +31,11 @@ def as_examples(
         raise InputError(
             f"sample_weight must have a finite sum above zero; got {total}. Give 1.0 to each example."
         )
-    return X, weights
+    return X, as_labels(y, X.shape[0]), weights
 
 
 def as_labels(y: ArrayLike, n: int) -> NDArray[np.int8]:
-    """Check labels, (n,) of -1 and +1, and give them as int8."""
+    """Check labels, (n,) of -1 and +1, and return them as int8."""
     given = np.asarray(y)
     if given.shape != (n,):
         raise InputError(

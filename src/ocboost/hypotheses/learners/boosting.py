@@ -1,20 +1,25 @@
-"""AdaBoost's step from one hypothesis to the next: its weight α, and the examples' new weights.
+"""AdaBoost's step from one hypothesis to the next, and AdaBoost with sampling.
 
-AdaBoost with sampling: a hypothesis is sought in a sample drawn by the weights, and judged by all.
+With sampling, a hypothesis is looked for in a sample drawn by the weights, and judged by all examples.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._core.checks import as_count
 from ocboost._kernels.learn_stumps import reweigh, weigh
+from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.learners.base import Learner, as_examples
 
-CHANCE = 1e-9  # a hypothesis this little better than chance, relative to the total weight, is none
+MIN_EDGE = 1e-9  # a hypothesis this little better than chance, relative to the total weight, is useless
+MAX_FAILED_SAMPLES = 10  # in a row that gave nothing better than chance, before learning stops
 
 
 def worth_of_one(weights: NDArray[np.float64]) -> float:
@@ -40,10 +45,8 @@ def step(right: float, wrong: float, one: float) -> tuple[float, float]:
     return up / total, down / total
 
 
-TRIES = 10  # samples drawn in a row that gave nothing better than chance, before learning stops
-
+Found = tuple[int, float]  # what a hypothesis is made of, and its threshold
 Taken = set[Hashable]
-Find = Callable[[NDArray[np.float64], Taken], tuple[Any, Hashable] | None]
 
 
 def draw(
@@ -56,57 +59,83 @@ def draw(
     return rows, times.astype(np.float64)
 
 
+class SampleSearch(Protocol):
+    """Looks for the best hypothesis in samples of some examples."""
+
+    def find(
+        self, rows: NDArray[np.int64], times: NDArray[np.float64], rng: np.random.Generator, taken: Taken
+    ) -> tuple[Found, Hashable] | None:
+        """The hypothesis that errs least on a sample, with either sign, and its key, not taken yet."""
+
+    def answers(self, found: Found) -> NDArray[np.int8]:
+        """What a hypothesis says to all examples, (n,) of ±1; the caller may change it."""
+
+    def hypotheses(self, found: Sequence[Found], signs: Sequence[int]) -> Hypotheses:
+        """All that were found, with their signs."""
+
+
+class SamplingLearner(Learner):
+    """AdaBoost with sampling. A subclass says how to search a sample."""
+
+    n_sample: int
+
+    @abstractmethod
+    def _search(self, X: NDArray[Any], y: NDArray[np.int8]) -> SampleSearch: ...
+
+    def learn(
+        self,
+        X: Any,
+        y: NDArray[np.int8],
+        *,
+        n_hypotheses: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Any:
+        """Find at most ``n_hypotheses`` of them, and at least one; ``rng`` draws the samples."""
+        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
+        X, y, weights = as_examples(X, y, sample_weight, sparse=False, what=type(self).__name__)
+        search = self._search(X, y)
+        found = boost(search, y, weights, n_hypotheses, self.n_sample, rng or np.random.default_rng())
+        return search.hypotheses(*zip(*found, strict=True))
+
+
 def boost(
+    search: SampleSearch,
     y: NDArray[np.int8],
     weights: NDArray[np.float64],
     n_hypotheses: int,
-    find: Find,
-    answer: Callable[[Any], NDArray[np.int8]],
-) -> list[tuple[Any, int]]:
-    """At most so many hypotheses, and at least one, each with its sign.
+    n_sample: int,
+    rng: np.random.Generator,
+) -> list[tuple[Found, int]]:
+    """At most ``n_hypotheses``, and at least one, each with its sign.
 
-    Parameters
-    ----------
-    y : array of shape (n,) of ±1
-    weights : array of shape (n,)
-        Of the examples, to begin with.
-    n_hypotheses : int
-    find : callable
-        Gets the weights of the moment and what is taken already, draws a sample, and gives the hypothesis
-        that does best on it with what it is known as; None if it finds nothing that is not taken.
-    answer : callable
-        What a hypothesis says to all examples, (n,) of ±1; it may be changed afterwards.
-
-    Returns
-    -------
-    list of (hypothesis, sign)
-        One that turned out worse than chance on all examples has the sign -1. It ends early when ten samples
-        in a row gave nothing new that is better than chance.
+    One that is worse than chance on all examples gets the sign -1. Boosting ends early when ten samples in a
+    row gave nothing new that is better than chance.
     """
     n, one = y.size, worth_of_one(weights)
-    d, nowhere = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
-    members: list[tuple[Any, int]] = []
+    d, unused = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
+    members: list[tuple[Found, int]] = []
     taken: Taken = set()
-    tries = 0
-    while len(members) < n_hypotheses and tries < TRIES:
-        found = find(d, taken)
-        if found is None:
-            tries += 1
+    failed = 0
+    while len(members) < n_hypotheses and failed < MAX_FAILED_SAMPLES:
+        best = search.find(*draw(d, n_sample, rng), rng, taken)
+        if best is None:
+            failed += 1
             continue
-        hypothesis, known_as = found
-        answers = answer(hypothesis)
+        found, key = best
+        answers = search.answers(found)
         right, wrong, _ = weigh(answers, y, d)
         turned = right < wrong
         if turned:
             np.negative(answers, out=answers)
             right, wrong = wrong, right
-        better = right - wrong > CHANCE * (right + wrong)
-        tries = 0 if better else tries + 1
-        if not better and (members or tries < TRIES):
+        better = right - wrong > MIN_EDGE * (right + wrong)
+        failed = 0 if better else failed + 1
+        if not better and (members or failed < MAX_FAILED_SAMPLES):
             continue
-        members.append((hypothesis, -1 if turned else 1))
-        taken.add(known_as)
+        members.append((found, -1 if turned else 1))
+        taken.add(key)
         if not better:
             break
-        reweigh(answers, y, d, *step(right, wrong, one), False, *nowhere)
+        reweigh(answers, y, d, *step(right, wrong, one), False, *unused)
     return members

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,16 @@ from ocboost._kernels.boxes import (
     pack,
 )
 from ocboost.hypotheses.boxes import MAX_SIDE, SIDE_ADVICE, Boxes, as_images, boxes_at, n_boxes, side_of
-from ocboost.hypotheses.learners.base import Learner, as_examples, as_labels
-from ocboost.hypotheses.learners.boosting import Taken, boost, draw
+from ocboost.hypotheses.learners.boosting import Found, SamplingLearner, Taken
 
-SAMPLE_ADVICE = "More find better filters, and take longer."
-ROWS = 1024  # examples whose integral images lie together
-SOME_ROWS = 256  # drawn examples that meet filters at once
-SOME_FILTERS = 32  # filters a task tries
-SOME_SORTED = 16  # promising filters whose values are sorted before looking whether more can be good
-
-Found = tuple[int, float]  # a filter's place in `all_boxes`, and a threshold
+MORE_ADVICE = "More find better filters, and take longer."
+IMAGES_PER_TABLE = 1024  # examples whose integral images lie together
+SAMPLE_PER_TABLE = 256  # drawn examples whose integral images lie together
+FILTERS_PER_TASK = 32
+FILTERS_PER_SORT = 16  # promising filters whose values are sorted before checking if others can be as good
 
 
-class BoxLearner(Learner):
+class BoxLearner(SamplingLearner):
     """Finds thresholded box filters by AdaBoost with sampling: `ocboost.hypotheses.Boxes`.
 
     In every round ``n_sample`` examples are drawn by their weights, with replacement, and ``n_filters`` of
@@ -41,7 +38,7 @@ class BoxLearner(Learner):
     values. Its weight α, and hence the next weights, come from all examples. Where a filter that was good on
     the sample turns out worse than chance on all of them, its sign is turned.
 
-    A filter that is right on every example leaves the weights as they were, and sampling goes on, so that
+    A filter that is right on every example leaves the weights unchanged, and sampling continues, so that
     others are there when a stream changes. No filter is taken twice with the same threshold. Learning stops
     when ten samples in a row gave nothing new that is better than chance.
 
@@ -67,111 +64,112 @@ class BoxLearner(Learner):
     """
 
     def __init__(self, n_sample: int = 2000, n_filters: int = 2000, side: int | None = None) -> None:
-        self.n_sample = as_count(n_sample, "n_sample", 2, 1 << 20, SAMPLE_ADVICE)
-        self.n_filters = as_count(n_filters, "n_filters", 1, 1 << 20, SAMPLE_ADVICE)
+        self.n_sample = as_count(n_sample, "n_sample", 2, 1 << 20, MORE_ADVICE)
+        self.n_filters = as_count(n_filters, "n_filters", 1, 1 << 20, MORE_ADVICE)
         self.side = side if side is None else as_count(side, "side", 2, MAX_SIDE, SIDE_ADVICE)
 
     def __repr__(self) -> str:
         return f"BoxLearner(n_sample={self.n_sample}, n_filters={self.n_filters}, side={self.side})"
 
-    def learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        *,
-        n_hypotheses: int,
-        sample_weight: NDArray[np.float64] | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Boxes:
-        """Find at most ``n_hypotheses`` filters; ``rng`` draws the samples and the filters."""
-        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        X, weights = as_examples(X, sample_weight, sparse=False, what="BoxLearner")
-        y, side = as_labels(y, X.shape[0]), side_of(X.shape[1], self.side, "BoxLearner")
-        X = as_images(X, "BoxLearner")
-        rng = np.random.default_rng() if rng is None else rng
-        images = _Images(X, side)
+    def _search(self, X: NDArray[Any], y: NDArray[np.int8]) -> _BoxSearch:
+        side = side_of(X.shape[1], self.side, "BoxLearner")
+        return _BoxSearch(as_images(X, "BoxLearner"), y, side, self.n_filters)
 
-        def find(d: NDArray[np.float64], taken: Taken) -> tuple[tuple[int, float], Hashable] | None:
-            drawn, times = draw(d, self.n_sample, rng)
-            tried = self._draw_filters(side, rng)
-            found = best_filter(X[drawn], times * y[drawn], tried, side, taken)
-            return None if found is None else (found[:2], found[2])
 
-        members = boost(y, weights, n_hypotheses, find, lambda found: images.answers(*found))
-        place, theta = zip(*[found for found, _ in members], strict=True)
-        sign = [sign for _, sign in members]
-        return Boxes(*boxes_at(side, np.array(place)), list(theta), sign, side=side)
+class _BoxSearch:
+    """Box filters, each a place in `all_boxes` and a threshold; holds the integral images of all examples."""
 
-    def _draw_filters(self, side: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Places in `all_boxes`, in order."""
-        total = n_boxes(side)
-        if self.n_filters >= total:
-            return np.arange(total)
-        return np.sort(rng.choice(total, self.n_filters, replace=False, shuffle=False))
+    def __init__(self, X: NDArray[Any], y: NDArray[np.int8], side: int, n_filters: int) -> None:
+        self._X, self._y, self._side, self._n_filters = X, y, side, n_filters
+        # Sums of whole pixels that fit are exact either way.
+        whole = first_not_whole(X.reshape(-1), (2**31 - 1) / side**2) < 0
+        self._tables, self._scale = _integrals(X, side, IMAGES_PER_TABLE, np.int32 if whole else np.float64)
+
+    def find(
+        self, rows: NDArray[np.int64], times: NDArray[np.float64], rng: np.random.Generator, taken: Taken
+    ) -> tuple[Found, Hashable] | None:
+        """The filter and the threshold that err least on a sample, among some filters drawn."""
+        total = n_boxes(self._side)
+        tried = np.arange(total)
+        if self._n_filters < total:
+            tried = np.sort(rng.choice(total, self._n_filters, replace=False, shuffle=False))
+        return best_filter(self._X[rows], times * self._y[rows], tried, self._side, taken)
+
+    def answers(self, found: Found) -> NDArray[np.int8]:
+        """+1 where a filter's value is above a threshold: what `Boxes` answers, to the last bit."""
+        place, theta = found
+        out = np.empty((1, self._y.size), np.int8)
+        rects, weight = boxes_at(self._side, np.array([place]))
+        limit, sign = np.array([theta]), np.ones(1, np.int8)
+
+        def answer(t: int) -> None:
+            at = t * IMAGES_PER_TABLE
+            above_each(self._tables[t], self._scale[at:], self._side, rects, weight, limit, sign, at, out)
+
+        run(answer, range(len(self._tables)))
+        answers: NDArray[np.int8] = out[0]
+        return answers
+
+    def hypotheses(self, found: Sequence[Found], signs: Sequence[int]) -> Boxes:
+        """All filters that were found."""
+        places, theta = zip(*found, strict=True)
+        return Boxes(*boxes_at(self._side, np.array(places)), theta, signs, side=self._side)
+
+
+def _integrals(
+    X: NDArray[Any], side: int, per_table: int, number: Any = np.float64
+) -> tuple[list[NDArray[Any]], NDArray[np.float64]]:
+    """The integral images, ``per_table`` in a table, and the scale of each image."""
+    n = X.shape[0]
+    tables = [np.empty(((side + 1) ** 2, min(per_table, n - at)), number) for at in range(0, n, per_table)]
+    scale = np.empty(n)
+
+    def lay(t: int) -> None:
+        at = slice(t * per_table, (t + 1) * per_table)
+        lay_images(X[at], side, tables[t], scale[at])
+
+    run(lay, range(len(tables)))
+    return tables, scale
 
 
 def best_filter(
-    X: NDArray[Any],
-    signed: NDArray[np.float64],
-    tried: NDArray[np.int64],
-    side: int,
-    taken: Taken,
-) -> tuple[int, float, Found] | None:
-    """The filter and threshold that err least on a sample, whatever the sign, and are not taken yet.
+    X: NDArray[Any], signed: NDArray[np.float64], tried: NDArray[np.int64], side: int, taken: Taken
+) -> tuple[Found, Found] | None:
+    """The filter and threshold that err least on a sample, with either sign, and the key they are taken by.
 
-    Parameters
-    ----------
-    X : array of shape (n, side²)
-        The sample.
-    signed : array of shape (n,)
-        How often each example was drawn, times its label: whole numbers.
-    tried : array of whole numbers
-        Places in `all_boxes`; of filters equally good the first is taken.
-    side : int
-        Pixels of an image's side.
-    taken : set
-        What was found before and is not wanted again.
-
-    Returns
-    -------
-    place, threshold, known_as
-        ``known_as`` is for ``taken``: all filters that tell no examples apart are known as one.
+    X is the sample, ``signed`` how often each example was drawn times its label, ``tried`` the places in
+    `all_boxes`. Of equally good filters the first is taken. All that tell no examples apart share one key.
     """
     n = signed.size
     rects, weight = boxes_at(side, tried)
-    starts = range(0, n, SOME_ROWS)
-    tables = [np.empty(((side + 1) ** 2, min(SOME_ROWS, n - at))) for at in starts]
-    scale = np.empty(n)
+    tables, scale = _integrals(X, side, SAMPLE_PER_TABLE)
     bound = np.empty(tried.size)
-
-    def lay(at: int) -> None:
-        lay_images(X[at : at + SOME_ROWS], side, tables[at // SOME_ROWS], scale[at : at + SOME_ROWS])
 
     def values_of(some: Any) -> NDArray[np.float32]:
         own_rects, own_weight = rects[some], weight[some]
         values = np.empty((own_weight.shape[0], n), np.float32)
-        for first, table in zip(starts, tables, strict=True):
+        for t, table in enumerate(tables):
+            first = t * SAMPLE_PER_TABLE
             filter_each(table, scale[first:], side, own_rects, own_weight, first, values)
         return values
 
     def bound_some(at: int) -> None:
-        some = slice(at, at + SOME_FILTERS)
+        some = slice(at, at + FILTERS_PER_TASK)
         bound_scores(values_of(some), signed, bound[some])
 
-    run(lay, starts)
-    run(bound_some, range(0, tried.size, SOME_FILTERS))
-    best, found = -1.0, tried.size
-    answer: tuple[int, float, Found] | None = None
+    run(bound_some, range(0, tried.size, FILTERS_PER_TASK))
+    best, best_at = -1.0, tried.size
+    answer: tuple[Found, Found] | None = None
     order = np.argsort(-bound, kind="stable")
-    for at in range(0, tried.size, SOME_SORTED):
-        some = order[at : at + SOME_SORTED]
+    for at in range(0, tried.size, FILTERS_PER_SORT):
+        some = order[at : at + FILTERS_PER_SORT]
         if bound[some[0]] < best:  # nor can any of the rest be as good
             break
         for t, score, threshold, cut in zip(some.tolist(), *_cuts(values_of(some), signed), strict=True):
-            place = int(tried[t])
-            known_as = (place, threshold) if cut >= 0 else (-1, 0.0)
-            if (score > best or (score == best and t < found)) and known_as not in taken:
-                best, found, answer = score, t, (place, threshold, known_as)
+            found = (int(tried[t]), threshold)
+            key = found if cut >= 0 else (-1, 0.0)
+            if (score > best or (score == best and t < best_at)) and key not in taken:
+                best, best_at, answer = score, t, (found, key)
     return answer
 
 
@@ -186,38 +184,3 @@ def _cuts(
     score, theta, cut = np.empty(J), np.empty(J), np.empty(J, np.int64)
     best_thresholds(values, keys, signed, score, theta, cut)
     return score.tolist(), theta.tolist(), cut.tolist()
-
-
-class _Images:
-    """The integral images of all examples, for one filter after the other."""
-
-    def __init__(self, X: NDArray[Any], side: int) -> None:
-        n = X.shape[0]
-        # Sums of whole pixels that fit are exact either way.
-        whole = first_not_whole(X.reshape(-1), (2**31 - 1) / side**2) < 0
-        number = np.int32 if whole else np.float64
-        self._n, self._side = n, side
-        self._tables: list[NDArray[Any]] = [
-            np.empty(((side + 1) ** 2, min(ROWS, n - at)), number) for at in range(0, n, ROWS)
-        ]
-        self._scale = np.empty(n)
-
-        def lay(t: int) -> None:
-            at = slice(t * ROWS, (t + 1) * ROWS)
-            lay_images(X[at], side, self._tables[t], self._scale[at])
-
-        run(lay, range(len(self._tables)))
-
-    def answers(self, place: int, theta: float) -> NDArray[np.int8]:
-        """+1 where a filter's value is above a threshold: what `Boxes` answers, to the last bit."""
-        out = np.empty((1, self._n), np.int8)
-        rects, weight = boxes_at(self._side, np.array([place]))
-        limit, sign = np.array([theta]), np.ones(1, np.int8)
-
-        def answer(t: int) -> None:
-            at = t * ROWS
-            above_each(self._tables[t], self._scale[at:], self._side, rects, weight, limit, sign, at, out)
-
-        run(answer, range(len(self._tables)))
-        answers: NDArray[np.int8] = out[0]
-        return answers

@@ -1,4 +1,4 @@
-"""Which learner is meant: by name, by a scikit-learn classifier, or none where hypotheses are given."""
+"""Choosing a learner by name or by a scikit-learn classifier; or none, where hypotheses are given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner, "
 
 
 def learner_for(estimator: Any) -> Learner | Hypotheses:
-    """The learner that ``estimator`` means; hypotheses are given back as they are.
+    """The learner that ``estimator`` names; learners and hypotheses are returned unchanged.
 
     >>> type(learner_for("ball")).__name__
     'BallLearner'

@@ -11,10 +11,10 @@ from ocboost._core.checks import as_count
 from ocboost.errors import InputError
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.adopt import from_sklearn, input_tags
-from ocboost.hypotheses.learners.base import Learner, as_examples, as_labels
-from ocboost.hypotheses.learners.boosting import CHANCE, step, worth_of_one
+from ocboost.hypotheses.learners.base import Learner, as_examples
+from ocboost.hypotheses.learners.boosting import MIN_EDGE, step, worth_of_one
 
-_SEEDS = 1 << 31
+_EXAMPLE = "For example DecisionTreeClassifier(max_depth=3)."
 
 
 class SklearnLearner(Learner):
@@ -31,7 +31,7 @@ class SklearnLearner(Learner):
     Parameters
     ----------
     estimator : scikit-learn classifier
-        It is cloned for each hypothesis, and each ``random_state`` within it is set anew.
+        It is cloned for each hypothesis, and each ``random_state`` within it gets a new seed.
 
     Examples
     --------
@@ -48,16 +48,12 @@ class SklearnLearner(Learner):
         missing = [name for name in ("fit", "predict", "get_params") if not hasattr(estimator, name)]
         if isinstance(estimator, type) or missing:
             raise InputError(
-                f"estimator must be a scikit-learn classifier; got {estimator!r:.80}. "
-                "For example DecisionTreeClassifier(max_depth=3)."
+                f"estimator must be a scikit-learn classifier; got {estimator!r:.80}. {_EXAMPLE}"
             )
         from sklearn.base import is_classifier
 
         if not is_classifier(estimator):
-            raise InputError(
-                f"estimator must be a classifier; got {estimator!r:.80}. "
-                "For example DecisionTreeClassifier(max_depth=3)."
-            )
+            raise InputError(f"estimator must be a classifier; got {estimator!r:.80}. {_EXAMPLE}")
         self.estimator = estimator
         self.accepts_sparse, self.accepts_missing = input_tags(estimator)
 
@@ -77,8 +73,8 @@ class SklearnLearner(Learner):
         from sklearn.utils.validation import has_fit_parameter
 
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        X, weights = as_examples(X, sample_weight, sparse=self.accepts_sparse, what=repr(self.estimator))
-        labels = as_labels(y, X.shape[0])
+        what = repr(self.estimator)
+        X, labels, weights = as_examples(X, y, sample_weight, sparse=self.accepts_sparse, what=what)
         rng = np.random.default_rng() if rng is None else rng
         weighted = has_fit_parameter(self.estimator, "sample_weight")
         one = worth_of_one(weights)
@@ -94,7 +90,7 @@ class SklearnLearner(Learner):
                 member.fit(X[rows], labels[rows])
             wrong = np.asarray(member.predict(X)) != labels
             error = float(d[wrong].sum())
-            chance = error >= 0.5 - CHANCE
+            chance = error >= 0.5 - MIN_EDGE
             if not chance or not members:
                 members.append(member)
             if chance or not (wrong & counts).any():
@@ -110,7 +106,7 @@ def _unfitted(estimator: Any, rng: np.random.Generator) -> Any:
 
     copy = clone(estimator)
     seeds = [key for key in sorted(copy.get_params()) if f"__{key}".endswith("__random_state")]
-    return copy.set_params(**{key: int(rng.integers(_SEEDS)) for key in seeds})
+    return copy.set_params(**{key: int(rng.integers(1 << 31)) for key in seeds})
 
 
 def _drawn(d: NDArray[np.float64], labels: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int64]:

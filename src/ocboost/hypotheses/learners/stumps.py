@@ -15,9 +15,9 @@ from ocboost._kernels.binning import MOST
 from ocboost._kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
 from ocboost.errors import InputError
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners.base import Learner, as_examples, as_labels, weights_for_each
+from ocboost.hypotheses.learners.base import Learner, as_examples, weights_for_each
 from ocboost.hypotheses.learners.bins import Bins, bins_of
-from ocboost.hypotheses.learners.boosting import CHANCE, step, worth_of_one
+from ocboost.hypotheses.learners.boosting import MIN_EDGE, step, worth_of_one
 
 CRITERIA = ("error", "gini")
 THREADS_ADVICE = "None takes as many as ocboost.get_num_threads() says."
@@ -29,12 +29,12 @@ class StumpLearner(Learner):
     Every feature is cut into bins once, at its distinct values or, where there are more than ``max_bins``, at
     its quantiles; missing values have a bin of their own. In every round the cut of least weighted error is
     taken, over all features, all edges of their bins, both signs and both answers to a missing value; the
-    cut above all values, which answers always the same or asks only whether the value is missing, is among
-    them. Of equally good ones it is the first feature, at its lowest threshold. For another measure than the
-    error see ``criterion``.
+    cut above all values, which always answers the same or only asks whether the value is missing, is one
+    of them. Of equally good ones it is the first feature, at its lowest threshold. For another measure than
+    the error see ``criterion``.
 
-    A stump that is right on every example leaves the weights as they were, and would be found for ever. Its
-    feature is left aside from then on, so that others are there when a stream changes. Learning stops when no
+    A stump that is right on every example leaves the weights unchanged, and would be found for ever. Its
+    feature is excluded from then on, so that others are there when a stream changes. Learning stops when no
     stump is better than chance: there can be fewer than asked for, but always one.
 
     Sparse matrices (CSR) are not made dense: a round visits the stored entries only.
@@ -42,7 +42,7 @@ class StumpLearner(Learner):
     Parameters
     ----------
     max_bins : int, default 255
-        At most so many bins of values for each feature, 2 to 255.
+        The most bins of values that a feature gets, 2 to 255.
     criterion : {"error", "gini"}, default "error"
         What the next stump is best at: the least weighted error, or the least Gini impurity of its two sides,
         as in scikit-learn's AdaBoost. By impurity a missing value is on one of the sides, and each side
@@ -113,7 +113,7 @@ class StumpLearner(Learner):
         X : array or CSR matrix of shape (n, F), float32 or float64
         targets : list of arrays of shape (n,), each of ±1
         n_hypotheses : int
-            At most so many for each target.
+            The most for each target.
         sample_weight : array of shape (n,), or (targets, n) where they differ, optional
         rng : numpy.random.Generator, optional
             Not used.
@@ -121,26 +121,21 @@ class StumpLearner(Learner):
             Targets boosted at the same time, as joblib counts; the threads are shared among them.
         """
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        weights = []
-        for own in weights_for_each(sample_weight, len(targets)):
-            X, checked = as_examples(X, own, sparse=True, what="StumpLearner")
-            weights.append(checked)
-        labels = [as_labels(y, X.shape[0]) for y in targets]
+        work = []
+        for y, own in zip(targets, weights_for_each(sample_weight, len(targets)), strict=True):
+            X, labels, weights = as_examples(X, y, own, sparse=True, what="StumpLearner")
+            work.append((labels, weights))
         n_threads = get_num_threads() if self.n_threads is None else self.n_threads
         bins = bins_of(X, self.max_bins, n_threads)
         gini, stop = self.criterion == "gini", threading.Event()
-        if n_jobs is None or n_jobs == 1 or len(labels) < 2:
-            return [
-                _boost(bins, y, w, n_hypotheses, gini, n_threads, stop)
-                for y, w in zip(labels, weights, strict=True)
-            ]
+        if n_jobs is None or n_jobs == 1 or len(work) < 2:
+            return [_boost(bins, *each, n_hypotheses, gini, n_threads, stop) for each in work]
         from joblib import Parallel, delayed, effective_n_jobs
 
-        share = max(1, n_threads // min(len(labels), effective_n_jobs(n_jobs)))
+        share = max(1, n_threads // min(len(work), effective_n_jobs(n_jobs)))
         try:
             found: list[Stumps] = Parallel(n_jobs, prefer="threads")(
-                delayed(_boost)(bins, y, w, n_hypotheses, gini, share, stop)
-                for y, w in zip(labels, weights, strict=True)
+                delayed(_boost)(bins, *each, n_hypotheses, gini, share, stop) for each in work
             )
         finally:
             stop.set()  # after Ctrl-C the other targets' threads end with their next round
@@ -177,13 +172,13 @@ def _boost(
             left, missing = _answers_of_least_error(*weighed)
         answer_column(column, cut, left, missing, answers)
         right, wrong, n_wrong = weigh(answers, y, d)
-        if found and right - wrong <= CHANCE * (right + wrong):
+        if found and right - wrong <= MIN_EDGE * (right + wrong):
             break
         found.append((int(bins.feature[f]), bins.threshold(f, cut), left, missing))
         if wrong == 0.0:
             if np.unique(y[weights > 0.0]).size < 2:
                 break  # there is nothing to tell apart
-            search.leave(f)
+            search.exclude(f)
             factor, count = 1.0, 0
             continue
         up, down = step(right, wrong, one)
