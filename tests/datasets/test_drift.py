@@ -15,8 +15,8 @@ from ocboost.datasets.drift import STREAMS, stream_named
 from ocboost.datasets.stream_files import load_table, load_words
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.streams import open_stream
-from ocboost.streams.formats.base import SAMPLE_ROWS
-from ocboost.streams.rows import joined
+from ocboost.streams.formats.records import SAMPLE_ROWS
+from ocboost.streams.rows import join_rows
 
 REAL = os.environ.get("OCBOOST_DATA")
 needs_data = pytest.mark.skipif(not REAL, reason="OCBOOST_DATA names no folder with real streams")
@@ -130,8 +130,8 @@ def test_a_named_stream_is_what_its_file_gives_to_every_command(tmp_path, folder
         table(tmp_path / "streams" / "nycflights13.csv.gz", FLIGHTS)
     stream, data = STREAMS["flights"], folder or tmp_path
     with open_stream(Path(data) / stream.file, label="late15", drop=["arr_delay"]) as opened:
-        batches = [batch[-batch.first % 21 :: 21].apart() if folder else batch for batch in opened]
-    file, named = joined(batches), stream.load(data).rows
+        batches = [batch[-batch.first % 21 :: 21].detached() if folder else batch for batch in opened]
+    file, named = join_rows(batches), stream.load(data).rows
     np.testing.assert_array_equal(named.X, file.X)
     np.testing.assert_array_equal(named.y, file.y)
     assert named.X.shape[1] == opened.schema.n_features > len(opened.schema.columns)

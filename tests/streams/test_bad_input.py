@@ -21,7 +21,7 @@ from tests.support.stream_files import rows_before_error, write_bytes, write_csv
 @pytest.fixture(params=[1 << 19, 32])
 def chunk(request, monkeypatch):
     """Large and small chunks."""
-    monkeypatch.setattr(source, "CHUNK", request.param)
+    monkeypatch.setattr(source, "CHUNK_BYTES", request.param)
 
 
 def refused(path, match, **options):
@@ -170,9 +170,9 @@ def test_not_utf8(tmp_path):
 
 
 def test_a_row_without_end(tmp_path, monkeypatch):
-    from ocboost.streams.formats import lines
+    from ocboost.streams.formats import records
 
-    monkeypatch.setattr(lines, "LONGEST_ROW", 1 << 20)
+    monkeypatch.setattr(records, "MAX_ROW_BYTES", 1 << 20)
     path = write_bytes(tmp_path / "t.csv", b"a,b\n1,2\n3," + b"4" * (3 << 20))
     assert refused(path, r"line 3: a row must be shorter than 1 MB", schema=Schema.of_numbers("ab")) == 1
     path = write_bytes(tmp_path / "t.csv", b"a,b\r1,2\r3,4\r")

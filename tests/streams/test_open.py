@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ocboost.errors import InputError
 from ocboost.streams import Column, Schema, encoding, open_stream, source
-from ocboost.streams.formats import lines
+from ocboost.streams.formats import delimited
 from tests.support.stream_files import (
     all_rows,
     naive_csv,
@@ -82,7 +82,7 @@ def test_every_format_and_every_cut_gives_the_same_batches(rows, chunk, batch_si
         one_hot = [float(carrier == category) for category in SCHEMA.columns[2].categories]
         X.append([np.nan if size is None else size, np.nan if flag is None else float(flag), *one_hot])
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "CHUNK", chunk)
+        patch.setattr(source, "CHUNK_BYTES", chunk)
         paths = [
             write_csv(Path(folder, "t.csv"), NAMES, rows),
             write_csv(Path(folder, "t.csv.gz"), NAMES, rows),
@@ -160,7 +160,7 @@ def test_missing_texts_of_slices():
 
 
 def test_skip_counts_rows_as_reading_does(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 5)
+    monkeypatch.setattr(source, "CHUNK_BYTES", 5)
     for text in (b"a,b\n1,2\n\n3,4\n\n\n5,6\n", b"a,b\r\n1,2\r\n\r\n3,4\r\n5,6", b'a,b\n1,2\n"3",4\n5,6\n'):
         path = write_bytes(tmp_path / "t.csv", text)
         for skip in range(3):
@@ -172,7 +172,7 @@ def test_skip_counts_rows_as_reading_does(tmp_path, monkeypatch):
 
 
 def test_values_that_the_first_rows_did_not_lead_to_expect(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 4096)
+    monkeypatch.setattr(source, "CHUNK_BYTES", 4096)
     text = b"a,b,y\n" + b"1,true,1\n" * 20000 + b" 2 , NA,1.0\ntrue,0.5,+1\n+3,FALSE,-2\n,,\n"
     path = write_bytes(tmp_path / "t.csv", text)
     X, y, known = all_rows(open_stream(path, label="y"))
@@ -210,16 +210,16 @@ def naive_row_ends(data, delimiter):
 @settings(max_examples=400)
 def test_rows_end_where_a_plain_loop_says(text, delimiter):
     data = text.encode()
-    assert lines.row_ends(data, delimiter).tolist() == naive_row_ends(data, delimiter)
+    assert delimited.row_ends(data, delimiter).tolist() == naive_row_ends(data, delimiter)
     complete = [end + 1 for end in naive_row_ends(data, delimiter)]
-    assert lines.end_of_quoted(data, delimiter) == max(complete, default=0)
+    assert delimited.end_of_quoted(data, delimiter) == max(complete, default=0)
 
 
 def test_a_quote_inside_a_field_is_a_letter(tmp_path, monkeypatch):
     path = write_bytes(tmp_path / "t.csv", b'a,c\n1,5" pipe\n2,6\n3,"x ""y""\nz"\n4,7" pipe\n5,"q"\n')
     schema = Schema((Column("a"), Column("c", "category", ('5" pipe', 'x "y"\nz', '7" pipe', "q"))))
     for chunk in (1, 9, 1000):
-        monkeypatch.setattr(source, "CHUNK", chunk)
+        monkeypatch.setattr(source, "CHUNK_BYTES", chunk)
         X, _, _ = all_rows(open_stream(path, schema=schema))
         assert X[:, 0].tolist() == [1, 2, 3, 4, 5]
         assert X[:, 1:].argmax(axis=1).tolist() == [0, 0, 1, 2, 3]
@@ -230,7 +230,7 @@ def test_the_cut_of_batches_does_not_depend_on_chunks(tmp_path, monkeypatch):
     path = write_csv(tmp_path / "t.csv", NAMES, table(random.Random(3), 500))
     sizes = []
     for chunk in (3, 50, 1 << 20):
-        monkeypatch.setattr(source, "CHUNK", chunk)
+        monkeypatch.setattr(source, "CHUNK_BYTES", chunk)
         sizes.append([(b.first, len(b)) for b in open_stream(path, schema=SCHEMA, batch_size=64)])
     assert sizes[0] == sizes[1] == sizes[2]
     assert sizes[0][-1] == (448, 52)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ocboost.errors import InputError
 from ocboost.streams import Schema, open_stream
-from ocboost.streams.rows import Rows, joined
+from ocboost.streams.rows import Rows, join_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def load_table(
         with open_stream(path, label=label, drop=drop, batch_size=_BATCH) as stream:
             total = 0 if rows is None else _length(path, stream.schema)
             step = -(-total // rows) if spread and rows is not None else 1
-            taken = joined(list(_every(stream, step, rows)))
+            taken = join_rows(list(_every(stream, step, rows)))
     except OSError as error:
         raise InputError(
             f"data must be a folder whose files can be read; '{path}' cannot be ({error.strerror or error}). "
@@ -122,7 +122,7 @@ def load_words(path: Path, label: str, *, rows: int | None = None) -> Loaded:
         ) from error
     if rows is None or len(y) <= rows:
         return Loaded(texts, f"'{path.name}'")
-    return Loaded(texts.apart(0, rows), f"'{path.name}'", [_first_of(rows, len(y))])
+    return Loaded(texts.detached(0, rows), f"'{path.name}'", [_first_of(rows, len(y))])
 
 
 def _first_of(n: int, total: int) -> str:

@@ -28,7 +28,7 @@ from ocboost.evaluation.first_rows import Start
 from ocboost.evaluation.methods import Method
 from ocboost.evaluation.prequential import prequential
 from ocboost.evaluation.result import Result, Standing
-from ocboost.streams.rows import stacked
+from ocboost.streams.rows import stack_matrices
 
 START = 2_000  # rows to begin with, unless someone says otherwise
 PART = 5  # the start is at most this part of a stream, unless someone says otherwise
@@ -345,7 +345,7 @@ def _first(held: list[Any], n: int) -> tuple[Any, Any]:
             X, y = _known(_part(batch, 0, left))
             Xs.append(X)
             ys.append(y)
-    return stacked(Xs), np.concatenate(ys)
+    return stack_matrices(Xs), np.concatenate(ys)
 
 
 def _more_classes(held: list[Any], most: int, *, whole: bool) -> str:

@@ -20,7 +20,7 @@ from ocboost.errors import InputError
 from ocboost.evaluation.board import DRAWN, Board
 from ocboost.evaluation.comparison import PIECE, START, Contest, compete
 from ocboost.evaluation.methods import methods_named
-from ocboost.streams.rows import cut_anew
+from ocboost.streams.rows import rebatch
 
 Told = Callable[[str, float, int], None]  # what is being done, tasks done (in part too), tasks there are
 TaskTold = Callable[[str, float], None]  # what is being done, and the share that is done
@@ -58,7 +58,7 @@ def run_task(task: Task, told: TaskTold | None = None) -> Outcome:
     loaded = stream.load(task.data, rows=task.rows, seed=task.seed)
     total = len(loaded.rows)
     contest = compete(
-        cut_anew([loaded.rows], PIECE),
+        rebatch([loaded.rows], PIECE),
         methods_named(task.methods),
         seeds=(task.seed,),
         start=task.start,

@@ -20,10 +20,10 @@ from ocboost._core.metrics import Series, Tally, Window
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation.contender import Contender
 from ocboost.evaluation.result import Result, Standing
-from ocboost.streams.rows import Clock, Rows, cut_anew
+from ocboost.streams.rows import Rows, Stopwatch, rebatch
 
 
-def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: Clock) -> Iterator[Rows]:
+def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: Stopwatch) -> Iterator[Rows]:
     """Rows, so many at a time, the last ones fewer; labels become codes, -1 where there is none.
 
     Parameters
@@ -34,10 +34,10 @@ def chunks_of(batches: Iterable[Any], classes: Sequence[Any], size: int, clock: 
     classes : sequence
         All labels.
     size : int
-    clock : Clock
+    clock : Stopwatch
         Is given the time that answers take.
     """
-    return cut_anew(_coded(batches, classes), size, clock)
+    return rebatch(_coded(batches, classes), size, clock)
 
 
 def _coded(batches: Iterable[Any], classes: Sequence[Any]) -> Iterator[Rows]:
@@ -139,7 +139,7 @@ def prequential(
     detector = _detector(notes) if drift else None
 
     begun = perf_counter_ns()
-    clock = Clock()
+    clock = Stopwatch()
     queue = _Queue(step, delay)
     ticks = _Ticks(progress, len(contenders))
     tracks = [_Track(one, len(labels), window, every, detector) for one in contenders]
@@ -274,7 +274,7 @@ class _Track:
         self._predict_ns = self._learn_ns = 0
         self._chunk_ns = 0, 0
 
-    def run(self, chunk: Rows, schedule: Schedule, clock: Clock, ticks: _Ticks) -> NDArray[np.float64]:
+    def run(self, chunk: Rows, schedule: Schedule, clock: Stopwatch, ticks: _Ticks) -> NDArray[np.float64]:
         """Predict and learn as scheduled; gives the probabilities of the whole chunk."""
         contender, now = self.contender, perf_counter_ns
         predict, learn = contender.predict, contender.learn
