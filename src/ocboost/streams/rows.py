@@ -36,7 +36,7 @@ class Stopwatch:
         self.ns = 0
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class _Table:
     """The arrays that some rows and all their slices share, and what was computed from them."""
 
