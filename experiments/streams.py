@@ -23,7 +23,7 @@ from sklearn.ensemble import AdaBoostClassifier
 
 from ocboost import OCBClassifier
 from ocboost._report.output import OutputFolder, to_json, versions
-from ocboost.datasets.stream_files import load_table, load_words
+from ocboost.datasets.loaders import load_table, load_words
 from ocboost.evaluation import Contender, Result, View, lineup, prequential
 from ocboost.evaluation.figures import draw, render
 from ocboost.evaluation.tables import as_text

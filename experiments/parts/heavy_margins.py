@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ocboost.datasets import load_faces, load_mnist
-from ocboost.datasets.stream_files import load_table, load_words
+from ocboost.datasets.loaders import load_table, load_words
 from ocboost.hypotheses.learners import BallLearner, BoxLearner, StumpLearner
 from ocboost.paper.cache import Cache, pack_margins, unpack_margins
 from ocboost.paper.faces import FacesSettings

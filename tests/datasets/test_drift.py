@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ocboost.datasets import river_streams, stream_files
+from ocboost.datasets import loaders
 from ocboost.datasets.drift import STREAMS, stream_named
-from ocboost.datasets.stream_files import load_table, load_words
+from ocboost.datasets.loaders import load_table, load_words
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.streams import open_stream
 from ocboost.streams.formats.records import SAMPLE_ROWS
@@ -57,7 +57,7 @@ class TestTables:
     @pytest.mark.parametrize("batch", [1, 2, 3, 7, 10])
     @pytest.mark.parametrize("most", [1, 2, 3, 4, 6, 9, 10, 99])
     def test_a_table_is_thinned_alike_however_it_is_read(self, tmp_path, monkeypatch, batch, most):
-        monkeypatch.setattr(stream_files, "_BATCH", batch)
+        monkeypatch.setattr(loaders, "ROWS_PER_BATCH", batch)
         path = ten(tmp_path / "a.csv.gz")
         spread = load_table(path, "y", rows=most, spread=True).rows
         step = -(-10 // most)
@@ -107,7 +107,7 @@ class TestTables:
         def refused(*_, **__):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(stream_files, "open_stream", refused)
+        monkeypatch.setattr(loaders, "open_stream", refused)
         with pytest.raises(InputError, match=r"a\.csv\.gz' cannot be \(Permission denied\)"):
             load_table(ten(tmp_path / "a.csv.gz"), "y")
 
@@ -219,7 +219,7 @@ def test_bundled(name):
 
 def test_a_data_set_that_river_does_not_carry(monkeypatch):
     pytest.importorskip("river")
-    monkeypatch.setattr(river_streams, "has_bundled", lambda name: False)
+    monkeypatch.setattr(loaders, "has_bundled", lambda name: False)
     assert "does not carry" in STREAMS["shuttle"].missing()
     with pytest.raises(InputError, match="does not carry"):
         STREAMS["shuttle"].load()

@@ -24,7 +24,7 @@ from ocboost._report.document import Illustration
 from ocboost._report.page import COLOURS
 from ocboost._report.tables import width_of
 from ocboost.datasets import drift
-from ocboost.datasets.stream_files import Loaded
+from ocboost.datasets.loaders import Loaded
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.evaluation import View, lineup, methods, prequential
@@ -756,7 +756,7 @@ def named(monkeypatch):
 
     streams = {"one": stream("one", False), "two": stream("two", True)}
     monkeypatch.setattr(drift, "STREAMS", streams)
-    monkeypatch.setattr(drift.river_streams, "has_bundled", lambda title: True)
+    monkeypatch.setattr(drift.loaders, "has_bundled", lambda title: True)
     return streams
 
 
