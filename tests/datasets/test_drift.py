@@ -233,7 +233,7 @@ class TestNames:
     def test_a_file_that_is_not_there(self, tmp_path):
         assert "--data" in STREAMS["elec2"].missing()
         assert "there is no file" in STREAMS["elec2"].missing(tmp_path)
-        with pytest.raises(InputError, match="cannot be had"):
+        with pytest.raises(InputError, match="is not available"):
             STREAMS["elec2"].load(tmp_path)
         with pytest.raises(InputError, match=r"of a data folder; say where with data\.$"):
             STREAMS["elec2"].load()

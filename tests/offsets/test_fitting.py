@@ -51,9 +51,7 @@ def test_a_score_that_separates_stays_finite():
     y = X[:, 0] > 0
     offset = fit_offset(lambda X: X[:, 0], X, y)
     assert 3.0 < offset(X).max() < 50.0
-    with pytest.warns(
-        UserWarning, match="the score is higher where the class is not True, so it is left out"
-    ):
+    with pytest.warns(UserWarning, match="the score is higher where the class is not True, so it is ignored"):
         turned = fit_offset(lambda X: -X[:, 0], X, y)
     np.testing.assert_allclose(turned(X), 0.0, atol=1e-6)
     constant = fit_offset(lambda X: np.full(len(X), 3.0), X, np.arange(200) % 4 == 0)

@@ -1,4 +1,4 @@
-"""Labelled rows: parts of them are what numpy's are, and whatever is computed of them is computed once."""
+"""Labelled rows: parts of them are what numpy's are, and everything computed from them is computed once."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class TestComputed:
         getattr(rows, what)(one)
         assert one.asked == (10 if what == "answers" else 20)  # of scores the last are kept
 
-    def test_rows_apart_share_nothing(self):
+    def test_detached_rows_share_nothing(self):
         rows, _ = numbered(10)
         counted, clock = Counted(), Stopwatch()
         rows.detached(2, 5, clock).answers(counted)
@@ -223,7 +223,7 @@ class TestCoded:
             rows[1:].coded([3, 7])
 
 
-class TestJoined:
+class TestJoinRows:
     def test_numbers_that_follow_one_another_or_not(self):
         rows, held = numbered(9, first=4)
         assert_holds(join_rows([rows[:2], rows[2:5], rows[5:]]), held)
@@ -258,7 +258,7 @@ class TestJoined:
         assert_holds(found, held)
 
 
-class TestCutAnew:
+class TestRebatch:
     @given(
         sizes=st.lists(st.integers(0, 7), max_size=8),
         size=st.integers(1, 9),

@@ -178,4 +178,4 @@ def _require(name: str, data: Path | None) -> None:
 
     reason = stream_named(name).missing(data)
     if reason is not None:
-        raise InputError(f"the stream {name!r} cannot be had: {reason}.")
+        raise InputError(f"the stream {name!r} is not available: {reason}.")

@@ -114,7 +114,7 @@ class NamedStream:
             rows = as_count(rows, "rows", 1, None, "It is how many rows to take.")
         reason = self.missing(data, how="data")
         if reason is not None:
-            raise InputError(f"the stream {self.name!r} cannot be had: {reason}.")
+            raise InputError(f"the stream {self.name!r} is not available: {reason}.")
         folder = None if data is None else data_folder(data)
         most = self.rows if rows is None else rows if self.rows is None else min(rows, self.rows)
         return self.make(folder, most, seed)

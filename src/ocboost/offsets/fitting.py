@@ -144,8 +144,8 @@ def fit_offset(
     wrong = [ordered[1 if K == 2 else k] for k, (_, _, turned) in enumerate(fitted) if turned]
     if wrong:
         warnings.warn(
-            f"the score is higher where the class is not {', '.join(map(str, wrong))!s:.80}, so it is left "
-            "out there. Is its sign, or the order of its classes, what it should be?",
+            f"the score is higher where the class is not {', '.join(map(str, wrong))!s:.80}, so it is "
+            "ignored there. Is its sign, or the order of its classes, what it should be?",
             UserWarning,
             stacklevel=2,
         )

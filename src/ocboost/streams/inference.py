@@ -73,8 +73,8 @@ def usable_names(fields: Sequence[str], file: str, notes: list[str]) -> list[str
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"{file} must have different names for its columns; {listed(repeated)} stand there twice or "
-            "more. Rename them. Does the file begin with a line of names?"
+            f"{file} must have different names for its columns; {listed(repeated)} appear more than "
+            "once. Rename them. Does the file begin with a line of names?"
         )
     if len(names) > MAX_COLUMNS or any(len(name) > MAX_NAME_LENGTH for name in names):
         raise InputError(
@@ -193,7 +193,7 @@ def _nearly_numbers(values: Any, known: Any) -> str:
     other = compute.invert(compute.match_substring_regex(values, pattern))
     row = compute.index(compute.fill_null(other, False), True).as_py()
     return (
-        f" Most of it are numbers, but {row_name(row)} holds {values[row].as_py()!r:.60}: "
+        f" Most of its values are numbers, but {row_name(row)} holds {values[row].as_py()!r:.60}: "
         "if that is a mistake, correct it."
     )
 
@@ -233,7 +233,7 @@ def label_kind(sample: Mapping[str, Any], label: str, *, typed: bool) -> str:
     if not len(known):
         raise InputError(
             f"the label column {label!r:.80} must have labels among the first rows; it is empty in the first "
-            f"{len(values)}. Is it the right column? Else put some labelled rows first."
+            f"{len(values)}. Is it the right column? If so, put some labelled rows first."
         )
     if pa.types.is_temporal(kind):
         raise InputError(f"the label column {label!r:.80} must hold numbers or texts; it holds {kind}.")
@@ -252,8 +252,8 @@ def label_kind(sample: Mapping[str, Any], label: str, *, typed: bool) -> str:
     large = found[np.abs(found) > MAX_EXACT]
     if len(large):
         raise InputError(
-            f"the label column {label!r:.80} must hold classes; {large[0]:g} is too large a number to be "
-            "told from its neighbours. Write it as text."
+            f"the label column {label!r:.80} must hold classes; {large[0]:g} is too large to be an exact "
+            "number. Write it as text."
         )
     return "number"
 

@@ -47,7 +47,7 @@ def open_stream(
     Parameters
     ----------
     path : str or path
-        A file of CSV, TSV, JSON lines or Parquet, by its ending; the first three may be packed with gzip.
+        A file of CSV, TSV, JSON lines or Parquet, by its ending; the first three may be compressed with gzip.
         ``"-"`` is standard input.
     label : str, optional
         The name of the label column; by default the schema's, if there is one.
@@ -122,7 +122,7 @@ def _format_name(path: str | os.PathLike[str], format: str | None) -> str:
             raise InputError(f"{os.fspath(path)} is a model of ocboost, not data. Give a table of rows.")
         raise InputError(
             f"the ending of {os.fspath(path)} must tell its format: {', '.join(ENDINGS)}, perhaps with .gz. "
-            f"Else give format: {', '.join(FORMATS)}."
+            f"Otherwise give format: {', '.join(FORMATS)}."
         )
     return ENDINGS[endings[-1]]
 

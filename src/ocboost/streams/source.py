@@ -31,9 +31,9 @@ _OTHER_FORMATS = {
     b"ocboost\n": "a model of ocboost, not data. Give a table of rows",
     b"PAR1": "a Parquet file. Give format='parquet', or a name that ends in .parquet",
     b"PK\x03\x04": "a zip archive or a spreadsheet. Unpack it, or save it as CSV",
-    b"\x28\xb5\x2f\xfd": "packed with zstd. Unpack it first: zstd -d",
-    b"\xfd7zXZ": "packed with xz. Unpack it first: unxz",
-    b"BZh": "packed with bzip2. Unpack it first: bunzip2",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd. Unpack it first: zstd -d",
+    b"\xfd7zXZ": "compressed with xz. Unpack it first: unxz",
+    b"BZh": "compressed with bzip2. Unpack it first: bunzip2",
     b"\xff\xfe": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
     b"\xfe\xff": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
 }
@@ -154,7 +154,7 @@ class Source:
             except zlib.error as error:
                 yield from _readable(before, data)
                 raise InputError(
-                    f"{self.name} is damaged: its gzip data make no sense ({error}). "
+                    f"{self.name} is damaged: its gzip data cannot be unpacked ({error}). "
                     "The rows before are good; get a fresh copy."
                 ) from None
             if text:

@@ -70,7 +70,7 @@ class DelimitedRecords(TextRecords):
                 fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter.decode()))
             except csv.Error as error:
                 raise InputError(
-                    f"{self.name}, line {line}: the names of the columns make no sense ({error})."
+                    f"{self.name}, line {line}: the names of the columns cannot be read ({error})."
                 ) from None
             if "\r" in text.removesuffix("\n").removesuffix("\r") and b"\n" not in rest:
                 raise InputError(

@@ -151,7 +151,7 @@ class JsonRecords(TextRecords):
                     f"({error}). Correct it; JSON lines need each object on a line of its own."
                 ) from None
             if not isinstance(row, dict):
-                advice = "Take the list apart: jq -c '.[]'." if isinstance(row, list) else "Correct it."
+                advice = "Split the list: jq -c '.[]'." if isinstance(row, list) else "Correct it."
                 raise InputError(
                     f'{place}: a line must hold a JSON object such as {{"a": 1}}; got {row!r:.60}. {advice}'
                 )
@@ -161,7 +161,7 @@ class JsonRecords(TextRecords):
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise ValueError("a name stands there twice")
+        raise ValueError("a name appears twice")
     return result
 
 

@@ -66,7 +66,7 @@ class Records(ABC):
 
     def _too_short(self, skip: int, n: int) -> InputError:
         return InputError(
-            f"{self.name} must hold the {skip} rows that skip passes over; it holds {n}. Is it the same file?"
+            f"{self.name} must hold the {skip} rows to skip; it holds {n}. Is it the same file?"
         )
 
     def _no_rows(self) -> InputError:
