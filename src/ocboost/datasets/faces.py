@@ -26,7 +26,7 @@ from ocboost.datasets.images import (
 
 Floats = NDArray[np.float64]
 
-SIDE = 24
+_SIDE = 24
 _LFW_TRAIN = 60  # of the 100 of each class
 _FACES, _OTHERS = 7_000, 93_000  # for training, and as many for testing
 
@@ -84,8 +84,8 @@ def _read_tiles(path: Path) -> Pixels:
 
     def check(path: Path, image: Any) -> None:
         width, height = image.size
-        if width % SIDE or height % SIDE:
-            raise refused(path, f"consist of tiles of {SIDE} × {SIDE} pixels", f"it has {width} × {height}")
+        if width % _SIDE or height % _SIDE:
+            raise refused(path, f"consist of tiles of {_SIDE} × {_SIDE} pixels", f"it has {width} × {height}")
         if image.mode != "L":
             raise refused(path, "be grey with 8 bits per pixel", f"it has the mode {image.mode!r} of pillow")
 
@@ -98,7 +98,7 @@ def _read_tiles(path: Path) -> Pixels:
         purpose="Reading the mosaics of faces",
         check=check,
     )
-    return tiles(mosaic, SIDE, SIDE)
+    return tiles(mosaic, _SIDE, _SIDE)
 
 
 def _lfw_of_skimage() -> Images | None:
@@ -111,7 +111,7 @@ def _lfw_of_skimage() -> Images | None:
         return None
     if windows.shape != (200, 25, 25):
         return None
-    X = np.rint(255 * windows[:, :SIDE, :SIDE]).astype(np.uint8)
+    X = np.rint(255 * windows[:, :_SIDE, :_SIDE]).astype(np.uint8)
     n = _LFW_TRAIN
     return _images(
         [X[:n], X[100 : 100 + n]],
@@ -137,7 +137,7 @@ def _images(train: Any, test: Any, origin: str, *, fallback: bool = False) -> Im
         return np.repeat(np.array([1, -1], np.int8), [len(faces), len(others)])
 
     counts = [f"{len(faces):,} faces and {len(others):,} others" for faces, others in (train, test)]
-    source = f"{origin}: {counts[0]} for training, {counts[1]} for testing, {SIDE} × {SIDE} pixels."
+    source = f"{origin}: {counts[0]} for training, {counts[1]} for testing, {_SIDE} × {_SIDE} pixels."
     return Images(
         np.concatenate(train), labels(*train), np.concatenate(test), labels(*test), source, fallback
     )
@@ -163,14 +163,14 @@ def draw_toys(n: int, *, seed: int) -> tuple[Pixels, Pixels]:
 
 def _slopes(n: int, rng: np.random.Generator) -> Floats:
     """Backgrounds that are brighter to one side."""
-    y, x = np.mgrid[-1 : 1 : SIDE * 1j, -1 : 1 : SIDE * 1j]
+    y, x = np.mgrid[-1 : 1 : _SIDE * 1j, -1 : 1 : _SIDE * 1j]
     level, down, right = rng.uniform(60, 160, (n, 1, 1)), *rng.uniform(-40, 40, (2, n, 1, 1))
     return np.asarray(level + down * y + right * x)
 
 
 def _ovals(n: int, rng: np.random.Generator, *, features: bool) -> Floats:
     """Bright ovals, a little off the middle; with features, two dark eyes and a dark mouth in them."""
-    y, x = np.mgrid[-1 : 1 : SIDE * 1j, -1 : 1 : SIDE * 1j]
+    y, x = np.mgrid[-1 : 1 : _SIDE * 1j, -1 : 1 : _SIDE * 1j]
     y, x = y + rng.uniform(-0.1, 0.1, (n, 1, 1)), x + rng.uniform(-0.1, 0.1, (n, 1, 1))
     shade = rng.uniform(30, 80, (n, 1, 1)) * ((x / 0.75) ** 2 + (y / 0.95) ** 2 < 1)
     if features:

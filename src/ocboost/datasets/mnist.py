@@ -41,7 +41,7 @@ from ocboost.datasets.images import (
 )
 from ocboost.errors import InputError
 
-SIDE = 28
+_SIDE = 28
 _TRAIN, _TEST = 60_000, 10_000
 _DIGITS_TRAIN = 1_200
 _TIMEOUT = 5.0
@@ -92,7 +92,7 @@ def _from_files(folder: Path) -> Images:
     )
     source = (
         f"MNIST from the files in '{folder}': {len(train_y):,} training and {len(test_y):,} test images "
-        f"of {SIDE} × {SIDE} pixels."
+        f"of {_SIDE} × {_SIDE} pixels."
     )
     return Images(train_X, train_y, test_X, test_y, source, unusual="" if usual else unusual)
 
@@ -102,9 +102,9 @@ def _read_part(folder: Path, part: str) -> tuple[Pixels, Labels]:
     labels = folder / f"{part}-labels-idx1-ubyte.gz"
     y = read_idx(labels, 1)
     X = read_idx(images, 3)
-    if not len(X) or X.shape[1:] != (SIDE, SIDE):
+    if not len(X) or X.shape[1:] != (_SIDE, _SIDE):
         raise InputError(
-            f"'{images}' must hold images of {SIDE} × {SIDE} pixels; its shape is {X.shape}. "
+            f"'{images}' must hold images of {_SIDE} × {_SIDE} pixels; its shape is {X.shape}. "
             "Get a fresh copy of MNIST."
         )
     if len(y) != len(X):
@@ -168,13 +168,13 @@ def _from_openml() -> Images | None:
             )
             pixels = np.asarray(X).astype(np.uint8)
             digits = np.asarray(y).astype(np.int8)
-            complete = pixels.shape == (70_000, SIDE * SIDE) and digits.shape == (70_000,)
+            complete = pixels.shape == (70_000, _SIDE * _SIDE) and digits.shape == (70_000,)
             if not complete or not (pixels == X).all() or digits.min() < 0 or digits.max() > 9:
                 return None
     except Exception:  # a download can fail in many ways, and then there are other digits
         return None
     origin = "MNIST from OpenML (mnist_784, version 1)"
-    return _split(pixels.reshape(-1, SIDE, SIDE), digits, _TRAIN, origin, f"{SIDE} × {SIDE} pixels")
+    return _split(pixels.reshape(-1, _SIDE, _SIDE), digits, _TRAIN, origin, f"{_SIDE} × {_SIDE} pixels")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ocboost._core.checks import as_array
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.kinds import OFFSET, is_known, tree_within, within
 from ocboost._core.old_format import Arrays, offset_tree_of, parts_of
@@ -70,14 +71,6 @@ def _not_savable() -> NotSavableError:
         "LinearOffset.from_sklearn(fitted) or VotedOffset; or save the classifier without it, "
         "clf.save(path, without_offset=True), and give it again, OCBClassifier.load(path, offset=scorer)."
     )
-
-
-def as_array(value: Any) -> NDArray[Any]:
-    """Like `np.asarray`, but what cannot be an array is one of dtype object."""
-    try:
-        return np.asarray(value)
-    except ValueError:  # ragged lists
-        return np.asarray(None)
 
 
 def as_finite(value: ArrayLike, name: str, dimensions: tuple[int, ...]) -> NDArray[np.float64]:

@@ -37,10 +37,10 @@ _MAX_LISTED = 20  # names in a message
 # The names of columns ---------------------------------------------------------------------------------------
 
 
-def listed(names: Collection[str]) -> str:
+def quoted(names: Collection[str]) -> str:
     """Names for a message, not too many of them.
 
-    >>> listed(["a", "b"])
+    >>> quoted(["a", "b"])
     "'a', 'b'"
     """
     shown = ", ".join(f"{name!r:.80}" for name in list(names)[:_MAX_LISTED])
@@ -73,7 +73,7 @@ def usable_names(fields: Sequence[str], file: str, notes: list[str]) -> list[str
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"{file} must have different names for its columns; {listed(repeated)} appear more than "
+            f"{file} must have different names for its columns; {quoted(repeated)} appear more than "
             "once. Rename them. Does the file begin with a line of names?"
         )
     if len(names) > MAX_COLUMNS or any(len(name) > MAX_NAME_LENGTH for name in names):
@@ -91,7 +91,7 @@ def require_name(parameter: str, name: str, names: Collection[str], file: str) -
     other = similar_name(name, names)
     advice = f"Did you mean {other!r}?" if other is not None else "Give one of these."
     raise InputError(
-        f"{parameter} must name a column of {file}; got {name!r:.80}, and it has {listed(names)}. {advice}"
+        f"{parameter} must name a column of {file}; got {name!r:.80}, and it has {quoted(names)}. {advice}"
     )
 
 
@@ -107,8 +107,8 @@ def require_columns(schema: Schema, names: Collection[str], file: str) -> None:
     renames = [f"{other!r} to {name!r}" for name, other in pairs if other is not None][:_MAX_LISTED]
     advice = f"Was it renamed? Then rename {', '.join(renames)}." if renames else "Add what it lacks."
     raise InputError(
-        f"{file} must have the columns the model was made for; it lacks {listed(missing)}"
-        + (f", and has {listed(unknown)}, which the model does not know. " if renames else ". ")
+        f"{file} must have the columns the model was made for; it lacks {quoted(missing)}"
+        + (f", and has {quoted(unknown)}, which the model does not know. " if renames else ". ")
         + advice
     )
 

@@ -17,8 +17,8 @@ from ocboost.streams.formats.records import Records, Role
 from ocboost.streams.inference import (
     infer,
     label_kind,
-    listed,
     notes_on_unknown_categories,
+    quoted,
     require_columns,
     require_name,
 )
@@ -146,7 +146,7 @@ def _resolve(
         return found, records.notes + notes
     needed = [column.name for column in schema.columns if column.name in drop]
     if needed:
-        raise InputError(f"drop must not name columns that the model needs; got {listed(needed)}.")
+        raise InputError(f"drop must not name columns that the model needs; got {quoted(needed)}.")
     require_columns(schema, records.names, records.name)
     if own_label is not None:
         kind = schema.label_kind or label_kind(sample, own_label, typed=records.typed)

@@ -37,7 +37,7 @@ class Stopwatch:
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class _Table:
+class _SharedArrays:
     """The arrays that some rows and all their slices share, and what was computed from them."""
 
     X: Any
@@ -124,7 +124,7 @@ class Rows:
                     f"{name} must be one for each of the {n} rows of X; got shape {column.shape}."
                 )
         numbers = first if row_numbers is None else row_numbers
-        self._table = _Table(X, y, known, codes, weights, numbers, names, stopwatch)
+        self._table = _SharedArrays(X, y, known, codes, weights, numbers, names, stopwatch)
         self._index: slice | NDArray[np.int64] = slice(0, n)
         self._n = n
         self._dictionaries: list[dict[Any, Any]] | None = None
@@ -138,7 +138,7 @@ class Rows:
     def one(cls, x: NDArray[Any], code: int, weight: NDArray[np.float64] | None) -> Self:
         """A single row, (1, F), which must have been checked already."""
         rows = object.__new__(cls)
-        rows._table = _Table(x, None, None, np.array([code]), weight, 0, None, None)
+        rows._table = _SharedArrays(x, None, None, np.array([code]), weight, 0, None, None)
         rows._index, rows._n, rows._dictionaries = slice(0, 1), 1, None
         return rows
 
