@@ -129,6 +129,11 @@ def test_csv_with_a_row_of_another_length(line, count, tmp_path):
     assert refused(path, rf"line 82: a row must have 3 fields.*; got {count}\. ") == 20
 
 
+def test_csv_with_cr_alone_before_a_row_of_another_length(tmp_path):
+    path = write_bytes(tmp_path / "t.csv", b"a,b\r\n1,2\r\x951,2,3\r\n4,5\r\n")
+    assert refused(path, r"line \d: a row must have 2 fields.*; got 3\. ") == 0
+
+
 def test_the_first_row_is_broken(tmp_path):
     refused(write_bytes(tmp_path / "t.csv", b"a,b\n1\n2,3\n"), r"line 2: a row must have 2 fields.*got 1\.")
     refused(write_bytes(tmp_path / "t.csv", b"a,b\n1"), r"line 2: the file ends in the middle of a row")

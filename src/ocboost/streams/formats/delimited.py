@@ -159,29 +159,35 @@ class DelimitedRecords(TextRecords):
         )
         return one_batch(table.rename_columns(names))
 
-    def _read_bytes(self, data: bytes, names: list[str]) -> tuple[Any, list[Any]]:
-        """A block with every value as bytes, without bad rows, and those as Arrow describes them."""
+    def _read_ascii(self, data: bytes, names: list[str]) -> tuple[Any, list[Any]]:
+        """A block without its bad rows, and those as Arrow describes them.
+
+        Arrow decodes a bad row before it hands it over, and fails if it cannot: so other letters become "?".
+        """
         bad: list[Any] = []
 
         def skip(row: Any) -> str:
             bad.append(row)
             return "skip"
 
-        return self._read(data, names, dict.fromkeys(names, arrow().binary()), skip), bad
+        types = dict.fromkeys(names, arrow().binary())
+        return self._read(data.translate(_ASCII), names, types, skip), bad
 
     def _as_texts(self, block: Block, names: list[str]) -> tuple[Any, InputError | None]:
         """The columns of a block as texts up to the first bad row, and what is wrong with that."""
         pa = arrow()
-        # Arrow decodes a bad row before it hands it over, and fails if it cannot: so look for them in ASCII.
-        batch, bad = self._read_bytes(_as_ascii(block.data), names)
+        batch, bad = self._read_ascii(block.data, names)
         good, failure = block.data, None
         if bad:
             row = bad[0].number - 1
             batch = batch.slice(0, row)
             good = b"\n".join([*good.split(b"\n")[: self._line(block, row) - block.line], b""])
             failure = self._wrong_count(block, row, bad[0].expected_columns, bad[0].actual_columns)
-        if batch.num_rows:
-            batch, _ = self._read_bytes(good, names)
+        if batch.num_rows and not good.isascii():
+            try:
+                batch = self._read(good, names, dict.fromkeys(names, pa.binary()))
+            except pa.ArrowInvalid:  # CR alone, which ends a row for Arrow only, stands before the bad row
+                batch = batch.slice(0, 0)
         columns, n = [], batch.num_rows
         for column in batch.columns:
             try:
@@ -196,7 +202,7 @@ class DelimitedRecords(TextRecords):
     def _count_rows(self, data: bytes) -> int:
         if (n := _n_rows(data)) is not None:
             return n
-        batch, bad = self._read_bytes(_as_ascii(data), self.names[:1])
+        batch, bad = self._read_ascii(data, self.names[:1])
         return int(batch.num_rows) + len(bad)
 
     def _line(self, block: Block, row: int) -> int:
@@ -221,11 +227,6 @@ class DelimitedRecords(TextRecords):
             f"{self.name}, line {line}: the text must be UTF-8; it is not. "
             "Convert the file first: iconv -f LATIN1 -t UTF-8."
         )
-
-
-def _as_ascii(data: bytes) -> bytes:
-    """The same rows and fields in any encoding."""
-    return data.translate(_ASCII)
 
 
 # Where rows of CSV end --------------------------------------------------------------------------------------
