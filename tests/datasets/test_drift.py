@@ -1,4 +1,4 @@
-"""Named streams: read exactly as they are, drawn anew with each seed, or a clear error."""
+"""Named streams: read exactly as they are, drawn by a seed, or a clear error."""
 
 from __future__ import annotations
 

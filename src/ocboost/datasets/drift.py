@@ -153,10 +153,9 @@ def _halved(stream: NamedStream, name: str, title: str, about: str) -> NamedStre
 
 
 def _bundled(name: str, title: str, about: str, rows: int | None = None) -> NamedStream:
-    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
-        return loaders.load_bundled(title, most)
-
-    return NamedStream(name, title, about, "bundled", False, make, rows)
+    return NamedStream(
+        name, title, about, "bundled", False, lambda _, most, seed: loaders.load_bundled(title, most), rows
+    )
 
 
 def _generated(

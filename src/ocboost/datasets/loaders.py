@@ -97,10 +97,10 @@ def load_words(path: Path, label: str, *, rows: int | None = None) -> Loaded:
 
     _require(path)
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
-            indices, indptr = held["indices"].astype(np.int32), held["indptr"].astype(np.int64)
-            shape = tuple(int(size) for size in held["shape"])
-            y = held[label].astype(np.int64)
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            indices, indptr = arrays["indices"].astype(np.int32), arrays["indptr"].astype(np.int64)
+            shape = tuple(int(size) for size in arrays["shape"])
+            y = arrays[label].astype(np.int64)
         words = csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=shape)
         words.check_format(full_check=True)
         texts = Rows(words, y)

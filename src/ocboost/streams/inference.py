@@ -30,7 +30,7 @@ _DAY = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1
 _DATE = rf"({_DAY})([ T]{_TIME}.*)?"
 _WITH_COMMAS = r"[+-]?\d+(,\d+)+"
 _TRUTH = "|".join(TRUE + FALSE)
-_MIN_TO_BE_STRANGE = 10  # values, if the model knows none of them
+_MIN_UNKNOWN = 10  # values none of which the model knows, for a note
 _MAX_LISTED = 20  # names in a message
 
 
@@ -211,7 +211,7 @@ def notes_on_unknown_categories(schema: Schema, sample: Mapping[str, Any]) -> li
             continue
         found = codes(sample[column.name], column.categories, column.name)
         _, known = present(sample[column.name])
-        if len(known) >= _MIN_TO_BE_STRANGE and (found < 0).all():
+        if len(known) >= _MIN_UNKNOWN and (found < 0).all():
             notes.append(
                 f"Column {column.name!r:.80} holds no text that the model knows in the first {len(found)} "
                 f"rows: {known[0].as_py()!r:.60}, not {column.categories[0]!r:.60} or the like. "

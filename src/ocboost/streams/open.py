@@ -203,7 +203,7 @@ class FileStream(Stream):
             self._records.source.close()
 
     def _encoded(self, part: Any, row: int) -> tuple[Rows, InputError | None]:
-        """The rows of a record batch up to the first bad one, and what is wrong with that."""
+        """The rows of a record batch up to the first bad one, and the error of that row."""
         try:
             X = self.schema.encode(part, first=row)
             if self._label is None:

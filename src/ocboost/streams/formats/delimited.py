@@ -54,7 +54,7 @@ class DelimitedRecords(TextRecords):
 
     def _header(self) -> list[str]:
         """Take the line of names from the first block."""
-        for block in self._blocks:
+        for block in self._blocks():
             data = block.data.lstrip(LINE_ENDS)
             if not data:
                 continue
@@ -77,7 +77,8 @@ class DelimitedRecords(TextRecords):
                     f"{self.name}: lines must end in LF or CR LF; these end in CR alone. "
                     "Convert the file first: tr '\\r' '\\n'."
                 )
-            self._blocks.put_back(Block(rest, line + first.count(b"\n"), block.cut_short))
+            if rest.strip(LINE_ENDS):
+                self._ahead.insert(0, Block(rest, line + first.count(b"\n"), block.cut_short))
             return fields
         raise InputError(f"{self.name} is empty. Give a file that begins with a line of names.")
 
@@ -97,7 +98,7 @@ class DelimitedRecords(TextRecords):
         if self._sample is None:
             table, failure = self._as_texts(Block(self._first_rows(), 0), self.names)
             if not table.num_rows and failure is not None:
-                for block in self._blocks:  # the first one knows on which line it begins
+                for block in self._blocks():  # the first one knows on which line it begins
                     raise self._as_texts(block, self.names)[1] or failure
             table = table.slice(0, SAMPLE_ROWS)
             self._sample = {name: table.column(name) for name in self.names}
@@ -174,7 +175,7 @@ class DelimitedRecords(TextRecords):
         return self._read(data.translate(_ASCII), names, types, skip), bad
 
     def _as_texts(self, block: Block, names: list[str]) -> tuple[Any, InputError | None]:
-        """The columns of a block as texts up to the first bad row, and what is wrong with that."""
+        """The columns of a block as texts up to the first bad row, and the error of that row."""
         pa = arrow()
         batch, bad = self._read_ascii(block.data, names)
         good, failure = block.data, None

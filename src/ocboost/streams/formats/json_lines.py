@@ -50,7 +50,7 @@ class JsonRecords(TextRecords):
             rows.extend(islice(self._parsed(Block(self._first_rows(), 1)), SAMPLE_ROWS))
         except InputError:
             if not rows:
-                for block in self._blocks:  # the first one knows whether the file ends there
+                for block in self._blocks():  # the first one knows whether the file ends there
                     list(self._parsed(block))
                 raise
         if not rows:
@@ -115,7 +115,7 @@ class JsonRecords(TextRecords):
         return one_batch(table) if table.num_rows == n else None
 
     def _read_line_by_line(self, block: Block, roles: Mapping[str, Role]) -> tuple[Any, InputError | None]:
-        """The columns of a block up to the first bad line, and what is wrong with that."""
+        """The columns of a block up to the first bad line, and the error of that line."""
         rows: list[dict[str, Any]] = []
         failure: InputError | None = None
         try:

@@ -82,14 +82,16 @@ class Block(NamedTuple):
 
 
 class TextRecords(Records):
-    """The rows of a text file; ``short_sample`` says whether a few rows are enough to look at."""
+    """The rows of a text file, block by block; a ``short_sample`` is enough if the schema is known."""
 
     def __init__(self, source: Source, *, short_sample: bool) -> None:
         self.name = source.name
         self.notes = []
         self.source = source
         self._short_sample = short_sample
-        self._blocks = Blocks(source, self._end_of_rows)
+        self._ahead: list[Block] = []  # read, but not used yet
+        self._failure: InputError | None = None  # what comes after them
+        self._rest = self._read_blocks(source)
 
     @abstractmethod
     def _end_of_rows(self, data: bytes) -> int:
@@ -101,21 +103,13 @@ class TextRecords(Records):
 
     @abstractmethod
     def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
-        """A function from a block to a record batch, up to the first bad row, and what is wrong with that."""
-
-    def _first_rows(self) -> bytes:
-        """Enough rows for a sample; they are read again later."""
-        limits = (SHORT_SAMPLE_BYTES, 1) if self._short_sample else (SAMPLE_BYTES, SAMPLE_ROWS)
-        data = self._blocks.peek(*limits)
-        if not data:
-            raise self._no_rows()
-        return data
+        """A function from a block to a record batch up to the first bad row, and the error of that row."""
 
     def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
         """Record batches of the columns in `roles`, after the first `skip` rows."""
         read = self._block_reader(roles)
         row = 0
-        for block in self._blocks:
+        for block in self._blocks():
             if row < skip and row + (n := self._count_rows(block.data)) <= skip:
                 row += n
                 continue
@@ -129,85 +123,62 @@ class TextRecords(Records):
         if row < skip:
             raise self._too_short(skip, row)
 
-
-class Blocks:
-    """The rows of a source as blocks; blocks can be looked at before they are taken."""
-
-    def __init__(self, source: Source, end_of_rows: Callable[[bytes], int]) -> None:
-        self._name = source.name
-        self._source = source
-        self._end_of_rows = end_of_rows
-        self._ahead: list[Block] = []
-        self._failure: InputError | None = None
-        self._rest = self._read()
-
-    def __iter__(self) -> Iterator[Block]:
-        return self
-
-    def __next__(self) -> Block:
-        if self._ahead:
-            return self._ahead.pop(0)
-        if self._failure is not None:
-            raise self._failure
-        return next(self._rest)
-
-    def put_back(self, block: Block) -> None:
-        """Make a block the next one."""
-        if block.data.strip(LINE_ENDS):
-            self._ahead.insert(0, block)
-
-    def peek(self, n_bytes: int, n_lines: int) -> bytes:
-        """Whole rows from the beginning: that many bytes or lines if there are, at least one row.
-
-        How the bytes arrived makes no difference. Nothing is consumed.
-        """
+    def _first_rows(self) -> bytes:
+        """Enough rows for a sample, at least one, however the bytes arrive; they are used again later."""
+        max_bytes, max_lines = (SHORT_SAMPLE_BYTES, 1) if self._short_sample else (SAMPLE_BYTES, SAMPLE_ROWS)
         size = lines = 0
         blocks: list[Block] = []
         try:
-            while size < n_bytes and lines < n_lines:
-                block = self._ahead.pop(0) if self._ahead else next(self._rest, None)
-                if block is None:
-                    break
+            for block in self._blocks():
                 blocks.append(block)
                 size += len(block.data)
                 lines += block.data.count(b"\n")
+                if size >= max_bytes or lines >= max_lines:
+                    break
         except InputError as failure:
             self._failure = failure
         self._ahead = blocks + self._ahead
         if not blocks:
-            if self._failure is not None:
-                raise self._failure
-            return b""
+            raise self._failure or self._no_rows()
         data = b"".join(block.data for block in blocks)
-        if size <= n_bytes:
+        if size <= max_bytes:
             return data
-        end = self._end_of_rows(data[:n_bytes])
+        end = self._end_of_rows(data[:max_bytes])
         return data[:end] if end else blocks[0].data
 
-    def _read(self) -> Iterator[Block]:
-        held, line = b"", 1
-        while chunk := self._source.read():
-            held += chunk
-            end = self._end_of_rows(held)
+    def _blocks(self) -> Iterator[Block]:
+        """The blocks that are not used yet."""
+        while self._ahead:
+            yield self._ahead.pop(0)
+        if self._failure is not None:
+            raise self._failure
+        while (block := next(self._rest, None)) is not None:  # not yield from, which would close it
+            yield block
+
+    def _read_blocks(self, source: Source) -> Iterator[Block]:
+        pending, line = b"", 1
+        while chunk := source.read():
+            pending += chunk
+            end = self._end_of_rows(pending)
             if end:
-                block = Block(held[:end], line)
+                block = Block(pending[:end], line)
                 if block.data[0] not in LINE_ENDS or block.data.strip(LINE_ENDS):
                     yield block
-                line += held.count(b"\n", 0, end)
-                held = held[end:]
-            if len(held) > MAX_ROW_BYTES:
+                line += pending.count(b"\n", 0, end)
+                pending = pending[end:]
+            if len(pending) > MAX_ROW_BYTES:
                 raise InputError(
-                    f"{self._name}, line {line}: a row must be shorter than {MAX_ROW_BYTES >> 20} MB; "
+                    f"{self.name}, line {line}: a row must be shorter than {MAX_ROW_BYTES >> 20} MB; "
                     "this one is longer. Is a quote open, or is this another format?"
                 )
-        if not held.strip(LINE_ENDS):
+        if not pending.strip(LINE_ENDS):
             return
-        if not self._end_of_rows(held + b"\n"):
+        if not self._end_of_rows(pending + b"\n"):
             raise InputError(
-                f"{self._name}, line {line}: the file ends inside a quoted field of the row that begins "
+                f"{self.name}, line {line}: the file ends inside a quoted field of the row that begins "
                 "here. The rows before are good; close the quote, or get a fresh copy."
             )
-        yield Block(held + b"\n", line, cut_short=True)
+        yield Block(pending + b"\n", line, cut_short=True)
 
 
 def end_of_lines(data: bytes) -> int:
