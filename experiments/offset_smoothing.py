@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ocboost import OCBClassifier
-from ocboost.datasets.stream_files import load_words
+from ocboost.datasets.loaders import load_words
 from ocboost.hypotheses import Stumps
 from ocboost.offsets import ScaledOffset, fit_offset
 

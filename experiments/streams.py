@@ -24,7 +24,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from ocboost import OCBClassifier
 from ocboost._report.figures import render
 from ocboost._report.output import OutputFolder, to_json, versions
-from ocboost.datasets.stream_files import load_table, load_words
+from ocboost.datasets.loaders import load_table, load_words
 from ocboost.evaluation import Contender, Result, View, lineup, prequential
 from ocboost.evaluation.figures import draw
 from ocboost.evaluation.tables import as_text

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ocboost.datasets import load_faces, load_mnist
-from ocboost.datasets.stream_files import load_table, load_words
+from ocboost.datasets.loaders import load_table, load_words
 from ocboost.learners import BallLearner, BoxLearner, StumpLearner
 from ocboost.paper.faces import FacesSettings
 from ocboost.paper.mnist import MnistSettings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ocboost.datasets import load_mnist, river_streams
+from ocboost.datasets import load_mnist, loaders
 from parts.common import MissingDataError, Options
 
 DIGIT = 8
@@ -104,10 +104,10 @@ def _digits(**how: bool) -> tuple[np.ndarray, np.ndarray]:
 _LONG = Sizes(2_000, 10_000, 10_000)
 
 SOURCES = {
-    "sea": Source("SEA", _LONG, _generated(river_streams.sea), endless=True),
-    "agrawal": Source("Agrawal", _LONG, _generated(river_streams.agrawal), endless=True),
-    "rbf": Source("RandomRBF", _LONG, _generated(river_streams.rbf), endless=True),
-    "hyperplane": Source("Hyperplane", _LONG, _generated(river_streams.hyperplane), endless=True),
+    "sea": Source("SEA", _LONG, _generated(loaders.draw_sea), endless=True),
+    "agrawal": Source("Agrawal", _LONG, _generated(loaders.draw_agrawal), endless=True),
+    "rbf": Source("RandomRBF", _LONG, _generated(loaders.draw_rbf), endless=True),
+    "hyperplane": Source("Hyperplane", _LONG, _generated(loaders.draw_hyperplane), endless=True),
     "cancer": Source("breast cancer", Sizes(70, 130, 169), _shuffled(_breast_cancer, 1)),
     "digits": Source(f"digits, {DIGIT}", Sizes(150, 450, 597), _shuffled(_digits, DIGIT), var_smoothing=0.01),
     "mnist": Source(f"MNIST, {DIGIT}", _LONG, _mnist, var_smoothing=0.01, trees=False),

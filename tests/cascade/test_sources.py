@@ -303,7 +303,7 @@ class TestVideo:
 
     def test_frames_too_large(self, tmp_path, monkeypatch):
         path = write_video(tmp_path / "v.avi")
-        monkeypatch.setattr("ocboost.cascade.sources.LARGEST", 64 * 48 - 1)
+        monkeypatch.setattr("ocboost.cascade.sources.MAX_PIXELS", 64 * 48 - 1)
         with pytest.raises(InputError, match="at most 3,071 pixels; it has 64 × 48"):
             images_in(path)
 

@@ -199,7 +199,7 @@ class TestBadInput:
         ],
     )
     def test_rows_before_it_are_kept(self, bad, what, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr("ocboost.streams.source.LONGEST", 100)  # the beginning stays as it is
+        monkeypatch.setattr("ocboost.streams.stream.FINGERPRINT_BYTES", 100)  # the beginning stays as it is
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(140))
         out, good = tmp_path / "out.ocb", stream.read_text()
         stream.write_text(good)

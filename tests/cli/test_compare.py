@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ocboost.datasets import drift
-from ocboost.datasets.stream_files import Loaded
+from ocboost.datasets.loaders import Loaded
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.evaluation import jobs as jobs_module
 from ocboost.evaluation.contenders import Majority

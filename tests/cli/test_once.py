@@ -180,7 +180,7 @@ class TestGrown:
 
     def test_resume_with_a_stream_that_has_grown(self, tmp_path, capsys, monkeypatch):
         """Also where the beginning that a run is named by is the same."""
-        monkeypatch.setattr("ocboost.streams.source.LONGEST", 100)
+        monkeypatch.setattr("ocboost.streams.stream.FINGERPRINT_BYTES", 100)
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(60))
         words = ["adapt", model, stream, "--out", model, "--resume"]
         assert ran(capsys, *words)[0] == 0

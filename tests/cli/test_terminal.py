@@ -195,7 +195,7 @@ class TestMended:
         data = write(tmp_path / "d.jsonl", rows)
         for command in (["fit"], ["evaluate", "--start", "40"]):
             told = refused(capsys, command[0], data, "--label", "y", "--out", tmp_path / "o", *command[1:])
-            assert "too large a number to be told from its neighbours. Write it as text" in told
+            assert "too large to be an exact number. Write it as text" in told
 
     def test_json_lines_on_standard_input(self, tmp_path, capsys, monkeypatch):
         model = fitted(tmp_path)

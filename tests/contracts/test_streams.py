@@ -19,7 +19,8 @@ from ocboost import InputError
 from ocboost.evaluation import prequential
 from ocboost.evaluation.contenders import Contender
 from ocboost.streams import ArrayStream, Batch, Column, Schema, Stream, open_stream
-from ocboost.streams import open as reader
+from ocboost.streams.formats import ENDINGS
+from ocboost.streams.formats import FORMATS as KNOWN_FORMATS
 from ocboost.streams.rows import Rows
 from tests.support.stream_files import (
     all_rows,
@@ -138,8 +139,8 @@ def assert_rows(stream, rows):
 
 def test_every_format_is_tried():
     tried = {f".{name.removesuffix('.gz')}" for name in FILES}
-    assert tried == set(reader._ENDINGS)
-    assert {reader._ENDINGS[ending] for ending in tried} == set(reader._FORMATS)
+    assert tried == set(ENDINGS)
+    assert {ENDINGS[ending] for ending in tried} == set(KNOWN_FORMATS)
 
 
 # The same rows ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Named streams: read exactly as they are, drawn anew with each seed, or a clear error."""
+"""Named streams: read exactly as they are, drawn by a seed, or a clear error."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ocboost.datasets import river_streams, stream_files
+from ocboost.datasets import loaders
 from ocboost.datasets.drift import STREAMS, stream_named
-from ocboost.datasets.stream_files import load_table, load_words
+from ocboost.datasets.loaders import load_table, load_words
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.streams import open_stream
-from ocboost.streams.formats.base import SAMPLE_ROWS
-from ocboost.streams.rows import joined
+from ocboost.streams.formats.records import SAMPLE_ROWS
+from ocboost.streams.rows import join_rows
 
 REAL = os.environ.get("OCBOOST_DATA")
 needs_data = pytest.mark.skipif(not REAL, reason="OCBOOST_DATA names no folder with real streams")
@@ -57,7 +57,7 @@ class TestTables:
     @pytest.mark.parametrize("batch", [1, 2, 3, 7, 10])
     @pytest.mark.parametrize("most", [1, 2, 3, 4, 6, 9, 10, 99])
     def test_a_table_is_thinned_alike_however_it_is_read(self, tmp_path, monkeypatch, batch, most):
-        monkeypatch.setattr(stream_files, "_BATCH", batch)
+        monkeypatch.setattr(loaders, "ROWS_PER_BATCH", batch)
         path = ten(tmp_path / "a.csv.gz")
         spread = load_table(path, "y", rows=most, spread=True).rows
         step = -(-10 // most)
@@ -107,7 +107,7 @@ class TestTables:
         def refused(*_, **__):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(stream_files, "open_stream", refused)
+        monkeypatch.setattr(loaders, "open_stream", refused)
         with pytest.raises(InputError, match=r"a\.csv\.gz' cannot be \(Permission denied\)"):
             load_table(ten(tmp_path / "a.csv.gz"), "y")
 
@@ -130,8 +130,8 @@ def test_a_named_stream_is_what_its_file_gives_to_every_command(tmp_path, folder
         table(tmp_path / "streams" / "nycflights13.csv.gz", FLIGHTS)
     stream, data = STREAMS["flights"], folder or tmp_path
     with open_stream(Path(data) / stream.file, label="late15", drop=["arr_delay"]) as opened:
-        batches = [batch[-batch.first % 21 :: 21].apart() if folder else batch for batch in opened]
-    file, named = joined(batches), stream.load(data).rows
+        batches = [batch[-batch.first % 21 :: 21].detached() if folder else batch for batch in opened]
+    file, named = join_rows(batches), stream.load(data).rows
     np.testing.assert_array_equal(named.X, file.X)
     np.testing.assert_array_equal(named.y, file.y)
     assert named.X.shape[1] == opened.schema.n_features > len(opened.schema.columns)
@@ -219,7 +219,7 @@ def test_bundled(name):
 
 def test_a_data_set_that_river_does_not_carry(monkeypatch):
     pytest.importorskip("river")
-    monkeypatch.setattr(river_streams, "has_bundled", lambda name: False)
+    monkeypatch.setattr(loaders, "has_bundled", lambda name: False)
     assert "does not carry" in STREAMS["shuttle"].missing()
     with pytest.raises(InputError, match="does not carry"):
         STREAMS["shuttle"].load()
@@ -233,7 +233,7 @@ class TestNames:
     def test_a_file_that_is_not_there(self, tmp_path):
         assert "--data" in STREAMS["elec2"].missing()
         assert "there is no file" in STREAMS["elec2"].missing(tmp_path)
-        with pytest.raises(InputError, match="cannot be had"):
+        with pytest.raises(InputError, match="is not available"):
             STREAMS["elec2"].load(tmp_path)
         with pytest.raises(InputError, match=r"of a data folder; say where with data\.$"):
             STREAMS["elec2"].load()

@@ -93,7 +93,7 @@ class TestTake:
         with pytest.raises(InputError, match=r"the label 7 in row 113 \(the first is row 0\) is no class"):
             adaptation.take(batch, step)
         if learnt:
-            straight.take(batch.parted(learnt)[0], step)
+            straight.take(batch[:learnt], step)
         same(adaptation, straight)
         assert adaptation.learnt == learnt
 

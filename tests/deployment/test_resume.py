@@ -10,7 +10,7 @@ import pytest
 
 from ocboost.deployment.resume import KEY, MOST, Before, Changed, covered, look_up, remember
 from ocboost.streams import open_stream
-from ocboost.streams.coverage import TextDigest, fits_of_text
+from ocboost.streams.source import TextDigest, fits_of_text
 from tests.support.cli_runs import table, write
 
 FORMATS = ["s.csv", "s.csv.gz", "s.jsonl", "s.jsonl.gz", "s.parquet"]

@@ -13,7 +13,7 @@ import pytest
 import ocboost
 from ocboost._core import interrupts
 from ocboost.datasets import drift
-from ocboost.datasets.stream_files import Loaded
+from ocboost.datasets.loaders import Loaded
 from ocboost.errors import InputError
 from ocboost.evaluation import jobs as jobs_module
 from ocboost.evaluation.comparison import compare_methods
@@ -35,7 +35,7 @@ def named(monkeypatch):
 
     streams = {"one": stream("one", False), "two": stream("two", True)}
     monkeypatch.setattr(drift, "STREAMS", streams)
-    monkeypatch.setattr(drift.river_streams, "has_bundled", lambda title: True)
+    monkeypatch.setattr(drift.loaders, "has_bundled", lambda title: True)
     return streams
 
 

@@ -21,7 +21,7 @@ from tests.support.stream_files import rows_before_error, write_bytes, write_csv
 @pytest.fixture(params=[1 << 19, 32])
 def chunk(request, monkeypatch):
     """Large and small chunks."""
-    monkeypatch.setattr(source, "CHUNK", request.param)
+    monkeypatch.setattr(source, "CHUNK_BYTES", request.param)
 
 
 def refused(path, match, **options):
@@ -76,7 +76,7 @@ def test_folder_missing_file_and_unknown_ending(tmp_path):
         with pytest.raises(FileNotFoundError):
             open_stream(tmp_path / name)
     path = write_bytes(tmp_path / "t.data", b"a\n1\n")
-    refused(path, r"ending of .*t.data must tell its format: .csv.*Else give format")
+    refused(path, r"ending of .*t.data must tell its format: .csv.*Otherwise give format")
     refused(path, "format must be one of csv, tsv, jsonl, parquet; got 'xls'", format="xls")
     assert next(open_stream(path, format="csv")).X.tolist() == [[1]]
 
@@ -129,6 +129,11 @@ def test_csv_with_a_row_of_another_length(line, count, tmp_path):
     assert refused(path, rf"line 82: a row must have 3 fields.*; got {count}\. ") == 20
 
 
+def test_csv_with_cr_alone_before_a_row_of_another_length(tmp_path):
+    path = write_bytes(tmp_path / "t.csv", b"a,b\r\n1,2\r\x951,2,3\r\n4,5\r\n")
+    assert refused(path, r"line \d: a row must have 2 fields.*; got 3\. ") == 0
+
+
 def test_the_first_row_is_broken(tmp_path):
     refused(write_bytes(tmp_path / "t.csv", b"a,b\n1\n2,3\n"), r"line 2: a row must have 2 fields.*got 1\.")
     refused(write_bytes(tmp_path / "t.csv", b"a,b\n1"), r"line 2: the file ends in the middle of a row")
@@ -153,7 +158,7 @@ def test_gzip_that_is_cut_short(tmp_path):
     path.write_bytes(packed[:-8] + b"\0" * 8)
     n, message = rows_before_error(open_stream(path), InputError)
     assert n == 3000
-    assert "is damaged: its gzip data make no sense" in message
+    assert "is damaged: its gzip data cannot be unpacked" in message
     path.write_bytes(packed + b"rubbish")
     n, message = rows_before_error(open_stream(path), InputError)
     assert n == 3000
@@ -170,9 +175,9 @@ def test_not_utf8(tmp_path):
 
 
 def test_a_row_without_end(tmp_path, monkeypatch):
-    from ocboost.streams.formats import lines
+    from ocboost.streams.formats import records
 
-    monkeypatch.setattr(lines, "LONGEST_ROW", 1 << 20)
+    monkeypatch.setattr(records, "MAX_ROW_BYTES", 1 << 20)
     path = write_bytes(tmp_path / "t.csv", b"a,b\n1,2\n3," + b"4" * (3 << 20))
     assert refused(path, r"line 3: a row must be shorter than 1 MB", schema=Schema.of_numbers("ab")) == 1
     path = write_bytes(tmp_path / "t.csv", b"a,b\r1,2\r3,4\r")
@@ -184,12 +189,12 @@ def test_a_row_without_end(tmp_path, monkeypatch):
     ("line", "what"),
     [
         (b"null", "must hold a JSON object.*got None"),
-        (b"[1, 2]", r"must hold a JSON object.*got \[1, 2\]\. Take the list apart"),
+        (b"[1, 2]", r"must hold a JSON object.*got \[1, 2\]\. Split the list"),
         (b"3", "must hold a JSON object"),
         (b'{"a":1', "must hold one JSON object"),
         (b'{"a":1} {"a":2}', "must hold one JSON object.*Extra data"),
         (b'{"a":1} null {"a":2}', "must hold one JSON object"),
-        (b'{"a":1,"a":2}', "a name stands there twice"),
+        (b'{"a":1,"a":2}', "a name appears twice"),
         (b"{'a':1}", "must hold one JSON object"),
         (b'{"a":1, "z":' + b"[" * 200000 + b"]" * 200000 + b"}", "nested too deep"),
     ],
@@ -214,7 +219,8 @@ def test_json_that_ends_in_a_row(tmp_path):
 
 def test_duplicate_names(tmp_path):
     refused(
-        write_bytes(tmp_path / "t.csv", b"a,b,a\n1,2,3\n"), "must have different names.*'a' stand there twice"
+        write_bytes(tmp_path / "t.csv", b"a,b,a\n1,2,3\n"),
+        "must have different names.*'a' appear more than once",
     )
     pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, ["a", "a"]), tmp_path / "t.parquet")
     refused(tmp_path / "t.parquet", "must have different names")

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 from ocboost.errors import InputError
 from ocboost.streams import Column, Schema, encoding, open_stream, source
-from ocboost.streams.formats import lines
+from ocboost.streams.formats import delimited
+from tests.naive.streams import naive_csv, naive_features, naive_row_ends
 from tests.support.stream_files import (
     all_rows,
-    naive_csv,
-    naive_features,
     write_bytes,
     write_csv,
     write_jsonl,
@@ -82,7 +81,7 @@ def test_every_format_and_every_cut_gives_the_same_batches(rows, chunk, batch_si
         one_hot = [float(carrier == category) for category in SCHEMA.columns[2].categories]
         X.append([np.nan if size is None else size, np.nan if flag is None else float(flag), *one_hot])
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "CHUNK", chunk)
+        patch.setattr(source, "CHUNK_BYTES", chunk)
         paths = [
             write_csv(Path(folder, "t.csv"), NAMES, rows),
             write_csv(Path(folder, "t.csv.gz"), NAMES, rows),
@@ -129,7 +128,7 @@ def test_skip_is_slicing(tmp_path):
                 rest = all_rows(stream)
             same(rest, tuple(part[skip:] for part in whole))
         assert list(open_stream(path, schema=SCHEMA, skip=100)) == []
-        with pytest.raises(InputError, match=r"must hold the 101 rows that skip passes over; it holds 100"):
+        with pytest.raises(InputError, match=r"must hold the 101 rows to skip; it holds 100"):
             list(open_stream(path, schema=SCHEMA, skip=101))
 
 
@@ -160,7 +159,7 @@ def test_missing_texts_of_slices():
 
 
 def test_skip_counts_rows_as_reading_does(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 5)
+    monkeypatch.setattr(source, "CHUNK_BYTES", 5)
     for text in (b"a,b\n1,2\n\n3,4\n\n\n5,6\n", b"a,b\r\n1,2\r\n\r\n3,4\r\n5,6", b'a,b\n1,2\n"3",4\n5,6\n'):
         path = write_bytes(tmp_path / "t.csv", text)
         for skip in range(3):
@@ -172,7 +171,7 @@ def test_skip_counts_rows_as_reading_does(tmp_path, monkeypatch):
 
 
 def test_values_that_the_first_rows_did_not_lead_to_expect(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "CHUNK", 4096)
+    monkeypatch.setattr(source, "CHUNK_BYTES", 4096)
     text = b"a,b,y\n" + b"1,true,1\n" * 20000 + b" 2 , NA,1.0\ntrue,0.5,+1\n+3,FALSE,-2\n,,\n"
     path = write_bytes(tmp_path / "t.csv", text)
     X, y, known = all_rows(open_stream(path, label="y"))
@@ -187,39 +186,20 @@ def test_values_that_the_first_rows_did_not_lead_to_expect(tmp_path, monkeypatch
     assert (y[-2:].tolist(), known[-2:].tolist()) == ([2, 0], [True, False])
 
 
-def naive_row_ends(data, delimiter):
-    """Where rows end, letter by letter: a quote counts where a field begins, and doubled inside one."""
-    ends, inside, at_start, place = [], False, True, 0
-    while place < len(data):
-        letter = data[place : place + 1]
-        if inside:
-            if letter == b'"' and data[place + 1 : place + 2] == b'"':
-                place += 1
-            elif letter == b'"':
-                inside = False
-        elif letter == b'"' and at_start:
-            inside = True
-        elif letter == b"\n":
-            ends.append(place)
-        at_start = not inside and letter in (delimiter, b"\n", b"\r")
-        place += 1
-    return ends
-
-
 @given(st.text('""",,\na\r', max_size=40), st.sampled_from([b",", b"\t"]))
 @settings(max_examples=400)
 def test_rows_end_where_a_plain_loop_says(text, delimiter):
     data = text.encode()
-    assert lines.row_ends(data, delimiter).tolist() == naive_row_ends(data, delimiter)
+    assert delimited.row_ends(data, delimiter).tolist() == naive_row_ends(data, delimiter)
     complete = [end + 1 for end in naive_row_ends(data, delimiter)]
-    assert lines.end_of_quoted(data, delimiter) == max(complete, default=0)
+    assert delimited.end_of_quoted(data, delimiter) == max(complete, default=0)
 
 
 def test_a_quote_inside_a_field_is_a_letter(tmp_path, monkeypatch):
     path = write_bytes(tmp_path / "t.csv", b'a,c\n1,5" pipe\n2,6\n3,"x ""y""\nz"\n4,7" pipe\n5,"q"\n')
     schema = Schema((Column("a"), Column("c", "category", ('5" pipe', 'x "y"\nz', '7" pipe', "q"))))
     for chunk in (1, 9, 1000):
-        monkeypatch.setattr(source, "CHUNK", chunk)
+        monkeypatch.setattr(source, "CHUNK_BYTES", chunk)
         X, _, _ = all_rows(open_stream(path, schema=schema))
         assert X[:, 0].tolist() == [1, 2, 3, 4, 5]
         assert X[:, 1:].argmax(axis=1).tolist() == [0, 0, 1, 2, 3]
@@ -230,7 +210,7 @@ def test_the_cut_of_batches_does_not_depend_on_chunks(tmp_path, monkeypatch):
     path = write_csv(tmp_path / "t.csv", NAMES, table(random.Random(3), 500))
     sizes = []
     for chunk in (3, 50, 1 << 20):
-        monkeypatch.setattr(source, "CHUNK", chunk)
+        monkeypatch.setattr(source, "CHUNK_BYTES", chunk)
         sizes.append([(b.first, len(b)) for b in open_stream(path, schema=SCHEMA, batch_size=64)])
     assert sizes[0] == sizes[1] == sizes[2]
     assert sizes[0][-1] == (448, 52)

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from ocboost import ModelFileError
 from ocboost._core.codec import matrix_from, matrix_tree, read
-from ocboost.streams.recent_rows import BLOCK, RecentRows
-from ocboost.streams.rows import Rows, stacked
+from ocboost.streams.recent_rows import ROWS_PER_BLOCK, RecentRows
+from ocboost.streams.rows import Rows, stack_matrices
 from tests.support.saved_trees import GONE, changed
 
 
@@ -51,7 +51,7 @@ def test_the_last_rows_are_there_and_not_many_more(sizes, capacity, kind):
         here = ("dense", "sparse")[k % 2] if kind == "mixed" else kind
         recent.take(numbered(end, end + size, here))
         end += size
-        assert min(end, capacity) <= len(recent) < capacity + 2 * BLOCK
+        assert min(end, capacity) <= len(recent) < capacity + 2 * ROWS_PER_BLOCK
         for n in {1, min(end, capacity), min(end, capacity) // 2 or 1, len(recent)}:
             assert_last(recent, n, end)
     assert len(recent.last(10**6)) == len(recent)
@@ -64,7 +64,7 @@ def test_memory_is_that_of_the_rows_held():
     assert recent.nbytes == 100 * (3 + 1 + 1) * 8
     for i in range(5000, 9000):
         recent.take(numbered(i, i + 1))
-    assert len(recent) < 100 + 2 * BLOCK
+    assert len(recent) < 100 + 2 * ROWS_PER_BLOCK
     assert recent.nbytes == len(recent) * 5 * 8
     other = RecentRows(4)
     other.take(numbered(1, 4, "sparse"))
@@ -79,11 +79,11 @@ def test_a_capacity_that_changes():
     assert_last(recent, 1500, 1500)
     recent.resize(10)
     recent.take(numbered(1500, 1510))
-    recent.take(numbered(1510, 1510 + BLOCK - 1))
-    for i in range(1509 + BLOCK, 1600 + BLOCK):
+    recent.take(numbered(1510, 1510 + ROWS_PER_BLOCK - 1))
+    for i in range(1509 + ROWS_PER_BLOCK, 1600 + ROWS_PER_BLOCK):
         recent.take(numbered(i, i + 1))
-    assert_last(recent, 10, 1600 + BLOCK)
-    assert len(recent) < 10 + 2 * BLOCK
+    assert_last(recent, 10, 1600 + ROWS_PER_BLOCK)
+    assert len(recent) < 10 + 2 * ROWS_PER_BLOCK
 
 
 def test_a_larger_capacity_brings_nothing_back_that_a_file_does_not_hold():
@@ -203,12 +203,12 @@ def test_arrays_of_a_stranger(kind, key):
 def test_stacked_keeps_kind_and_type():
     X = numbered(0, 4).X
     single = X.astype(np.float32)
-    assert stacked([single, single]).dtype == np.float32
-    assert stacked([X]) is X
-    both = stacked([X, sparse.csr_matrix(X), sparse.csr_array(X)])
+    assert stack_matrices([single, single]).dtype == np.float32
+    assert stack_matrices([X]) is X
+    both = stack_matrices([X, sparse.csr_matrix(X), sparse.csr_array(X)])
     assert both.format == "csr"
     np.testing.assert_array_equal(both.toarray(), np.concatenate([X, X, X]))
     X[0, 0] = np.nan
-    tree = {"X": matrix_tree(stacked([X, both]))}
+    tree = {"X": matrix_tree(stack_matrices([X, both]))}
     again = read(tree, "a file", lambda fields: matrix_from(fields, "X", 16, 3))
     np.testing.assert_array_equal(again.toarray()[:4], X)

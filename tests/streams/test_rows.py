@@ -1,4 +1,4 @@
-"""Labelled rows: parts of them are what numpy's are, and whatever is computed of them is computed once."""
+"""Labelled rows: parts of them are what numpy's are, and everything computed from them is computed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import sparse
 from ocboost.errors import InputError
 from ocboost.evaluation import View
 from ocboost.streams import Batch
-from ocboost.streams.rows import Clock, Rows, UnseenLabelError, cut_anew, joined
+from ocboost.streams.rows import Rows, Stopwatch, UnseenLabelError, join_rows, rebatch
 
 COLUMNS = ("X", "y", "known", "codes", "weights", "rows")
 
@@ -72,16 +72,16 @@ class TestParts:
             some = data.draw(members(len(rows)))
             rows, held = rows[some], {name: array[some] for name, array in held.items()}
         assert_holds(rows, held)
-        assert_holds(rows.apart(), held)
-        one, other = rows.parted(data.draw(st.integers(-2, len(rows) + 2)))
-        assert_holds(joined([one, other]), held)
+        assert_holds(rows.detached(), held)
+        n = data.draw(st.integers(-2, len(rows) + 2))
+        assert_holds(join_rows([rows[:n], rows[n:]]), held)
 
     def test_slices_are_views(self):
         rows, _ = numbered(9)
         part = rows[2:8][1:]
         for name in ("X", "codes", "weights", "y", "known"):
             assert np.shares_memory(getattr(part, name), getattr(rows, name))
-            assert np.shares_memory(getattr(part.apart(), name), getattr(rows, name))
+            assert np.shares_memory(getattr(part.detached(), name), getattr(rows, name))
 
     def test_what_is_left_out(self):
         rows = Rows(np.zeros((3, 1)))
@@ -97,7 +97,7 @@ class TestParts:
     def test_one_row_is_as_any_other(self):
         one = Rows.one(np.array([[1.0, 2.0]]), 1, None)
         other = Rows.of(np.array([[1.0, 2.0]]), [1])
-        for each in (one, other, joined([one, one])[1:], joined([one, other])[:1]):
+        for each in (one, other, join_rows([one, one])[1:], join_rows([one, other])[:1]):
             assert (each.X.tolist(), each.codes.tolist(), each.weights.tolist()) == ([[1.0, 2.0]], [1], [1.0])
             assert (len(each), each.y, each.known.tolist()) == (1, None, [True])
             assert each.dictionaries() == [{0: 1.0, 1: 2.0}]
@@ -161,10 +161,10 @@ class TestComputed:
         getattr(rows, what)(one)
         assert one.asked == (10 if what == "answers" else 20)  # of scores the last are kept
 
-    def test_rows_apart_share_nothing(self):
+    def test_detached_rows_share_nothing(self):
         rows, _ = numbered(10)
-        counted, clock = Counted(), Clock()
-        rows.apart(2, 5, clock).answers(counted)
+        counted, clock = Counted(), Stopwatch()
+        rows.detached(2, 5, clock).answers(counted)
         assert counted.asked == 3
         assert clock.ns > 0
         rows.answers(counted)
@@ -181,7 +181,12 @@ class TestComputed:
         X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
         plain, named = Rows(X), Rows(X, names=["a", "b"])
         assert plain.dictionaries() == [{0: 1.0, 1: 2.0}, {0: 3.0, 1: 4.0}, {0: 5.0, 1: 6.0}]
-        for part in (named[1:], named.apart(1), joined([named[:1], named[1:]])[1:], named.coded([])[[1, 2]]):
+        for part in (
+            named[1:],
+            named.detached(1),
+            join_rows([named[:1], named[1:]])[1:],
+            named.coded([])[[1, 2]],
+        ):
             assert part.dictionaries() == [{"a": 3.0, "b": 4.0}, {"a": 5.0, "b": 6.0}]
             assert part.dictionaries()[0] is part.dictionaries()[0]
         assert type(plain.dictionaries()[0][0]) is float
@@ -218,12 +223,12 @@ class TestCoded:
             rows[1:].coded([3, 7])
 
 
-class TestJoined:
+class TestJoinRows:
     def test_numbers_that_follow_one_another_or_not(self):
         rows, held = numbered(9, first=4)
-        assert_holds(joined([rows[:2], rows[2:5], rows[5:]]), held)
+        assert_holds(join_rows([rows[:2], rows[2:5], rows[5:]]), held)
         mixed = [3, 4, 0, 1, 8]
-        found = joined([rows[3:5], rows[:2], rows[8:]])
+        found = join_rows([rows[3:5], rows[:2], rows[8:]])
         assert_holds(found, {name: array[mixed] for name, array in held.items()})
         assert_holds(found[1:4], {name: array[mixed][1:4] for name, array in held.items()})
 
@@ -232,28 +237,28 @@ class TestJoined:
             Rows.of(np.zeros((2, 1)), [0, 1]),
             Rows(np.zeros((1, 1)), codes=np.zeros(1, int), weights=np.array([5.0])),
         )
-        assert joined([one, other]).weights.tolist() == [1.0, 1.0, 5.0]
+        assert join_rows([one, other]).weights.tolist() == [1.0, 1.0, 5.0]
 
     @pytest.mark.parametrize("turned", [False, True])
     def test_labels_of_some(self, turned):
         parts = [Rows(np.zeros((2, 1)), np.array(["a", "b"], object)), Rows(np.zeros((1, 1)))]
-        found = joined(parts[::-1] if turned else parts)
+        found = join_rows(parts[::-1] if turned else parts)
         assert found.known.tolist() == ([False, True, True] if turned else [True, True, False])
         assert found.classes == ["a", "b"]
         assert sorted(found.coded(["a", "b"]).codes.tolist()) == [-1, 0, 1]
 
     def test_codes_of_some_are_refused(self):
         with pytest.raises(InputError, match=r"Call coded\(classes\)"):
-            joined([Rows.of(np.zeros((1, 1)), [0]), Rows(np.zeros((1, 1)), np.array([0]))])
+            join_rows([Rows.of(np.zeros((1, 1)), [0]), Rows(np.zeros((1, 1)), np.array([0]))])
 
     def test_dense_and_sparse(self):
         (one, held), (other, _) = numbered(5), numbered(5, "sparse")
-        found = joined([one[:2], other[2:]])
+        found = join_rows([one[:2], other[2:]])
         assert found.X.format == "csr"
         assert_holds(found, held)
 
 
-class TestCutAnew:
+class TestRebatch:
     @given(
         sizes=st.lists(st.integers(0, 7), max_size=8),
         size=st.integers(1, 9),
@@ -264,7 +269,7 @@ class TestCutAnew:
         rows, held = numbered(n, kind, first=3)
         ends = np.cumsum([0, *sizes])
         parts = (rows[int(a) : int(b)] for a, b in itertools.pairwise(ends))
-        found = list(cut_anew(parts, size))
+        found = list(rebatch(parts, size))
         assert [len(each) for each in found] == [size] * (n // size) + [n % size] * (n % size > 0)
         for k, each in enumerate(found):
             here = slice(k * size, (k + 1) * size)
@@ -279,12 +284,12 @@ class TestCutAnew:
             yield rows[4:7]
             raise error
 
-        found, got = cut_anew(failing(), 5), []
+        found, got = rebatch(failing(), 5), []
         with pytest.raises(type(error)) as raised:
             got.extend(found)
         assert raised.value is error
         assert [len(each) for each in got] == [5, 2]
-        assert_holds(joined(got), {name: array[:7] for name, array in held.items()})
+        assert_holds(join_rows(got), {name: array[:7] for name, array in held.items()})
 
     def test_other_errors_are_not_held_back(self):
         rows, _ = numbered(3)
@@ -294,7 +299,7 @@ class TestCutAnew:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            next(cut_anew(failing(), 5))
+            next(rebatch(failing(), 5))
 
     def test_only_what_is_needed_is_taken(self):
         rows, _ = numbered(10)
@@ -305,14 +310,14 @@ class TestCutAnew:
                 taken.append(i)
                 yield rows[i : i + 1]
 
-        found = cut_anew(one_by_one(), 4)
+        found = rebatch(one_by_one(), 4)
         next(found)
         assert taken == [0, 1, 2, 3]
 
     def test_nothing_is_shared_with_the_parts(self):
         rows, _ = numbered(10)
-        counted, clock = Counted(), Clock()
-        for each in cut_anew([rows], 4, clock):
+        counted, clock = Counted(), Stopwatch()
+        for each in rebatch([rows], 4, clock):
             each.answers(counted)
         assert counted.asked == 10
         assert clock.ns > 0

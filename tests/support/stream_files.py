@@ -1,4 +1,4 @@
-"""Tables written as files for the tests of streams, and read again in plain loops."""
+"""Tables written as files for the tests of streams."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import csv
 import gzip
 import io
 import json
-import math
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
 def write_csv(path, names, rows, delimiter=","):
@@ -76,27 +73,3 @@ def rows_before_error(stream, error):
     except error as caught:
         return n, str(caught)
     raise AssertionError("there was no error")
-
-
-def naive_features(columns, names, rows):
-    """The features of rows of texts, value by value."""
-    result = []
-    for row in rows:
-        features = []
-        for column in columns:
-            text = row[names.index(column.name)]
-            if column.kind == "number":
-                truths = {"true": 1.0, "false": 0.0, **dict.fromkeys(MISSING, math.nan)}
-                features.append(truths[text] if text in truths else float(text))
-            else:
-                features.extend(1.0 if text == category else 0.0 for category in column.categories)
-        result.append(features)
-    return np.array(result)
-
-
-def naive_csv(path):
-    """The names and the rows of texts of a CSV file."""
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    names, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    return names, rows

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
-from ocboost.datasets.images import LARGEST, read_picture, refused, tiles
+from ocboost.datasets.images import MAX_PIXELS, read_picture, refused, tiles
 from ocboost.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Video:
                     there, frame = capture.retrieve()
                     if not there:
                         break
-                    if frame.ndim != 3 or frame.dtype != np.uint8 or frame.size > 3 * LARGEST:
+                    if frame.ndim != 3 or frame.dtype != np.uint8 or frame.size > 3 * MAX_PIXELS:
                         raise self._refused()
                     grey = cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY)
                     yield number, grey, np.ascontiguousarray(frame[:, :, ::-1])
@@ -94,10 +94,10 @@ class Video:
             else:
                 raise self._refused()
             side = [capture.get(prop) for prop in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT)]
-            if not 0 < side[0] * side[1] <= LARGEST:
+            if not 0 < side[0] * side[1] <= MAX_PIXELS:
                 raise refused(
                     self.path,
-                    f"have frames of at most {LARGEST:,} pixels",
+                    f"have frames of at most {MAX_PIXELS:,} pixels",
                     f"it has {side[0]:.0f} × {side[1]:.0f}",
                 )
             yield capture

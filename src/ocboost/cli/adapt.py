@@ -240,8 +240,9 @@ def _run(
             for batch in stream:
                 _check(batch, stream, hypotheses)
                 # What is left over is a step only at the end of the stream.
-                whole, rest = batch.parted(len(batch) // step * step)
-                adaptation.take(whole, step)
+                n_whole = len(batch) // step * step
+                rest = batch[n_whole:]
+                adaptation.take(batch[:n_whole], step)
                 if adaptation.rows - kept_rows >= every or time.monotonic() - kept_at >= seconds:
                     adaptation.save(checkpoint)
                     kept_rows, kept_at = adaptation.rows, time.monotonic()

@@ -128,7 +128,7 @@ def on_named_stream(
     stream = stream_named(name)
     reason = stream.missing(data)
     if reason is not None:
-        raise InputError(f"the stream {name!r} cannot be had: {reason}.")
+        raise InputError(f"the stream {name!r} is not available: {reason}.")
 
     def compare() -> Compared:
         with steps_progress("comparing") as progress:

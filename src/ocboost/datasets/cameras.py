@@ -1,8 +1,8 @@
 """Simulated cameras: what one fixed camera does to all windows that a detector behind it will ever see.
 
 A detector is trained on pictures from everywhere. Behind one camera all windows share its light, its optics
-and its noise. Each camera here changes windows of grey values in one such way; what is drawn is drawn from
-the generator given, so that a seed gives the same windows.
+and its noise. Each camera here changes windows of grey values in one such way. Randomness comes from the
+generator given, so that a seed gives the same windows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ocboost.datasets.images import Pixels
 from ocboost.errors import InputError
 
 Floats = NDArray[np.float32]
+WINDOWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ class Camera:
                 f"{windows.shape}. Convert grey values with astype(np.uint8)."
             )
         seen = np.empty_like(windows)
-        for at in range(0, len(windows), 8192):
-            block = self.change(windows[at : at + 8192].astype(np.float32), rng)
-            seen[at : at + 8192] = np.rint(block).clip(0, 255).astype(np.uint8)
+        for start in range(0, len(windows), WINDOWS_AT_ONCE):
+            block = slice(start, start + WINDOWS_AT_ONCE)
+            changed = self.change(windows[block].astype(np.float32), rng)
+            seen[block] = np.rint(changed).clip(0, 255).astype(np.uint8)
         return seen
 
 

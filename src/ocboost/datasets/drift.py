@@ -12,14 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ocboost._core.checks import as_count
-from ocboost.datasets import river_streams
+from ocboost.datasets import loaders
 from ocboost.datasets.images import data_folder
-from ocboost.datasets.stream_files import Loaded, load_table, load_words
+from ocboost.datasets.loaders import (
+    Loaded,
+    draw_agrawal,
+    draw_hyperplane,
+    draw_rbf,
+    draw_sea,
+    load_table,
+    load_words,
+)
 from ocboost.errors import InputError
 from ocboost.streams.rows import Rows
 
@@ -28,7 +36,7 @@ Origin = Literal["file", "bundled", "generated"]
 
 @dataclass(frozen=True)
 class NamedStream:
-    """A stream that is known by its name.
+    """A stream with a name.
 
     Parameters
     ----------
@@ -43,7 +51,7 @@ class NamedStream:
     make : callable
         Called with a folder (or None), rows (or None) and a seed.
     rows : int, optional
-        How many rows are taken unless someone says otherwise; None takes all.
+        How many rows are taken by default; None takes all.
     file : str
         Where in a data folder its file is.
     """
@@ -65,7 +73,7 @@ class NamedStream:
     def missing(
         self, data: str | os.PathLike[str] | None = None, *, how: str = "--data or OCBOOST_DATA"
     ) -> str | None:
-        """Why it cannot be had, in a sentence that says how to name the folder; None if it can.
+        """Why it is not available, in a sentence that says how to name the folder; None if it is.
 
         Raises
         ------
@@ -77,21 +85,21 @@ class NamedStream:
                 return f"it needs {self.file} of a data folder; say where with {how}"
             path = data_folder(data) / self.file
             return None if path.is_file() else f"there is no file '{path}'"
-        if self.origin == "bundled" and not river_streams.has_bundled(self.title):
+        if self.origin == "bundled" and not loaders.has_bundled(self.title):
             return "this version of river does not carry it"
         return None
 
     def load(
         self, data: str | os.PathLike[str] | None = None, *, rows: int | None = None, seed: int = 0
     ) -> Loaded:
-        """Its rows, in order, and what there is to say of them.
+        """Its rows, in order, with their source and notes.
 
         Parameters
         ----------
         data : path, optional
-            The folder that holds ``streams/``; needed where the stream is a file.
+            The folder that holds ``streams/``; needed if the stream is a file.
         rows : int, optional
-            At most so many; by default `rows` of the stream.
+            At most this many; by default `rows` of the stream.
         seed : int, default 0
             For those that are drawn.
 
@@ -106,7 +114,7 @@ class NamedStream:
             rows = as_count(rows, "rows", 1, None, "It is how many rows to take.")
         reason = self.missing(data, how="data")
         if reason is not None:
-            raise InputError(f"the stream {self.name!r} cannot be had: {reason}.")
+            raise InputError(f"the stream {self.name!r} is not available: {reason}.")
         folder = None if data is None else data_folder(data)
         most = self.rows if rows is None else rows if self.rows is None else min(rows, self.rows)
         return self.make(folder, most, seed)
@@ -119,12 +127,12 @@ def stream_named(name: str) -> NamedStream:
     return STREAMS[name]
 
 
-def _table(name: str, title: str, about: str, file: str, label: str, **how: Any) -> NamedStream:
-    rows: int | None = how.pop("rows", None)
-
+def _file(
+    name: str, title: str, about: str, file: str, load: Callable[..., Loaded], rows: int | None = None
+) -> NamedStream:
     def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
         assert folder is not None
-        return load_table(folder / file, label, rows=most, **how)
+        return load(folder / file, rows=most)
 
     return NamedStream(name, title, about, "file", True, make, rows, file)
 
@@ -144,103 +152,78 @@ def _halved(stream: NamedStream, name: str, title: str, about: str) -> NamedStre
     return replace(stream, name=name, title=title, about=about, make=make)
 
 
-def _words(name: str, title: str, about: str, file: str, label: str) -> NamedStream:
-    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
-        assert folder is not None
-        return load_words(folder / file, label, rows=most)
-
-    return NamedStream(name, title, about, "file", True, make, None, file)
-
-
 def _bundled(name: str, title: str, about: str, rows: int | None = None) -> NamedStream:
-    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
-        return river_streams.bundled(title, most)
-
-    return NamedStream(name, title, about, "bundled", False, make, rows)
+    return NamedStream(
+        name, title, about, "bundled", False, lambda _, most, seed: loaders.load_bundled(title, most), rows
+    )
 
 
 def _generated(
-    name: str, title: str, about: str, draw: Callable[..., Loaded], rows: int, *, drifts: bool
+    name: str, title: str, about: str, draw: Callable[..., Loaded], *, drifts: bool
 ) -> NamedStream:
+    rows = 16_000 if drifts else 8_000
+
     def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
-        return partial(draw, drifts=drifts)(rows if most is None else most, seed)
+        return draw(rows if most is None else most, seed, drifts=drifts)
 
     return NamedStream(name, title, about, "generated", drifts, make, rows)
 
 
-_INSECTS = _table(
+_INSECTS = _file(
     "insects6",
     "INSECTS, six species",
     "insects flying through a sensor while the temperature rises slowly (gradual, balanced)",
     "streams/insects_gradual_balanced.csv.gz",
-    "species",
-    spread=True,
+    partial(load_table, label="species", spread=True),
 )
-_LONG, _SHORT = 16_000, 8_000
 
 STREAMS: dict[str, NamedStream] = {
     stream.name: stream
     for stream in (
-        _table(
+        _file(
             "elec2",
             "Elec2",
             "whether electricity in New South Wales gets dearer; labels come in runs",
             "streams/elec2.csv.gz",
-            "up",
-            drop=("date",),
+            partial(load_table, label="up", drop=("date",)),
         ),
         _halved(_INSECTS, "insects", "INSECTS, two classes", f"{_INSECTS.about}; three against three"),
         replace(_INSECTS, rows=5_000),
-        _table(
+        _file(
             "flights",
             "NYC flights",
             "whether a flight out of New York in 2013 lands over 15 minutes late; weather and seasons",
             "streams/nycflights13.csv.gz",
-            "late15",
-            drop=("arr_delay",),
+            partial(load_table, label="late15", drop=("arr_delay",), spread=True),
             rows=16_000,
-            spread=True,
         ),
-        _words(
+        _file(
             "spam",
             "SpamAssassin",
             "spam among e-mails by their 39,916 words; it fades from most of them to none",
             "streams/spamassassin.npz",
-            "spam",
+            partial(load_words, label="spam"),
         ),
-        _table(
+        _file(
             "usenet",
             "Usenet",
             "which posts interest a reader, who changes every 300",
             "streams/usenet1.csv.gz",
-            "label",
+            partial(load_table, label="label"),
         ),
         _bundled("phishing", "Phishing", "web pages that phish"),
         _bundled("bananas", "Bananas", "two clouds in the shape of bananas"),
         _bundled("segments", "ImageSegments", "seven kinds of image segments"),
         _bundled("shuttle", "Shuttle", "rare anomalies among a space shuttle's sensors", 10_000),
+        _generated("sea", "SEA", "a threshold that jumps each quarter", draw_sea, drifts=True),
+        _generated("agrawal", "Agrawal", "another rule in each quarter", draw_agrawal, drifts=True),
+        _generated("rbf", "RandomRBFDrift", "50 clouds that move", draw_rbf, drifts=True),
+        _generated("hyperplane", "Hyperplane", "a plane that turns", draw_hyperplane, drifts=True),
+        _generated("sea-still", "SEA, stationary", "one threshold", draw_sea, drifts=False),
+        _generated("agrawal-still", "Agrawal, stationary", "one rule", draw_agrawal, drifts=False),
+        _generated("rbf-still", "RandomRBF", "50 clouds that stay", draw_rbf, drifts=False),
         _generated(
-            "sea", "SEA", "a threshold that jumps each quarter", river_streams.sea, _LONG, drifts=True
-        ),
-        _generated(
-            "agrawal", "Agrawal", "another rule in each quarter", river_streams.agrawal, _LONG, drifts=True
-        ),
-        _generated("rbf", "RandomRBFDrift", "50 clouds that move", river_streams.rbf, _LONG, drifts=True),
-        _generated(
-            "hyperplane", "Hyperplane", "a plane that turns", river_streams.hyperplane, _LONG, drifts=True
-        ),
-        _generated("sea-still", "SEA, stationary", "one threshold", river_streams.sea, _SHORT, drifts=False),
-        _generated(
-            "agrawal-still", "Agrawal, stationary", "one rule", river_streams.agrawal, _SHORT, drifts=False
-        ),
-        _generated("rbf-still", "RandomRBF", "50 clouds that stay", river_streams.rbf, _SHORT, drifts=False),
-        _generated(
-            "hyperplane-still",
-            "Hyperplane, stationary",
-            "a plane that stays",
-            river_streams.hyperplane,
-            _SHORT,
-            drifts=False,
+            "hyperplane-still", "Hyperplane, stationary", "a plane that stays", draw_hyperplane, drifts=False
         ),
     )
 }

@@ -1,6 +1,6 @@
-"""Labelled images in a training and a test part, and where they came from.
+"""Labelled images in a training and a test part, and reading the files of a data folder.
 
-Pictures from strangers: looked at for their size before they are unpacked; damage is told by name.
+Files may come from anywhere: their size is checked before they are unpacked, and errors name the file.
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from ocboost.errors import InputError, MissingExtraError
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 Pixels = NDArray[np.uint8]
 Labels = NDArray[np.int8]
+T = TypeVar("T")
+
+MAX_PIXELS = 1 << 26  # of a picture; the paper's 93,000 windows take 54 million
+FRESH_COPY = "Get a fresh copy of the file."
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +41,9 @@ class Images:
     source : str
         One sentence for reports: where the images came from and how many there are.
     fallback : bool
-        Whether these are other, fewer images, taken because the wanted ones were not to be had.
+        Whether these are other, fewer images, because the wanted ones were not available.
     unusual : str
-        A sentence for reports where there are more or fewer images than the paper has; "" otherwise.
+        A sentence for reports if there are more or fewer images than in the paper; "" otherwise.
     """
 
     train_X: Pixels  # noqa: N815
@@ -50,17 +57,15 @@ class Images:
     def __post_init__(self) -> None:
         for part in ("train", "test"):
             X, y = getattr(self, f"{part}_X"), getattr(self, f"{part}_y")
-            _require(
-                X.dtype == np.uint8 and X.ndim == 3, f"{part}_X", "be uint8 of shape (n, height, width)", X
-            )
-            _require(
-                y.dtype == np.int8 and y.shape == X.shape[:1], f"{part}_y", f"be {len(X)} int8 labels", y
-            )
+            good = X.dtype == np.uint8 and X.ndim == 3
+            _require(good, f"{part}_X", "be uint8 of shape (n, height, width)", X)
+            good = y.dtype == np.int8 and y.shape == X.shape[:1]
+            _require(good, f"{part}_y", f"be {len(X)} int8 labels", y)
         same = self.train_X.shape[1:] == self.test_X.shape[1:]
         _require(same, "test_X", f"have images of {self.train_X.shape[1:]} pixels", self.test_X)
 
     def shuffled(self, seed: int) -> Images:
-        """The same images in an order drawn from a seed, training and test part each for itself.
+        """The same images in a random order, separately for the training and the test part.
 
         The faces' files hold one class each; a stream needs them mixed.
 
@@ -82,6 +87,14 @@ class Images:
         )
 
 
+def _require(condition: bool, name: str, what: str, found: NDArray[Any]) -> None:
+    if not condition:
+        raise InputError(f"{name} must {what}; got {found.dtype} of shape {found.shape}. Convert it first.")
+
+
+# The files of a data folder ---------------------------------------------------------------------------------
+
+
 def data_folder(data: str | os.PathLike[str]) -> Path:
     """The data folder; a file in its place is an `InputError`."""
     if Path(data).is_file():
@@ -89,6 +102,15 @@ def data_folder(data: str | os.PathLike[str]) -> Path:
             f"data must be a folder; got the file '{data}'. Give the folder that holds mnist/ and faces/."
         )
     return Path(data)
+
+
+def require_file(path: Path, otherwise: str = "leave data out to use images that need no file") -> None:
+    """Refuse a data folder that lacks a file."""
+    if not path.is_file():
+        raise InputError(
+            f"data must be a folder that holds {path.parent.name}/{path.name}; there is no file '{path}'. "
+            f"Put it there, or {otherwise}."
+        )
 
 
 def require_different(train_X: Pixels, test_X: Pixels, train: Path, test: Path) -> None:
@@ -100,22 +122,22 @@ def require_different(train_X: Pixels, test_X: Pixels, train: Path, test: Path) 
         )
 
 
-def _require(condition: bool, name: str, what: str, found: NDArray[Any]) -> None:
-    if not condition:
-        raise InputError(f"{name} must {what}; got {found.dtype} of shape {found.shape}. Convert it first.")
+def unreadable(path: Path, error: OSError) -> InputError:
+    """The error for a file that the system does not let us read."""
+    return InputError(
+        f"data must be a folder whose files can be read; '{path}' cannot be ({error.strerror or error}). "
+        "Check its permissions."
+    )
 
 
-if TYPE_CHECKING:
-    from PIL import Image
-
-LARGEST = 1 << 26  # pixels of a picture; the paper's 93,000 windows take 54 million
-FRESH = "Get a fresh copy of the file."
-T = TypeVar("T")
+def refused(path: Path, must: str, found: str, advice: str = FRESH_COPY) -> InputError:
+    """The error for a file that is not what it must be."""
+    return InputError(f"'{path}' must {must}; {found}. {advice}")
 
 
 def read_picture(
     path: Path,
-    turned: Callable[[Image.Image], T],
+    convert: Callable[[Image.Image], T],
     *,
     formats: tuple[str, ...],
     kind: str,
@@ -123,46 +145,34 @@ def read_picture(
     purpose: str,
     check: Callable[[Path, Image.Image], Any] | None = None,
 ) -> T:
-    """What a picture is turned into; whatever is wrong with the file is an `InputError` that names it.
+    """Open a picture and convert it; anything wrong with the file is an `InputError` that names it.
 
-    Parameters
-    ----------
-    path : Path
-        A file that exists.
-    turned : callable
-        From the opened picture to what is wanted of it.
-    formats : tuple of str
-        Those of pillow that are tried, and no others.
-    kind : str
-        What the file must be, in words.
-    extra, purpose : str
-        Which extra has pillow, and what it is needed for.
-    check : callable, optional
-        Called with the path and the picture before its pixels are unpacked; raises what `refused` returns.
+    Only ``formats`` of pillow are tried; ``kind`` names them in messages. ``extra`` installs pillow, which
+    ``purpose`` needs. ``check`` is called before the pixels are unpacked.
     """
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
         raise MissingExtraError("pillow", extra, purpose) from error
 
-    bomb = (Image.DecompressionBombWarning, Image.DecompressionBombError)
+    too_large = (Image.DecompressionBombWarning, Image.DecompressionBombError)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is odd about a file, but does no harm
+            warnings.simplefilter("ignore")  # oddities of a file that do no harm
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path, formats=formats) as image:
                 width, height = image.size
-                if width * height > LARGEST:
-                    raise refused(path, f"have at most {LARGEST:,} pixels", f"it has {width} × {height}")
+                if width * height > MAX_PIXELS:
+                    raise refused(path, f"have at most {MAX_PIXELS:,} pixels", f"it has {width} × {height}")
                 if check is not None:
                     check(path, image)
                 image.verify()  # the checksums, which unpacking alone does not look at
             with Image.open(path, formats=formats) as image:
-                return turned(image)
+                return convert(image)
     except InputError:
         raise
-    except bomb as error:
-        raise refused(path, f"have at most {LARGEST:,} pixels", "it has more") from error
+    except too_large as error:
+        raise refused(path, f"have at most {MAX_PIXELS:,} pixels", "it has more") from error
     except Exception as error:  # a damaged file makes pillow's readers fail in every way there is
         what = " ".join(str(error).split()) or type(error).__name__
         raise refused(path, f"be {kind}", f"it cannot be read ({what:.200})") from error
@@ -177,8 +187,3 @@ def tiles(mosaic: Pixels, width: int, height: int) -> Pixels:
     """
     rows, columns = mosaic.shape[0] // height, mosaic.shape[1] // width
     return mosaic.reshape(rows, height, columns, width).transpose(0, 2, 1, 3).reshape(-1, height, width)
-
-
-def refused(path: Path, must: str, found: str, advice: str = FRESH) -> InputError:
-    """The error for a file that is not what it must be."""
-    return InputError(f"'{path}' must {must}; {found}. {advice}")

@@ -72,7 +72,7 @@ class Adaptation:
         try:
             rows = batch.coded(clf.classes_.tolist(), leave_unseen=self.leave_unseen)
         except UnseenLabelError as error:  # whole steps before it are learnt
-            before, _ = batch.parted(error.place // step * step)
+            before = batch[: error.place // step * step]
             if len(before):
                 self.take(before, step)
             raise self._unseen(error) from None

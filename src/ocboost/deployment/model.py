@@ -62,7 +62,7 @@ class Model:
             With the columns the model was fitted on, in any order, and others.
         """
         from ocboost.streams.encoding import arrow
-        from ocboost.streams.schema import require_columns
+        from ocboost.streams.inference import require_columns
 
         if self.schema is None:
             raise InputError(

@@ -1,6 +1,6 @@
 """What streams a model has learnt, and where in one of them it goes on.
 
-Each ``adapt`` notes in the model's history how much of a stream it has covered (`ocboost.streams.coverage`).
+Each ``adapt`` notes in the model's history how much of a stream it has covered (`ocboost.streams.source`).
 A stream is known by how it begins, whatever its name is now: a log that has grown goes on after the rows
 that were learnt before. A name is only looked at to notice that something else is there under it.
 """
@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from ocboost.streams.coverage import Coverage
+from ocboost.streams.source import Coverage
 from ocboost.streams.stream import Stream
 
 KEY = "covered"  # of an event in a model's history

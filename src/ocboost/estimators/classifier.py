@@ -481,7 +481,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         for start in range(0, len(rows), piece):
             if start:
                 committee.refresh()
-            self._weigh(committee, rows.apart(start, start + piece))
+            self._weigh(committee, rows.detached(start, start + piece))
 
     def _weigh(self, committee: Committee, rows: Rows) -> None:
         """Let the weights of the hypotheses follow."""

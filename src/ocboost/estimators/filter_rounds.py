@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ocboost._core.checks import as_number
 from ocboost.hypotheses import Ballot, Hypotheses, Stumps, join
 from ocboost.hypotheses.learners import Learner
-from ocboost.streams.rows import Rows, stacked
+from ocboost.streams.rows import Rows, stack_matrices
 
 CONFIDENCE_ADVICE = "It is the chance of being wrong that is accepted: 0.05 is one in twenty."
 PRECISION_ADVICE = "It is how far the estimate may be off, relative to the edge; smaller takes more examples."
@@ -362,7 +362,7 @@ class FilterRounds:
 
     def _learn(self, settings: FilterSettings, learner: Learner) -> None:
         """A hypothesis from the sample, and the test of its edge."""
-        X, y = stacked(self.rows), np.concatenate(self.labels)
+        X, y = stack_matrices(self.rows), np.concatenate(self.labels)
         if (y == y[0]).all():
             self.candidate = Stumps([0], [np.inf], y[:1], y[:1], n_features=X.shape[1])
         else:

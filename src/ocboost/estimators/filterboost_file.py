@@ -14,7 +14,7 @@ from ocboost.estimators.committee import plain
 from ocboost.estimators.filter_rounds import FOR_EVER, TRIES, EdgeTest, FilterRounds, Voters
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.learners.choose import NAMED
-from ocboost.streams.rows import stacked
+from ocboost.streams.rows import stack_matrices
 
 KIND = "FilterBoost"
 SETTINGS = ("n_hypotheses", "epsilon", "delta", "tau", "sample", "most_examples", "random_state")
@@ -84,7 +84,7 @@ def _machine_tree(machine: FilterRounds) -> Tree:
         "edges": np.array(machine.voters.edges, dtype=np.float64),
         "candidate": members(machine.candidate),
         "test": None if test is None else {key: getattr(test, key) for key in ("n", "right", "tau", "delta")},
-        "sample": matrix_tree(stacked(machine.rows)) if machine.rows else None,
+        "sample": matrix_tree(stack_matrices(machine.rows)) if machine.rows else None,
         "labels": np.concatenate([np.empty(0, np.int8), *machine.labels]),
     }
 

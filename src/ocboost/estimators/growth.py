@@ -32,7 +32,7 @@ from ocboost.hypotheses.adopt import MAX_WEIGHT
 from ocboost.hypotheses.learners import Learner, StumpLearner, learner_for
 from ocboost.hypotheses.learners.choose import NAMED
 from ocboost.streams.recent_rows import RecentRows
-from ocboost.streams.rows import Rows, stacked
+from ocboost.streams.rows import Rows, stack_matrices
 
 MOST_BUDGET = 100_000
 FADE = 0.99  # how much of a hypothesis' worth is its weight before, each time α is read
@@ -170,7 +170,8 @@ class Scout:
             rows, y = self.sample, np.array(self.labels, np.int8)
             self.sample, self.labels = [], []  # should learning fail, another sample is tried
             if (y != y[0]).any():
-                self.candidates = learner.learn(stacked(rows), y, n_hypotheses=growth.candidates, rng=rng)
+                X = stack_matrices(rows)
+                self.candidates = learner.learn(X, y, n_hypotheses=growth.candidates, rng=rng)
                 self.right, self.n_tested = np.zeros(len(self.candidates), np.int64), 0
         return found
 
@@ -373,7 +374,7 @@ def grower_tree(grower: Grower) -> Tree:
         "scouts": [
             {
                 "n_tested": scout.n_tested,
-                "sample": matrix_tree(stacked(scout.sample)) if scout.sample else None,
+                "sample": matrix_tree(stack_matrices(scout.sample)) if scout.sample else None,
                 "candidates": None if scout.candidates is None else tree_within(scout.candidates, HYPOTHESES),
                 "worth": scout.worth,
                 "alpha": alpha,

@@ -27,7 +27,7 @@ from ocboost.evaluation.first_rows import FirstRows
 from ocboost.evaluation.methods import Method
 from ocboost.evaluation.prequential import prequential, rows_of
 from ocboost.evaluation.result import Result, Standing
-from ocboost.streams.rows import Rows, stacked
+from ocboost.streams.rows import Rows, stack_matrices
 
 DEFAULT_START = 2_000  # rows
 START_DIVISOR = 5  # by default the start is at most a fifth of the stream
@@ -231,7 +231,7 @@ def _split(
     most = int(MAX_START_SHARE * n_read)
     start = min(wanted, n_read // START_DIVISOR if asked is None else most)
     head, rest = _parted(read, start)
-    X, y = stacked([rows.labelled().X for rows in head]), _labels(head)
+    X, y = stack_matrices([rows.labelled().X for rows in head]), _labels(head)
     labels = _classes(read) if classes is None else sorted_classes(np.asarray(classes))
     found = len(set(y.tolist()))
     if found < 2:
@@ -285,7 +285,7 @@ def _parted(read: list[Rows], n: int) -> tuple[list[Rows], list[Rows]]:
     """The first n rows, and the others."""
     head, rest = [], []
     for rows in read:
-        first, others = rows.parted(n)
+        first, others = rows[: max(n, 0)], rows[max(n, 0) :]
         n -= len(first)
         head += [first] if len(first) else []
         rest += [others] if len(others) else []

@@ -20,7 +20,7 @@ from ocboost.errors import InputError
 from ocboost.evaluation.board import DRAWN_PER_SEED, Board
 from ocboost.evaluation.comparison import DEFAULT_START, ROWS_PER_BATCH, Comparison, compare_methods
 from ocboost.evaluation.methods import methods_named
-from ocboost.streams.rows import cut_anew
+from ocboost.streams.rows import rebatch
 
 Progress = Callable[[str, float, int], None]  # what is being done, tasks done (in part too), tasks there are
 TaskProgress = Callable[[str, float], None]  # what is being done, and the share that is done
@@ -58,7 +58,7 @@ def run_task(task: Task, progress: TaskProgress | None = None) -> TaskResult:
     loaded = stream.load(task.data, rows=task.rows, seed=task.seed)
     total = len(loaded.rows)
     comparison = compare_methods(
-        cut_anew([loaded.rows], ROWS_PER_BATCH),
+        rebatch([loaded.rows], ROWS_PER_BATCH),
         methods_named(task.methods),
         seeds=(task.seed,),
         start=task.start,

@@ -17,7 +17,7 @@ from ocboost._core.metrics import Series, Tally, Window
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation.contenders import Contender
 from ocboost.evaluation.result import Result, Standing
-from ocboost.streams.rows import Clock, Rows, cut_anew
+from ocboost.streams.rows import Rows, Stopwatch, rebatch
 
 
 def rows_of(batches: Iterable[Any]) -> Iterator[Rows]:
@@ -118,7 +118,7 @@ def prequential(
     detector = _detector(notes) if drift else None
 
     begun = perf_counter_ns()
-    clock = Clock()
+    clock = Stopwatch()
     queue = _Queue(step, delay)
     reports = _ProgressReports(progress, len(contenders))
     tracks = [_Track(one, len(labels), window, every, detector) for one in contenders]
@@ -129,7 +129,7 @@ def prequential(
     n_scored = 0
     interrupted = False
     try:
-        for chunk in cut_anew((rows.coded(labels) for rows in rows_of(batches)), size, clock):
+        for chunk in rebatch((rows.coded(labels) for rows in rows_of(batches)), size, clock):
             schedule = queue.take(chunk)
             tables = [track.run(chunk, schedule, clock, reports) for track in tracks]
             with uninterrupted():  # all contenders are scored, or none
@@ -254,7 +254,7 @@ class _Track:
         self._chunk_ns = 0, 0
 
     def run(
-        self, chunk: Rows, schedule: Schedule, clock: Clock, reports: _ProgressReports
+        self, chunk: Rows, schedule: Schedule, clock: Stopwatch, reports: _ProgressReports
     ) -> NDArray[np.float64]:
         """Predict and learn as scheduled; gives the probabilities of the whole chunk."""
         contender, now = self.contender, perf_counter_ns

@@ -1,11 +1,4 @@
-"""The scores F₀ of an offset, checked, and the weights w·exp(-y F₀) that examples begin with.
-
-What every offset has in common, and the one that is a Python function.
-
-The offset of a classifier in its file, or what is said there of one that the file does not hold.
-
-An offset as files of version 1 had it: a kind with parameters, and named arrays.
-"""
+"""What all offsets have in common: scores F₀, the weights w·exp(-y F₀) they lead to, entries in files."""
 
 from __future__ import annotations
 
@@ -15,14 +8,84 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ocboost._core.checks import as_array
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.kinds import OFFSET, is_known, tree_within, within
 from ocboost._core.old_format import Arrays, offset_tree_of, parts_of
 from ocboost._core.threads import without_warning
 from ocboost.errors import InputError, ModelFileError, NotSavableError
 
-LARGEST = 1e100  # scores whose sums and doubles are finite
-MOST = 690.0  # |log| of a weight w·exp(-y F₀): from 1e-299 to 1e299, so that sums of them are finite
+MAX_SCORE = 1e100  # so that sums and doubles of scores are finite
+MAX_LOG_WEIGHT = 690.0  # |log| of a weight w·exp(-y F₀): from 1e-299 to 1e299, so that their sums are finite
+LEFT_OUT = "given"  # in the place of an offset that the file does not hold
+
+
+class Offset(ABC):
+    """A score F₀: a function of rows X that returns (n,) numbers for two classes, (n, K) for more.
+
+    Attributes
+    ----------
+    classes : array or None
+        The classes that the columns stand for, if the scorer knows them; of two, F₀ is positive for the
+        second.
+    """
+
+    kind: ClassVar[str]  # its name in files
+    classes: NDArray[Any] | None = None
+
+    @abstractmethod
+    def __call__(self, X: Any) -> Any:
+        """The scores of rows X."""
+
+    @abstractmethod
+    def tree(self) -> Tree:
+        """The contents of a file: plain values and arrays by name."""
+
+
+class GivenOffset(Offset):
+    """A score that is a Python function.
+
+    No file holds it: a classifier is saved without it, and gets it again when it is loaded.
+    """
+
+    kind = "GivenOffset"
+
+    def __init__(self, function: Any, classes: NDArray[Any] | None = None) -> None:
+        self.function = function
+        self.classes = classes
+
+    def __call__(self, X: Any) -> Any:
+        """The scores of rows X."""
+        with without_warning("X does not have valid feature names"):
+            return self.function(X)
+
+    def tree(self) -> NoReturn:
+        """A function cannot be written to a file: this raises `NotSavableError`."""
+        raise _not_savable()
+
+
+def _not_savable() -> NotSavableError:
+    return NotSavableError(
+        "offset must be made of numbers to be saved; this one holds Python code, a function or a model, "
+        "which no file does, and nothing was written. Use one of ocboost.offsets, such as "
+        "LinearOffset.from_sklearn(fitted) or VotedOffset; or save the classifier without it, "
+        "clf.save(path, without_offset=True), and give it again, OCBClassifier.load(path, offset=scorer)."
+    )
+
+
+def as_finite(value: ArrayLike, name: str, dimensions: tuple[int, ...]) -> NDArray[np.float64]:
+    """Check that a parameter holds finite numbers with one of these numbers of dimensions."""
+    array = as_array(value)
+    usable = array.dtype.kind in "iuf" and array.ndim in dimensions
+    if not usable or not (np.abs(array) < MAX_SCORE).all():
+        raise InputError(
+            f"{name} must be finite numbers, of {' or '.join(map(str, dimensions))} dimensions; got "
+            f"{value!r:.80}."
+        )
+    return array.astype(np.float64)
+
+
+# Scores and weights -----------------------------------------------------------------------------------------
 
 
 def checked_scores(offset: Any, X: Any) -> NDArray[np.float64]:
@@ -34,10 +97,7 @@ def checked_scores(offset: Any, X: Any) -> NDArray[np.float64]:
     except Exception as error:
         error.add_note(f"It was raised by the offset, {getattr(offset, 'function', offset)!r:.80}.")
         raise
-    try:
-        scores = np.asarray(given)
-    except ValueError:
-        scores = np.asarray(None)
+    scores = as_array(given)
     if np.ma.is_masked(given) or scores.dtype.kind not in "iuf":
         raise InputError(
             f"offset must give numbers; got {type(given).__name__} of dtype {scores.dtype}. Give an array of "
@@ -49,11 +109,11 @@ def checked_scores(offset: Any, X: Any) -> NDArray[np.float64]:
             f"{scores.shape}."
         )
     scores = scores.astype(np.float64)
-    bad = ~(np.abs(scores) < LARGEST)
+    bad = ~(np.abs(scores) < MAX_SCORE)
     if bad.any():
         row = int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))
         raise InputError(
-            f"offset must be finite, below {LARGEST:g}; got {scores[row].tolist()!s:.80} for row {row}. "
+            f"offset must be finite, below {MAX_SCORE:g}; got {scores[row].tolist()!s:.80} for row {row}. "
             "Leave such rows out, or bound the score."
         )
     return scores
@@ -88,7 +148,7 @@ def require_range(weights: NDArray[np.float64], scores: NDArray[np.float64] | No
         return
     with np.errstate(divide="ignore"):
         size = np.abs(scores).max(axis=1) + np.where(weights > 0.0, np.abs(np.log(weights)), -np.inf)
-    if (size > MOST).any():
+    if (size > MAX_LOG_WEIGHT).any():
         i = int(np.argmax(size))
         raise InputError(
             f"offset must keep sample_weight·exp(-y F₀) between 1e-299 and 1e299 to be learnt on top of; got "
@@ -109,100 +169,25 @@ def reweighted(
     return result
 
 
-_NO_NAMES = "X does not have valid feature names"
-
-
-class Offset(ABC):
-    """A score F₀: a function of rows X that gives (n,) numbers for two classes, (n, K) for more.
-
-    Attributes
-    ----------
-    classes : array or None
-        The classes that the columns stand for, where the scorer knows them; of two, the second is where F₀
-        is positive.
-    """
-
-    kind: ClassVar[str]  # its name in files
-    classes: NDArray[Any] | None = None
-
-    @abstractmethod
-    def __call__(self, X: Any) -> Any:
-        """The scores of rows X."""
-
-    @abstractmethod
-    def tree(self) -> Tree:
-        """What a file holds: plain values and arrays by name."""
-
-
-class GivenOffset(Offset):
-    """A score that is a Python function.
-
-    No file holds it: a classifier is saved without it, and it is given again when that is loaded.
-    """
-
-    kind = "GivenOffset"
-
-    def __init__(self, function: Any, classes: NDArray[Any] | None = None) -> None:
-        self.function = function
-        self.classes = classes
-
-    def __call__(self, X: Any) -> Any:
-        """The scores of rows X."""
-        with without_warning(_NO_NAMES):
-            return self.function(X)
-
-    def tree(self) -> NoReturn:
-        """A function has no form in a file: this raises `NotSavableError`."""
-        raise not_savable()
-
-
-def not_savable() -> NotSavableError:
-    """The error for an offset that has no form in a file."""
-    return NotSavableError(
-        "offset must be made of numbers to be saved; this one holds Python code, a function or a model, "
-        "which no file does, and nothing was written. Use one of ocboost.offsets, such as "
-        "LinearOffset.from_sklearn(fitted) or VotedOffset; or save the classifier without it, "
-        "clf.save(path, without_offset=True), and give it again, OCBClassifier.load(path, offset=scorer)."
-    )
-
-
-def numbers(value: ArrayLike, name: str, dimensions: tuple[int, ...]) -> NDArray[np.float64]:
-    """Check finite numbers of so many dimensions, and give them as float64."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        array = np.asarray(None)
-    usable = array.dtype.kind in "iuf" and array.ndim in dimensions
-    if not usable or not (np.abs(array) < LARGEST).all():
-        raise InputError(
-            f"{name} must be finite numbers, of {' or '.join(map(str, dimensions))} dimensions; got "
-            f"{value!r:.80}."
-        )
-    return array.astype(np.float64)
-
-
-LEFT_OUT = "given"  # in the place of an offset that the file does not hold
+# In files ---------------------------------------------------------------------------------------------------
 
 
 def offset_tree(offset: Offset | None, *, without: bool = False) -> Tree | str | None:
-    """What a file holds of an offset.
-
-    ``without`` leaves it out: it is given again when the file is loaded.
-    """
+    """The entry of an offset in a file; ``without`` leaves it out, to be given again when it is loaded."""
     if offset is None:
         return None
     if without:
         return LEFT_OUT
     if not is_known(offset, OFFSET):
-        raise not_savable()
+        raise _not_savable()
     try:
         return tree_within(offset, OFFSET)
-    except NotSavableError as error:  # something within it has no form in a file
-        raise not_savable() from error
+    except NotSavableError as error:  # something within it cannot be saved
+        raise _not_savable() from error
 
 
 def offset_from(fields: Fields, key: str, given: Offset | None) -> Offset | None:
-    """The offset a file holds, or the one that is given to go with it."""
+    """The offset that a file holds, or the one that is given in its place."""
     if fields.takes(key, LEFT_OUT):
         if given is None:
             raise ModelFileError(
@@ -218,12 +203,12 @@ def offset_from(fields: Fields, key: str, given: Offset | None) -> Offset | None
 
 
 def offset_parts(offset: Offset, *, without: bool = False) -> tuple[list[Any], Arrays]:
-    """The kind and the parameters of an offset, and its arrays; ``without`` leaves it out."""
+    """An offset as files of version 1 have it: its kind with parameters, and its arrays."""
     tree = offset_tree(offset, without=without)
     return parts_of(tree) if isinstance(tree, dict) else ([GivenOffset.kind, {}], {})
 
 
 def offset_in(described: Any, held: Arrays, name: str, given: Offset | None) -> Offset | None:
-    """The offset of what `offset_parts` gave, or the one that is given to go with it."""
+    """The inverse of `offset_parts`; ``given`` is the offset to take if it was left out."""
     tree = {"offset": offset_tree_of(described, held, name)}
     return read(tree, name, lambda fields: offset_from(fields, "offset", given))

@@ -1,7 +1,4 @@
-"""One-dimensional logistic regression: the scale and the shift that turn a score into log-odds.
-
-The scale and the shift of a score, from a few hundred labelled examples.
-"""
+"""The scale and the shift that turn a score into log-odds, by one-dimensional logistic regression."""
 
 from __future__ import annotations
 
@@ -16,14 +13,13 @@ from ocboost._core.labels import codes_of, sorted_classes
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import as_features
 from ocboost.offsets.base import require_classes, scores_of
-from ocboost.offsets.choose import as_offset
-from ocboost.offsets.scaled import ScaledOffset
+from ocboost.offsets.scorers import ScaledOffset, as_offset
 
-# In units of examples. They keep both numbers finite where the score separates the classes, or where one of
-# them has not come, and move them by less than a hundredth where a few hundred examples overlap.
+# In units of examples. They keep both numbers finite if the score separates the classes, or if one class has
+# no example, and change them by less than a hundredth if a few hundred examples overlap.
 RIDGE = np.array([0.1, 1e-3])
-MOST_STEPS = 100
-CLEARLY = 0.1  # log-odds for each standard deviation of the score
+MAX_STEPS = 100
+CLEARLY_NEGATIVE = -0.1  # log-odds for each standard deviation of the score
 
 
 def scale_and_shift(
@@ -44,10 +40,10 @@ def scale_and_shift(
     mean = float(np.average(s, weights=weights))
     spread = float(np.sqrt(np.average((s - mean) ** 2, weights=weights)))
     rows = np.stack([np.zeros_like(s), np.ones_like(s)], axis=1)
-    if spread > 1e-12:  # otherwise it says nothing
+    if spread > 1e-12:  # otherwise it is constant
         rows[:, 0] = (s - mean) / spread
     found = _minimum(rows, labels, weights)
-    turned = bool(found[0] < -CLEARLY)
+    turned = bool(found[0] < CLEARLY_NEGATIVE)
     if found[0] < 0.0:
         rows[:, 0] = 0.0
         found = _minimum(rows, labels, weights)
@@ -64,7 +60,7 @@ def _minimum(
 
     at = np.zeros(2)
     now = loss(at)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         wrong = np.exp(-np.logaddexp(0.0, labels * (rows @ at)))  # the probability of the other label
         slope = RIDGE * at - rows.T @ (weights * labels * wrong)
         curvature = (rows.T * (weights * wrong * (1.0 - wrong))) @ rows + np.diag(RIDGE)
@@ -72,7 +68,7 @@ def _minimum(
         length = 1.0
         while length > 1e-9 and not loss(at - length * step) < now:
             length /= 2.0
-        if length <= 1e-9:  # no better: this is the minimum
+        if length <= 1e-9:  # this is the minimum
             break
         at = at - length * step
         now = loss(at)
@@ -92,7 +88,7 @@ def fit_offset(
 
     A logistic regression of the labels on the score s alone, P(y) = 1 / (1 + exp(-y (a s + b))), gives
     F₀ = ½ (a s + b), half the log-odds; for more than two classes one for each, against the rest. a is never
-    negative: a score that is higher where it should be lower is left out, with a warning.
+    negative: a score that is higher where it should be lower is ignored, with a warning.
 
     Parameters
     ----------
@@ -148,8 +144,8 @@ def fit_offset(
     wrong = [ordered[1 if K == 2 else k] for k, (_, _, turned) in enumerate(fitted) if turned]
     if wrong:
         warnings.warn(
-            f"the score is higher where the class is not {', '.join(map(str, wrong))!s:.80}, so it is left "
-            "out there. Is its sign, or the order of its classes, what it should be?",
+            f"the score is higher where the class is not {', '.join(map(str, wrong))!s:.80}, so it is "
+            "ignored there. Is its sign, or the order of its classes, what it should be?",
             UserWarning,
             stacklevel=2,
         )

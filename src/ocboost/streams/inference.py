@@ -1,32 +1,119 @@
-"""A schema from the first rows of a file."""
+"""The columns of a file: are their names usable, which are meant, and what do the first rows hold."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from ocboost.errors import InputError
 from ocboost.streams.encoding import (
-    EXACT,
     FALSE,
+    MAX_EXACT,
     NUMBER,
     TRUE,
     arrow,
     codes,
     is_text,
+    is_whole,
     numbers,
-    plain,
-    without_missing,
+    present,
+    row_name,
 )
-from ocboost.streams.schema import LONGEST_TEXT, MAX_CATEGORIES, Column, Schema
+from ocboost.streams.schema import MAX_CATEGORIES, MAX_COLUMNS, MAX_NAME_LENGTH, Column, Schema
 
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?"
 _DAY = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}"
 _DATE = rf"({_DAY})([ T]{_TIME}.*)?"
-_COMMAS = r"[+-]?\d+(,\d+)+"
-FEW = 10  # values from which on it is strange that none is known
+_WITH_COMMAS = r"[+-]?\d+(,\d+)+"
+_TRUTH = "|".join(TRUE + FALSE)
+_MIN_UNKNOWN = 10  # values none of which the model knows, for a note
+_MAX_LISTED = 20  # names in a message
+
+
+# The names of columns ---------------------------------------------------------------------------------------
+
+
+def quoted(names: Collection[str]) -> str:
+    """Names for a message, not too many of them.
+
+    >>> quoted(["a", "b"])
+    "'a', 'b'"
+    """
+    shown = ", ".join(f"{name!r:.80}" for name in list(names)[:_MAX_LISTED])
+    return f"{shown} and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else shown
+
+
+def similar_name(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant.
+
+    >>> similar_name("Carier", ["origin", "carrier"])
+    'carrier'
+    """
+    by_lower = {other.strip().lower(): other for other in names}
+    cutoff = 0.6 if len(name) <= 3 else 0.7
+    close = get_close_matches(name.strip().lower(), by_lower, 1, cutoff)
+    return by_lower[close[0]] if close else None
+
+
+def usable_names(fields: Sequence[str], file: str, notes: list[str]) -> list[str]:
+    """The names of a file's columns without empty ones; they must differ."""
+    names = [name for name in fields if name.strip()]
+    if len(names) < len(fields):
+        unnamed = [str(number) for number, name in enumerate(fields, 1) if not name.strip()]
+        notes.append(
+            f"Columns without a name are left out (column {', '.join(unnamed[:_MAX_LISTED])}); perhaps they "
+            "number the rows."
+        )
+    if not names:
+        raise InputError(f"{file} must begin with a line that names the columns; it has no names. Add one.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"{file} must have different names for its columns; {quoted(repeated)} appear more than "
+            "once. Rename them. Does the file begin with a line of names?"
+        )
+    if len(names) > MAX_COLUMNS or any(len(name) > MAX_NAME_LENGTH for name in names):
+        raise InputError(
+            f"{file} must have at most {MAX_COLUMNS} columns with names of at most {MAX_NAME_LENGTH} "
+            "characters. Does it begin with a line of names?"
+        )
+    return names
+
+
+def require_name(parameter: str, name: str, names: Collection[str], file: str) -> None:
+    """Refuse a name that is not a column."""
+    if name in names:
+        return
+    other = similar_name(name, names)
+    advice = f"Did you mean {other!r}?" if other is not None else "Give one of these."
+    raise InputError(
+        f"{parameter} must name a column of {file}; got {name!r:.80}, and it has {quoted(names)}. {advice}"
+    )
+
+
+def require_columns(schema: Schema, names: Collection[str], file: str) -> None:
+    """Refuse a file that lacks columns of a schema."""
+    there = set(names)
+    missing = [column.name for column in schema.columns if column.name not in there]
+    if not missing:
+        return
+    known = {column.name for column in schema.columns} | {schema.label}
+    unknown = [name for name in names if name not in known]
+    pairs = [(name, similar_name(name, unknown)) for name in missing]
+    renames = [f"{other!r} to {name!r}" for name, other in pairs if other is not None][:_MAX_LISTED]
+    advice = f"Was it renamed? Then rename {', '.join(renames)}." if renames else "Add what it lacks."
+    raise InputError(
+        f"{file} must have the columns the model was made for; it lacks {quoted(missing)}"
+        + (f", and has {quoted(unknown)}, which the model does not know. " if renames else ". ")
+        + advice
+    )
+
+
+# What they hold ---------------------------------------------------------------------------------------------
 
 
 def infer(
@@ -37,7 +124,10 @@ def infer(
     label: str | None,
     drop: Collection[str],
 ) -> tuple[Schema, list[str]]:
-    """A schema for the columns of a sample, and notes on those that are left out."""
+    """A schema for the columns of a sample, and notes on those that are left out.
+
+    ``typed`` says whether the file tells texts from numbers; in CSV everything is text.
+    """
     columns: list[Column] = []
     notes: list[str] = []
     for name in names:
@@ -46,7 +136,7 @@ def infer(
         if name not in sample:
             notes.append(f"Column {name!r:.80} is left out: it holds lists, objects or bytes.")
             continue
-        column, note = _column(name, plain(sample[name]), typed=typed)
+        column, note = _infer_column(name, sample[name], typed=typed)
         if column is not None:
             columns.append(column)
         if note is not None:
@@ -60,85 +150,74 @@ def infer(
     return Schema(tuple(columns), label, kind), notes
 
 
-def _column(name: str, values: Any, *, typed: bool) -> tuple[Column | None, str | None]:
-    """The column, if it can be used, and what there is to say."""
-    pa = arrow()
+def _infer_column(name: str, values: Any, *, typed: bool) -> tuple[Column | None, str | None]:
+    """The column, if it can be used, and a note, if there is one."""
+    values, known = present(values)
     kind = values.type
-    if is_text(kind):
-        values = without_missing(values)
-    known = values.drop_null()
     if not len(known):
         return None, f"is left out: it is empty in the first {len(values)} rows."
-    if pa.types.is_temporal(kind):
-        return None, _dates(known)
-    if not is_text(kind):
+    dates = arrow().types.is_temporal(kind)
+    if not dates and (not is_text(kind) or (not typed and _all_match(known, rf"{NUMBER}|{_TRUTH}"))):
         return Column(name), None
-    if not typed and _all_match(known, rf"{NUMBER}|{'|'.join(TRUE + FALSE)}"):
-        return Column(name), None
-    if _all_match(known, _DATE) or _all_match(known, _TIME):
-        return None, _dates(known)
-    odd = "" if typed else _stray(values, known)
+    if dates or _all_match(known, _DATE) or _all_match(known, _TIME):
+        return None, (
+            f"is left out: it holds dates or times, such as {str(known[0].as_py())!r:.60}. "
+            "Write what matters of them as numbers, such as the hour or the day of the week."
+        )
+    advice = "" if typed else _nearly_numbers(values, known)
     counts = known.value_counts()
     distinct = len(counts)
     if distinct > MAX_CATEGORIES and 2 * distinct > len(known):
         return None, (
             f"is left out: it holds {distinct} different texts in the first {len(values)} rows, "
-            f"such as {known[0].as_py()!r:.60}.{odd}"
+            f"such as {known[0].as_py()!r:.60}.{advice}"
         )
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
-    usable = sorted((-count, value) for value, count in pairs if len(value) <= LONGEST_TEXT)
+    usable = sorted((-count, value) for value, count in pairs if len(value) <= MAX_NAME_LENGTH)
     if not usable:
-        return None, f"is left out: its texts are longer than {LONGEST_TEXT} characters."
+        return None, f"is left out: its texts are longer than {MAX_NAME_LENGTH} characters."
     column = Column(name, "category", tuple(value for _, value in usable[:MAX_CATEGORIES]))
     if distinct > len(column.categories):
-        return column, f"keeps the {len(column.categories)} most frequent of its {distinct} values.{odd}"
-    return column, f"is read as text.{odd}" if odd else None
+        return column, f"keeps the {len(column.categories)} most frequent of its {distinct} values.{advice}"
+    return column, f"is read as text.{advice}" if advice else None
 
 
-def strange_categories(schema: Schema, sample: Mapping[str, Any]) -> list[str]:
-    """What to say of columns none of whose texts the model knows."""
-    notes = []
-    for column in schema.columns:
-        if column.kind != "category" or column.name not in sample:
-            continue
-        values = plain(sample[column.name])
-        places = codes(values, column.categories, column.name)
-        known = without_missing(values).drop_null() if is_text(values.type) else values.drop_null()
-        if len(known) >= FEW and (places < 0).all():
-            notes.append(
-                f"Column {column.name!r:.80} holds no text that the model knows in the first {len(values)} "
-                f"rows: {known[0].as_py()!r:.60}, not {column.categories[0]!r:.60} or the like. "
-                "They count as unknown."
-            )
-    return notes
-
-
-def _stray(values: Any, known: Any) -> str:
-    """What to say of a column of texts of which most are numbers: the first one that is not, and its row."""
+def _nearly_numbers(values: Any, known: Any) -> str:
+    """Advice for a column of texts most of which are numbers: the first one that is not, and its row."""
     compute = arrow("compute")
     pattern = rf"^({NUMBER})$"
-    if _all_match(known, rf"{NUMBER}|{_COMMAS}"):
+    if _all_match(known, rf"{NUMBER}|{_WITH_COMMAS}"):
         return f" It looks like numbers with commas, such as {known[0].as_py()!r:.60}: write 1.5 for 1,5."
     if 2 * compute.sum(compute.match_substring_regex(known, pattern)).as_py() < len(known):
         return ""
     other = compute.invert(compute.match_substring_regex(values, pattern))
     row = compute.index(compute.fill_null(other, False), True).as_py()
     return (
-        f" Most of it are numbers, but row {row} (the first is row 0) holds {values[row].as_py()!r:.60}: "
+        f" Most of its values are numbers, but {row_name(row)} holds {values[row].as_py()!r:.60}: "
         "if that is a mistake, correct it."
-    )
-
-
-def _dates(known: Any) -> str:
-    return (
-        f"is left out: it holds dates or times, such as {str(known[0].as_py())!r:.60}. "
-        "Write what matters of them as numbers, such as the hour or the day of the week."
     )
 
 
 def _all_match(texts: Any, pattern: str) -> bool:
     compute = arrow("compute")
     return bool(compute.all(compute.match_substring_regex(texts, rf"^({pattern})$")).as_py())
+
+
+def notes_on_unknown_categories(schema: Schema, sample: Mapping[str, Any]) -> list[str]:
+    """Notes on columns none of whose texts the model knows."""
+    notes = []
+    for column in schema.columns:
+        if column.kind != "category" or column.name not in sample:
+            continue
+        found = codes(sample[column.name], column.categories, column.name)
+        _, known = present(sample[column.name])
+        if len(known) >= _MIN_UNKNOWN and (found < 0).all():
+            notes.append(
+                f"Column {column.name!r:.80} holds no text that the model knows in the first {len(found)} "
+                f"rows: {known[0].as_py()!r:.60}, not {column.categories[0]!r:.60} or the like. "
+                "They count as unknown."
+            )
+    return notes
 
 
 def label_kind(sample: Mapping[str, Any], label: str, *, typed: bool) -> str:
@@ -148,20 +227,17 @@ def label_kind(sample: Mapping[str, Any], label: str, *, typed: bool) -> str:
         raise InputError(
             f"the label column {label!r:.80} must hold numbers or texts; it holds lists, objects or bytes."
         )
-    values = plain(sample[label])
+    values, known = present(sample[label])
     kind = values.type
     text = is_text(kind)
-    if text:
-        values = without_missing(values)
-    known = values.drop_null()
     if not len(known):
         raise InputError(
             f"the label column {label!r:.80} must have labels among the first rows; it is empty in the first "
-            f"{len(values)}. Is it the right column? Else put some labelled rows first."
+            f"{len(values)}. Is it the right column? If so, put some labelled rows first."
         )
     if pa.types.is_temporal(kind):
         raise InputError(f"the label column {label!r:.80} must hold numbers or texts; it holds {kind}.")
-    if pa.types.is_boolean(kind) or (text and not typed and _all_match(known, "|".join(TRUE + FALSE))):
+    if pa.types.is_boolean(kind) or (text and not typed and _all_match(known, _TRUTH)):
         return "boolean"
     if text and (typed or not _all_match(known, NUMBER)):
         return "text"
@@ -169,16 +245,15 @@ def label_kind(sample: Mapping[str, Any], label: str, *, typed: bool) -> str:
         return "integer"
     found = numbers(known, label, 0)
     found = found[~np.isnan(found)]
-    whole = (found == np.rint(found)) & (np.abs(found) <= EXACT)
-    if whole.all() or (text and _fits_int64(known)):
+    if is_whole(found).all() or (text and _fits_int64(known)):
         return "integer"
     if text and _all_match(known, r"[ \t]*[+-]?\d+[ \t]*"):
-        return "text"  # more digits than numbers have here: they are names
-    large = found[np.abs(found) > EXACT]
+        return "text"  # too many digits for a number: they are names
+    large = found[np.abs(found) > MAX_EXACT]
     if len(large):
         raise InputError(
-            f"the label column {label!r:.80} must hold classes; {large[0]:g} is too large a number to be "
-            "told from its neighbours. Write it as text."
+            f"the label column {label!r:.80} must hold classes; {large[0]:g} is too large to be an exact "
+            "number. Write it as text."
         )
     return "number"
 

@@ -11,28 +11,23 @@ from typing import Any
 from ocboost._core.checks import MANY, as_count
 from ocboost._core.storage import is_model
 from ocboost.errors import InputError
-from ocboost.streams.coverage import Coverage, Fit
 from ocboost.streams.encoding import BadRowError, arrow
-from ocboost.streams.formats.base import Records, Role
-from ocboost.streams.formats.delimited import DelimitedRecords
-from ocboost.streams.formats.json_lines import JsonRecords
-from ocboost.streams.formats.parquet import ParquetRecords
-from ocboost.streams.inference import infer, label_kind, strange_categories
-from ocboost.streams.rows import Rows, cut_anew
-from ocboost.streams.schema import Schema, listed, require_columns, require_name
-from ocboost.streams.source import STDIN, Identity, Source
+from ocboost.streams.formats import ENDINGS, FORMATS
+from ocboost.streams.formats.records import Records, Role
+from ocboost.streams.inference import (
+    infer,
+    label_kind,
+    notes_on_unknown_categories,
+    quoted,
+    require_columns,
+    require_name,
+)
+from ocboost.streams.rows import Rows, rebatch
+from ocboost.streams.schema import Schema
+from ocboost.streams.source import STDIN, Coverage, Fit, Source, size_of
 from ocboost.streams.stream import Stream
 
-_FORMATS = ("csv", "tsv", "jsonl", "parquet")
-_ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-}
-_CELLS = 1 << 18  # of features held at a time
+_CELLS_PER_PART = 1 << 18  # features encoded at a time
 
 
 def open_stream(
@@ -52,85 +47,84 @@ def open_stream(
     Parameters
     ----------
     path : str or path
-        A file of CSV, TSV, JSON lines or Parquet, by its ending; the first three may be packed with gzip.
+        A file of CSV, TSV, JSON lines or Parquet, by its ending; the first three may be compressed with gzip.
         ``"-"`` is standard input.
     label : str, optional
-        The name of the label column. None: the schema's, if there is one.
+        The name of the label column; by default the schema's, if there is one.
     drop : iterable of str
         Columns that are no features.
     schema : Schema, optional
         What the columns are, as a model has it: they are found by name, in any order, and others are
-        ignored. None: inferred from the first 10,000 rows or 4 MB, nothing of which is lost.
+        ignored. By default it is inferred from the first 10,000 rows or 4 MB, nothing of which is lost.
     batch_size : int
         Rows of each batch; the last one may be shorter.
     format : {"csv", "tsv", "jsonl", "parquet"}, optional
-        The format, where the name does not tell; standard input is CSV, or JSON lines if it begins with {.
+        The format, if the name does not tell; standard input is CSV, or JSON lines if it begins with {.
     need_label : bool
-        Whether a file without the label column is refused. If not, its batches have no labels.
+        Whether a file without the label column is an error. Otherwise its batches have no labels.
     skip : int
-        Rows to pass over. The first batch then begins at row `skip`.
+        Rows to skip. The first batch then begins at row `skip`.
     tracked : bool
-        Whether to note what is read, so that `Stream.coverage` can tell and `Stream.fits` compare.
+        Whether to digest what is read, for `Stream.coverage` and `Stream.fits`.
 
     Notes
     -----
     An empty field is missing, and so are NA, N/A, NaN and null. Missing numbers are NaN, missing
-    categories all zeros. In CSV a line that is empty is no row.
+    categories all zeros. In CSV an empty line is no row.
 
-    A file that is broken somewhere gives the rows before, and then the error.
+    If a file is broken somewhere, the rows before come first, and then the error.
     """
-    arrow()  # say at once if it is not there
+    arrow()  # raises at once if it is not installed
     if isinstance(drop, str):
         raise InputError(f"drop must be a list of names; got the text {drop!r:.80}. Write [{drop!r:.80}].")
     dropped = tuple(drop)
     batch_size = as_count(batch_size, "batch_size", 1, MANY, "")
     skip = as_count(skip, "skip", 0, None, "")
-    told = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
-    records = _open(path, format, brief=told, tracked=tracked)
+    complete = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
+    records = _open_records(path, format, short_sample=complete, tracked=tracked)
     try:
         found, notes = _resolve(records, label, dropped, schema, need_label=need_label)
-        return FileStream(records, Identity(path), found, notes, batch_size, skip)
+        return FileStream(records, path, found, notes, batch_size, skip)
     except BaseException:
-        records.close()
+        records.source.close()
         raise
 
 
-def _open(path: str | os.PathLike[str], format: str | None, *, brief: bool, tracked: bool) -> Records:
-    told, format = format is not None, _format_of(path, format)
-    if format == "parquet":
-        return ParquetRecords(path, tracked=tracked)
+def _open_records(
+    path: str | os.PathLike[str], format: str | None, *, short_sample: bool, tracked: bool
+) -> Records:
+    name = _format_name(path, format)
+    if not FORMATS[name].is_text:
+        return FORMATS[name].reader(path, tracked=tracked)
     source = Source(path, tracked=tracked)
     try:
-        if os.fspath(path) == STDIN and not told and source.begins_with(b"{"):
-            format = "jsonl"
-        if format == "jsonl":
-            return JsonRecords(source, brief=brief)
-        return DelimitedRecords(source, "\t" if format == "tsv" else ",", brief=brief)
+        if os.fspath(path) == STDIN and format is None and source.begins_with(b"{"):
+            name = "jsonl"
+        return FORMATS[name].reader(source, short_sample=short_sample)
     except BaseException:
         source.close()
         raise
 
 
-def _format_of(path: str | os.PathLike[str], format: str | None) -> str:
+def _format_name(path: str | os.PathLike[str], format: str | None) -> str:
     if format is not None:
-        if format not in _FORMATS:
-            raise InputError(f"format must be one of {', '.join(_FORMATS)}; got {format!r:.80}.")
+        if format not in FORMATS:
+            raise InputError(f"format must be one of {', '.join(FORMATS)}; got {format!r:.80}.")
         return format
     if os.fspath(path) == STDIN:
         return "csv"
     endings = [ending.lower() for ending in PurePath(path).suffixes]
     if endings and endings[-1] == ".gz":
         endings.pop()
-    found = _ENDINGS.get(endings[-1]) if endings else None
-    if found is None:
-        Identity(path)  # a file that is not there, or is a folder, has another error
+    if not endings or endings[-1] not in ENDINGS:
+        size_of(path)  # a missing file, or a folder, is another error
         if is_model(path):
             raise InputError(f"{os.fspath(path)} is a model of ocboost, not data. Give a table of rows.")
         raise InputError(
-            f"the ending of {os.fspath(path)} must tell its format: {', '.join(_ENDINGS)}, perhaps with .gz. "
-            f"Else give format: {', '.join(_FORMATS)}."
+            f"the ending of {os.fspath(path)} must tell its format: {', '.join(ENDINGS)}, perhaps with .gz. "
+            f"Otherwise give format: {', '.join(FORMATS)}."
         )
-    return found
+    return ENDINGS[endings[-1]]
 
 
 def _resolve(
@@ -145,21 +139,19 @@ def _resolve(
         raise InputError(f"drop must not name the label column {label!r:.80}. Leave it out of drop.")
     if label is not None and need_label:
         require_name("label", label, records.names, records.name)
-    there = label is not None and label in records.names
+    own_label = label if label in records.names else None
     sample = records.sample()
     if schema is None:
-        found, notes = infer(
-            sample, records.names, typed=records.typed, label=label if there else None, drop=drop
-        )
+        found, notes = infer(sample, records.names, typed=records.typed, label=own_label, drop=drop)
         return found, records.notes + notes
-    clash = [column.name for column in schema.columns if column.name in drop]
-    if clash:
-        raise InputError(f"drop must not name columns that the model needs; got {listed(clash)}.")
+    needed = [column.name for column in schema.columns if column.name in drop]
+    if needed:
+        raise InputError(f"drop must not name columns that the model needs; got {quoted(needed)}.")
     require_columns(schema, records.names, records.name)
-    if there:
-        kind = schema.label_kind or label_kind(sample, str(label), typed=records.typed)
-        schema = replace(schema, label=label, label_kind=kind)
-    return schema, [*records.notes, *strange_categories(schema, sample)]
+    if own_label is not None:
+        kind = schema.label_kind or label_kind(sample, own_label, typed=records.typed)
+        schema = replace(schema, label=own_label, label_kind=kind)
+    return schema, [*records.notes, *notes_on_unknown_categories(schema, sample)]
 
 
 class FileStream(Stream):
@@ -168,7 +160,7 @@ class FileStream(Stream):
     def __init__(
         self,
         records: Records,
-        identity: Identity,
+        path: str | os.PathLike[str],
         schema: Schema,
         notes: list[str],
         batch_size: int,
@@ -176,45 +168,42 @@ class FileStream(Stream):
     ) -> None:
         super().__init__(schema, batch_size, notes)
         self._records = records
-        self._identity = identity
-        self._skip = skip
+        self._path = path
         self._label = schema.label if schema.label in records.names else None
         roles: dict[str, Role] = {c.name: "number" if c.kind == "number" else "text" for c in schema.columns}
         if self._label is not None:
             roles[self._label] = "label"
         self._roles = roles
-        self._batches = cut_anew(self._parts(), batch_size)
+        self.start_at(skip)
 
     def start_at(self, row: int) -> None:
-        """Begin at another row than it was opened for, before the first batch is taken."""
-        self._skip = row
-        self._batches = cut_anew(self._parts(), self.batch_size)
+        """Begin at another row; call it before the first batch is taken."""
+        self._batches = rebatch(self._parts(row), self.batch_size)
 
     def coverage(self) -> Coverage | None:
-        """All that has been read, once the stream has come to its end; None if it was not tracked."""
-        return self._records.coverage()
+        """Everything read, once the stream has ended; None if it was not tracked."""
+        return self._records.source.coverage()
 
     def fits(self, coverages: Sequence[object]) -> list[Fit]:
         """How the file fits each of several coverages."""
-        return self._records.fits(coverages)
+        return self._records.source.fits(coverages)
 
-    def _parts(self) -> Iterator[Rows]:
-        at_once = max(1, _CELLS // self.schema.n_features)
-        row = self._skip
+    def _parts(self, row: int) -> Iterator[Rows]:
+        rows_per_part = max(1, _CELLS_PER_PART // self.schema.n_features)
         try:
-            for batch in self._records.batches(self._roles, self._skip):
-                for start in range(0, batch.num_rows, at_once):
-                    part = batch.slice(start, at_once)
+            for batch in self._records.batches(self._roles, row):
+                for start in range(0, batch.num_rows, rows_per_part):
+                    part = batch.slice(start, rows_per_part)
                     rows, failure = self._encoded(part, row)
                     yield rows
                     if failure is not None:
                         raise failure
                     row += part.num_rows
         finally:
-            self._records.close()
+            self._records.source.close()
 
     def _encoded(self, part: Any, row: int) -> tuple[Rows, InputError | None]:
-        """The rows of a record batch up to the first bad one, and what is wrong with that."""
+        """The rows of a record batch up to the first bad one, and the error of that row."""
         try:
             X = self.schema.encode(part, first=row)
             if self._label is None:
@@ -227,22 +216,20 @@ class FileStream(Stream):
     def close(self) -> None:
         """Close the file; standard input stays open."""
         super().close()
-        self._records.close()
+        self._records.source.close()
 
     @property
     def bytes_read(self) -> int:
         """Bytes of the file read so far."""
-        return self._records.bytes_read
+        return self._records.source.bytes_read
 
     @property
     def bytes_total(self) -> int | None:
         """The length of the file; None for standard input."""
-        return self._records.bytes_total
+        return self._records.source.bytes_total
 
-    def fingerprint(self) -> dict[str, Any] | None:
-        """How the file begins; None for standard input."""
-        return self._identity.fingerprint()
-
-    def matches(self, fingerprint: object) -> bool:
-        """Whether the file begins as it did when the fingerprint was taken; it may have grown."""
-        return self._identity.matches(fingerprint)
+    def _beginning(self, length: int) -> bytes | None:
+        if self.bytes_total is None:
+            return None
+        with open(self._path, "rb") as file:
+            return file.read(length)

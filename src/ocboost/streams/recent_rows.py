@@ -1,4 +1,4 @@
-"""The most recent rows of a stream with their labels, as they came: dense or sparse, in bounded memory."""
+"""The most recent rows of a stream with their classes and weights, dense or sparse, in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Self
 import numpy as np
 
 from ocboost._core.codec import Fields, Tree, matrix_from, matrix_tree
-from ocboost.streams.rows import Rows, joined
+from ocboost.streams.rows import Rows, join_rows
 
-BLOCK = 256  # rows kept together: fewer than twice so many more than asked for are held
+ROWS_PER_BLOCK = 256  # fewer than twice this many rows are held beyond the capacity
 
 
 class RecentRows:
     """At least the last ``capacity`` rows, their codes and their weights.
 
-    Examples
-    --------
     >>> recent = RecentRows(2)
     >>> for i in range(5):
     ...     recent.take(Rows.of(np.array([[float(i)]]), [i]))
@@ -26,84 +24,80 @@ class RecentRows:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        self._clear()
+
+    def _clear(self) -> None:
         self._blocks: list[Rows] = []
-        self._few: list[Rows] = []  # not yet a block
-        self._n_few = 0
+        self._newest: list[Rows] = []  # not yet a block
+        self._n_newest = 0
 
     def __len__(self) -> int:
-        return self._n_few + sum(map(len, self._blocks))
+        return self._n_newest + sum(map(len, self._blocks))
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows."""
-        return sum(rows.nbytes for rows in (*self._blocks, *self._few))
+        return sum(rows.nbytes for rows in (*self._blocks, *self._newest))
 
     def take(self, rows: Rows) -> None:
-        """More rows; the oldest leave when there are enough without them."""
+        """Add rows, and drop the oldest ones where there are enough without them."""
         if len(rows) > self.capacity:
             rows = rows[len(rows) - self.capacity :]
-            self._blocks, self._few, self._n_few = [], [], 0  # or there would be a gap
+            self._clear()  # or there would be a gap
         at = 0
         while at < len(rows):
-            part = rows[at : at + BLOCK - self._n_few]
+            part = rows[at : at + ROWS_PER_BLOCK - self._n_newest]
             at += len(part)
-            own = Rows(part.X.copy(), codes=part.codes.copy(), weights=part.weights.copy())  # nothing else
-            self._few.append(own)
-            self._n_few += len(part)
-            if self._n_few == BLOCK:
-                self._blocks.append(joined(self._few))
-                self._few, self._n_few = [], 0
+            copied = Rows(part.X.copy(), codes=part.codes.copy(), weights=part.weights.copy())
+            self._newest.append(copied)
+            self._n_newest += len(part)
+            if self._n_newest == ROWS_PER_BLOCK:
+                self._blocks.append(join_rows(self._newest))
+                self._newest, self._n_newest = [], 0
                 while len(self) - len(self._blocks[0]) >= self.capacity:
                     del self._blocks[0]
 
     def resize(self, capacity: int) -> None:
-        """Keep another number of rows from now on.
+        """Change the capacity.
 
-        More do not bring back what might have been gone already: one that was read from a file has it not.
+        Rows beyond the old capacity are dropped first: one that was read from a file does not have them.
         """
         if capacity > self.capacity and len(self) > self.capacity:
-            kept = self.last(self.capacity)
-            self._blocks, self._few, self._n_few = [], [], 0
-            self.take(kept)
+            rows = self.last(self.capacity)
+            self._clear()
+            self.take(rows)
         self.capacity = capacity
 
     def last(self, n: int) -> Rows:
-        """The last n rows, oldest first, with their codes and weights."""
+        """The last n rows, oldest first."""
         parts: list[Rows] = []
         missing = n
-        for rows in (*self._few[::-1], *self._blocks[::-1]):
+        for rows in (*self._newest[::-1], *self._blocks[::-1]):
             if missing <= 0:
                 break
             parts.append(rows[max(0, len(rows) - missing) :])
             missing -= len(rows)
-        return joined(parts[::-1])
+        return join_rows(parts[::-1])
 
     def __copy__(self) -> Self:
         other = type(self)(self.capacity)
-        other._blocks, other._few, other._n_few = list(self._blocks), list(self._few), self._n_few
+        other._blocks, other._newest, other._n_newest = [*self._blocks], [*self._newest], self._n_newest
         return other
 
     def tree(self) -> Tree:
-        """What a file holds: the rows that may still be asked for."""
+        """The rows within the capacity, for a file."""
         n = min(len(self), self.capacity)
-        if n == 0:
-            return {
-                "capacity": self.capacity,
-                "rows": None,
-                "codes": np.empty(0, np.int64),
-                "weights": np.empty(0),
-            }
-        rows = self.last(n)
+        rows = self.last(n) if n else None
         return {
             "capacity": self.capacity,
-            "rows": matrix_tree(rows.X),
-            "codes": rows.codes,
-            "weights": rows.weights,
+            "rows": None if rows is None else matrix_tree(rows.X),
+            "codes": np.empty(0, np.int64) if rows is None else rows.codes,
+            "weights": np.empty(0) if rows is None else rows.weights,
         }
 
     @classmethod
     def from_tree(cls, fields: Fields, n_features: int, n_classes: int) -> Self:
-        """Rows of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        """The inverse of `tree`; entries that make no sense are a `ModelFileError`."""
         recent = cls(fields.count("capacity", 0, 1 << 40))
         codes = fields.array("codes", np.int64, (None,))
         weights = fields.array("weights", np.float64, codes.shape)

@@ -1,14 +1,9 @@
-"""What the columns of a stream are, and how they become numbers.
-
-The names of columns: which are there, which are wanted, and what may have been meant.
-"""
+"""What the columns of a stream are, and how they become numbers."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +14,11 @@ from ocboost._core.codec import require
 from ocboost.errors import InputError
 from ocboost.streams import encoding
 
-MAX_CATEGORIES = 64
 LABEL_KINDS = ("integer", "number", "text", "boolean")
-LONGEST_TEXT = 1000  # characters of a name or a category
-MOST_COLUMNS = 1 << 16
-MOST_FEATURES = 1 << 18
+MAX_CATEGORIES = 64
+MAX_NAME_LENGTH = 1000  # characters of a name or a category
+MAX_COLUMNS = 1 << 16
+_MAX_FEATURES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -46,9 +41,23 @@ class Column:
     categories: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        fault = _fault_of_column(self)
+        fault = self._fault()
         if fault:
             raise InputError(f"{fault}; got {self.name!r:.80}, {self.kind!r:.80}.")
+
+    def _fault(self) -> str | None:
+        categories = self.categories
+        if not _is_name(self.name) or not self.name:
+            return f"the name of a column must be a text of 1 to {MAX_NAME_LENGTH} characters"
+        if self.kind not in ("number", "category"):
+            return "the kind of a column must be 'number' or 'category'"
+        if not isinstance(categories, tuple) or len(categories) > MAX_CATEGORIES:
+            return f"the categories of a column must be a tuple of at most {MAX_CATEGORIES} texts"
+        if self.kind == "number" and categories:
+            return "a column of numbers has no categories"
+        if not all(_is_name(c) for c in categories) or len(set(categories)) != len(categories):
+            return f"categories must be different texts of at most {MAX_NAME_LENGTH} characters"
+        return None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -81,15 +90,35 @@ class Schema:
     label_kind: str | None = None
 
     def __post_init__(self) -> None:
-        fault = _fault_of_schema(self)
+        fault = self._fault()
         if fault:
             raise InputError(f"{fault}.")
+
+    def _fault(self) -> str | None:
+        columns = self.columns
+        if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
+            return "the columns of a schema must be a tuple of Column"
+        if not 1 <= len(columns) <= MAX_COLUMNS:
+            return f"a schema must have 1 to {MAX_COLUMNS} columns; got {len(columns)}"
+        names = {c.name for c in columns}
+        if len(names) != len(columns):
+            return "the columns of a schema must have different names"
+        if not 1 <= self.n_features <= _MAX_FEATURES:
+            return f"a schema must have 1 to {_MAX_FEATURES} features; got {self.n_features}"
+        if self.label is not None and (not _is_name(self.label) or not self.label):
+            return f"the label of a schema must be a name; got {self.label!r:.80}"
+        if self.label in names:
+            return f"the label {self.label!r:.80} must not be a feature as well"
+        if self.label_kind is not None and (self.label is None or self.label_kind not in LABEL_KINDS):
+            kinds = ", ".join(LABEL_KINDS)
+            return f"the label_kind of a schema must be one of {kinds}, or None without a label"
+        return None
 
     @classmethod
     def of_numbers(
         cls, feature_names: Iterable[str], label: str | None = None, label_kind: str | None = None
     ) -> Schema:
-        """The schema of features that all are numbers.
+        """The schema of features that are all numbers.
 
         >>> Schema.of_numbers(["a", "b"]).n_features
         2
@@ -104,17 +133,21 @@ class Schema:
     @cached_property
     def n_features(self) -> int:
         """How many features there are."""
-        return sum(len(column.feature_names) for column in self.columns)
+        return sum(1 if column.kind == "number" else len(column.categories) for column in self.columns)
 
     def encode(self, record_batch: Any, *, first: int = 0) -> NDArray[np.float64]:
         """The features of an Arrow record batch or table, (n, F) float64; a missing number is NaN.
 
-        Columns are found by name. `first` is the number of its first row, for the text of errors.
+        Columns are found by name. `first` is the number of its first row, for error messages.
         """
         X = np.empty((record_batch.num_rows, self.n_features))
         place = 0
         for column in self.columns:
-            values = _column_of(record_batch, column.name)
+            index = record_batch.schema.get_field_index(column.name)
+            if index < 0:
+                names = ", ".join(record_batch.schema.names)
+                raise InputError(f"the record batch must have one column {column.name!r}; it has {names}.")
+            values = record_batch.column(index)
             if column.kind == "number":
                 X[:, place] = encoding.numbers(values, column.name, first)
                 place += 1
@@ -130,7 +163,7 @@ class Schema:
     def encode_label(self, column: Any, *, first: int = 0) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The labels in an Arrow array, and which of them are known.
 
-        They are int64, float64, bool or str objects; where one is missing stands 0, NaN, False or "".
+        They are int64, float64, bool or str objects; a missing label is 0, NaN, False or "".
         """
         if self.label is None or self.label_kind is None:
             raise InputError("the schema must have a label of a known kind to encode labels; it has none.")
@@ -147,15 +180,15 @@ class Schema:
 
     @classmethod
     def from_dict(cls, d: object, name: str) -> Schema:
-        """The schema that `as_dict` has written; `name` is the file's, for the text of errors."""
+        """The inverse of `as_dict`; `name` is that of the file, for error messages."""
         fits = isinstance(d, dict) and set(d) == {"columns", "label", "label_kind"}
         require(fits, name, "its schema must have columns, label and label_kind")
         assert isinstance(d, dict)
-        found = d["columns"]
-        fits = isinstance(found, list) and len(found) <= MOST_COLUMNS
+        entries = d["columns"]
+        fits = isinstance(entries, list) and len(entries) <= MAX_COLUMNS
         require(fits, name, "the columns of its schema must be a list")
         try:
-            return cls(tuple(_column_from(entry, name) for entry in found), d["label"], d["label_kind"])
+            return cls(tuple(_column_from(entry, name) for entry in entries), d["label"], d["label_kind"])
         except InputError as error:
             require(False, name, f"its schema is wrong: {str(error).rstrip('.')}")
             raise
@@ -171,139 +204,12 @@ def _column_from(entry: object, name: str) -> Column:
     return Column(entry[0], "category", tuple(entry[1]))
 
 
-def _column_of(record_batch: Any, name: str) -> Any:
-    place = record_batch.schema.get_field_index(name)
-    if place < 0:
-        raise InputError(
-            f"the record batch must have one column {name!r}; it has {', '.join(record_batch.schema.names)}."
-        )
-    return record_batch.column(place)
-
-
-def _is_text(value: object) -> bool:
+def _is_name(value: object) -> bool:
     """Whether a value is a text of moderate length that UTF-8 can hold."""
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+    if not isinstance(value, str) or len(value) > MAX_NAME_LENGTH:
         return False
     try:
         value.encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _fault_of_column(column: Column) -> str | None:
-    categories = column.categories
-    if not _is_text(column.name) or not column.name:
-        return f"the name of a column must be a text of 1 to {LONGEST_TEXT} characters"
-    if column.kind not in ("number", "category"):
-        return "the kind of a column must be 'number' or 'category'"
-    if not isinstance(categories, tuple) or len(categories) > MAX_CATEGORIES:
-        return f"the categories of a column must be a tuple of at most {MAX_CATEGORIES} texts"
-    if column.kind == "number" and categories:
-        return "a column of numbers has no categories"
-    if not all(_is_text(c) for c in categories) or len(set(categories)) != len(categories):
-        return f"categories must be different texts of at most {LONGEST_TEXT} characters"
-    return None
-
-
-def _fault_of_schema(schema: Schema) -> str | None:
-    columns = schema.columns
-    if not isinstance(columns, tuple) or not all(isinstance(c, Column) for c in columns):
-        return "the columns of a schema must be a tuple of Column"
-    if not 1 <= len(columns) <= MOST_COLUMNS:
-        return f"a schema must have 1 to {MOST_COLUMNS} columns; got {len(columns)}"
-    names = {c.name for c in columns}
-    if len(names) != len(columns):
-        return "the columns of a schema must have different names"
-    if not 1 <= schema.n_features <= MOST_FEATURES:
-        return f"a schema must have 1 to {MOST_FEATURES} features; got {schema.n_features}"
-    if schema.label is not None and (not _is_text(schema.label) or not schema.label):
-        return f"the label of a schema must be a name; got {schema.label!r:.80}"
-    if schema.label in names:
-        return f"the label {schema.label!r:.80} must not be a feature as well"
-    if schema.label_kind is not None and (
-        schema.label is None or schema.label_kind not in LABEL_KINDS  # may be anything in a file
-    ):
-        return f"the label_kind of a schema must be one of {', '.join(LABEL_KINDS)}, or None without a label"
-    return None
-
-
-_SHOWN = 20
-
-
-def listed(names: Collection[str]) -> str:
-    """Names for a message, not too many of them.
-
-    >>> listed(["a", "b"])
-    "'a', 'b'"
-    """
-    shown = ", ".join(f"{name!r:.80}" for name in list(names)[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
-
-
-def meant(name: str, names: Iterable[str]) -> str | None:
-    """The name that may have been meant.
-
-    >>> meant("Carier", ["origin", "carrier"])
-    'carrier'
-    """
-    by_lower = {other.strip().lower(): other for other in names}
-    cutoff = 0.6 if len(name) <= 3 else 0.7
-    close = get_close_matches(name.strip().lower(), by_lower, 1, cutoff)
-    return by_lower[close[0]] if close else None
-
-
-def usable_names(fields: Sequence[str], file: str, notes: list[str]) -> list[str]:
-    """The names of a file's columns without those that are empty; they must differ."""
-    names = [name for name in fields if name.strip()]
-    if len(names) < len(fields):
-        notes.append(
-            f"Columns without a name are left out (column {_unnamed(fields)}); perhaps they number the rows."
-        )
-    if not names:
-        raise InputError(f"{file} must begin with a line that names the columns; it has no names. Add one.")
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise InputError(
-            f"{file} must have different names for its columns; {listed(repeated)} stand there twice or "
-            "more. Rename them. Does the file begin with a line of names?"
-        )
-    if len(names) > MOST_COLUMNS or any(len(name) > LONGEST_TEXT for name in names):
-        raise InputError(
-            f"{file} must have at most {MOST_COLUMNS} columns with names of at most {LONGEST_TEXT} "
-            "characters. Does it begin with a line of names?"
-        )
-    return names
-
-
-def _unnamed(fields: Sequence[str]) -> str:
-    return ", ".join([str(place) for place, name in enumerate(fields, 1) if not name.strip()][:_SHOWN])
-
-
-def require_name(parameter: str, name: str, names: Collection[str], file: str) -> None:
-    """Refuse a name that is not a column."""
-    if name in names:
-        return
-    other = meant(name, names)
-    advice = f"Did you mean {other!r}?" if other is not None else "Give one of these."
-    raise InputError(
-        f"{parameter} must name a column of {file}; got {name!r:.80}, and it has {listed(names)}. {advice}"
-    )
-
-
-def require_columns(schema: Schema, names: Collection[str], file: str) -> None:
-    """Refuse a file that lacks columns of a schema."""
-    present = set(names)
-    gone = [column.name for column in schema.columns if column.name not in present]
-    if not gone:
-        return
-    known = {column.name for column in schema.columns} | {schema.label}
-    unknown = [name for name in names if name not in known]
-    pairs = [(name, meant(name, unknown)) for name in gone]
-    renames = [f"{other!r} to {name!r}" for name, other in pairs if other is not None][:_SHOWN]
-    advice = f"Was it renamed? Then rename {', '.join(renames)}." if renames else "Add what it lacks."
-    raise InputError(
-        f"{file} must have the columns the model was made for; it lacks {listed(gone)}"
-        + (f", and has {listed(unknown)}, which the model does not know. " if renames else ". ")
-        + advice
-    )

@@ -1,6 +1,9 @@
-"""How data begin, to recognise them when they are read again.
+"""The bytes of a text file or of standard input, unpacked if they are gzip.
 
-The bytes of a file or of standard input, unpacked if they are gzip.
+A coverage says how far a stream has been read, so that the same rows are found again at the beginning of a
+longer one. It is a small dictionary for JSON: the length of that beginning, and its SHA-256. Text is counted
+in unpacked bytes, so that a log may be compressed again; a Parquet file in rows, with a digest of the values,
+so that it may be rewritten.
 """
 
 from __future__ import annotations
@@ -11,65 +14,38 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ocboost.errors import InputError
-from ocboost.streams.coverage import Coverage, Fit, TextDigest, fits_of_text
 
-LONGEST = 65_536
+Coverage = dict[str, Any]
+# The data begin differently, are exactly these, continue after them, or continue within their last line.
+Fit = Literal["other", "same", "longer", "completed"]
 
-Beginning = Callable[[int], bytes]  # the first so many bytes, or fewer if there are no more
-
-
-def fingerprint_of(beginning: Beginning) -> dict[str, Any]:
-    """The number of bytes looked at, and their SHA-256.
-
-    >>> fingerprint_of(lambda n: b"a,b")["bytes"]
-    3
-    """
-    data = beginning(LONGEST)
-    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-
-
-def fits(beginning: Beginning, fingerprint: object) -> bool:
-    """Whether the data begin so. Anything that is no fingerprint fits nothing.
-
-    >>> fits(lambda n: b"a,b,c"[:n], fingerprint_of(lambda n: b"a,b"))
-    True
-    """
-    if not isinstance(fingerprint, dict):
-        return False
-    length = fingerprint.get("bytes")
-    if type(length) is not int or not 0 <= length <= LONGEST:
-        return False
-    data = beginning(length)
-    return len(data) == length and hashlib.sha256(data).hexdigest() == fingerprint.get("sha256")
-
-
-CHUNK = 1 << 19
+CHUNK_BYTES = 1 << 19
 STDIN = "-"
+LINE_ENDS = b"\r\n"
 _GZIP = b"\x1f\x8b"
-_OTHERS = {
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OTHER_FORMATS = {
     b"ocboost\n": "a model of ocboost, not data. Give a table of rows",
     b"PAR1": "a Parquet file. Give format='parquet', or a name that ends in .parquet",
     b"PK\x03\x04": "a zip archive or a spreadsheet. Unpack it, or save it as CSV",
-    b"\x28\xb5\x2f\xfd": "packed with zstd. Unpack it first: zstd -d",
-    b"\xfd7zXZ": "packed with xz. Unpack it first: unxz",
-    b"BZh": "packed with bzip2. Unpack it first: bunzip2",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd. Unpack it first: zstd -d",
+    b"\xfd7zXZ": "compressed with xz. Unpack it first: unxz",
+    b"BZh": "compressed with bzip2. Unpack it first: bunzip2",
     b"\xff\xfe": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
     b"\xfe\xff": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
 }
-_BOM = b"\xef\xbb\xbf"
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
-    """What messages call it."""
+    """The name for messages."""
     return "standard input" if os.fspath(path) == STDIN else os.fspath(path)
 
 
 def size_of(path: str | os.PathLike[str]) -> int | None:
-    """The length of an ordinary file; None for standard input, pipes and the like."""
+    """The length of a regular file; None for standard input, pipes and the like."""
     if os.fspath(path) == STDIN:
         return None
     status = os.stat(path)
@@ -78,34 +54,10 @@ def size_of(path: str | os.PathLike[str]) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-class Identity:
-    """What a file is recognised by; standard input and pipes cannot be recognised."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-        self._can = size_of(path) is not None
-
-    def _beginning(self, length: int) -> bytes:
-        with self._path.open("rb") as file:
-            return file.read(length)
-
-    def fingerprint(self) -> dict[str, Any] | None:
-        """How the file begins."""
-        return fingerprint_of(self._beginning) if self._can else None
-
-    def matches(self, fingerprint: object) -> bool:
-        """Whether the file begins so; None fits only what cannot be recognised."""
-        return fits(self._beginning, fingerprint) if self._can else fingerprint is None
-
-
 class Source:
     """Chunks of text in bytes, without a byte order mark; an error comes after the bytes before it.
 
-    Parameters
-    ----------
-    path : str or path
-    tracked : bool, default False
-        Whether to note what is read, for `coverage`; only of an ordinary file.
+    If ``tracked``, and if it is a regular file, what is read is digested for `coverage`.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, tracked: bool = False) -> None:
@@ -114,8 +66,8 @@ class Source:
         self.bytes_total = size_of(path)
         self.bytes_read = 0
         self._digest = TextDigest() if tracked and self.bytes_total is not None else None
-        self._own = os.fspath(path) != STDIN
-        if self._own:
+        self._is_stdin = os.fspath(path) == STDIN
+        if not self._is_stdin:
             self._file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  closed by close()
         elif sys.stdin is None:
             raise InputError("path is '-', and there is no standard input. Give the name of a file.")
@@ -123,7 +75,10 @@ class Source:
             self._file = getattr(sys.stdin, "buffer", sys.stdin)
         try:
             self._chunks = self._unpacked()
-            self._first: bytes | None = self._without_mark()
+            first = b""
+            while len(first) < len(_BYTE_ORDER_MARK) and (more := next(self._chunks, b"")):
+                first += more
+            self._first: bytes | None = first.removeprefix(_BYTE_ORDER_MARK)
         except BaseException:
             self.close()
             raise
@@ -139,13 +94,13 @@ class Source:
         return chunk
 
     def begins_with(self, sign: bytes) -> bool:
-        """Whether the first thing besides blanks and line ends is this; nothing is taken."""
+        """Whether the text begins so after blanks and line ends; nothing is consumed."""
         while not (self._first or b"").strip() and (more := next(self._chunks, b"")):
             self._first = (self._first or b"") + more
         return (self._first or b"").lstrip().startswith(sign)
 
     def coverage(self) -> Coverage | None:
-        """All that has been read; None if it was not tracked."""
+        """Everything read so far; None if it was not tracked."""
         return None if self._digest is None else self._digest.coverage()
 
     def fits(self, coverages: Sequence[object]) -> list[Fit]:
@@ -156,23 +111,23 @@ class Source:
         try:
             if not os.path.samestat(os.fstat(again._file.fileno()), os.fstat(self._file.fileno())):
                 raise InputError(f"{self.name} was replaced just now, while it was being opened. Try again.")
-            return fits_of_text(again._until_damaged, coverages)
+            return fits_of_text(again._read_until_damaged, coverages)
         finally:
             again.close()
 
-    def _until_damaged(self) -> bytes:
+    def _read_until_damaged(self) -> bytes:
         try:
             return self.read()
-        except InputError:  # whoever reads the rows will say so
+        except InputError:  # reading the rows will raise it
             return b""
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        if self._own:
+        if not self._is_stdin:
             self._file.close()
 
     def _raw(self) -> bytes:
-        data: bytes = (getattr(self._file, "read1", None) or self._file.read)(CHUNK)
+        data: bytes = (getattr(self._file, "read1", None) or self._file.read)(CHUNK_BYTES)
         self.bytes_read += len(data)
         return data
 
@@ -180,7 +135,7 @@ class Source:
         data = self._raw()
         while data and len(data) < 8 and (more := self._raw()):
             data += more
-        for magic, what in _OTHERS.items():
+        for magic, what in _OTHER_FORMATS.items():
             if data.startswith(magic):
                 raise InputError(f"{self.name} must be text in UTF-8, plain or gzip; it is {what}.")
         if data.startswith(_GZIP):
@@ -195,11 +150,11 @@ class Source:
         while True:
             before = unpacker.copy()
             try:
-                text = unpacker.decompress(data, CHUNK)
+                text = unpacker.decompress(data, CHUNK_BYTES)
             except zlib.error as error:
                 yield from _readable(before, data)
                 raise InputError(
-                    f"{self.name} is damaged: its gzip data make no sense ({error}). "
+                    f"{self.name} is damaged: its gzip data cannot be unpacked ({error}). "
                     "The rows before are good; get a fresh copy."
                 ) from None
             if text:
@@ -213,19 +168,13 @@ class Source:
                         return
                     data = data.lstrip(b"\0")
                 unpacker = zlib.decompressobj(wbits=31)
-            elif not data and len(text) < CHUNK:
+            elif not data and len(text) < CHUNK_BYTES:
                 data = self._raw()
                 if not data:
                     raise InputError(
                         f"{self.name} is cut short: its gzip data end too early. "
                         "The rows before are good; get a fresh copy."
                     )
-
-    def _without_mark(self) -> bytes:
-        data = b""
-        while len(data) < len(_BOM) and (more := next(self._chunks, b"")):
-            data += more
-        return data.removeprefix(_BOM)
 
 
 def _readable(unpacker: Any, data: bytes) -> Iterator[bytes]:
@@ -234,10 +183,86 @@ def _readable(unpacker: Any, data: bytes) -> Iterator[bytes]:
     try:
         for place in range(len(data)):
             text += unpacker.decompress(data[place : place + 1])
-            if len(text) >= CHUNK:
+            if len(text) >= CHUNK_BYTES:
                 yield text
                 text = b""
     except zlib.error:
         pass
     if text:
         yield text
+
+
+class TextDigest:
+    """A digest of the text read so far.
+
+    >>> digest = TextDigest()
+    >>> digest.update(b"a,b")
+    >>> digest.coverage()["bytes"], digest.coverage()["closed"]
+    (3, False)
+    """
+
+    def __init__(self) -> None:
+        self._sha = hashlib.sha256()
+        self._length = 0
+        self._closed = True
+
+    def update(self, data: bytes) -> None:
+        """Add what was read."""
+        if data:
+            self._sha.update(data)
+            self._length += len(data)
+            self._closed = data.endswith(b"\n")
+
+    def coverage(self) -> Coverage:
+        """The length, the SHA-256, and whether the last line has ended: otherwise it might continue."""
+        return {"bytes": self._length, "sha256": self._sha.hexdigest(), "closed": self._closed}
+
+
+def usable_coverages(coverages: Sequence[object], unit: str) -> dict[int, Coverage]:
+    """Those coverages that count bytes or rows, by their index; files may hold anything in their place."""
+    return {
+        i: each
+        for i, each in enumerate(coverages)
+        if isinstance(each, dict)
+        and isinstance(each.get("sha256"), str)
+        and type(length := each.get(unit)) is int
+        and length >= 0
+    }
+
+
+def fits_of_text(read: Callable[[], bytes], coverages: Sequence[object]) -> list[Fit]:
+    r"""How a text fits each of several coverages, in one pass that reads no further than needed.
+
+    >>> digest = TextDigest()
+    >>> digest.update(b"a\n1\n")
+    >>> [fits_of_text(iter([text, b""]).__next__, [digest.coverage()])[0]
+    ...  for text in (b"a\n1\n", b"a\n1\n2\n", b"a\n2\n")]
+    ['same', 'longer', 'other']
+    """
+    fits: list[Fit] = ["other"] * len(coverages)
+    usable = usable_coverages(coverages, "bytes")
+    waiting = sorted(usable, key=lambda i: usable[i]["bytes"])
+    next_byte: dict[int, int | None] = {}  # after each beginning that agrees
+    sha, at, content_end = hashlib.sha256(), 0, 0  # the end of what is more than line ends
+    while waiting or any(content_end <= usable[i]["bytes"] for i in next_byte):
+        data = read()
+        for i, byte in next_byte.items():
+            next_byte[i] = data[0] if byte is None and data else byte
+        while waiting and (end := usable[waiting[0]]["bytes"] - at) <= len(data):
+            i = waiting.pop(0)
+            here = sha.copy()
+            here.update(data[:end])
+            if here.hexdigest() == usable[i]["sha256"]:
+                next_byte[i] = data[end] if end < len(data) else None
+        if not data:
+            break
+        sha.update(data)
+        content = len(data.rstrip(LINE_ENDS))
+        content_end = at + content if content else content_end
+        at += len(data)
+    for i, byte in next_byte.items():
+        if usable[i].get("closed") is not True and byte is not None and byte not in LINE_ENDS:
+            fits[i] = "completed"
+        else:
+            fits[i] = "longer" if content_end > usable[i]["bytes"] else "same"
+    return fits

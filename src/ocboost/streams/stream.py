@@ -1,15 +1,24 @@
-"""What all streams have in common."""
+"""What all streams have in common, and arrays as a stream."""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ocboost.streams.coverage import Coverage, Fit
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ocboost._core.checks import MANY, as_count
+from ocboost.errors import InputError
+from ocboost.streams.encoding import is_whole, row_name
 from ocboost.streams.rows import Rows
 from ocboost.streams.schema import Schema
+from ocboost.streams.source import Coverage, Fit
+
+FINGERPRINT_BYTES = 65_536
 
 
 class Stream(ABC):
@@ -46,7 +55,7 @@ class Stream(ABC):
         self.close()
 
     def close(self) -> None:
-        """Give up what is not read yet; closing twice does nothing."""
+        """Skip what is not read yet; closing twice does nothing."""
         self._batches = iter(())
 
     @property
@@ -57,18 +66,30 @@ class Stream(ABC):
     @property
     @abstractmethod
     def bytes_total(self) -> int | None:
-        """Bytes there are; None where nobody knows."""
+        """Bytes there are; None if unknown."""
 
-    @abstractmethod
+    def _beginning(self, length: int) -> bytes | None:
+        """The first bytes of the data, or all if there are fewer; None if they cannot be read twice."""
+        return None
+
     def fingerprint(self) -> dict[str, Any] | None:
-        """How the data begin, to recognise them later; None where they cannot be read twice."""
+        """A digest of how the data begin, to recognise them later; None if they cannot be read twice."""
+        data = self._beginning(FINGERPRINT_BYTES)
+        return None if data is None else {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
-    @abstractmethod
     def matches(self, fingerprint: object) -> bool:
         """Whether the data begin as the `fingerprint` says; they may have grown since."""
+        length = fingerprint.get("bytes") if isinstance(fingerprint, dict) else None
+        if type(length) is not int or not 0 <= length <= FINGERPRINT_BYTES:
+            return fingerprint is None and self._beginning(0) is None
+        assert isinstance(fingerprint, dict)
+        data = self._beginning(length)
+        if data is None or len(data) != length:
+            return False
+        return hashlib.sha256(data).hexdigest() == fingerprint.get("sha256")
 
     def coverage(self) -> Coverage | None:
-        """All that has been read, once the stream has come to its end; None where that is not kept."""
+        """Everything read, once the stream has ended; None if it is not tracked."""
         return None
 
     def fits(self, coverages: Sequence[object]) -> list[Fit]:
@@ -76,5 +97,133 @@ class Stream(ABC):
         return ["other"] * len(coverages)
 
     def start_at(self, row: int) -> None:
-        """Begin at another row than it was opened for, before the first batch is taken."""
+        """Begin at another row; call it before the first batch is taken."""
         raise NotImplementedError
+
+
+class ArrayStream(Stream):
+    """The batches of an array of features and an array of labels.
+
+    Parameters
+    ----------
+    X : (n, F) array
+        The features; NaN is missing.
+    y : (n,) array, optional
+        The labels: numbers, truth values or texts; None and NaN are missing. Floating-point numbers that are
+        all whole become integers, as in files.
+    batch_size : int
+        Rows of each batch; the last one may be shorter.
+    feature_names : iterable of str, optional
+        The names of the features; by default the columns of a data frame, or x0, x1, ...
+    skip : int
+        Rows to skip.
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        batch_size: int,
+        feature_names: Iterable[str] | None = None,
+        skip: int = 0,
+    ) -> None:
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = [str(name) for name in X.columns]
+        self._X = _features(X)
+        n, n_features = self._X.shape
+        names = [f"x{j}" for j in range(n_features)] if feature_names is None else list(feature_names)
+        if len(names) != n_features:
+            raise InputError(
+                f"feature_names must name the {n_features} columns of X; got {len(names)} names."
+            )
+        label, kind = None, None
+        self._y: NDArray[Any] | None = None
+        self._known = np.zeros(n, np.bool_)
+        if y is not None:
+            self._y, self._known, kind = _labels(y, n)
+            label = "label"
+            while label in names:
+                label += "_"
+        schema = Schema.of_numbers(names, label, kind)
+        super().__init__(schema, as_count(batch_size, "batch_size", 1, MANY, ""), [])
+        self._read = as_count(skip, "skip", 0, n, "That is all there are.")
+        self._batches = self._cut(self._read)
+
+    def _cut(self, skip: int) -> Iterator[Rows]:
+        for first in range(skip, len(self._X), self.batch_size):
+            rows = slice(first, first + self.batch_size)
+            X = np.ascontiguousarray(self._X[rows], np.float64)
+            infinite = np.isinf(X)
+            if infinite.any():
+                row, column = divmod(int(np.argmax(infinite)), X.shape[1])
+                raise InputError(
+                    f"X must be finite, or NaN where a value is missing; got {X[row, column]} in "
+                    f"{row_name(first + row)}, column {self.schema.feature_names[column]!r:.80}."
+                )
+            self._read = first + len(X)
+            yield Rows(X, None if self._y is None else self._y[rows], self._known[rows], first)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the features in the batches so far."""
+        return int(self._read * self._X.shape[1] * self._X.itemsize)
+
+    @property
+    def bytes_total(self) -> int:
+        """Bytes of the features."""
+        return self._X.nbytes
+
+    def _beginning(self, length: int) -> bytes:
+        rows = length // max(1, self._X.shape[1] * self._X.itemsize) + 1
+        return np.ascontiguousarray(self._X[:rows]).tobytes()[:length]
+
+
+def _features(X: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise InputError(
+            "X must be a matrix of numbers of shape (rows, features); "
+            f"got shape {array.shape} and dtype {array.dtype}."
+        )
+    if 0 in array.shape:
+        raise InputError(f"X must have at least one row and one column; got shape {array.shape}.")
+    return array
+
+
+def _labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
+    """Labels as files have them, which of them are known, and their kind."""
+    array = np.asarray(y)
+    if array.shape != (n,):
+        raise InputError(f"y must have one label for each of the {n} rows; got shape {array.shape}.")
+    known = np.ones(n, np.bool_)
+    if array.dtype.kind in "OU":
+        known = np.array([value is not None and value == value for value in array.tolist()], np.bool_)
+        values = array[known].tolist()
+        kinds = {type(value) for value in values}
+        if kinds and all(issubclass(kind, str) for kind in kinds):
+            return np.where(known, array, "").astype(object), known, "text"
+        try:
+            filled = np.array(values)
+        except ValueError:
+            filled = np.array([], object)
+        if not values or filled.dtype.kind not in "biuf":
+            raise InputError(
+                "y must be numbers, truth values or texts, not a mixture, and not all missing; "
+                f"got {sorted(kind.__name__ for kind in kinds)}."
+            )
+        array = np.zeros(n, filled.dtype)
+        array[known] = filled
+    if array.dtype.kind == "b":
+        return array, known, "boolean"
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64), known, "integer"
+    if array.dtype.kind != "f":
+        raise InputError(f"y must be numbers, truth values or texts; got dtype {array.dtype}.")
+    known &= ~np.isnan(array)
+    numbers = np.where(known, array, 0.0)
+    if np.isinf(numbers).any():
+        raise InputError(f"y must be finite; got infinity in {row_name(int(np.argmax(np.isinf(numbers))))}.")
+    if is_whole(numbers).all():
+        return numbers.astype(np.int64), known, "integer"
+    return np.where(known, array, np.nan).astype(np.float64), known, "number"

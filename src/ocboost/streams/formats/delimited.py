@@ -1,64 +1,64 @@
 """CSV and its relatives, block by block.
 
-Each block of whole rows goes to Arrow with the type of every column given. Where that fails, the block is
-read again as texts: rows with a wrong number of fields are found there, values that are no numbers when
-they are encoded. So the rows before a bad one can always be delivered.
+Arrow reads each block of whole rows with the type of every column given: left to itself, it infers the types
+from the first block alone. Where that fails, the block is read again as texts: there rows with a wrong number
+of fields are found, and values that are no numbers are found when they are encoded. So the rows before a bad
+one can always be delivered.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ocboost.errors import InputError
 from ocboost.streams.encoding import FALSE, MISSING, TRUE, arrow
-from ocboost.streams.formats.base import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRecords, no_rows, too_short
-from ocboost.streams.formats.lines import Block, Blocks, end_of_quoted, lines_of_rows, n_lines, row_ends
-from ocboost.streams.schema import usable_names
-from ocboost.streams.source import CHUNK, Source
+from ocboost.streams.formats.records import (
+    SAMPLE_ROWS,
+    Block,
+    Role,
+    TextRecords,
+    end_of_lines,
+    is_utf8,
+    one_batch,
+)
+from ocboost.streams.inference import usable_names
+from ocboost.streams.source import LINE_ENDS, Source
+
+_QUOTE, _LINE_FEED = b'"\n'
+_ASCII = bytes(range(128)) + b"?" * 128
 
 
 class DelimitedRecords(TextRecords):
-    """The rows of a CSV or TSV file.
-
-    Parameters
-    ----------
-    source : Source
-        Where the bytes come from; it is closed with the rows.
-    delimiter : str
-        What stands between two fields.
-    brief : bool
-        Whether a short sample will do.
-    """
+    """The rows of a CSV or TSV file."""
 
     typed = False
 
-    def __init__(self, source: Source, delimiter: str, *, brief: bool) -> None:
-        self.name = source.name
-        self.notes = []
-        self._source = source
-        self._brief = brief
+    def __init__(self, source: Source, delimiter: str, *, short_sample: bool) -> None:
+        super().__init__(source, short_sample=short_sample)
         self._delimiter = delimiter.encode()
-        self._blocks = Blocks(source, self._end)
         fields = self._header()
         self.names = usable_names(fields, self.name, self.notes)
-        self._places = {name: str(place) for place, name in enumerate(fields)}
-        self._all = [str(place) for place in range(len(fields))]
+        # For Arrow the columns are called by their indices, since the names of some may be repeated or empty.
+        self._arrow_names = [str(index) for index in range(len(fields))]
+        self._arrow_name = dict(zip(fields, self._arrow_names, strict=True))
         self._sample: Mapping[str, Any] | None = None
 
-    def _end(self, data: bytes) -> int:
+    def _end_of_rows(self, data: bytes) -> int:
         return end_of_quoted(data, self._delimiter)
 
     def _header(self) -> list[str]:
         """Take the line of names from the first block."""
-        for block in self._blocks:
-            data = block.data.lstrip(b"\r\n")
+        for block in self._blocks():
+            data = block.data.lstrip(LINE_ENDS)
             if not data:
                 continue
-            blank = len(block.data) - len(data)
-            line = block.line + block.data.count(b"\n", 0, blank)
+            line = block.line + block.data.count(b"\n", 0, len(block.data) - len(data))
             end = int(row_ends(data, self._delimiter)[0]) + 1
             first, rest = data[:end], data[end:]
             try:
@@ -70,15 +70,15 @@ class DelimitedRecords(TextRecords):
                 fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter.decode()))
             except csv.Error as error:
                 raise InputError(
-                    f"{self.name}, line {line}: the names of the columns make no sense ({error})."
+                    f"{self.name}, line {line}: the names of the columns cannot be read ({error})."
                 ) from None
             if "\r" in text.removesuffix("\n").removesuffix("\r") and b"\n" not in rest:
                 raise InputError(
                     f"{self.name}: lines must end in LF or CR LF; these end in CR alone. "
                     "Convert the file first: tr '\\r' '\\n'."
                 )
-            rest_line = line + first.count(b"\n")
-            self._blocks.put_back(Block(rest, rest_line, block.cut_short))
+            if rest.strip(LINE_ENDS):
+                self._ahead.insert(0, Block(rest, line + first.count(b"\n"), block.cut_short))
             return fields
         raise InputError(f"{self.name} is empty. Give a file that begins with a line of names.")
 
@@ -96,46 +96,25 @@ class DelimitedRecords(TextRecords):
     def sample(self) -> Mapping[str, Any]:
         """The first rows, each column as texts."""
         if self._sample is None:
-            self._sample = self._look_ahead()
+            table, failure = self._as_texts(Block(self._first_rows(), 0), self.names)
+            if not table.num_rows and failure is not None:
+                for block in self._blocks():  # the first one knows on which line it begins
+                    raise self._as_texts(block, self.names)[1] or failure
+            table = table.slice(0, SAMPLE_ROWS)
+            self._sample = {name: table.column(name) for name in self.names}
         return self._sample
 
-    def _look_ahead(self) -> Mapping[str, Any]:
-        data = self._blocks.peek(CHUNK, 1) if self._brief else self._blocks.peek(SAMPLE_BYTES, SAMPLE_ROWS)
-        if not data:
-            raise no_rows(self.name)
-        table, failure = self._as_texts(Block(data, 0), self.names)
-        if not table.num_rows and failure is not None:
-            for block in self._blocks:  # the first one knows on which line it begins
-                raise self._as_texts(block, self.names)[1] or failure
-        table = table.slice(0, SAMPLE_ROWS)
-        return {name: table.column(name) for name in self.names}
-
-    def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
-        """Record batches of the columns in `roles`, after the first `skip` rows."""
+    def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
         names = list(roles) or self.names[:1]
         types = self._types(roles)
-        row = 0
-        for block in self._blocks:
-            if row < skip:
-                n = self._count(block)
-                if row + n <= skip:
-                    row += n
-                    continue
-            failure: InputError | None = None
+
+        def read(block: Block) -> tuple[Any, InputError | None]:
             try:
-                batch = self._read(block.data, names, types)
+                return self._read(block.data, names, types), None
             except (arrow().ArrowInvalid, UnicodeDecodeError):
-                batch, failure = self._as_texts(block, names)
-            n = batch.num_rows
-            if row < skip:
-                batch = batch.slice(skip - row)
-            row += n
-            if batch.num_rows:
-                yield batch
-            if failure is not None:
-                raise failure
-        if row < skip:
-            raise too_short(self.name, skip, row)
+                return self._as_texts(block, names)
+
+        return read
 
     def _types(self, roles: Mapping[str, Role]) -> dict[str, Any]:
         """The Arrow type of each column: numbers are truth values where the sample says so."""
@@ -151,78 +130,81 @@ class DelimitedRecords(TextRecords):
                     types[name] = pa.bool_()
         return types
 
-    def _read(self, data: bytes, names: list[str], types: Mapping[str, Any], handler: Any = None) -> Any:
-        """A block as one record batch. Columns have their place as a name, so that names may repeat."""
+    def _read(
+        self,
+        data: bytes,
+        names: list[str],
+        types: Mapping[str, Any],
+        bad_row: Callable[[Any], str] | None = None,
+    ) -> Any:
+        """A block as one record batch."""
         reader = arrow("csv")
-        places = [self._places[name] for name in names]
         table = reader.read_csv(
             arrow().BufferReader(data),
             read_options=reader.ReadOptions(
-                use_threads=False, block_size=len(data) + 1, column_names=self._all
+                use_threads=False, block_size=len(data) + 1, column_names=self._arrow_names
             ),
             parse_options=reader.ParseOptions(
                 delimiter=self._delimiter.decode(),
                 newlines_in_values=b'"' in data,
-                invalid_row_handler=handler,
+                invalid_row_handler=bad_row,
             ),
             convert_options=reader.ConvertOptions(
-                column_types={self._places[name]: kind for name, kind in types.items()},
-                include_columns=places,
+                column_types={self._arrow_name[name]: kind for name, kind in types.items()},
+                include_columns=[self._arrow_name[name] for name in names],
                 null_values=list(MISSING),
                 strings_can_be_null=True,
                 true_values=list(TRUE),
                 false_values=list(FALSE),
             ),
         )
-        return _one_batch(table.rename_columns(names))
+        return one_batch(table.rename_columns(names))
 
-    def _as_texts(self, block: Block, names: list[str]) -> tuple[Any, InputError | None]:
-        """The columns of a block as texts up to the first bad row, and what is wrong with that."""
-        pa = arrow()
+    def _read_ascii(self, data: bytes, names: list[str]) -> tuple[Any, list[Any]]:
+        """A block without its bad rows, and those as Arrow describes them.
+
+        Arrow decodes a bad row before it hands it over, and fails if it cannot: so other letters become "?".
+        """
         bad: list[Any] = []
 
-        def remember(row: Any) -> str:
+        def skip(row: Any) -> str:
             bad.append(row)
             return "skip"
 
-        types = {name: pa.binary() for name in names}
-        # Arrow hands over a bad row as text, and fails where it is none: so rows are counted as ASCII first.
-        batch = self._read(_as_ascii(block.data), names, types, remember)
+        types = dict.fromkeys(names, arrow().binary())
+        return self._read(data.translate(_ASCII), names, types, skip), bad
+
+    def _as_texts(self, block: Block, names: list[str]) -> tuple[Any, InputError | None]:
+        """The columns of a block as texts up to the first bad row, and the error of that row."""
+        pa = arrow()
+        batch, bad = self._read_ascii(block.data, names)
         good, failure = block.data, None
         if bad:
             row = bad[0].number - 1
             batch = batch.slice(0, row)
             good = b"\n".join([*good.split(b"\n")[: self._line(block, row) - block.line], b""])
-        if batch.num_rows:
-            batch = self._read(good, names, types, remember)
-        if bad:
             failure = self._wrong_count(block, row, bad[0].expected_columns, bad[0].actual_columns)
-        columns = []
-        for place in range(len(names)):
-            column = batch.column(place)
+        if batch.num_rows and not good.isascii():
             try:
-                column = column.cast(pa.string())
+                batch = self._read(good, names, dict.fromkeys(names, pa.binary()))
+            except pa.ArrowInvalid:  # CR alone, which ends a row for Arrow only, stands before the bad row
+                batch = batch.slice(0, 0)
+        columns, n = [], batch.num_rows
+        for column in batch.columns:
+            try:
+                columns.append(column.slice(0, n).cast(pa.string()))
             except pa.ArrowInvalid:
-                row = next(i for i, value in enumerate(column.to_pylist()) if not _is_utf8(value))
-                batch = batch.slice(0, row)
-                failure = self._not_utf8(self._line(block, row))
-                column = column.slice(0, row).cast(pa.string())
-            columns.append(column)
-        columns = [column.slice(0, batch.num_rows) for column in columns]
-        return pa.RecordBatch.from_arrays(columns, names), failure
+                values = column.to_pylist()
+                n = next(i for i, value in enumerate(values) if value is not None and not is_utf8(value))
+                failure = self._not_utf8(self._line(block, n))
+                columns.append(column.slice(0, n).cast(pa.string()))
+        return pa.RecordBatch.from_arrays([column.slice(0, n) for column in columns], names), failure
 
-    def _count(self, block: Block) -> int:
-        n = n_lines(block.data)
-        if n is None:
-            bad: list[Any] = []
-
-            def remember(row: Any) -> str:
-                bad.append(row)
-                return "skip"
-
-            types = {self.names[0]: arrow().binary()}
-            n = self._read(_as_ascii(block.data), self.names[:1], types, remember).num_rows + len(bad)
-        return n
+    def _count_rows(self, data: bytes) -> int:
+        if (n := _n_rows(data)) is not None:
+            return n
+        batch, bad = self._read_ascii(data, self.names[:1])
+        return int(batch.num_rows) + len(bad)
 
     def _line(self, block: Block, row: int) -> int:
         lines = lines_of_rows(block.data, row_ends(block.data, self._delimiter))
@@ -248,29 +230,66 @@ class DelimitedRecords(TextRecords):
         )
 
 
-def _one_batch(table: Any) -> Any:
-    batches = table.combine_chunks().to_batches()
-    if batches:
-        return batches[0]
-    pa = arrow()
-    return pa.RecordBatch.from_arrays(
-        [pa.array([], field.type) for field in table.schema], table.schema.names
-    )
+# Where rows of CSV end --------------------------------------------------------------------------------------
 
 
-_ASCII = bytes(range(128)) + b"?" * 128
+def end_of_quoted(data: bytes, delimiter: bytes) -> int:
+    r"""Where the last whole row ends: a line end between quotes is part of a field.
+
+    >>> end_of_quoted(b'1,2\n"a\nb', b",")
+    4
+    """
+    if b'"' not in data:
+        return end_of_lines(data)
+    ends = row_ends(data, delimiter)
+    return int(ends[-1]) + 1 if len(ends) else 0
 
 
-def _as_ascii(data: bytes) -> bytes:
-    """The same rows and fields, whatever the encoding."""
-    return data.translate(_ASCII)
+def row_ends(data: bytes, delimiter: bytes) -> NDArray[np.int64]:
+    """The positions of the line ends that end a row, those outside quotes."""
+    letters = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(letters == _LINE_FEED)
+    quotes = np.flatnonzero(letters == _QUOTE)
+    opening = quotes[::2]
+    before = letters[np.maximum(opening, 1) - 1]
+    regular = np.isin(before, np.frombuffer(delimiter + b'\r\n"', np.uint8)) | (opening == 0)
+    if not regular.all():  # a quote stands inside a field that is not quoted: it is an ordinary letter
+        quotes = _real_quotes(data, quotes.tolist(), delimiter)
+    outside: NDArray[np.int64] = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    return outside
 
 
-def _is_utf8(value: bytes | None) -> bool:
-    if value is None:
-        return True
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+def _real_quotes(data: bytes, quotes: list[int], delimiter: bytes) -> NDArray[np.int64]:
+    """The quotes that open or close; each of a doubled pair counts as closing and opening again."""
+    opens_after = frozenset(delimiter + LINE_ENDS)
+    real: list[int] = []
+    inside, closed = False, -1
+    for place in quotes:
+        if inside:
+            inside, closed = False, place
+        elif place == 0 or data[place - 1] in opens_after or (place - 1 == closed):
+            inside = True
+        else:
+            continue
+        real.append(place)
+    return np.array(real, np.int64)
+
+
+def lines_of_rows(data: bytes, ends: NDArray[np.int64]) -> list[int]:
+    """The line, counted from 0, on which each row begins that is not empty."""
+    result, start, line = [], 0, 0
+    for end in ends.tolist():
+        if data[start:end].strip(b"\r"):
+            result.append(line)
+        line += data.count(b"\n", start, end + 1)
+        start = end + 1
+    return result
+
+
+def _n_rows(data: bytes) -> int | None:
+    """How many rows there are, if line ends alone tell."""
+    if b'"' in data or b"\n\n" in data or data.startswith((b"\n", b"\r\n")):
+        return None
+    if b"\r" in data and (b"\n\r\n" in data or data.count(b"\r") != data.count(b"\r\n")):
+        return None
+    return data.count(b"\n")

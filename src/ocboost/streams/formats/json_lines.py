@@ -1,105 +1,92 @@
 """JSON lines: an object on each line.
 
-Each block of whole lines goes to Arrow with the type of every column given. Where that fails, or might do
-harm, the block is read line by line in Python, so that the rows before a bad one can be delivered.
+Arrow reads each block of whole lines with the type of every column given. Where that fails, or might do harm,
+the block is read line by line in Python, so that the rows before a bad one can be delivered.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from ocboost.errors import InputError
 from ocboost.streams.encoding import arrow
-from ocboost.streams.formats.base import SAMPLE_BYTES, SAMPLE_ROWS, Role, TextRecords, no_rows, too_short
-from ocboost.streams.formats.lines import Block, Blocks, end_of_lines
-from ocboost.streams.schema import usable_names
-from ocboost.streams.source import CHUNK, Source
+from ocboost.streams.formats.records import (
+    SAMPLE_ROWS,
+    Block,
+    Role,
+    TextRecords,
+    end_of_lines,
+    is_utf8,
+    one_batch,
+)
+from ocboost.streams.inference import usable_names
+from ocboost.streams.source import Source
 
-_DEEP = 1000  # brackets on a line that make Arrow's parser use much of the stack
+_MAX_BRACKETS = 1000  # on a line; with more, Arrow's parser may use much of the stack
 
 
 class JsonRecords(TextRecords):
-    """The rows of a file of JSON lines.
-
-    Parameters
-    ----------
-    source : Source
-        Where the bytes come from; it is closed with the rows.
-    brief : bool
-        Whether a short sample will do.
-    """
+    """The rows of a file of JSON lines."""
 
     typed = True
 
-    def __init__(self, source: Source, *, brief: bool) -> None:
-        self.name = source.name
-        self.notes = []
-        self._source = source
-        self._blocks = Blocks(source, end_of_lines)
-        self._seen = self._look_ahead(brief)
-        names: dict[str, None] = {}
-        for row in self._seen:
-            names.update(dict.fromkeys(row))
+    def __init__(self, source: Source, *, short_sample: bool) -> None:
+        super().__init__(source, short_sample=short_sample)
+        self._seen = self._parse_first_rows()
+        names = list(dict.fromkeys(name for row in self._seen for name in row))
         if not names:
             raise InputError(f"{self.name} must have an object with names on each line; its first are empty.")
-        self.names = usable_names(list(names), self.name, self.notes)
+        self.names = usable_names(names, self.name, self.notes)
 
-    def _look_ahead(self, brief: bool) -> list[dict[str, Any]]:
-        size, lines = (CHUNK, 1) if brief else (SAMPLE_BYTES, SAMPLE_ROWS)
-        data = self._blocks.peek(size, lines)
-        if not data.strip():
-            raise no_rows(self.name)
+    def _end_of_rows(self, data: bytes) -> int:
+        return end_of_lines(data)
+
+    def _parse_first_rows(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         try:
-            rows.extend(islice(self._parsed(Block(data, 1)), SAMPLE_ROWS))
+            rows.extend(islice(self._parsed(Block(self._first_rows(), 1)), SAMPLE_ROWS))
         except InputError:
             if not rows:
-                list(self._parsed(next(self._blocks)))  # says what is wrong, and knows where the file ends
+                for block in self._blocks():  # the first one knows whether the file ends there
+                    list(self._parsed(block))
                 raise
+        if not rows:
+            raise self._no_rows()
         return rows
+
+    def _sample_column(self, name: str) -> Any:
+        return _column([row.get(name) for row in self._seen], "label")
 
     def sample(self) -> Mapping[str, Any]:
         """The first rows, each column as numbers, truth values or texts; objects and lists are left out."""
-        result = {}
-        for name in self.names:
-            values = [row.get(name) for row in self._seen]
-            if any(isinstance(value, dict | list) for value in values):
-                continue
-            result[name] = _column(values, "label")
-        return result
+        nested = {name for row in self._seen for name, value in row.items() if isinstance(value, dict | list)}
+        return {name: self._sample_column(name) for name in self.names if name not in nested}
 
-    def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
-        """Record batches of the columns in `roles`, after the first `skip` rows."""
+    def _count_rows(self, data: bytes) -> int:
+        """Lines that are not empty."""
+        simple = b"\n\n" not in data and not data.startswith(b"\n")
+        if simple and _n_objects(data) == data.count(b"\n"):
+            return data.count(b"\n")
+        return sum(1 for line in data.split(b"\n") if line.strip())
+
+    def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
         schema = self._types(roles)
-        row = 0
-        for block in self._blocks:
-            lines = _n_rows(block.data)
-            if row + lines <= skip:
-                row += lines
-                continue
-            failure: InputError | None = None
-            batch = self._fast(block, schema, lines)
-            if batch is None:
-                batch, failure = self._by_hand(block, roles)
-            if row < skip:
-                batch = batch.slice(skip - row)
-            row += lines
-            if batch.num_rows:
-                yield batch
-            if failure is not None:
-                raise failure
-        if row < skip:
-            raise too_short(self.name, skip, row)
+
+        def read(block: Block) -> tuple[Any, InputError | None]:
+            batch = self._read(block.data, schema)
+            return self._read_line_by_line(block, roles) if batch is None else (batch, None)
+
+        return read
 
     def _types(self, roles: Mapping[str, Role]) -> Any:
         """The Arrow type of each column: truth values and labels as the sample has them."""
         pa = arrow()
         fields = []
         for name, role in roles.items():
-            found = _column([row.get(name) for row in self._seen], "label").type
+            found = self._sample_column(name).type
             if role == "number":
                 kind = found if found == pa.bool_() else pa.float64()
             else:
@@ -107,15 +94,15 @@ class JsonRecords(TextRecords):
             fields.append((name, kind))
         return pa.schema(fields)
 
-    def _fast(self, block: Block, schema: Any, lines: int) -> Any:
+    def _read(self, data: bytes, schema: Any) -> Any:
         """A block as one record batch, or None if it is not as simple as it should be."""
         pa, reader = arrow(), arrow("json")
-        data = block.data
-        # A line that is no object can crash Arrow, and so can brackets a million deep. It takes any bytes as
-        # texts, and several objects on a line.
-        if data.count(b"\n{") + data.startswith(b"{") != lines or not _is_utf8(data):
+        n = self._count_rows(data)
+        # A line that is no object can crash Arrow, and so can very deep brackets. Arrow also accepts several
+        # objects on a line, and any bytes as text.
+        if _n_objects(data) != n or not is_utf8(data):
             return None
-        if data.count(b"{") + data.count(b"[") - lines > _DEEP and _is_deep(data):
+        if _n_brackets(data) - n > _MAX_BRACKETS and max(map(_n_brackets, data.split(b"\n"))) > _MAX_BRACKETS:
             return None
         try:
             table = reader.read_json(
@@ -125,16 +112,14 @@ class JsonRecords(TextRecords):
             )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
-        batches = table.combine_chunks().to_batches()
-        return batches[0] if batches and batches[0].num_rows == lines else None
+        return one_batch(table) if table.num_rows == n else None
 
-    def _by_hand(self, block: Block, roles: Mapping[str, Role]) -> tuple[Any, InputError | None]:
-        """The columns of a block up to the first bad line, and what is wrong with that."""
+    def _read_line_by_line(self, block: Block, roles: Mapping[str, Role]) -> tuple[Any, InputError | None]:
+        """The columns of a block up to the first bad line, and the error of that line."""
         rows: list[dict[str, Any]] = []
         failure: InputError | None = None
         try:
-            for row in self._parsed(block):
-                rows.append(row)  # noqa: PERF402  those before an error are wanted
+            rows.extend(self._parsed(block))
         except InputError as error:
             failure = error
         columns = [_column([row.get(name) for row in rows], role) for name, role in roles.items()]
@@ -166,7 +151,7 @@ class JsonRecords(TextRecords):
                     f"({error}). Correct it; JSON lines need each object on a line of its own."
                 ) from None
             if not isinstance(row, dict):
-                advice = "Take the list apart: jq -c '.[]'." if isinstance(row, list) else "Correct it."
+                advice = "Split the list: jq -c '.[]'." if isinstance(row, list) else "Correct it."
                 raise InputError(
                     f'{place}: a line must hold a JSON object such as {{"a": 1}}; got {row!r:.60}. {advice}'
                 )
@@ -176,7 +161,7 @@ class JsonRecords(TextRecords):
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise ValueError("a name stands there twice")
+        raise ValueError("a name appears twice")
     return result
 
 
@@ -184,47 +169,36 @@ def _column(values: list[Any], role: Role) -> Any:
     """Values of JSON as an Arrow array; those that do not go together become texts."""
     pa = arrow()
     kinds = {type(value) for value in values} - {type(None)}
-    if role == "text":
-        return pa.array([_text(value) for value in values], "string")
-    if not kinds:
-        return pa.nulls(len(values))
-    if kinds == {bool}:
-        return pa.array(values, "bool")
-    if kinds <= {int, float, bool} and not (role == "label" and bool in kinds):
-        if kinds == {int} and all(value is None or -(1 << 63) <= value < 1 << 63 for value in values):
-            return pa.array(values, "int64")
-        return pa.array([None if value is None else _double(value) for value in values], "float64")
-    return pa.array([_text(value) for value in values], "string")
+    if role != "text":
+        if not kinds:
+            return pa.nulls(len(values))
+        if kinds == {bool}:
+            return pa.array(values, "bool")
+        if kinds <= {int, float, bool} and not (role == "label" and bool in kinds):
+            if kinds == {int} and all(value is None or -(1 << 63) <= value < 1 << 63 for value in values):
+                return pa.array(values, "int64")
+            return pa.array([None if value is None else _as_float(value) for value in values], "float64")
+    return pa.array([_as_text(value) for value in values], "string")
 
 
-def _double(value: float) -> float:
+def _as_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _text(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value)
     return text.encode(errors="replace").decode()  # half of a surrogate pair is no text
 
 
-def _n_rows(data: bytes) -> int:
-    """Lines that are not empty."""
-    simple = b"\n\n" not in data and not data.startswith(b"\n")
-    if simple and data.count(b"\n{") + data.startswith(b"{") == data.count(b"\n"):
-        return data.count(b"\n")
-    return sum(1 for line in data.split(b"\n") if line.strip())
+def _n_objects(data: bytes) -> int:
+    """Lines that begin with an object."""
+    return data.count(b"\n{") + data.startswith(b"{")
 
 
-def _is_deep(data: bytes) -> bool:
-    return any(line.count(b"{") + line.count(b"[") > _DEEP for line in data.split(b"\n"))
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        return data.isascii() or bool(data.decode())
-    except UnicodeDecodeError:
-        return False
+def _n_brackets(data: bytes) -> int:
+    return data.count(b"{") + data.count(b"[")

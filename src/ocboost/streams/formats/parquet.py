@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ocboost.errors import InputError
-from ocboost.streams.coverage import Coverage, Fit, TableDigest, fits_of_table
-from ocboost.streams.encoding import arrow, is_text
-from ocboost.streams.formats.base import SAMPLE_BYTES, SAMPLE_ROWS, Records, Role, no_rows, too_short
-from ocboost.streams.schema import usable_names
-from ocboost.streams.source import STDIN, name_of, size_of
+import numpy as np
 
-_ROWS = 1 << 13  # decoded at a time
-_FEW = 500  # of the sample, which may be wide
+from ocboost.errors import InputError
+from ocboost.streams.encoding import arrow, is_text, plain
+from ocboost.streams.formats.records import SAMPLE_BYTES, SAMPLE_ROWS, Records, Role
+from ocboost.streams.inference import usable_names
+from ocboost.streams.source import STDIN, Coverage, Fit, name_of, size_of, usable_coverages
+
+_ROWS_PER_BATCH = 1 << 13
+_SAMPLE_ROWS_PER_BATCH = 500  # few, since the sample may be wide
 
 
 class ParquetRecords(Records):
-    """The rows of a Parquet file.
+    """The rows of a Parquet file, which must be a regular file, as its end is read first.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; it must be an ordinary one, as its end is read first.
-    tracked : bool, default False
-        Whether to digest all rows before the first is given, for `coverage`.
+    If ``tracked``, all rows are digested before the first one is delivered, for `coverage`.
     """
 
     typed = True
 
     def __init__(self, path: str | os.PathLike[str], *, tracked: bool = False) -> None:
         self.name = name_of(path)
+        self.notes = []
+        self.source = self
         self._tracked = tracked
         self._coverage: Coverage | None = None
-        self.notes = []
+        self._n_read = 0
         size = size_of(path)
         if size is None:
             what = "standard input" if os.fspath(path) == STDIN else "a pipe"
@@ -43,24 +42,23 @@ class ParquetRecords(Records):
                 f"Parquet must come from a file, because it is read from its end; got {what}. "
                 "Save it first, or send CSV or JSON lines."
             )
-        self._size = size
-        self._done = 0
         if size == 0:
             raise InputError(f"{self.name} is empty. Give a file with at least one row of data.")
-        handle = arrow().OSFile(os.fspath(path))
+        self._size = size
+        self._handle = arrow().OSFile(os.fspath(path))
         try:
             with self._readable():
-                self._file = arrow("parquet").ParquetFile(handle, buffer_size=1 << 20, pre_buffer=False)
+                self._file = arrow("parquet").ParquetFile(self._handle, buffer_size=1 << 20, pre_buffer=False)
                 fields = list(self._file.schema_arrow)
             self.names = usable_names([field.name for field in fields], self.name, self.notes)
-            self._fields = {field.name: field for field in fields if field.name.strip()}
+            # Every column that has one value in each row, and its type.
+            self._types = {f.name: f.type for f in fields if f.name.strip() and _is_flat(f.type)}
             self._n_rows = self._file.metadata.num_rows
             if self._n_rows == 0:
-                raise no_rows(self.name)
+                raise self._no_rows()
         except BaseException:
-            handle.close()
+            self._handle.close()
             raise
-        self._handle = handle
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -75,24 +73,23 @@ class ParquetRecords(Records):
 
     def sample(self) -> Mapping[str, Any]:
         """The first rows, each column in its own type; lists, structs and bytes are left out."""
-        pa = arrow()
-        names = [name for name, field in self._fields.items() if _is_flat(field.type)]
+        names = list(self._types)
         batches: list[Any] = []
         rows = size = 0
         with self._readable():
-            for batch in self._file.iter_batches(_FEW, columns=names, use_threads=False):
+            for batch in self._file.iter_batches(_SAMPLE_ROWS_PER_BATCH, columns=names, use_threads=False):
                 batches.append(batch)
                 rows += batch.num_rows
                 size += batch.nbytes
                 if rows >= SAMPLE_ROWS or size >= SAMPLE_BYTES:
                     break
-            table = pa.Table.from_batches(batches)
+            table = arrow().Table.from_batches(batches)
         return {name: table.column(name) for name in names if name in table.schema.names}
 
     def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
         """Record batches of the columns in `roles`, after the first `skip` rows."""
         if skip > self._n_rows:
-            raise too_short(self.name, skip, self._n_rows)
+            raise self._too_short(skip, self._n_rows)
         if self._tracked and self._coverage is None:
             self.fits([])
         metadata = self._file.metadata
@@ -100,24 +97,24 @@ class ParquetRecords(Records):
         while group < metadata.num_row_groups and row + metadata.row_group(group).num_rows <= skip:
             row += metadata.row_group(group).num_rows
             group += 1
-        groups = list(range(group, metadata.num_row_groups))
-        self._done = row
+        self._n_read = row
         with self._readable():
             batches = self._file.iter_batches(
-                _ROWS, row_groups=groups, columns=list(roles), use_threads=False
+                _ROWS_PER_BATCH,
+                row_groups=list(range(group, metadata.num_row_groups)),
+                columns=list(roles),
+                use_threads=False,
             )
         while True:
             with self._readable():
                 batch = next(batches, None)
             if batch is None:
                 break
-            n = batch.num_rows
-            if row < skip:
-                batch = batch.slice(min(skip - row, n))
-            row += n
-            self._done = row
-            if batch.num_rows:
-                yield batch
+            to_skip = min(max(0, skip - row), batch.num_rows)
+            row += batch.num_rows
+            self._n_read = row
+            if batch.num_rows > to_skip:
+                yield batch.slice(to_skip)
         if row < self._n_rows:
             raise InputError(
                 f"{self.name} is damaged: it should hold {self._n_rows} rows, and {row} can be read. "
@@ -129,21 +126,33 @@ class ParquetRecords(Records):
         return self._coverage
 
     def fits(self, coverages: Sequence[object]) -> list[Fit]:
-        """How the rows fit each of several coverages; every column that has one value in a row counts."""
+        """How the rows fit each of several coverages; every column with one value in each row counts."""
+        fits: list[Fit] = ["other"] * len(coverages)
         if not self._tracked:
-            return ["other"] * len(coverages)
-        names = [name for name, field in self._fields.items() if _is_flat(field.type)]
-        digest = TableDigest((name, str(self._fields[name].type)) for name in names)
+            return fits
+        usable = {
+            i: c for i, c in usable_coverages(coverages, "rows").items() if 0 < c["rows"] <= self._n_rows
+        }
+        ends = sorted({coverage["rows"] for coverage in usable.values()})
+        digest = TableDigest(self._types)
         with self._readable():
-            batches = self._file.iter_batches(_ROWS, columns=names, use_threads=False)
-            fits = fits_of_table((batch.select(names) for batch in batches), digest, self._n_rows, coverages)
+            for batch in self._file.iter_batches(_ROWS_PER_BATCH, columns=[*self._types], use_threads=False):
+                rest = batch.select([*self._types])
+                while rest.num_rows:
+                    n = next((end for end in ends if end > digest.rows), self._n_rows) - digest.rows
+                    digest.update(rest.slice(0, n))
+                    rest = rest.slice(min(n, rest.num_rows))
+                    found = digest.coverage() if digest.rows in ends else None
+                    for i, coverage in usable.items():
+                        if coverage == found:
+                            fits[i] = "same" if digest.rows == self._n_rows else "longer"
         self._coverage = digest.coverage()
         return fits
 
     @property
     def bytes_read(self) -> int:
         """About how many bytes were read: the share of the rows."""
-        return int(self._size * self._done // self._n_rows)
+        return int(self._size * self._n_read // self._n_rows)
 
     @property
     def bytes_total(self) -> int | None:
@@ -157,7 +166,7 @@ class ParquetRecords(Records):
 
 
 def _is_flat(kind: Any) -> bool:
-    """Whether a column has one value that can be looked at in each row."""
+    """Whether a column has one value in each row that can be looked at."""
     types = arrow().types
     if types.is_dictionary(kind):
         return is_text(kind.value_type) or not types.is_nested(kind.value_type)
@@ -168,3 +177,52 @@ def _is_flat(kind: Any) -> bool:
         or types.is_fixed_size_binary(kind)
         or types.is_binary_view(kind)
     )
+
+
+class TableDigest:
+    """A digest of the rows so far, which does not depend on how they are split into record batches."""
+
+    def __init__(self, types: Mapping[str, Any]) -> None:
+        self._types = {name: str(kind) for name, kind in types.items()}
+        self._shas = [(hashlib.sha256(), hashlib.sha256()) for _ in types]
+        self.rows = 0
+
+    def update(self, batch: Any) -> None:
+        """Add rows."""
+        for pair, column in zip(self._shas, batch.columns, strict=True):
+            for sha, data in zip(pair, _row_bytes(column), strict=True):
+                sha.update(data)
+        self.rows += batch.num_rows
+
+    def coverage(self) -> Coverage:
+        """The number of rows, and one SHA-256 for all."""
+        sha = hashlib.sha256()
+        for name_and_type, pair in zip(self._types.items(), self._shas, strict=True):
+            sha.update(repr(name_and_type).encode(errors="backslashreplace"))
+            for each in pair:
+                sha.update(each.digest())
+        return {"rows": self.rows, "sha256": sha.hexdigest()}
+
+
+def _row_bytes(column: Any) -> tuple[bytes, bytes]:
+    """Bytes that depend on the values alone: which rows have one (and how long a text is), and the values.
+
+    A missing value counts as nothing, whatever the array holds in its place.
+    """
+    pa, compute = arrow(), arrow("compute")
+    column = plain(column)
+    kind = column.type
+    if is_text(kind):
+        lengths = compute.binary_length(column).fill_null(-1).to_numpy(zero_copy_only=False)
+        joined = "".join(column.drop_null().to_pylist()).encode(errors="surrogatepass")
+        return np.ascontiguousarray(lengths, "<i8").tobytes(), joined
+    known = column.is_valid().to_numpy(zero_copy_only=False).astype(np.int8).tobytes()
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    elif pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
+        column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        filled = column.fill_null(0) if column.null_count else column
+        array = filled.to_numpy(zero_copy_only=False)
+        return known, np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    return known, "".join(f"{value!r}\n" for value in column.to_pylist()).encode(errors="backslashreplace")

@@ -1,0 +1,204 @@
+"""What the readers of all formats have in common, and those of text: blocks of whole rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from ocboost.errors import InputError
+from ocboost.streams.encoding import arrow
+from ocboost.streams.source import LINE_ENDS, Coverage, Fit, Source
+
+SAMPLE_ROWS = 10_000
+SAMPLE_BYTES = 1 << 22
+SHORT_SAMPLE_BYTES = 1 << 19
+MAX_ROW_BYTES = 1 << 24
+
+Role = Literal["number", "text", "label"]
+
+
+class AnySource(Protocol):
+    """A file that is read, whatever its format; `Source` is that of text."""
+
+    @property
+    def bytes_read(self) -> int: ...  # noqa: D102
+    @property
+    def bytes_total(self) -> int | None: ...  # noqa: D102
+    def coverage(self) -> Coverage | None: ...  # noqa: D102
+    def fits(self, coverages: Sequence[object]) -> list[Fit]: ...  # noqa: D102
+    def close(self) -> None: ...  # noqa: D102
+
+
+class Records(ABC):
+    """The rows of a file as Arrow record batches, before they are encoded.
+
+    Attributes
+    ----------
+    name : str
+        The file's name in messages.
+    names : list of str
+        Its columns, in order.
+    notes : list of str
+        What a user should know about them.
+    typed : bool
+        Whether the file tells texts from numbers; in CSV everything is text.
+    source : AnySource
+        Where the bytes come from.
+    """
+
+    name: str
+    names: list[str]
+    notes: list[str]
+    typed: bool
+    source: AnySource
+
+    @abstractmethod
+    def sample(self) -> Mapping[str, Any]:
+        """The first rows: each column as an Arrow array. Columns that cannot be used are left out."""
+
+    @abstractmethod
+    def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
+        """Record batches of the columns in `roles` and perhaps others, after the first `skip` rows.
+
+        If the file is broken, the rows before come first.
+        """
+
+    def _too_short(self, skip: int, n: int) -> InputError:
+        return InputError(
+            f"{self.name} must hold the {skip} rows to skip; it holds {n}. Is it the same file?"
+        )
+
+    def _no_rows(self) -> InputError:
+        return InputError(f"{self.name} holds no rows. Give a file with at least one row of data.")
+
+
+class Block(NamedTuple):
+    """Whole rows as they stand in the file."""
+
+    data: bytes
+    line: int  # the number of the first line, counted from 1
+    cut_short: bool = False  # whether the last line has no end
+
+
+class TextRecords(Records):
+    """The rows of a text file, block by block; a ``short_sample`` is enough if the schema is known."""
+
+    def __init__(self, source: Source, *, short_sample: bool) -> None:
+        self.name = source.name
+        self.notes = []
+        self.source = source
+        self._short_sample = short_sample
+        self._ahead: list[Block] = []  # read, but not used yet
+        self._failure: InputError | None = None  # what comes after them
+        self._rest = self._read_blocks(source)
+
+    @abstractmethod
+    def _end_of_rows(self, data: bytes) -> int:
+        """Where the last whole row of some bytes ends; 0 if there is none."""
+
+    @abstractmethod
+    def _count_rows(self, data: bytes) -> int:
+        """How many rows there are in a block."""
+
+    @abstractmethod
+    def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
+        """A function from a block to a record batch up to the first bad row, and the error of that row."""
+
+    def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
+        """Record batches of the columns in `roles`, after the first `skip` rows."""
+        read = self._block_reader(roles)
+        row = 0
+        for block in self._blocks():
+            if row < skip and row + (n := self._count_rows(block.data)) <= skip:
+                row += n
+                continue
+            batch, failure = read(block)
+            to_skip = min(max(0, skip - row), batch.num_rows)
+            row += batch.num_rows
+            if batch.num_rows > to_skip:
+                yield batch.slice(to_skip)
+            if failure is not None:
+                raise failure
+        if row < skip:
+            raise self._too_short(skip, row)
+
+    def _first_rows(self) -> bytes:
+        """Enough rows for a sample, at least one, however the bytes arrive; they are used again later."""
+        max_bytes, max_lines = (SHORT_SAMPLE_BYTES, 1) if self._short_sample else (SAMPLE_BYTES, SAMPLE_ROWS)
+        size = lines = 0
+        blocks: list[Block] = []
+        try:
+            for block in self._blocks():
+                blocks.append(block)
+                size += len(block.data)
+                lines += block.data.count(b"\n")
+                if size >= max_bytes or lines >= max_lines:
+                    break
+        except InputError as failure:
+            self._failure = failure
+        self._ahead = blocks + self._ahead
+        if not blocks:
+            raise self._failure or self._no_rows()
+        data = b"".join(block.data for block in blocks)
+        if size <= max_bytes:
+            return data
+        end = self._end_of_rows(data[:max_bytes])
+        return data[:end] if end else blocks[0].data
+
+    def _blocks(self) -> Iterator[Block]:
+        """The blocks that are not used yet."""
+        while self._ahead:
+            yield self._ahead.pop(0)
+        if self._failure is not None:
+            raise self._failure
+        while (block := next(self._rest, None)) is not None:  # not yield from, which would close it
+            yield block
+
+    def _read_blocks(self, source: Source) -> Iterator[Block]:
+        pending, line = b"", 1
+        while chunk := source.read():
+            pending += chunk
+            end = self._end_of_rows(pending)
+            if end:
+                block = Block(pending[:end], line)
+                if block.data[0] not in LINE_ENDS or block.data.strip(LINE_ENDS):
+                    yield block
+                line += pending.count(b"\n", 0, end)
+                pending = pending[end:]
+            if len(pending) > MAX_ROW_BYTES:
+                raise InputError(
+                    f"{self.name}, line {line}: a row must be shorter than {MAX_ROW_BYTES >> 20} MB; "
+                    "this one is longer. Is a quote open, or is this another format?"
+                )
+        if not pending.strip(LINE_ENDS):
+            return
+        if not self._end_of_rows(pending + b"\n"):
+            raise InputError(
+                f"{self.name}, line {line}: the file ends inside a quoted field of the row that begins "
+                "here. The rows before are good; close the quote, or get a fresh copy."
+            )
+        yield Block(pending + b"\n", line, cut_short=True)
+
+
+def end_of_lines(data: bytes) -> int:
+    r"""Where the last whole line ends.
+
+    >>> end_of_lines(b"a\nb\nc")
+    4
+    """
+    return data.rfind(b"\n") + 1
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are text in UTF-8."""
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def one_batch(table: Any) -> Any:
+    """A table as one record batch, which may be empty."""
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else arrow().RecordBatch.from_pylist([], schema=table.schema)
