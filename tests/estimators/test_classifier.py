@@ -271,7 +271,7 @@ def with_jobs(n_jobs=2):
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_jobs_change_nothing(backend, fitted_alone, monkeypatch):
-    monkeypatch.setattr(committee, "WORTH_JOBS", 1)
+    monkeypatch.setattr(committee, "MIN_ANSWERS_FOR_JOBS", 1)
     with joblib.parallel_config(backend=backend, n_jobs=2):
         assert_same(with_jobs(), fitted_alone)
         assert_same(with_jobs(None), fitted_alone)
@@ -294,8 +294,9 @@ def test_boosters_that_cannot_be_written_to_are_copied(fitted_alone, tmp_path):
 DASK = """
 import joblib, numpy as np
 from distributed import Client, LocalCluster
-from ocboost import OCBClassifier, committee
-committee.WORTH_JOBS = 1
+from ocboost import OCBClassifier
+from ocboost.estimators import committee
+committee.MIN_ANSWERS_FOR_JOBS = 1
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 4)); y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])
 def made(n_jobs):
@@ -506,5 +507,5 @@ def test_classes_must_be_finite_and_of_one_type():
 
 def test_answers_held_for_one_booster_at_a_time(monkeypatch, fitted_alone):
     X, y = examples(3, 300)
-    monkeypatch.setattr(committee, "MOST_ANSWERS", 10)
+    monkeypatch.setattr(committee, "MAX_ANSWERS_IN_MEMORY", 10)
     assert_same(OCBClassifier(n_hypotheses=30, head=20).fit(X, y).partial_fit(X, y), fitted_alone)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocboost import InputError
-from ocboost.estimators.filter_rounds import EdgeTest, acceptance, add_until_decided
+from ocboost.estimators.binary_filterboost import EdgeTest, acceptance, add_until_decided
 
 
 def plain_test(right, tau, delta):

@@ -23,8 +23,8 @@ from sklearn.utils import check_random_state, estimator_checks
 
 from ocboost import InputError, OCBClassifier
 from ocboost._core.storage import to_bytes
-from ocboost.estimators.filter_rounds import TRIES, EdgeTest, FilterRounds, Voters
-from ocboost.estimators.filterboost import drawn
+from ocboost.estimators.binary_filterboost import MAX_FAILED_TESTS, BinaryFilterBoost, EdgeTest, Voters
+from ocboost.estimators.filterboost import draw_places
 from ocboost.estimators.filterboost_file import filterboost_tree
 from ocboost.hypotheses import Stumps
 from ocboost.hypotheses.learners import BallLearner, Learner, StumpLearner
@@ -119,7 +119,7 @@ def plain_filterboost(X, y, learner, seed, T, *, epsilon=0.05, delta=0.05, tau=0
             if edge is not None:
                 found.append(h)
                 alphas.append(0.5 * math.log((0.5 + edge) / (0.5 - edge)))
-            elif failed == TRIES:
+            elif failed == MAX_FAILED_TESTS:
                 raise TheEndError("zero")
     except TheEndError as end:
         return found, alphas, counts, str(end)
@@ -371,7 +371,7 @@ class TestWhatItLearns:
 
     def test_rows_are_drawn_by_their_weights(self):
         reach = np.cumsum([1.0, 4.0, 0.0, 5.0])
-        places = drawn(100_000, reach, np.random.default_rng(0))
+        places = draw_places(100_000, reach, np.random.default_rng(0))
         np.testing.assert_allclose(np.bincount(places) / 1e5, [0.1, 0.4, 0.0, 0.5], atol=0.01)
         a, b = (np.array([1.0, 2.0] * 100) * scale for scale in (1.0, 1e306))  # whose sum is infinite
         X, y = noisy(200)
@@ -405,7 +405,7 @@ class TestTheEnd:
     def test_the_draws_it_names_are_the_papers(self):
         X = np.linspace(-1, 1, 400).reshape(-1, 1)
         clf = FilterBoost(n_hypotheses=10_000, epsilon=0.1, delta=0.01, random_state=0).fit(X, X[:, 0] > 0)
-        t, r = clf.machines_[0].round, clf.machines_[0].calls + 1
+        t, r = clf.boosters_[0].round, clf.boosters_[0].calls + 1
         delta_r = 0.01 / (3 * t * (t + 1)) / (r * (r + 1))
         assert f" {math.ceil(2 / 0.1 * math.log(1 / delta_r)):,} draws" in clf.stopped_
 
@@ -429,7 +429,7 @@ class TestTheEnd:
             y = np.where(np.random.default_rng(seed).random(20_000) < 0.1, -1, 1)
             clf = FilterBoost(sample=20_000, epsilon=1 / 11, delta=0.9, random_state=seed)
             clf.partial_fit(np.zeros((2, 1)), [-1, 1])
-            clf.machines_[0].voters = sure
+            clf.boosters_[0].voters = sure
             clf.partial_fit(np.zeros((20_000, 1)), y)
             given_up += clf.stopped_ is not None
         assert given_up <= 0.9 * 20
@@ -449,22 +449,22 @@ class TestTheEnd:
         """δ is spent on it, so that the next test is no less sure."""
         X, y = np.zeros((1_000, 1)), np.where(np.arange(1_000) % 2, 1, -1)
         clf = FilterBoost(sample=2, most_examples=20, random_state=0)
-        while clf.partial_fit(X[:1], y[:1], [-1, 1]).machines_[0].round < 2:
+        while clf.partial_fit(X[:1], y[:1], [-1, 1]).boosters_[0].round < 2:
             X, y = X[1:], y[1:]
-        while clf.machines_[0].test is None:
+        while clf.boosters_[0].test is None:
             clf.partial_fit(X[:1], y[:1])
             X, y = X[1:], y[1:]
         assert len(clf.alpha_[0]) == 0
-        assert clf.machines_[0].test.delta == 0.05 / (3 * 2 * 3)
+        assert clf.boosters_[0].test.delta == 0.05 / (3 * 2 * 3)
         clf.partial_fit(X, y)
         assert clf.rounds_ == [3]
 
     def test_only_those_in_a_row_count(self):
-        machine, given = FilterRounds((0, 0)), FilterBoost().settings()
+        machine, given = BinaryFilterBoost((0, 0)), FilterBoost().settings()
         for right, tries in ((500, 1), (500, 2), (1_000, 0), (500, 1), (500, 2)):
             machine.candidate, machine.test = Stumps([0], [0.0], [1]), EdgeTest()
             machine.test.n, machine.test.right = 1_000, right
-            machine._conclude(given)
+            machine._finish_round(given)
             assert (machine.tries, machine.reason) == (tries, None)
         assert len(machine.voters) == 1
 
@@ -534,9 +534,9 @@ class TestOneClassForLong:
         clf = FilterBoost(sample=50, tau=1.0, random_state=0)
         for i in range(1_000):
             clf.partial_fit(X[i : i + 1], y[i : i + 1], [-1, 1])
-            assert sum(map(len, clf.machines_[0].labels)) <= 25  # memory is bounded
+            assert sum(map(len, clf.boosters_[0].labels)) <= 25  # memory is bounded
         assert clf.stopped_ is None
-        assert clf.machines_[0].candidate is None
+        assert clf.boosters_[0].candidate is None
         clf.partial_fit(X[1_000:], y[1_000:])
         assert clf.score(X[1_000:], y[1_000:]) > 0.9
 
@@ -545,7 +545,7 @@ class TestOneClassForLong:
         clf = FilterBoost(sample=10, most_examples=20, random_state=0).partial_fit(X, [0] * 5_000, [0, 1])
         assert clf.stopped_ is None
         assert clf.rounds_ == [0]
-        assert clf.machines_[0].candidate is None
+        assert clf.boosters_[0].candidate is None
 
     def test_half_of_the_places_are_kept_free(self):
         X = np.arange(200.0).reshape(-1, 1)
@@ -581,7 +581,7 @@ class TestOneClassForLong:
         assert len(held.alpha_[0]) > 0
         assert state_of(held) == state_of(named)
 
-    def test_a_class_too_rare_to_be_drawn(self):
+    def test_a_class_too_rare_to_be_draw_places(self):
         """fit ends too: the constant hypothesis is good enough, and it says so."""
         X, y = noisy(200)
         weights = np.where(y > 0, 1e-12, 1.0)
@@ -593,7 +593,7 @@ class TestOneClassForLong:
 
     def test_the_constant_comes_after_most_examples(self):
         """However they come: here one by one."""
-        machine = FilterRounds((0, 0), (True, True))
+        machine = BinaryFilterBoost((0, 0), (True, True))
         clf = FilterBoost(sample=10, most_examples=40)
         for _ in range(1_000):
             if machine.candidate is None:
@@ -641,8 +641,8 @@ class TestStreams:
         ("batches", "message"),
         [
             ([], "got no example"),
-            (7, r"batches must be something to go through.*got 7\. For one pair"),
-            (None, r"batches must be something to go through.*got None"),
+            (7, r"batches must be iterable.*got 7\. For one pair"),
+            (None, r"batches must be iterable.*got None"),
             ([1.0], r"pairs \(X, y\).*got 1.0 as number 0"),
             ([(np.zeros((2, 1)), None)], "must have labels.*number 0"),
             ([(np.zeros((2, 1)), [[0], [1]])], "one label for each row"),
@@ -702,7 +702,7 @@ class TestBadInput:
     def test_one_class(self):
         with pytest.raises(InputError, match=r"at least two classes.*one class, 3, in all 5"):
             FilterBoost().fit(np.zeros((5, 1)), [3] * 5)
-        with pytest.raises(InputError, match=r"classes must be at least two; got \[3\]"):
+        with pytest.raises(InputError, match="y must hold at least two classes; got one class, 3"):
             FilterBoost().partial_fit(np.zeros((5, 1)), [3] * 5)
 
     def test_classes(self):

@@ -75,13 +75,13 @@ def assert_sound(clf):
     assert max(c.stop for c in committee.columns) == len(clf.hypotheses_)
     assert [alpha.size for alpha in clf.alpha_] == sizes
     assert all(np.isfinite(alpha).all() for alpha in clf.alpha_)
-    if committee.handover is not None:
-        assert [w.size for w in committee.handover.deployed] == sizes
-        assert [w.size for w in committee.handover.started] == sizes
+    if committee.deployed_weights is not None:
+        assert [w.size for w in committee.deployed_weights.deployed] == sizes
+        assert [w.size for w in committee.deployed_weights.started] == sizes
     if grower is not None:
         assert max(sizes) <= grower.growth.budget
-        assert [scout.worth.size for scout in grower.scouts] == sizes
-        assert all(np.isfinite(scout.worth).all() for scout in grower.scouts)
+        assert [scout.worth.size for scout in grower.searches] == sizes
+        assert all(np.isfinite(scout.worth).all() for scout in grower.searches)
         assert [alpha.size for alpha in grower._alphas] == sizes
 
 
@@ -424,7 +424,7 @@ def test_copies_go_their_own_ways(way, n_classes, tmp_path):
     X, y = stream(700, n_classes)
     clf = growing(n_classes, head=40, forgetting=0.98).partial_fit(X[100:333], y[100:333])
     before = state_of(clf)
-    assert any(scout.candidates is not None for scout in clf.grower_.scouts)
+    assert any(scout.candidates is not None for scout in clf.grower_.searches)
     other = {
         "copy": copy.copy,
         "deepcopy": copy.deepcopy,
@@ -550,7 +550,7 @@ def test_one_class_for_a_long_time(name):
     clf.partial_fit(X, np.zeros(500, int))
     clf.partial_fit(X, np.ones(500, int))
     assert_sound(clf)
-    assert len(clf.grower_.scouts[0].labels) <= QUICK["sample"]
+    assert len(clf.grower_.searches[0].labels) <= QUICK["sample"]
     grown = clf.n_grown_
     clf.partial_fit(X, y)
     assert clf.n_grown_ > grown
@@ -561,7 +561,7 @@ def test_rows_without_weight_are_never_let_through():
     clf = growing()
     clf.partial_fit(X[100:], y[100:], sample_weight=np.full(600, 1e-300))
     assert clf.n_grown_ == 0
-    assert clf.grower_.scouts[0].labels == []
+    assert clf.grower_.searches[0].labels == []
     assert clf.boosters_[0].n_seen == 700
 
 

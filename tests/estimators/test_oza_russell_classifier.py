@@ -23,7 +23,7 @@ from sklearn.utils import estimator_checks
 import ocboost
 from ocboost.errors import InputError
 from ocboost.estimators.base_learners import BaseLearner
-from ocboost.estimators.oza_russell_classifier import ALONE
+from ocboost.estimators.oza_russell_classifier import ALPHA_OF_LAST_RESORT
 from ocboost.lineage import OzaRussellClassifier
 from tests.naive.oza_russell import Counts, Plain, boosted_by_river, some_examples, stream_of
 from tests.support.makers import random_margins
@@ -259,7 +259,7 @@ def test_of_more_classes_a_bad_member_has_no_vote():
     clf = OzaRussellClassifier([Fixed(0)], 2, updates="weighted").fit(X, y)
     assert (clf.errors_ > 0.5).any()
     # Nobody has a vote: the first member decides, by a vote that is none to speak of.
-    np.testing.assert_array_equal(clf.alpha_, [ALONE, 0.0])
+    np.testing.assert_array_equal(clf.alpha_, [ALPHA_OF_LAST_RESORT, 0.0])
     np.testing.assert_array_equal(clf.predict(X[:3]), [0, 0, 0])
     np.testing.assert_allclose(clf.predict_proba(X[:1]), 1 / 3, atol=1e-5)
     clf = OzaRussellClassifier([Fixed(1)], 2, updates="weighted").fit(X, y)
@@ -402,7 +402,7 @@ def test_bad_examples_change_nothing():
     ):
         with pytest.raises(ValueError, match=text):
             clf.partial_fit(X_bad, y_bad, **more)
-    with pytest.raises(InputError, match=r"at least two; got one class, 0\. Give examples of another"):
+    with pytest.raises(InputError, match=r"at least two classes; got one class, 0, in all 40"):
         clf.fit(X[:, :2], np.zeros(40, int))
     with pytest.raises(ValueError, match=r"(?i)sample weights must contain at least one non-zero"):
         clf.fit(X, y, np.zeros(40))

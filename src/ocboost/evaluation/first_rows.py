@@ -101,7 +101,7 @@ class Start:
         """The same weighed by OCB."""
         if self.has_ocb:
             return self.classifier
-        return self.classifier.weighed_by("ocb", self.view)
+        return self.classifier.with_booster("ocb", self.view)
 
     @cached_property
     def _with_newest(self) -> OCBClassifier:
@@ -124,7 +124,7 @@ class Start:
         same = clf.committee_.kind is type(booster) and booster.made_with(clf.boosters_[0].chosen)
         if self._deployed and same:
             return copy.copy(clf)
-        return clf.weighed_by(booster, self.view)
+        return clf.with_booster(booster, self.view)
 
     def fitted(self, **parameters: Any) -> OCBClassifier:
         """A classifier of its own, learnt from the rows, with these parameters of `OCBClassifier`."""
