@@ -29,26 +29,9 @@ class Adaptation:
 
     Saved, it is a checkpoint: it resumes from there exactly as if it had never stopped.
 
-    Parameters
-    ----------
-    model : Model
-    origin : dict
-        What identifies this run, as JSON: the model it began with, the stream, the settings.
-    first : int, default 0
-        The row of the stream it begins at.
-    leave_unseen : bool, default False
-        Whether rows of a class that the model does not know are left out, or an error.
-
-    Attributes
-    ----------
-    rows : int
-        The next row of the stream.
-    learnt : int
-        Rows that had a label, and were learnt.
-    confusion : array of shape (K, K)
-        How often class i, by its label, was predicted as class j before it was learnt.
-    finished : bool
-        Whether the stream has ended.
+    ``origin`` identifies the run, as JSON: the model it began with, the stream, the settings. ``first`` is
+    the row of the stream it begins at. Rows of a class that the model does not know are left out with
+    ``leave_unseen``, else an error.
     """
 
     def __init__(
@@ -56,12 +39,14 @@ class Adaptation:
     ) -> None:
         self.model = model
         self.origin = origin
-        self.first = self.rows = first
+        self.first = self.rows = first  # rows: the next row of the stream
         self.leave_unseen = leave_unseen
-        self.learnt = 0
-        self.finished = False
+        self.learnt = 0  # rows that had a label
+        self.finished = False  # whether the stream has ended
         K = len(model.classifier.classes_)
-        self.confusion = np.zeros((K, K), np.int64)
+        self.confusion = np.zeros(
+            (K, K), np.int64
+        )  # how often class i was predicted as j before it was learnt
         self._recent: deque[bool] = deque(maxlen=RECENT_PREDICTIONS)
 
     def take(self, batch: Rows, step: int = 1) -> None:

@@ -160,19 +160,19 @@ class GaussianNBLearner(SklearnMember):
         self._floor = nb.var_smoothing * (max(0.0, float(spread.max())) or 1.0)
         nb.var_ += self._floor
 
+    @np.errstate(divide="ignore")  # log 0 of a class that has not come yet
     def answer(self, example: Rows) -> int:
         """What it predicts."""
-        with np.errstate(divide="ignore"):  # log 0 of a class that has not come yet
-            return super().answer(example)
+        return super().answer(example)
 
+    @np.errstate(divide="ignore")
     def answers(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.int64]:
         """What it predicts, in one call."""
-        with np.errstate(divide="ignore"):
-            return super().answers(X, names)
+        return super().answers(X, names)
 
     def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
         """What ``predict_proba`` says; NaN beyond the range of a double."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             return super().probabilities(X, names)
 
 

@@ -145,50 +145,25 @@ class BinaryFilterBoost:
     the hypothesis learnt on it. Wherever the examples end, the next ones continue from there, so nothing
     depends on how a stream is cut into calls.
 
-    Parameters
-    ----------
-    seed : tuple of int
-        For the filter, and for the learner, which has a generator of its own in each round.
-    shown : tuple of bool, default (False, False)
-        Whether examples of -1 and of +1 exist; it is updated as they come.
-
-    Attributes
-    ----------
-    voters : Voters
-        The hypotheses found so far.
-    candidate, test : Hypotheses and EdgeTest, or None
-        The one whose edge is being tested; None while a sample is being collected.
-    rows, labels : lists of arrays
-        The sample so far, in pieces.
-    round : int
-        t, counted from 1. A hypothesis that is dropped has had its round too: it has used up its δ_t.
-    calls : int
-        Examples that the filter let through in this round, r - 1.
-    waited : int
-        Examples that it has held back since the last one.
-    taken : int
-        Examples that it let through for the present sample or test.
-    tries : int
-        Hypotheses dropped in a row.
-    n_seen, n_positive, n_accepted : int
-        Examples examined, those of them that are +1, and those that the filter let through.
-    reason : str or None
-        Why boosting has ended.
+    The filter draws from ``seed``, and so does the learner, which has a generator of its own in each round.
     """
 
     def __init__(self, seed: tuple[int, int], shown: tuple[bool, bool] = (False, False)) -> None:
         self.seed = seed
         self.rng = np.random.default_rng([*seed, 0])
-        self.shown = shown
-        self.voters = Voters()
-        self.candidate: Hypotheses | None = None
+        self.shown = shown  # whether examples of -1 and of +1 exist; updated as they come
+        self.voters = Voters()  # the hypotheses found so far
+        self.candidate: Hypotheses | None = None  # the one that is tested; None while a sample is collected
         self.test: EdgeTest | None = None
-        self.rows: list[Any] = []
+        self.rows: list[Any] = []  # the sample so far, in pieces
         self.labels: list[NDArray[np.int8]] = []
-        self.round = 1
-        self.calls = self.waited = self.taken = self.tries = 0
-        self.n_seen = self.n_positive = self.n_accepted = 0
-        self.reason: str | None = None
+        self.round = 1  # t; a hypothesis that is dropped has had its round too, and has used up its δ_t
+        self.calls = 0  # examples that the filter let through in this round, r - 1
+        self.waited = 0  # examples that it has held back since the last one
+        self.taken = 0  # examples that it let through for the present sample or test
+        self.tries = 0  # hypotheses dropped in a row
+        self.n_seen = self.n_positive = self.n_accepted = 0  # examined, of them +1, and let through
+        self.reason: str | None = None  # why boosting has ended
 
     def __copy__(self) -> Self:
         other = type(self).__new__(type(self))

@@ -109,25 +109,9 @@ class Committee:
     """Hypotheses and their weights: they vote, and the weights learn.
 
     Two classes need one booster, whose votes are for the second; more have one each, against the rest.
-
-    Parameters
-    ----------
-    hypotheses : Hypotheses
-        They never change, except by `replace_hypotheses`.
-    columns : list of slice
-        Which of them each booster weighs.
-    settings : dict
-        Those of the boosters, by name.
-    offset : Offset, optional
-        A score that their votes are added to, see `ocboost.offsets`.
-    kind : type, default BoostingSketch
-        The class of the boosters.
-
-    Attributes
-    ----------
-    boosters : list of Booster
-    deployed_weights : DeployedWeights or None
-        What remains of the weights that a model was deployed with.
+    Booster k weighs the hypotheses in ``columns[k]``, ``settings`` and ``kind`` are those of the boosters,
+    and the votes are added to the scores of the ``offset``. The hypotheses never change, except by
+    `replace_hypotheses`. ``deployed_weights`` is what remains of the weights a model was deployed with.
     """
 
     def __init__(

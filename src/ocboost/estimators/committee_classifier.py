@@ -69,13 +69,7 @@ class CommitteeClassifier(OnlineClassifier):
 
     @writes
     def learn_rows(self, rows: Rows) -> None:
-        """Learn from rows that have been checked and have codes; every example is learnt through here.
-
-        Parameters
-        ----------
-        rows : Rows
-            All of them labelled. What has been computed of them is not computed again.
-        """
+        """Learn from rows that have been checked, all with codes; every example is learnt through here."""
         written(self.committee_, partial(self._learn, rows))
 
     def _learn(self, rows: Rows) -> None:
@@ -151,12 +145,7 @@ class CommitteeClassifier(OnlineClassifier):
     def with_booster(self, booster: str | Booster, rows: Rows | None = None) -> Self:
         """A classifier of its own with the same hypotheses and classes, and another booster.
 
-        Parameters
-        ----------
-        booster : str or Booster
-            As of the class; settings of "ocb" are its defaults.
-        rows : Rows, optional
-            Checked rows with codes, to start from as ``fit`` does; without them it has learnt nothing yet.
+        It starts from ``rows``, checked and with codes, as ``fit`` does; without them it has learnt nothing.
         """
         other: Self = self.__copy__().set_params(booster=booster, grow=None, **SKETCH_DEFAULTS)
         before = other.committee_

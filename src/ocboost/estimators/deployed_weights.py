@@ -23,16 +23,9 @@ class DeployedWeights:
     at first. There the sketch's weights replace the earlier ones in proportion to how much of the window is
     filled: the weights of a few examples alone would be far too large.
 
-    Parameters
-    ----------
-    deployed : list of arrays of shape (J,)
-        The deployed α, for each booster.
-    started : list of arrays of shape (J,) or None
-        The α of the boosters when they had been started; None if they begin empty.
-    weight : float
-        Σw of the first examples.
-    total : float or None
-        What scikit-learn divides the deployed votes by, as it rounds it; None if it was not scikit-learn's.
+    ``deployed`` is the deployed α of each booster, ``started`` the α of the boosters when they had been
+    started (None if they begin empty), ``weight`` the Σw of the first examples, and ``total`` what
+    scikit-learn divides the deployed votes by, as it rounds it (None if they were not scikit-learn's).
     """
 
     def __init__(

@@ -249,24 +249,19 @@ class OzaRussellClassifier(OnlineClassifier):
         forgetting: float,
     ) -> None:
         """Learn examples one by one."""
-        rows = Rows(X, names=self._names)
+        rows, rng = Rows(X, names=self._names), self._rng if self.updates == "poisson" else None
         # Every row has been checked already: members need not do so again and again.
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             for i, (code, weight) in enumerate(zip(codes.tolist(), weights.tolist(), strict=True)):
-                self._take(rows[i : i + 1], code, weight, smoothing, forgetting)
-
-    def _take(self, example: Rows, code: int, weight: float, smoothing: float, forgetting: float) -> None:
-        """Learn one example."""
-        self._total = forgetting * self._total + weight
-        if forgetting != 1.0:
-            for selector in self.selectors_:
-                selector.decay(forgetting)
-        rng = self._rng if self.updates == "poisson" else None
-        for selector in self.selectors_:
-            if weight == 0.0:  # nothing to learn, or less than a floating-point number can say
-                break
-            weight = selector.take(example, code, weight, rng, smoothing, self._total)
-        self.n_seen_ += 1
+                self._total = forgetting * self._total + weight
+                if forgetting != 1.0:
+                    for selector in self.selectors_:
+                        selector.decay(forgetting)
+                for selector in self.selectors_:
+                    if weight == 0.0:  # nothing to learn, or less than a floating-point number can say
+                        break
+                    weight = selector.take(rows[i : i + 1], code, weight, rng, smoothing, self._total)
+                self.n_seen_ += 1
 
     def _checked_forgetting(self) -> float:
         advice = "1.0 forgets nothing, 0.999 slowly."

@@ -23,20 +23,14 @@ class Selector:
     With one base learner it is a member of Oza and Russell's ensemble. With several it is a selector of
     Grabner and Bischof, "On-line Boosting and Vision" (CVPR 2006): each of them has sums of its own, and that
     with the least error stands for all, in the vote and in the reweighting.
-
-    Attributes
-    ----------
-    right, wrong : list of float
-        λ_sc and λ_sw of each candidate: the weight of the examples that it answered rightly and wrongly.
-    chosen : int
-        Which of the candidates votes.
     """
 
     def __init__(self, candidates: list[BaseLearner]) -> None:
         self.candidates = candidates
+        # λ_sc and λ_sw of each candidate: the weight of the examples that it answered rightly and wrongly.
         self.right = [0.0] * len(candidates)
         self.wrong = [0.0] * len(candidates)
-        self.chosen = 0
+        self.chosen = 0  # which of the candidates votes
 
     def decay(self, factor: float) -> None:
         """Multiply the weight of everything seen so far."""
