@@ -1,4 +1,4 @@
-"""A classifier for River: dictionaries in, one example at a time, no data kept but the most recent.
+"""A classifier for River: dictionaries in, one example at a time, only the latest examples kept.
 
 >>> from river import datasets, evaluate, metrics, preprocessing
 >>> from ocboost.river import OCBClassifier
@@ -21,10 +21,11 @@ from ocboost._core.checks import as_count
 from ocboost._core.locks import Guard, reads, writes
 from ocboost.boosters.base import Booster
 from ocboost.errors import InputError, MissingExtraError
+from ocboost.estimators.base import as_one_weight
+from ocboost.estimators.booster_settings import SKETCH_DEFAULTS
 from ocboost.estimators.classifier import OCBClassifier as SklearnOCB
 from ocboost.estimators.committee import CommitteeView, probabilities
 from ocboost.estimators.growth import Growth
-from ocboost.estimators.one_row import as_one_weight
 from ocboost.streams.rows import Rows
 
 try:
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
 Features = dict[Any, Any]
 
 
-class _View(NamedTuple):
-    """What answers are made of, as it is at one moment."""
+class RiverView(NamedTuple):
+    """What answers are computed from, at one moment."""
 
-    often: dict[Any, float]  # how often each label has come, as a share
+    frequencies: dict[Any, float]  # the share of each label so far
     names: dict[Any, int]
     codes: dict[Any, int]
     committee: CommitteeView | None
@@ -50,14 +51,14 @@ class _View(NamedTuple):
 class OCBClassifier(base.MiniBatchClassifier):
     """Online Coordinate Boosting over stumps that are found in the first examples.
 
-    The first ``grace_period`` examples are kept, and answered by how often each label has come. Then stumps
-    are learnt from them, and from there on only the weights of the stumps follow the stream. A label that
-    has never been seen starts this anew, half a grace period after it has come, from the most recent
-    examples and the last one of each label that is not among them.
+    The first ``grace_period`` examples are kept, and predicted by the frequency of each label. Then stumps
+    are learnt from them, and from there on only the weights of the stumps follow the stream. After a new
+    label, stumps are learnt again: half a grace period later, from the most recent examples and the last one
+    of each label that is not among them.
 
-    Features are known by name, so their order does not matter (all of river's checks pass, those that shuffle
-    it included). One that is missing from an example counts as missing, and one that first shows after the
-    stumps have been learnt is not looked at. Text has to be encoded first, with
+    Features are known by name, so their order does not matter (all of river's checks pass, including those
+    that shuffle it). One that is missing from an example counts as missing, and one that first appears after
+    the stumps have been learnt is ignored. Text has to be encoded first, with
     ``preprocessing.OneHotEncoder()``.
 
     Parameters
@@ -65,12 +66,11 @@ class OCBClassifier(base.MiniBatchClassifier):
     n_hypotheses : int, default 100
         Stumps, for each class if they are more than two.
     grace_period : int, default 200
-        Examples the stumps are learnt from; they, and one for each label, are all that is ever kept as they
-        came.
+        Examples the stumps are learnt from. No others are kept, but for one of each label.
     order, head, tail, smoothing, forgetting, correction, keep, memory, booster
         As in `ocboost.OCBClassifier`.
     grow : None, int or ocboost.Growth, default None
-        Lets the stream bring new stumps, up to so many in all, as in `ocboost.OCBClassifier`. The rows of the
+        Adds new stumps from the stream, up to so many in all, as in `ocboost.OCBClassifier`. The rows of the
         head are kept then.
     seed : int, optional
 
@@ -119,12 +119,12 @@ class OCBClassifier(base.MiniBatchClassifier):
         self._names: dict[Any, int] = {}
         self._codes: dict[Any, int] = {}  # the labels that the stumps know
         self._clf: SklearnOCB | None = None
-        self._guard: Guard[_View] = Guard()
+        self._guard: Guard[RiverView] = Guard()
 
     @reads
     def __getstate__(self) -> dict[str, Any]:
         own = {"_recent": self._recent.copy(), "_latest": dict(self._latest), "_counts": self._counts.copy()}
-        return {**self.__dict__, **own, "_clf": copy.copy(self._clf)}  # written later
+        return {**self.__dict__, **own, "_clf": copy.copy(self._clf)}  # copies, written later
 
     @property
     def _multiclass(self) -> bool:
@@ -143,30 +143,30 @@ class OCBClassifier(base.MiniBatchClassifier):
 
     @writes
     def _learn_numbers(self, row: Features, y: Any, w: float) -> None:
-        self._spare_readers(1)
+        self._prepare_readers(1)
         new = y not in self._counts
         self._keep([row], [y], [w])
         if self._clf is not None and y in self._codes:
             self._learn([row], [y], [w])
-        if new and self._wait <= 0:  # not from this one example of it: some more may come
+        if new and self._wait <= 0:  # wait for more examples of it
             self._wait = max(1, self.grace_period // 2)
         if self._wait > 0:
             self._wait -= 1
         if self._wait == 0 and len(self._counts) > 1:
-            self._begin()
+            self._learn_stumps()
 
     @writes
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn from several examples, in order: what ``learn_one`` would make of them one by one."""
-        rows, labels = [_numbers(row) for row in X.to_dict(orient="records")], y.tolist()
+        """Learn from several examples, in order, with the same result as ``learn_one`` one by one."""
+        rows, labels = _rows_of(X), y.tolist()
         for label in labels:
             _check_label(label)
-        self._spare_readers(len(rows))
+        self._prepare_readers(len(rows))
         i = 0
         while i < len(rows):
             j = i
             while self._wait == -1 and j < len(rows) and labels[j] in self._codes:
-                j += 1  # so far the stumps stay as they are
+                j += 1  # so far the stumps do not change
             if j > i:
                 self._keep(rows[i:j], labels[i:j], [1.0] * (j - i))
                 self._learn(rows[i:j], labels[i:j], [1.0] * (j - i))
@@ -174,10 +174,10 @@ class OCBClassifier(base.MiniBatchClassifier):
                 self._learn_numbers(rows[j], labels[j], 1.0)
             i = j + 1
 
-    def _spare_readers(self, n: int) -> None:
-        """Before something that takes long, let readers have what there is."""
+    def _prepare_readers(self, n: int) -> None:
+        """Before something that takes long, keep the present view for readers."""
         if self._clf is not None and any(each.folds_long(n) for each in self._clf.boosters_):
-            self._guard.keep(self._look)
+            self._guard.keep(self._make_view)
 
     def _keep(self, rows: list[Features], labels: list[Any], weights: list[float]) -> None:
         self._counts.update(labels)
@@ -187,15 +187,11 @@ class OCBClassifier(base.MiniBatchClassifier):
     def _learn(self, rows: list[Features], labels: list[Any], weights: list[float]) -> None:
         assert self._clf is not None
         codes = np.array([self._codes[label] for label in labels])
-        with self._clf.committee_._guard.passing_on(self._guard, self._with):
+        with self._clf.committee_._guard.passing_on(self._guard, self._view_with):
             X = _matrix(rows, self._names)
             self._clf.learn_rows(Rows(X, codes=codes, weights=np.array(weights)))
 
-    def _with(self, committee: CommitteeView) -> _View:
-        """How it answers with what the committee has published."""
-        return _View(self._often(), self._names, self._codes, committee)
-
-    def _begin(self) -> None:
+    def _learn_stumps(self) -> None:
         """Find stumps in the recent examples, and start their weights from them."""
         recent = {label for _, label, _ in self._recent}
         older = [(row, label, w) for label, (row, w) in self._latest.items() if label not in recent]
@@ -203,25 +199,17 @@ class OCBClassifier(base.MiniBatchClassifier):
         names = {name for row, _, _ in examples for name in row}
         if not names:
             return
-        # By name and not as they came: the order of a dictionary means nothing in River.
-        self._names = {
-            name: k for k, name in enumerate(sorted(names, key=lambda name: (str(name), repr(name))))
-        }
+        # Sorted by name: the order of a dictionary means nothing in River.
+        in_order = sorted(names, key=lambda name: (str(name), repr(name)))
+        self._names = {name: k for k, name in enumerate(in_order)}
         labels = sorted(self._latest, key=lambda label: (str(type(label)), str(label)))
         self._codes = {label: code for code, label in enumerate(labels)}
         clf = SklearnOCB(
             n_hypotheses=self.n_hypotheses,
-            order=self.order,
-            head=self.head,
-            memory=self.memory,
-            keep=self.keep,
-            tail=self.tail,
-            smoothing=self.smoothing,
-            forgetting=self.forgetting,
-            correction=self.correction,
             grow=self.grow,
             booster=self.booster,
             random_state=self.seed,
+            **{name: getattr(self, name) for name in SKETCH_DEFAULTS},
         )
         X = _matrix([row for row, _, _ in examples], self._names)
         codes = np.array([self._codes[label] for _, label, _ in examples])
@@ -231,42 +219,45 @@ class OCBClassifier(base.MiniBatchClassifier):
     # Answering -------------------------------------------------------------------------------------------
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
-        """The probability of each label that has come so far; none before the first example."""
+        """The probability of each label seen so far; none before the first example."""
         return self._probabilities([_numbers(x)])[0]
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """The probabilities of several examples, a column for each label."""
         import pandas as pd
 
-        rows = [_numbers(row) for row in X.to_dict(orient="records")]
-        return pd.DataFrame(self._probabilities(rows), index=X.index)
+        return pd.DataFrame(self._probabilities(_rows_of(X)), index=X.index)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The most probable label of several examples."""
         import pandas as pd
 
-        rows = [_numbers(row) for row in X.to_dict(orient="records")]
-        best = [max(row, key=row.__getitem__) if row else None for row in self._probabilities(rows)]
+        best = [max(row, key=row.__getitem__) if row else None for row in self._probabilities(_rows_of(X))]
         return pd.Series(best, index=X.index, dtype=object)
 
     def _probabilities(self, rows: list[Features]) -> list[dict[Any, float]]:
-        often, names, codes, committee = self._guard.view(self._look)
+        frequencies, names, codes, committee = self._guard.view(self._make_view)
         if committee is None:
-            return [dict(often) for _ in rows]
+            return [dict(frequencies) for _ in rows]
         table = probabilities(committee.votes(_matrix(rows, names)))
-        new = {label: often[label] for label in often if label not in codes}
-        rest = 1.0 - sum(new.values())  # labels the stumps do not know yet have their frequency
+        new = {label: share for label, share in frequencies.items() if label not in codes}
+        rest = 1.0 - sum(new.values())  # labels that the stumps do not know yet have their frequency
         return [
             {**{label: rest * float(p) for label, p in zip(codes, row, strict=True)}, **new} for row in table
         ]
 
-    def _look(self) -> _View:
-        committee = None if self._clf is None else self._clf.committee_.view()
-        return _View(self._often(), self._names, self._codes, committee)
+    def _make_view(self) -> RiverView:
+        return self._view_with(None if self._clf is None else self._clf.committee_.view())
 
-    def _often(self) -> dict[Any, float]:
+    def _view_with(self, committee: CommitteeView | None) -> RiverView:
+        """How it answers with this view of the committee."""
         total = sum(self._counts.values())
-        return {label: count / total for label, count in self._counts.items()}
+        frequencies = {label: count / total for label, count in self._counts.items()}
+        return RiverView(frequencies, self._names, self._codes, committee)
+
+
+def _rows_of(X: pd.DataFrame) -> list[Features]:
+    return [_numbers(row) for row in X.to_dict(orient="records")]
 
 
 def _matrix(rows: list[Features], names: dict[Any, int]) -> NDArray[np.float64]:

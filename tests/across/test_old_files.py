@@ -94,7 +94,8 @@ def test_what_a_version_1_model_says_of_itself():
     model = make.load("model", make.Model, make.place("model"))
     assert model.schema == make.SCHEMA
     assert model.history == make.HISTORY
-    assert make.load("deployed", OCBClassifier, make.place("deployed")).committee_.handover.share < 1.0
+    deployed = make.load("deployed", OCBClassifier, make.place("deployed"))
+    assert deployed.committee_.deployed_weights.share < 1.0
     assert make.load("grown before", OCBClassifier, make.place("grown before")).grower_ is None
 
 

@@ -319,10 +319,10 @@ def test_settings_that_others_set_while_it_is_fitted_stay():
     fitting, go_on = threading.Event(), threading.Event()
 
     class Slow(ocboost.OCBClassifier):
-        def _begin(self, *args):
+        def _fit(self, *args):
             fitting.set()
             assert go_on.wait(60)
-            super()._begin(*args)
+            super()._fit(*args)
 
     clf = Slow(n_hypotheses=5)
     writer = threading.Thread(target=clf.fit, args=(X, y))

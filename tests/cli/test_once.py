@@ -14,7 +14,7 @@ from ocboost._core.file_lock import lock_name, locked
 from ocboost.cli import adapt
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.deployment.model import Model
-from ocboost.deployment.resume import KEY
+from ocboost.deployment.resume import COVERAGE_KEY
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.evaluation import OCB, View
 from ocboost.streams import ArrayStream
@@ -208,7 +208,7 @@ class TestGrown:
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(60))
         assert ran(capsys, "adapt", model, stream, "--out", model)[0] == 0
         old = Model.load(model)
-        assert old.history[-1].pop(KEY)
+        assert old.history[-1].pop(COVERAGE_KEY)
         old.save(model)
         assert ran(capsys, "info", model)[0] == 0
         assert "nothing to resume" in ran(capsys, "adapt", model, stream, "--out", model, "--resume")[2]

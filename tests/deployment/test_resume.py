@@ -8,7 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ocboost.deployment.resume import KEY, MOST, Before, Changed, covered, look_up, remember
+from ocboost.deployment.resume import (
+    COVERAGE_KEY,
+    MAX_STREAMS,
+    ChangedStream,
+    LearntPart,
+    add_event,
+    coverage_record,
+    find_learnt_part,
+)
 from ocboost.streams import open_stream
 from ocboost.streams.source import TextDigest, fits_of_text
 from tests.support.cli_runs import table, write
@@ -21,13 +29,13 @@ def gone_through(path, history=None, before=None, **options):
     history = [] if history is None else history
     with open_stream(path, label="y", tracked=True, **options) as stream:
         rows = sum(len(batch) for batch in stream) + options.get("skip", 0)
-        remember(history, {"stream": path.name}, covered(stream.coverage(), path, rows, before))
+        add_event(history, {"stream": path.name}, coverage_record(stream.coverage(), path, rows, before))
     return history
 
 
 def found(history, path, **options):
     with open_stream(path, label="y", tracked=True, **options) as stream:
-        return look_up(history, stream, path)
+        return find_learnt_part(history, stream, path)
 
 
 class TestLookUp:
@@ -36,10 +44,10 @@ class TestLookUp:
         path = write(tmp_path / name, table(90))
         history = gone_through(path)
         known = found(history, path)
-        assert (known.rows, known.whole) == (90, True)
+        assert (known.rows, known.is_all) == (90, True)
         write(path, table(90) + table(20, 5))
         known = found(history, path)
-        assert (known.rows, known.whole, known.known_as) == (90, False, name)
+        assert (known.rows, known.is_all) == (90, False)
         other = write(tmp_path / f"moved-{name}", table(90) + table(20, 5))
         assert found(history, other) == known
         assert found(history, path, drop=["a"]) == known
@@ -51,10 +59,10 @@ class TestLookUp:
         rows = table(90)
         rows[57][2] += 1.0
         write(path, rows + table(20, 5))
-        assert found(history, path) == Changed(90)
+        assert found(history, path) == ChangedStream(90)
         assert found(history, write(tmp_path / f"other-{name}", rows)) is None
         write(path, table(90)[:60])
-        assert found(history, path) == Changed(90)
+        assert found(history, path) == ChangedStream(90)
 
     def test_shorter_than_what_was_learnt_since(self, tmp_path):
         path = write(tmp_path / "s.csv", table(50))
@@ -63,9 +71,9 @@ class TestLookUp:
         write(path, table(50) + table(50, 1))
         history = gone_through(path, history, before)
         middle = write(tmp_path / "copy.csv", table(50) + table(50, 1)[:20])
-        assert found(history, middle) == Changed(100)
+        assert found(history, middle) == ChangedStream(100)
         first = write(tmp_path / "copy.csv", table(50))
-        assert found(history, first).whole
+        assert found(history, first).is_all
         more = write(tmp_path / "copy.csv", table(50) + table(50, 1) + table(9, 2))
         assert found(history, more).rows == 100
 
@@ -74,10 +82,10 @@ class TestLookUp:
         history = gone_through(path)
         data = gzip.decompress(path.read_bytes())
         path.write_bytes(gzip.compress(data[:500], 1) + gzip.compress(data[500:], 9))
-        assert found(history, path).whole
+        assert found(history, path).is_all
         plain = tmp_path / "s.csv"
         plain.write_bytes(data)
-        assert found(history, plain).whole
+        assert found(history, plain).is_all
 
     def test_a_table_written_anew(self, tmp_path):
         path = tmp_path / "s.parquet"
@@ -90,25 +98,25 @@ class TestLookUp:
         for key, value in (("a", 7.0), ("t", None), ("t", "u"), ("y", 1)):
             other = {**grown, key: [value, *grown[key][1:]]}
             pq.write_table(pa.table(other), path)
-            assert found(history, path) == Changed(90), (key, value)
+            assert found(history, path) == ChangedStream(90), (key, value)
 
     def test_a_last_line_that_was_not_whole(self, tmp_path):
         path = tmp_path / "s.csv"
         path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,4,1")
         history = gone_through(path)
         path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,4,1\n5,5,5,5,0\n")
-        sha256 = history[0][KEY]["coverage"]["sha256"]
-        assert found(history, path) == Before(2, False, False, "s.csv", sha256)
+        sha256 = history[0][COVERAGE_KEY]["coverage"]["sha256"]
+        assert found(history, path) == LearntPart(2, False, False, sha256)
         path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,4,11\n")
-        assert found(history, path) == Before(2, False, True, "s.csv", sha256)
+        assert found(history, path) == LearntPart(2, False, True, sha256)
         path.write_text("a,b,c,d,y\n1,2,3,4,0\n1,2,3,5,1\n")
-        assert found(history, path) == Changed(2)
+        assert found(history, path) == ChangedStream(2)
 
     def test_blank_lines_are_nothing_new(self, tmp_path):
         path = write(tmp_path / "s.csv", table(20))
         history = gone_through(path)
         path.write_bytes(path.read_bytes() + b"\r\n\n")
-        assert found(history, path).whole
+        assert found(history, path).is_all
 
     def test_the_longest_of_several(self, tmp_path):
         path, history = tmp_path / "s.csv", []
@@ -131,7 +139,7 @@ class TestLookUp:
     )
     def test_records_that_make_no_sense(self, record, tmp_path):
         path = write(tmp_path / "s.csv", table(20))
-        assert found([{"event": "adapt", KEY: record}, {}], path) is None
+        assert found([{"event": "adapt", COVERAGE_KEY: record}, {}], path) is None
 
     def test_the_place_is_not_given_away(self, tmp_path):
         path = write(tmp_path / "s.csv", table(20))
@@ -140,12 +148,12 @@ class TestLookUp:
 
 def test_records_are_bounded():
     history = []
-    for i in range(MOST + 5):
-        remember(history, {"event": "adapt", "i": i}, {"end": i})
-    assert len(history) == MOST + 5
-    assert [i for i, event in enumerate(history) if KEY in event] == list(range(5, MOST + 5))
-    remember(history, {"event": "adapt"}, None)
-    assert KEY in history[5]
+    for i in range(MAX_STREAMS + 5):
+        add_event(history, {"event": "adapt", "i": i}, {"end": i})
+    assert len(history) == MAX_STREAMS + 5
+    assert [i for i, event in enumerate(history) if COVERAGE_KEY in event] == list(range(5, MAX_STREAMS + 5))
+    add_event(history, {"event": "adapt"}, None)
+    assert COVERAGE_KEY in history[5]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 
 from ocboost import BoostingSketch, InputError, NotSavableError, OCBClassifier, OzaRussell
 from ocboost.boosters import BOOSTERS, Booster, EGPlusMinus, Winnow
-from ocboost.boosters.registry import KINDS, named
+from ocboost.boosters.registry import BY_CLASS, named
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS
 from ocboost.offsets import LinearOffset
 
@@ -227,5 +227,5 @@ def test_names_can_be_searched():
 
 
 def test_every_kind_of_file_has_one_name():
-    assert {each.load() for each in BOOSTERS.values()} == {each.load() for each in KINDS.values()}
-    assert all(kind == each.load().kind for kind, each in KINDS.items())
+    assert {each.load() for each in BOOSTERS.values()} == {each.load() for each in BY_CLASS.values()}
+    assert all(kind == each.load().kind for kind, each in BY_CLASS.items())

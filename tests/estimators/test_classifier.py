@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,22 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, OCBClassifier, adaboost_weights
-from ocboost.estimators import committee
 from ocboost.hypotheses import Stumps
 from ocboost.hypotheses.learners import Learner, StumpLearner
-
-
-def examples(n_classes=2, n=120, seed=0):
-    rng = np.random.default_rng(seed)
-    X = np.round(rng.normal(size=(n, 4)), 2)
-    score = X[:, 0] + 0.5 * X[:, 1] + 0.7 * rng.normal(size=n)
-    return X, np.digitize(score, [0.0] if n_classes == 2 else np.linspace(-0.7, 0.7, n_classes - 1))
-
-
-def assert_same(a, b):
-    for mine, others in zip(a.alpha_, b.alpha_, strict=True):
-        np.testing.assert_array_equal(mine, others)
-
+from tests.support.classifiers import assert_same_weights, examples
 
 # What it learns ---------------------------------------------------------------------------------------
 
@@ -76,8 +60,8 @@ def test_however_the_stream_is_cut(name, n_classes, data):
         feed(parts, start, stop)
     for i in range(40, 100):
         feed(rows, i, i + 1)
-    assert_same(parts, whole)
-    assert_same(rows, whole)
+    assert_same_weights(parts, whole)
+    assert_same_weights(rows, whole)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -143,7 +127,7 @@ def test_given_hypotheses_are_shared_by_all_classes(n_classes):
     one_by_one = OCBClassifier(pool)
     for i in range(len(y)):
         one_by_one.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(n_classes))
-    assert_same(one_by_one, clf)
+    assert_same_weights(one_by_one, clf)
     assert clf.score(X, y) > 1 / n_classes + 0.1
 
 
@@ -185,7 +169,7 @@ def test_an_example_of_no_weight_is_none():
     weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
     with_them = OCBClassifier(n_hypotheses=8).fit(X, y, weights)
     without = OCBClassifier(n_hypotheses=8).fit(X[weights > 0], y[weights > 0])
-    assert_same(with_them, without)
+    assert_same_weights(with_them, without)
     with pytest.raises(ValueError, match=r"(?i)sample weights must contain at least one non-zero"):
         OCBClassifier().fit(X, y, np.zeros(len(y)))
     with pytest.raises(ValueError, match=r"(?i)negative"):
@@ -255,69 +239,6 @@ def test_fitting_again_takes_what_the_new_learner_takes():
     assert np.isfinite(clf.decision_function(holes)).all()
 
 
-# Jobs -------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def fitted_alone():
-    X, y = examples(3, 300)
-    return OCBClassifier(n_hypotheses=30, head=20).fit(X, y).partial_fit(X, y)
-
-
-def with_jobs(n_jobs=2):
-    X, y = examples(3, 300)
-    return OCBClassifier(n_hypotheses=30, head=20, n_jobs=n_jobs).fit(X, y).partial_fit(X, y)
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_jobs_change_nothing(backend, fitted_alone, monkeypatch):
-    monkeypatch.setattr(committee, "WORTH_JOBS", 1)
-    with joblib.parallel_config(backend=backend, n_jobs=2):
-        assert_same(with_jobs(), fitted_alone)
-        assert_same(with_jobs(None), fitted_alone)
-
-
-def test_boosters_that_cannot_be_written_to_are_copied(fitted_alone, tmp_path):
-    X, y = examples(3, 300)
-    joblib.dump(fitted_alone, tmp_path / "model")
-    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    expected = pickle.loads(pickle.dumps(fitted_alone))
-    assert_same(mapped.partial_fit(X, y), expected.partial_fit(X, y))
-    frozen = expected.boosters_[0].copy()
-    frozen._arrays[0].flags.writeable = False
-    fed = committee._fed(
-        frozen, np.ones((1, frozen.n_hypotheses), np.int8), 0, np.ones(1, np.int8), np.ones(1), 1
-    )
-    assert fed.n_seen == frozen.n_seen + 1
-
-
-DASK = """
-import joblib, numpy as np
-from distributed import Client, LocalCluster
-from ocboost import OCBClassifier, committee
-committee.WORTH_JOBS = 1
-rng = np.random.default_rng(0)
-X = rng.normal(size=(300, 4)); y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])
-def made(n_jobs):
-    return OCBClassifier(n_hypotheses=20, head=20, n_jobs=n_jobs).fit(X, y).partial_fit(X, y)
-if __name__ == "__main__":
-    with LocalCluster(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
-    ) as cluster, Client(cluster):
-        with joblib.parallel_config(backend="dask"):
-            there = made(2)
-    here = made(None)
-    assert all((a == b).all() for a, b in zip(there.alpha_, here.alpha_))
-    print("the same")
-"""
-
-
-def test_dask_changes_nothing():
-    pytest.importorskip("distributed")
-    done = subprocess.run([sys.executable, "-c", DASK], capture_output=True, text=True, timeout=120)
-    assert "the same" in done.stdout, done.stderr
-
-
 # With scikit-learn ------------------------------------------------------------------------------------
 
 
@@ -354,7 +275,7 @@ def test_copies_go_their_own_ways():
     clf = OCBClassifier(n_hypotheses=6).fit(X, y)
     before = clf.alpha_
     for made in (copy.copy(clf), copy.deepcopy(clf), pickle.loads(pickle.dumps(clf))):
-        assert_same(made, clf)
+        assert_same_weights(made, clf)
         made.partial_fit(X, y)
         assert (made.alpha_[0] != before[0]).any()
     np.testing.assert_array_equal(clf.alpha_[0], before[0])
@@ -379,7 +300,7 @@ def test_sparse_is_as_dense():
     for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
         dense = OCBClassifier(n_hypotheses=15).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
         other = OCBClassifier(n_hypotheses=15).fit(form(X[:200]), y[:200]).partial_fit(form(X[200:]), y[200:])
-        assert_same(other, dense)
+        assert_same_weights(other, dense)
         np.testing.assert_array_equal(other.decision_function(form(X)), dense.decision_function(X))
 
 
@@ -423,7 +344,7 @@ def test_labels_of_another_type_that_mean_the_same(labels):
     X, y = examples()
     clf = OCBClassifier(n_hypotheses=5).fit(X, y)
     expected = copy.copy(clf).partial_fit(X, y)
-    assert_same(clf.partial_fit(X, np.asarray(labels)[y]), expected)
+    assert_same_weights(clf.partial_fit(X, np.asarray(labels)[y]), expected)
 
 
 @pytest.mark.parametrize("estimator", [None, "ball", Stumps([0], [0.0], [1], n_features=4)])
@@ -502,9 +423,3 @@ def test_classes_must_be_finite_and_of_one_type():
         OCBClassifier().partial_fit(X, y.astype(float), classes=[0.0, 1.0, np.nan])
     with pytest.raises(ValueError, match="label"):
         OCBClassifier().fit(X, np.array([None, "a"] * 15, dtype=object))
-
-
-def test_answers_held_for_one_booster_at_a_time(monkeypatch, fitted_alone):
-    X, y = examples(3, 300)
-    monkeypatch.setattr(committee, "MOST_ANSWERS", 10)
-    assert_same(OCBClassifier(n_hypotheses=30, head=20).fit(X, y).partial_fit(X, y), fitted_alone)

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from ocboost import ModelFileError
 from ocboost._core.codec import read
-from ocboost.estimators.deployed_weights import Handover
+from ocboost.estimators.deployed_weights import DeployedWeights
 
 
 def handover(weight=10.0):
-    return Handover([np.array([1.0, 2.0])], [np.array([0.5, 2.5])], weight, 6.0)
+    return DeployedWeights([np.array([1.0, 2.0])], [np.array([0.5, 2.5])], weight, 6.0)
 
 
 def back(tree):
-    return read(tree, "a file", lambda fields: Handover.from_tree(fields, [2]))
+    return read(tree, "a file", lambda fields: DeployedWeights.from_tree(fields, [2]))
 
 
 def numbers(one):
@@ -34,11 +34,11 @@ def test_at_first_exactly_the_deployed_weights():
 
 def test_the_share_is_that_of_the_first_examples():
     one = handover()
-    one.take(np.array([4.0, 6.0]), 1.0)
+    one.count_examples(np.array([4.0, 6.0]), 1.0)
     assert not one.untouched
     assert one.share == 0.5
     np.testing.assert_allclose(one.alpha(np.array([0.5, 2.5]), 0), [0.75, 2.25])
-    one.take(np.full(990, 1000.0), 1.0)
+    one.count_examples(np.full(990, 1000.0), 1.0)
     assert one.share < 1e-4
 
 
@@ -49,10 +49,10 @@ def test_the_share_is_that_of_the_first_examples():
 )
 def test_however_the_stream_is_cut(weights, cut, forgetting):
     whole, parts = handover(), handover()
-    whole.take(np.array(weights), forgetting)
+    whole.count_examples(np.array(weights), forgetting)
     for part in (weights[:cut], weights[cut:]):
         if part:
-            parts.take(np.array(part), forgetting)
+            parts.count_examples(np.array(part), forgetting)
     assert numbers(parts) == numbers(whole)
     n = len(weights)
     ages = np.arange(n - 1, -1, -1)
@@ -65,7 +65,7 @@ def test_a_window_drops_the_first_examples_one_by_one():
     one.enter_window(8, 8)
     shares = []
     for _ in range(10):
-        one.take(np.ones(1), 1.0)
+        one.count_examples(np.ones(1), 1.0)
         shares.append(one.share)
     assert shares == [k / 8 for k in (7, 6, 5, 4, 3, 2, 1, 0, 0, 0)]
     np.testing.assert_array_equal(one.alpha(np.array([3.0, 4.0]), 0), [3.0, 4.0])
@@ -74,34 +74,34 @@ def test_a_window_drops_the_first_examples_one_by_one():
 def test_a_window_that_is_not_full_yet():
     one = handover()
     one.enter_window(10, 4)
-    one.take(np.ones(6), 1.0)
+    one.count_examples(np.ones(6), 1.0)
     assert one.share == 0.4
-    one.take(np.ones(1), 1.0)
+    one.count_examples(np.ones(1), 1.0)
     assert one.share == 0.3
 
 
 def test_into_a_window_and_out_again():
     one = handover()
-    one.take(np.ones(3), 1.0)
+    one.count_examples(np.ones(3), 1.0)
     one.enter_window(5, 5)
     assert one.share == 0.4
     one.leave_window()
-    one.take(np.ones(5), 1.0)  # nothing is dropped any more
+    one.count_examples(np.ones(5), 1.0)  # nothing is dropped any more
     assert one.share == pytest.approx(0.2)
 
 
 def test_forgetting_of_another_type_can_be_saved():
     one = handover()
-    one.take(np.ones(2), np.float32(0.5))
+    one.count_examples(np.ones(2), np.float32(0.5))
     assert all(type(one.tree()[key]) is float for key in ("old", "new", "total"))
 
 
 def test_back_from_its_tree():
     one = handover()
-    one.take(np.array([0.3]), 0.9)
+    one.count_examples(np.array([0.3]), 0.9)
     again = back(one.tree())
     for each in (one, again):
-        each.take(np.array([0.1, 0.7]), 0.9)
+        each.count_examples(np.array([0.1, 0.7]), 0.9)
     assert numbers(again) == numbers(one)
     np.testing.assert_array_equal(again.alpha(np.ones(2), 0), one.alpha(np.ones(2), 0))
 

@@ -46,7 +46,7 @@ def at(stage, K=2, **given):
     while True:
         clf.partial_fit(X[n : n + 7], y[n : n + 7], range(K))
         n += 7
-        machine = clf.machines_[0]
+        machine = clf.boosters_[0]
         if {
             "first": n > 20,
             "collecting": len(machine.voters) == 1 and len(machine.rows) > 1,
@@ -112,7 +112,7 @@ class TestRoundTrip:
         clf = back(tree)
         dense = FilterBoost(sample=40, random_state=0).partial_fit(X, y)
         np.testing.assert_array_equal(
-            clf.machines_[0].rows[0].toarray(), np.concatenate(dense.machines_[0].rows)
+            clf.boosters_[0].rows[0].toarray(), np.concatenate(dense.boosters_[0].rows)
         )
 
     def test_names_of_columns_and_text_labels(self, tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocboost.errors import InputError
-from ocboost.estimators.filter_rounds import EdgeTest
+from ocboost.estimators.binary_filterboost import EdgeTest
 from ocboost.lineage import FilterBoost
 
 
@@ -49,7 +49,7 @@ def test_fit_that_finds_nothing_answers_with_the_majority():
     assert clf.stopped_.startswith("the edge could not be told from zero")
     assert clf.hypotheses_ == [None]
     assert (clf.predict(X) == 1).all()
-    n = clf.machines_[0].n_seen
+    n = clf.boosters_[0].n_seen
     assert abs(clf.predict_proba(X[:1])[0, 1] - y.mean()) < 4 * math.sqrt(0.25 / n)
 
 
@@ -73,7 +73,7 @@ def test_counts_are_those_of_the_examples_seen_however_cut(labels, sizes):
             cut.partial_fit(X[at : at + size], y[at : at + size], [0, 1, 2])
         at += size
     for clf in (whole, cut):
-        counts = [machine.n_positive for machine in clf.machines_]
+        counts = [machine.n_positive for machine in clf.boosters_]
         assert counts == np.bincount(y, minlength=3).tolist()
     np.testing.assert_array_equal(whole.decision_function(X), cut.decision_function(X))
 
@@ -85,7 +85,7 @@ def test_only_examples_that_were_looked_at_count(tmp_path):
     clf = FilterBoost(sample=10, most_examples=20, random_state=0).partial_fit(X, y)
     assert clf.stopped_ is not None
     assert clf.n_seen_ < 10_000
-    assert clf.machines_[0].n_positive == clf.n_seen_ // 2
+    assert clf.boosters_[0].n_positive == clf.n_seen_ // 2
     clf.save(tmp_path / "model")
     other = FilterBoost.load(tmp_path / "model")
     np.testing.assert_array_equal(other.predict_proba(X[:3]), clf.predict_proba(X[:3]))

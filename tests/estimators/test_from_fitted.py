@@ -114,7 +114,7 @@ def test_the_sum_of_the_weights_is_rounded_as_scikit_learn_does():
     deployed.estimators_ = deployed.estimators_[:5]  # as if it had ended early: zeros follow
     deployed.estimator_weights_ = np.concatenate([[0.1, 0.7, 1e-9, 0.3, 1e9], np.zeros(60)])
     clf = OCBClassifier.from_fitted(deployed, X, y)
-    assert clf.committee_.handover.total == deployed.estimator_weights_.sum()
+    assert clf.committee_.deployed_weights.total == deployed.estimator_weights_.sum()
     assert_same(clf, deployed, X)
 
 
@@ -156,10 +156,10 @@ def test_the_deployed_weights_fade(n_classes):
     X, y = examples(n_classes, 3)
     deployed = AdaBoostClassifier(n_estimators=20, learning_rate=0.3, random_state=0).fit(X, y)
     clf = OCBClassifier.from_fitted(deployed, X[:50], y[:50], head=100_000)
-    shares = [clf.committee_.handover.share]
+    shares = [clf.committee_.deployed_weights.share]
     for _ in range(20):
         clf.partial_fit(X, y)
-        shares.append(clf.committee_.handover.share)
+        shares.append(clf.committee_.deployed_weights.share)
     np.testing.assert_allclose(shares, [50 / (50 + 150 * k) for k in range(21)])
     gap = np.abs(clf.alpha_[0] - clf.boosters_[0].alpha).max()
     assert 0 < gap < 0.05
@@ -176,9 +176,9 @@ def test_a_window_drops_them_altogether():
     clf = OCBClassifier.from_fitted(deployed, X[:60], y[:60], tail=False, head=40)
     np.testing.assert_array_equal(clf.predict(X), deployed.predict(X))
     clf.partial_fit(X[:10], y[:10])
-    assert clf.committee_.handover.share == 0.75
+    assert clf.committee_.deployed_weights.share == 0.75
     clf.partial_fit(X[10:40], y[10:40])
-    assert clf.committee_.handover.share == 0.0
+    assert clf.committee_.deployed_weights.share == 0.0
     margins = clf.hypotheses_.answers(X[:40]) * np.where(y[:40] == clf.classes_[1], 1, -1)[:, None]
     np.testing.assert_allclose(clf.alpha_[0], adaboost_weights(margins), atol=1e-10)
 
@@ -188,9 +188,9 @@ def test_into_a_window_and_out_of_it():
     deployed = AdaBoostClassifier(n_estimators=10, random_state=0).fit(X, y)
     clf = OCBClassifier.from_fitted(deployed, X[:60], y[:60], head=500)
     clf.set_params(tail=False, head=40).partial_fit(X[:10], y[:10])
-    assert clf.committee_.handover.share == 0.75
+    assert clf.committee_.deployed_weights.share == 0.75
     clf.set_params(tail=True, head=500).partial_fit(X, y)  # nothing more is dropped
-    assert clf.committee_.handover.share == pytest.approx(30 / 190)
+    assert clf.committee_.deployed_weights.share == pytest.approx(30 / 190)
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.95])

@@ -92,8 +92,8 @@ def test_it_goes_on_as_if_it_had_never_been_saved(name, n_classes, tmp_path):
     for start in range(80, 560, 30):
         other = loaded(clf, tmp_path, offset)
         assert bytes_of(other, tmp_path) == bytes_of(clf, tmp_path)
-        samples += any(scout.labels for scout in other.grower_.scouts)
-        tests += any(scout.n_tested for scout in other.grower_.scouts)
+        samples += any(scout.labels for scout in other.grower_.searches)
+        tests += any(scout.n_tested for scout in other.grower_.searches)
         part = slice(start, start + 30)
         for each in (clf, other):
             each.partial_fit(X[part], y[part], sample_weight=np.linspace(0.0, 2.0, 30))
@@ -136,7 +136,7 @@ def test_rows_keep_their_kind(kind, tmp_path):
 def test_a_setting_that_waits_for_the_next_example_is_kept(change, tmp_path):
     X, y = stream(700)
     clf = fitted(2, head=20, forgetting=0.97).partial_fit(X[80:301], y[80:301])
-    assert clf.grower_.scouts[0].labels or clf.grower_.scouts[0].n_tested
+    assert clf.grower_.searches[0].labels or clf.grower_.searches[0].n_tested
     clf.set_params(**change)
     other = loaded(clf, tmp_path)
     for each in (clf, other):
@@ -193,7 +193,7 @@ def busy(name):
         )()
     for i in range(80, 560):
         clf.partial_fit(X[i : i + 1], y[i : i + 1])
-        scout, since = clf.grower_.scouts[0], clf.grower_._since
+        scout, since = clf.grower_.searches[0], clf.grower_._since
         if clf.n_grown_ and scout.n_tested > 1 and len(scout.labels) > 2 and since == 1:
             return clf
     raise AssertionError("never so busy")
@@ -220,7 +220,7 @@ def own_arrays(tree):
 
 def test_untouched_they_load(files):
     for tree in files.values():
-        assert back(tree).grower_.scouts[0].n_tested > 1
+        assert back(tree).grower_.searches[0].n_tested > 1
 
 
 @pytest.mark.parametrize("name", ["dense", "sparse", "balls", "three"])
@@ -351,7 +351,7 @@ def test_candidates_over_other_features(files):
         if fits:
             back(tree)
         else:
-            refused(tree, "candidates are over other features")
+            refused(tree, "its candidates do not fit its features")
 
 
 def test_a_grower_without_settings(files):

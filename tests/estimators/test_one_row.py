@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ocboost import InputError, OCBClassifier
 from ocboost._kernels.answers import first_unusable, margins_of, tally, tally_row, tally_rows
 from ocboost._kernels.stumps import answer_row
-from ocboost.estimators.one_row import as_one_row
+from ocboost.estimators.base import as_one_row
 from ocboost.hypotheses import Stumps
 from ocboost.lineage import FilterBoost, OzaRussellClassifier
 from ocboost.offsets import LinearOffset

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from ocboost.errors import InputError
 from ocboost.estimators.base_learners import BaseLearner, NaiveBayes, as_base_learner
-from ocboost.estimators.oza_russell_classifier import ALONE, PIECE
+from ocboost.estimators.oza_russell_classifier import ALPHA_OF_LAST_RESORT, ROWS_PREDICTED_AT_ONCE
 from ocboost.lineage import OzaRussellClassifier
 from tests.naive.oza_russell import Counts, Plain, boosted_by_river, some_examples, stream_of
 
@@ -109,9 +109,9 @@ def test_probabilities_add_up_to_one_and_go_with_the_answers(estimator, K):
 
 
 def test_rows_are_answered_alike_alone_and_by_the_thousand():
-    X, y = some_examples(24, PIECE + 10)
+    X, y = some_examples(24, ROWS_PREDICTED_AT_ONCE + 10)
     clf = OzaRussellClassifier(n_estimators=3, votes="probabilities", random_state=0).fit(X[:100], y[:100])
-    some = [0, 1, PIECE - 1, PIECE, PIECE + 9]
+    some = [0, 1, ROWS_PREDICTED_AT_ONCE - 1, ROWS_PREDICTED_AT_ONCE, ROWS_PREDICTED_AT_ONCE + 9]
     alone = [clf.decision_function(X[i : i + 1])[0] for i in some]
     np.testing.assert_allclose(clf.decision_function(X)[some], alone, rtol=0, atol=1e-12)
 
@@ -132,8 +132,11 @@ def test_of_more_classes_a_bad_member_has_no_vote():
     X, y = np.zeros((60, 1)), np.array([0, 1, 2, 1, 1, 1] * 10)
     bad = OzaRussellClassifier(Says(0.6, 0.3, 0.1), 2, updates="weighted", votes="probabilities").fit(X, y)
     # Nobody has a vote: the first member decides, by a vote that is none to speak of.
-    np.testing.assert_array_equal(bad.alpha_, [ALONE, 0.0])
-    np.testing.assert_allclose(bad.decision_function(X[:1]), [[0.6 * ALONE, 0.3 * ALONE, 0.1 * ALONE]])
+    np.testing.assert_array_equal(bad.alpha_, [ALPHA_OF_LAST_RESORT, 0.0])
+    np.testing.assert_allclose(
+        bad.decision_function(X[:1]),
+        [[0.6 * ALPHA_OF_LAST_RESORT, 0.3 * ALPHA_OF_LAST_RESORT, 0.1 * ALPHA_OF_LAST_RESORT]],
+    )
     assert bad.predict(X[:1])[0] == 0
     good = OzaRussellClassifier(Says(0.3, 0.6, 0.1), 1, updates="weighted", votes="probabilities").fit(X, y)
     assert good.alpha_[0] > 0.1

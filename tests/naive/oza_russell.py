@@ -133,7 +133,9 @@ def boosted_by_river(monkeypatch, X, y, n_models, **parameters):
     theirs = AdaBoostClassifier(GaussianNB(), n_models=n_models, seed=11)
     for x, label in zip(X.tolist(), y.tolist(), strict=True):
         theirs.learn_one(dict(enumerate(x)), label)
-    monkeypatch.setattr("ocboost.lineage.oza_boost.np.random.default_rng", lambda _seed: RiversDraws(11))
+    monkeypatch.setattr(
+        "ocboost.estimators.oza_russell_classifier.np.random.default_rng", lambda _seed: RiversDraws(11)
+    )
     return theirs, OzaRussellClassifier(GaussianNB(), n_models, smoothing=0.0, **parameters).fit(X, y)
 
 

@@ -144,9 +144,9 @@ def test_jobs_and_one_booster_at_a_time_change_nothing(monkeypatch):
         return clf.fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
 
     expected = made()
-    monkeypatch.setattr(committee, "WORTH_JOBS", 1)
+    monkeypatch.setattr(committee, "MIN_ANSWERS_FOR_JOBS", 1)
     assert_same(made(2), expected, X)
-    monkeypatch.setattr(committee, "MOST_ANSWERS", 10)
+    monkeypatch.setattr(committee, "MAX_ANSWERS_IN_MEMORY", 10)
     assert_same(made(), expected, X)
 
 

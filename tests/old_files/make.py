@@ -82,8 +82,8 @@ def grown(y=TWO, *, rows=X, until="sampled", **given):
     clf = classifier(y, rows=rows, grow=Growth(**QUICK, learner=given.pop("learner", None)), **given)
     for i in range(90, 400):
         clf.partial_fit(rows[i : i + 1], y[i : i + 1])
-        tested = any(scout.n_tested for scout in clf.grower_.scouts)
-        sampled = not tested and all(scout.labels for scout in clf.grower_.scouts)
+        tested = any(scout.n_tested for scout in clf.grower_.searches)
+        sampled = not tested and all(scout.labels for scout in clf.grower_.searches)
         if i > 200 and clf.n_grown_ and {"sampled": sampled, "tested": tested}[until]:
             return clf
     raise AssertionError(until)
@@ -169,7 +169,7 @@ def filterboost(stage, y=TWO, *, rows=X, estimator=None, **given):
     clf = FilterBoost(estimator, **{"sample": 12, "tau": 1.0, "random_state": 0, **given})
     for i in range(0, 900, 3):
         clf.partial_fit(rows[i : i + 3], y[i : i + 3], np.unique(y))
-        machine = clf.machines_[0]
+        machine = clf.boosters_[0]
         if {
             "first": i > 3,
             "collecting": len(machine.voters) == 1 and len(machine.rows) > 1,

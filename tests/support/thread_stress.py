@@ -390,7 +390,7 @@ def river_twin() -> Iterator[Subject]:
             "pickle": lambda m: answers(pickle.loads(pickle.dumps(m))),
         },
         lambda m: digest(answers(m)),
-        lambda view: {"predict_proba_one": shown(view)} if hasattr(view, "often") else {},
+        lambda view: {"predict_proba_one": shown(view)} if hasattr(view, "frequencies") else {},
     )
 
 

@@ -22,7 +22,7 @@ lock. Locks are taken from the outside in: classifier, committee, booster.
 
 Estimators are fitted as drafts (`ocboost._core.interrupts`) whose attributes take the place of the old ones
 all
-at once; who predicts takes hold of all of them once (`GuardedEstimator._at_present`).
+at once; who predicts takes hold of all of them once (`GuardedEstimator._snapshot`).
 
 Nothing here relies on the interpreter's own lock. Names are bound to finished values, which threads may do at
 any time, and all else happens under the guard's lock. Kernels release the interpreter's lock, so readers
@@ -162,7 +162,7 @@ class GuardedEstimator:
             guard = self.__dict__.setdefault("_guard_kept", Guard())
         return guard
 
-    def _at_present(self) -> Self:
+    def _snapshot(self) -> Self:
         """The estimator as it is now: an object of its own whose attributes stay bound as they are."""
         other = type(self).__new__(type(self))
         other.__dict__ = self.__dict__.copy()

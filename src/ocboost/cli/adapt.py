@@ -174,7 +174,7 @@ def _adapted(
     from ocboost.cli.method import going_on
     from ocboost.deployment.adaptation import Adaptation, model_digest
     from ocboost.deployment.model import Model
-    from ocboost.deployment.resume import covered
+    from ocboost.deployment.resume import coverage_record
 
     checkpoint = checkpoint_of(out)
     if resume or restart:
@@ -219,7 +219,7 @@ def _adapted(
             say(note)
         if not adaptation.finished and not _run(adaptation, opened, batch, checkpoint, every, seconds):
             return 130
-        record = covered(opened.coverage(), stream, adaptation.rows, adaptation.origin.get("before"))
+        record = coverage_record(opened.coverage(), stream, adaptation.rows, adaptation.origin.get("before"))
     _finish(adaptation, stream, record, checkpoint, out, written)
     return adaptation
 
@@ -313,7 +313,7 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     from rich.table import Table
 
     from ocboost.boosters.sketch.sketch import BoostingSketch
-    from ocboost.deployment.adaptation import RECENT
+    from ocboost.deployment.adaptation import RECENT_PREDICTIONS
 
     console = results()
     classes = adaptation.model.classifier.classes_.tolist()
@@ -331,8 +331,8 @@ def _report(adaptation: Adaptation, out: Path) -> None:
     table.add_row("all", f"{adaptation.learnt:,}", f"{total:.1%}" if total is not None else "–", style="bold")
     console.print(table)
     lately = adaptation.recent_accuracy
-    if lately is not None and adaptation.learnt > RECENT:
-        console.print(f"Of the last {RECENT:,} rows {lately:.1%} were right.", soft_wrap=True)
+    if lately is not None and adaptation.learnt > RECENT_PREDICTIONS:
+        console.print(f"Of the last {RECENT_PREDICTIONS:,} rows {lately:.1%} were right.", soft_wrap=True)
         booster = adaptation.model.classifier.boosters_[0]
         all_sums = isinstance(booster, BoostingSketch) and booster.tail and booster.forgetting == 1.0
         if total is not None and lately < total - WORSE and all_sums:

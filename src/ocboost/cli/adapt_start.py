@@ -137,30 +137,30 @@ def _resumed(
 ) -> Start | None:
     """Where to go on after a run that came to its end; None if it was through another stream."""
     from ocboost.deployment.model import Model
-    from ocboost.deployment.resume import Before, look_up
+    from ocboost.deployment.resume import LearntPart, find_learnt_part
 
-    known = look_up((model if in_place else Model.load(out)).history, stream, path)
-    if known is None or (isinstance(known, Before) and known.whole):  # None: of an older ocboost
+    known = find_learnt_part((model if in_place else Model.load(out)).history, stream, path)
+    if known is None or (isinstance(known, LearntPart) and known.is_all):  # None: of an older ocboost
         return Start(skip, None, f"nothing to resume: '{out}' has been through it. --again goes once more.")
-    if isinstance(known, Before) and in_place:
+    if isinstance(known, LearntPart) and in_place:
         return _after(known, skip)
     return None
 
 
 def _looked_up(model: Model, stream: Stream, path: Path, skip: int, wish: str | None) -> Start:
-    from ocboost.deployment.resume import Changed, look_up
+    from ocboost.deployment.resume import ChangedStream, find_learnt_part
 
-    known = look_up(model.history, stream, path)
+    known = find_learnt_part(model.history, stream, path)
     if wish == "new" or known is None:
         return Start(skip)
-    if isinstance(known, Changed):
+    if isinstance(known, ChangedStream):
         raise InputError(
             f"'{path}' does not begin as it did when {known.rows:,} rows of it were learnt. Give --new to "
             "learn the whole of it as a new stream, or give the one that has grown."
         )
     if wish == "again":
         return Start(skip, known.sha256)
-    if known.whole:
+    if known.is_all:
         return Start(
             skip,
             known.sha256,
@@ -174,7 +174,7 @@ def _after(known: Any, skip: int) -> Start:
     """After the rows learnt before, and after those to pass over."""
     row = max(skip, known.rows)
     say(f"the first {known.rows:,} rows were learnt before; going on at row {row:,}.")
-    if known.cut:
+    if known.last_row_grew:
         say(
             f"row {known.rows - 1:,}, the last of them, was learnt while it was still being written, and is "
             "longer now; what it has become is passed over, as each row is learnt once."

@@ -1,4 +1,4 @@
-"""A model on its way through a stream: predict, then learn, and a checkpoint that any end leaves whole."""
+"""Adapting a model to a stream: predict each row, then learn it, with checkpoints."""
 
 from __future__ import annotations
 
@@ -15,40 +15,23 @@ from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.storage import load, save
 from ocboost.deployment.model import Model
-from ocboost.deployment.resume import remember
+from ocboost.deployment.resume import add_event
 from ocboost.errors import InputError
 from ocboost.estimators.committee import winners
 from ocboost.streams.rows import Rows, UnseenLabelError
 
-KIND = "Adaptation"
-RECENT = 1000
+CHECKPOINT_KIND = "Adaptation"  # the name of the kind in files
+RECENT_PREDICTIONS = 1000
 
 
 class Adaptation:
-    """A model, how far it has come in a stream, and how often it was right on the way.
+    """A model, its place in a stream, and how often it was right on the way.
 
-    Saved, it is a checkpoint: it goes on from there exactly as if it had never stopped.
+    Saved, it is a checkpoint: it resumes from there exactly as if it had never stopped.
 
-    Parameters
-    ----------
-    model : Model
-    origin : dict
-        What makes this run this one, in words of JSON: the model it began with, the stream, the settings.
-    first : int, default 0
-        The row of the stream it begins at.
-    leave_unseen : bool, default False
-        Whether rows of a class that the model does not know are left out, or an error.
-
-    Attributes
-    ----------
-    rows : int
-        The row of the stream it has come to.
-    learnt : int
-        Rows that had a label, and were learnt.
-    confusion : array of shape (K, K)
-        How often class i, by its label, was predicted as class j before it was learnt.
-    finished : bool
-        Whether the stream has ended.
+    ``origin`` identifies the run, as JSON: the model it began with, the stream, the settings. ``first`` is
+    the row of the stream it begins at. Rows of a class that the model does not know are left out with
+    ``leave_unseen``, else an error.
     """
 
     def __init__(
@@ -56,13 +39,15 @@ class Adaptation:
     ) -> None:
         self.model = model
         self.origin = origin
-        self.first = self.rows = first
+        self.first = self.rows = first  # rows: the next row of the stream
         self.leave_unseen = leave_unseen
-        self.learnt = 0
-        self.finished = False
+        self.learnt = 0  # rows that had a label
+        self.finished = False  # whether the stream has ended
         K = len(model.classifier.classes_)
-        self.confusion = np.zeros((K, K), np.int64)
-        self._recent: deque[bool] = deque(maxlen=RECENT)
+        self.confusion = np.zeros(
+            (K, K), np.int64
+        )  # how often class i was predicted as j before it was learnt
+        self._recent: deque[bool] = deque(maxlen=RECENT_PREDICTIONS)
 
     def take(self, batch: Rows, step: int = 1) -> None:
         """Predict rows of a stream, then learn from those with a label, ``step`` rows at a time."""
@@ -71,11 +56,15 @@ class Adaptation:
         clf = self.model.classifier
         try:
             rows = batch.coded(clf.classes_.tolist(), leave_unseen=self.leave_unseen)
-        except UnseenLabelError as error:  # whole steps before it are learnt
+        except UnseenLabelError as error:  # complete steps before it are learnt
             before = batch[: error.place // step * step]
             if len(before):
                 self.take(before, step)
-            raise self._unseen(error) from None
+            raise InputError(
+                f"the label {error.label!r:.60} in row {error.row} (the first is row 0) is no class of the "
+                f"model, which knows {clf.classes_.tolist()!s:.100}. Leave such rows out with "
+                "--leave-unseen, or fit a model that knows it (fit --classes)."
+            ) from None
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             end, part = part.first + len(part), part.labelled()
@@ -85,22 +74,11 @@ class Adaptation:
             guesses = winners(clf.votes_of(part)).tolist()
             with uninterrupted():  # what is learnt is counted
                 clf.learn_rows(part)
-                self._count(part.codes.tolist(), guesses)
+                self.learnt += len(part)
+                for code, guess in zip(part.codes.tolist(), guesses, strict=True):
+                    self.confusion[code, guess] += 1
+                    self._recent.append(code == guess)
                 self.rows = end
-
-    def _count(self, truth: list[int], guesses: list[int]) -> None:
-        self.learnt += len(truth)
-        for code, guess in zip(truth, guesses, strict=True):
-            self.confusion[code, int(guess)] += 1
-            self._recent.append(code == guess)
-
-    def _unseen(self, error: UnseenLabelError) -> InputError:
-        classes = self.model.classifier.classes_.tolist()
-        return InputError(
-            f"the label {error.label!r:.60} in row {error.row} (the first is row 0) is no class of the "
-            f"model, which knows {classes!s:.100}. Leave such rows out with --leave-unseen, or fit a model "
-            "that knows it (fit --classes)."
-        )
 
     @property
     def accuracy(self) -> float | None:
@@ -114,17 +92,13 @@ class Adaptation:
         return sum(self._recent) / len(self._recent) if self._recent else None
 
     def finish(self, stream: str, covered: dict[str, Any] | None = None) -> None:
-        """Note in the model's history what it has been through; the stream has ended.
+        """The stream has ended: add it to the model's history.
 
-        Parameters
-        ----------
-        stream : str
-            Its name.
-        covered : dict, optional
-            What it is known by when it has grown, see `ocboost.deployment.resume`.
+        ``stream`` is its name, ``covered`` the record by which it is recognised when it has grown
+        (`ocboost.deployment.resume.coverage_record`).
         """
         if not self.finished:
-            remember(
+            add_event(
                 self.model.history,
                 {
                     "event": "adapt",
@@ -140,12 +114,12 @@ class Adaptation:
         self.finished = True
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a checkpoint; an older one stays until this one is whole.
+        """Save as a checkpoint; an older one stays until this one is complete.
 
-        A model that no file can hold (`Model.save`) is a `NotSavableError`; save before the first batch, and
-        it is known then.
+        A model that no file can hold (`Model.save`) is a `NotSavableError`; to know that in time, save before
+        the first batch.
         """
-        save(path, KIND, self.tree())
+        save(path, CHECKPOINT_KIND, self.tree())
 
     def tree(self) -> Tree:
         """What a file holds."""
@@ -159,11 +133,11 @@ class Adaptation:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a checkpoint. Nothing in a file is executed."""
-        return read(load(path, KIND), os.fspath(path), cls.from_tree)
+        return read(load(path, CHECKPOINT_KIND), os.fspath(path), cls.from_tree)
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A checkpoint of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        """A checkpoint from what `tree` gave; anything inconsistent is a `ModelFileError`."""
         origin = fields.take("origin")
         fields.require(isinstance(origin, dict), "its origin is not known")
         adaptation = cls(
@@ -180,11 +154,11 @@ class Adaptation:
 
 
 def run_id(origin: dict[str, Any]) -> str:
-    """A name for a run: the same stream and settings give the same one, whatever the model it began with."""
+    """Identifies a run by its stream and settings, whatever model it began with."""
     named = {key: value for key, value in origin.items() if key not in ("model", "before")}
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
 
 def model_digest(path: str | os.PathLike[str]) -> str:
-    """What a model's file is, as SHA-256."""
+    """The SHA-256 of a model's file."""
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""A deployed model: a classifier, the columns it reads, and what it has been through."""
+"""A deployed model: a classifier, the columns it reads, and its history."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.storage import load, save
 from ocboost.errors import InputError
 from ocboost.estimators.classifier import OCBClassifier
-from ocboost.estimators.classifier_file import KIND, classifier_from_tree, classifier_tree
+from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
 from ocboost.streams import Schema
 
-MOST_EVENTS = 10_000
+MAX_EVENTS = 10_000  # of the history in a file
 
 
 class Model:
@@ -87,16 +87,13 @@ class Model:
         return {
             **classifier_tree(copy.copy(self.classifier)),  # others may learn meanwhile
             "schema": None if self.schema is None else self.schema.as_dict(),
-            "history": self.history[-MOST_EVENTS:],
+            "history": self.history[-MAX_EVENTS:],
         }
 
     @classmethod
     def from_tree(cls, fields: Fields, offset: Any = None) -> Self:
-        """A model of what `tree` gave, or of a classifier alone.
-
-        ``offset`` is one that the file does not hold.
-        """
-        history = fields.items("history", most=MOST_EVENTS)
+        """A model from what `tree` gave, or from a classifier's file, and an offset that it does not hold."""
+        history = fields.items("history", most=MAX_EVENTS)
         fields.require(all(isinstance(event, dict) for event in history), "its history is not known")
         described = fields.take("schema")
         schema = None if described is None else Schema.from_dict(described, fields.name)
@@ -104,14 +101,14 @@ class Model:
         return fields.make(cls, clf, schema, history)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole.
+        """Save to a file, in ocboost's own format (no pickle); an old file stays until this one is complete.
 
         A classifier whose hypotheses or offset are Python code is a `NotSavableError`. One with such an
         offset can be saved by itself, ``classifier.save(path, without_offset=True)``.
         """
-        save(path, KIND, self.tree())
+        save(path, CLASSIFIER_KIND, self.tree())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load what `save`, or `OCBClassifier.save`, has written. Nothing in a file is executed."""
-        return read(load(path, KIND), os.fspath(path), cls.from_tree)
+        return read(load(path, CLASSIFIER_KIND), os.fspath(path), cls.from_tree)

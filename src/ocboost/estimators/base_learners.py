@@ -1,11 +1,7 @@
-"""What Oza and Russell's booster asks of its members: to learn one example, and to answer it.
+"""Base learners for Oza and Russell's booster: they learn one example, and answer it.
 
 Classifiers of scikit-learn (``partial_fit``, ``predict``) and of River (``learn_one``, ``predict_one``) are
-adapted here. Neither library is imported for it: what is given shows by its methods what it is.
-
-Naive Bayes with Gaussian features, one example at a time: what is boosted unless told otherwise.
-
-What Oza and Russell's booster is given to boost, checked against how it is to learn and to vote.
+adapted here, recognised by their methods, so neither library is imported. `NaiveBayes` is the default.
 """
 
 from __future__ import annotations
@@ -26,22 +22,22 @@ from ocboost.errors import InputError
 from ocboost.streams.rows import Rows
 
 NO_ANSWER = -1  # what a member answers that has not learnt anything yet
-_EXAMPLES = (
-    "scikit-learn's SGDClassifier, Perceptron or GaussianNB would do, river's HoeffdingTreeClassifier, "
-    "GaussianNB or LogisticRegression, or ocboost.estimators.base_learners.NaiveBayes."
+_MORE_EXAMPLES = (
+    "river's HoeffdingTreeClassifier, GaussianNB or LogisticRegression, or "
+    "ocboost.estimators.base_learners.NaiveBayes."
 )
+_EXAMPLES = f"scikit-learn's SGDClassifier, Perceptron or GaussianNB would do, {_MORE_EXAMPLES}"
 
 
 class BaseLearner(ABC):
-    """Learns example by example; classes are numbered 0 to K - 1.
+    """Learns example by example; classes are numbered 0 to K - 1. Subclass it for members of one's own.
 
-    A subclass is a kind of member of one's own. The object given to the booster is a prototype that never
-    learns; `begin` makes the members of it. An example is `ocboost.streams.rows.Rows` of one row:
-    ``example.X`` has
-    shape (1, n_features), ``example.dictionaries()[0]`` is the row as River wants it.
+    The object given to the booster is a prototype that never learns; `begin` makes the members from it. An
+    example is `ocboost.streams.rows.Rows` of one row: ``example.X`` has shape (1, n_features),
+    ``example.dictionaries()[0]`` is the row as River wants it.
     """
 
-    takes_weights = True  # whether `learn` heeds its weight
+    takes_weights = True  # whether `learn` uses its weight
 
     @abstractmethod
     def begin(self, n_features: int, n_classes: int, rng: np.random.Generator) -> Self:
@@ -68,7 +64,7 @@ class BaseLearner(ABC):
     def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
         """Each class's probability in each row, (n, K); zeros where it has not learnt anything yet.
 
-        Needed only of members that vote with them. A kind of one's own has them if it defines this.
+        Needed only for members that vote with them. A subclass has them if it defines this.
         """
         raise NotImplementedError(f"{type(self).__name__} gives no probabilities")
 
@@ -79,17 +75,14 @@ class BaseLearner(ABC):
 
     @property
     def model(self) -> Any:
-        """What has learnt, as its user knows it."""
+        """The model that has learnt, as it was given."""
         return self
 
 
 class SklearnMember(BaseLearner):
-    """A classifier with ``partial_fit`` and ``predict``.
+    """A classifier with ``partial_fit`` and ``predict``, as a prototype whose copies learn.
 
-    Parameters
-    ----------
-    estimator : classifier
-        A prototype; copies of it learn. Where its ``random_state`` is None, each copy gets one of its own.
+    Where its ``random_state`` is None, each copy gets one of its own.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -167,37 +160,33 @@ class GaussianNBLearner(SklearnMember):
         self._floor = nb.var_smoothing * (max(0.0, float(spread.max())) or 1.0)
         nb.var_ += self._floor
 
+    @np.errstate(divide="ignore")  # log 0 of a class that has not come yet
     def answer(self, example: Rows) -> int:
         """What it predicts."""
-        with np.errstate(divide="ignore"):  # log 0 of a class that has not come yet
-            return super().answer(example)
+        return super().answer(example)
 
+    @np.errstate(divide="ignore")
     def answers(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.int64]:
         """What it predicts, in one call."""
-        with np.errstate(divide="ignore"):
-            return super().answers(X, names)
+        return super().answers(X, names)
 
     def probabilities(self, X: NDArray[Any], names: list[Any]) -> NDArray[np.float64]:
         """What ``predict_proba`` says; NaN beyond the range of a double."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             return super().probabilities(X, names)
 
 
 class RiverLearner(BaseLearner):
-    """A River classifier, or a pipeline that ends in one.
+    """A River classifier, or a pipeline that ends in one, as a prototype whose clones learn.
 
-    Parameters
-    ----------
-    model : river.base.Classifier
-        A prototype; clones of it learn. Where its ``seed`` is None, each clone gets one of its own; a seed
-        inside a pipeline is left as it is.
+    Where its ``seed`` is None, each clone gets one of its own; a seed inside a pipeline is unchanged.
     """
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._last = getattr(model, "_last_step", model)  # a pipeline is what its last step is
+        self._last = getattr(model, "_last_step", model)  # of a pipeline, the classifier
         self.takes_weights = "w" in inspect.signature(self._last.learn_one).parameters and (
-            self._last is model or _hands_weights_on(model)
+            self._last is model or _passes_weights(model)
         )
         self._n_classes = 0
 
@@ -240,7 +229,7 @@ class RiverLearner(BaseLearner):
 
     @property
     def gives_probabilities(self) -> bool:
-        """Whether there is a ``predict_proba_one``; that which River's classifiers begin with only raises."""
+        """Whether there is a ``predict_proba_one`` of its own; that of River's base class only raises."""
         method = getattr(self._last, "predict_proba_one", None)
         return callable(method) and getattr(method, "__module__", None) != "river.base.classifier"
 
@@ -250,8 +239,8 @@ class RiverLearner(BaseLearner):
         return self._model
 
 
-def _hands_weights_on(pipeline: Any) -> bool:
-    """Whether a pipeline gives its last step the weight of an example; River's dropped it before 0.24."""
+def _passes_weights(pipeline: Any) -> bool:
+    """Whether a pipeline passes the weight of an example to its last step; River's does since 0.24."""
     if not type(pipeline).__module__.startswith("river."):
         return True
     major, minor = version("river").split(".")[:2]
@@ -259,7 +248,7 @@ def _hands_weights_on(pipeline: Any) -> bool:
 
 
 def as_base_learner(prototype: Any) -> BaseLearner:
-    """A prototype of any kind, as a base learner.
+    """A base learner from a prototype of any kind.
 
     >>> from sklearn.linear_model import Perceptron
     >>> as_base_learner(Perceptron()).takes_weights
@@ -311,7 +300,7 @@ def _is_gaussian_nb(prototype: Any) -> bool:
 
 
 def _unfitted(estimator: Any, rng: np.random.Generator) -> Any:
-    """A copy of a scikit-learn estimator that has learnt nothing; a seed of its own where it has none."""
+    """An unfitted copy of a scikit-learn estimator, with a seed of its own where it has none."""
     from sklearn.base import clone
 
     if not hasattr(estimator, "get_params"):
@@ -329,9 +318,9 @@ def _unfitted(estimator: Any, rng: np.random.Generator) -> Any:
 class NaiveBayes(BaseLearner):
     """Each class has a Gaussian for each feature, whose mean and variance follow by West's updates (1979).
 
-    An example of weight k is k examples, and their order does not matter: online it is what it would be in
-    batch, as of all base learners only those are whose state is sums. scikit-learn's GaussianNB is the same,
-    but takes about 0.6 ms to learn and answer one row; this takes a twentieth of that.
+    An example of weight k is k examples, and their order does not matter, so online it is the same as in
+    batch. scikit-learn's GaussianNB is the same, but takes about 0.6 ms to learn and answer one row; this
+    takes a twentieth of that.
 
     Parameters
     ----------
@@ -380,7 +369,7 @@ class NaiveBayes(BaseLearner):
                 squares += weight * off * (x - mean)
 
     def repeat(self, example: Rows, code: int, times: int) -> None:
-        """Add it with so much weight, which is the same."""
+        """Add it with that weight, which is the same."""
         if times > 0:
             self.learn(example, code, float(times))
 
@@ -411,7 +400,7 @@ class NaiveBayes(BaseLearner):
     def _log_posteriors(self, X: NDArray[np.float64], seen: NDArray[np.int64]) -> NDArray[np.float64]:
         """The logarithms of the posteriors of the classes seen, (n, classes), but for a constant of each row.
 
-        Beyond the range of a double nothing is known of the features: the classes' shares are left.
+        Where the features exceed the range of a double, only the classes' shares count.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             spread = float(self._sums[-1, 1].max()) / float(self.count.sum())
@@ -466,7 +455,7 @@ def require_weights(learner: BaseLearner) -> None:
 
 
 def require_votes(learners: Sequence[BaseLearner], votes: str) -> None:
-    """Refuse a way to vote that there is not, or that a base learner cannot."""
+    """Refuse an unknown way to vote, or one that a base learner cannot do."""
     if votes not in VOTES:
         raise InputError(
             f'votes must be "answers" or "probabilities"; got {votes!r:.80}. The paper has "answers".'
@@ -481,7 +470,6 @@ def require_votes(learners: Sequence[BaseLearner], votes: str) -> None:
         called = type(learner.model).__name__
         raise InputError(
             'votes must be "answers" for an estimator that gives no probabilities; got "probabilities", and '
-            f"{called} has no {what}. scikit-learn's SGDClassifier with loss='log_loss' or "
-            "GaussianNB would do, river's HoeffdingTreeClassifier, GaussianNB or LogisticRegression, or "
-            "ocboost.estimators.base_learners.NaiveBayes."
+            f"{called} has no {what}. scikit-learn's SGDClassifier with loss='log_loss' or GaussianNB would "
+            f"do, {_MORE_EXAMPLES}"
         )

@@ -1,4 +1,4 @@
-"""What a classifier's parameters mean for its boosters."""
+"""The boosters' settings, from a classifier's parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import InputError
 from ocboost.estimators.growth import Growth
 
-CAUTION = 10.0  # examples' worth of smoothing for each hypothesis, where there is an offset
+SMOOTHING_PER_HYPOTHESIS = 10.0  # in examples, where there is an offset
 SKETCH_DEFAULTS: Settings = {
     "order": None,
     "head": "auto",
@@ -30,17 +30,17 @@ SKETCH_DEFAULTS: Settings = {
 def booster_settings(
     booster: Any, given: Mapping[str, Any], *, most: int, growth: Growth | None, has_offset: bool
 ) -> tuple[type[Booster], Settings]:
-    """What the boosters of a committee are, whose largest has ``most`` hypotheses, and their settings.
+    """The class of a committee's boosters, the largest of which has ``most`` hypotheses, and their settings.
 
-    ``booster`` is a name or an object to go by; ``given`` has the settings of sketches by name, and "auto"
-    where that is allowed. With ``memory`` the automatic head, which is the default, means nothing.
+    ``booster`` is a name or an object whose settings are taken; ``given`` has the settings of sketches by
+    name, and "auto" where that is allowed. With ``memory`` the automatic head, the default, is ignored.
     """
     own = {name: given[name] for name in SKETCH_DEFAULTS}
     kind, settings = _chosen(booster)
     if booster != "ocb":
-        _refuse(booster, own)
+        _refuse_sketch_settings(booster, own)
     if kind is BoostingSketch:
-        settings = _of_sketches({**own, **settings}, most=most, growth=growth, has_offset=has_offset)
+        settings = _sketch_settings({**own, **settings}, most=most, growth=growth, has_offset=has_offset)
     if growth is not None and most > growth.budget:
         raise InputError(
             f"grow must be at least the {most} hypotheses there are, as it is the most there may be in "
@@ -48,7 +48,7 @@ def booster_settings(
         )
     if growth is not None and not kind.can_grow:
         raise InputError(
-            f"grow must be None with the booster {_name(booster)}, which can take in no further hypotheses. "
+            f"grow must be None with the booster {_name(booster)}, which cannot add hypotheses. "
             "Use 'ocb', 'eg', 'winnow' or a linear rule."
         )
     if has_offset and not kind.can_correct:
@@ -64,12 +64,12 @@ def require_kind(kind: type[Booster], fitted: type[Booster]) -> None:
     if kind is not fitted:
         raise InputError(
             f"booster cannot change once the classifier has been fitted; it has {fitted.__name__}, and got "
-            f"{kind.__name__}. Fit anew."
+            f"{kind.__name__}. Fit again."
         )
 
 
 def _chosen(booster: Any) -> tuple[type[Booster], Settings]:
-    """The class and the settings of a name, or of an object to go by."""
+    """The class and the settings of a booster given by name or as an object."""
     if not isinstance(booster, Booster):
         registered = named(booster)
         kind = registered.load()
@@ -87,8 +87,8 @@ def _chosen(booster: Any) -> tuple[type[Booster], Settings]:
     return type(booster), settings
 
 
-def _refuse(booster: Any, own: Settings) -> None:
-    """Settings of a sketch, given beside another booster."""
+def _refuse_sketch_settings(booster: Any, own: Settings) -> None:
+    """Refuse settings of a sketch beside another booster."""
     other = [name for name, default in SKETCH_DEFAULTS.items() if not _same(own[name], default)]
     if other:
         raise InputError(
@@ -105,7 +105,7 @@ def _name(booster: Any) -> str:
     return repr(booster) if isinstance(booster, str) else type(booster).__name__
 
 
-def _of_sketches(settings: Settings, *, most: int, growth: Growth | None, has_offset: bool) -> Settings:
+def _sketch_settings(settings: Settings, *, most: int, growth: Growth | None, has_offset: bool) -> Settings:
     if settings["memory"] is not None:
         if not _is_auto(settings["head"]):
             raise InputError(
@@ -114,12 +114,14 @@ def _of_sketches(settings: Settings, *, most: int, growth: Growth | None, has_of
             )
         settings["head"] = 1
     if _is_auto(settings["smoothing"]):
-        settings["smoothing"] = CAUTION * (most if growth is None else growth.budget) if has_offset else 1.0
-    return settings if growth is None else _growing(settings, most, growth)
+        settings["smoothing"] = (
+            SMOOTHING_PER_HYPOTHESIS * (most if growth is None else growth.budget) if has_offset else 1.0
+        )
+    return settings if growth is None else _growing_settings(settings, most, growth)
 
 
-def _growing(settings: Settings, most: int, growth: Growth) -> Settings:
-    """Of as many hypotheses as the budget allows, so that they stay the same while it grows."""
+def _growing_settings(settings: Settings, most: int, growth: Growth) -> Settings:
+    """Settings for as many hypotheses as the budget allows, so that they stay the same while it grows."""
     if settings["order"] is not None:
         raise InputError(
             f"order must be None where hypotheses come and go (grow); got {settings['order']!r:.80}. Full "

@@ -1,36 +1,27 @@
-"""From votes to probabilities: AdaBoost's logistic link.
-
-A committee: hypotheses that answer, and for each class a booster that weighs some of their answers.
-
-A committee as a tree for a file, and back only if it makes sense.
-
-A pool of hypotheses for a committee: learnt for each class, and laid out one class after the other.
-"""
+"""A committee: hypotheses that answer, and for each class a booster that weighs some of their answers."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 
-from ocboost._core.codec import Fields, Tree, is_plain
 from ocboost._core.interrupts import uninterrupted
-from ocboost._core.kinds import BOOSTER, HYPOTHESES, is_known, known, tree_within, within
 from ocboost._core.locks import Guard, reads, writes
 from ocboost._kernels.answers import margins_of, tally_row, tally_rows
 from ocboost.boosters.base import Booster, Settings
 from ocboost.boosters.sketch.sketch import BoostingSketch
-from ocboost.errors import InputError, NotSavableError
-from ocboost.estimators.deployed_weights import Handover
+from ocboost.errors import InputError
+from ocboost.estimators.deployed_weights import DeployedWeights
 from ocboost.hypotheses import Ballot, Hypotheses, join, join_tightly
 from ocboost.hypotheses.learners import Learner, StumpLearner
 from ocboost.offsets import Offset, require_range, reweighted, scores_of
-from ocboost.offsets.base import offset_from, offset_tree
 
 
 def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -54,10 +45,8 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return share
 
 
-MOST_ANSWERS = 1 << 28  # answers held at once when a committee begins
-WORTH_JOBS = 1 << 20  # answers from which on a job for each class is worth its start
-
-
+MAX_ANSWERS_IN_MEMORY = 1 << 28  # when a committee is fitted
+MIN_ANSWERS_FOR_JOBS = 1 << 20  # fewer are not worth the start of a job for each class
 _ONE_SIGN = tuple(np.array([sign], np.int8) for sign in (-1, 1))
 
 
@@ -68,11 +57,7 @@ class CommitteeView(NamedTuple):
     columns: list[slice]
     alphas: list[NDArray[np.float64]]  # read-only
     offset: Offset | None
-    deployed: tuple[NDArray[np.float64], float] | None  # α and its total, as long as nothing has been learnt
-
-    def ballots(self) -> list[Ballot]:
-        """The weights of the answers."""
-        return [Ballot.of(alpha, c.start) for alpha, c in zip(self.alphas, self.columns, strict=True)]
+    deployed: tuple[NDArray[np.float64], float] | None  # α and its total, until the first new example
 
     def votes(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one; see `Committee.votes`."""
@@ -81,13 +66,14 @@ class CommitteeView(NamedTuple):
 
     def votes_each(self, X: Any) -> NDArray[np.float64]:
         """The same with a column for each booster."""
-        votes = self.hypotheses.votes(X, self.ballots())
+        ballots = [Ballot.of(alpha, c.start) for alpha, c in zip(self.alphas, self.columns, strict=True)]
+        votes = self.hypotheses.votes(X, ballots)
         if self.offset is None:
             return votes
         return scores_of(self.offset, X, len(self.columns)) + votes
 
     def votes_of(self, answers: NDArray[np.int8], scores: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """The same, from answers the hypotheses have given, and the offset's scores where there is one."""
+        """The same, from answers of the hypotheses, and the offset's scores where there is one."""
         votes = np.empty((len(self.columns), len(answers)))
         for total, alpha, c in zip(votes, self.alphas, self.columns, strict=True):
             tally_rows(answers, c.start, alpha, total)
@@ -112,7 +98,7 @@ class CommitteeView(NamedTuple):
         """The code of the class with the highest vote, of each row."""
         if self.deployed is None or len(self.columns) == 1:
             return winners(self.votes(X))
-        # By scikit-learn's own sum (SAMME's ±1 is 1, -1/(K-1)), so that near ties fall as they did.
+        # By scikit-learn's own sum (SAMME's ±1 is 1, -1/(K-1)), so that near ties are decided as before.
         weights = 2.0 * self.deployed[0]
         less = -1 / (len(self.columns) - 1) * weights
         votes = self.hypotheses.votes(X, [Ballot(c.start, weights, less) for c in self.columns])
@@ -123,25 +109,9 @@ class Committee:
     """Hypotheses and their weights: they vote, and the weights learn.
 
     Two classes need one booster, whose votes are for the second; more have one each, against the rest.
-
-    Parameters
-    ----------
-    hypotheses : Hypotheses
-        They stay, unless `reshape` changes them.
-    columns : list of slice
-        Which of them each booster weighs.
-    settings : dict
-        Those of the boosters, by name.
-    offset : Offset, optional
-        A score that their votes are added to, see `ocboost.offsets`.
-    kind : type, default BoostingSketch
-        What the boosters are.
-
-    Attributes
-    ----------
-    boosters : list of Booster
-    handover : Handover or None
-        What is left of the weights a model was deployed with.
+    Booster k weighs the hypotheses in ``columns[k]``, ``settings`` and ``kind`` are those of the boosters,
+    and the votes are added to the scores of the ``offset``. The hypotheses never change, except by
+    `replace_hypotheses`. ``deployed_weights`` is what remains of the weights a model was deployed with.
     """
 
     def __init__(
@@ -158,7 +128,7 @@ class Committee:
         self.offset = offset
         self.kind = kind
         self.boosters: list[Booster] = [kind.made(c.stop - c.start, settings) for c in columns]
-        self.handover: Handover | None = None
+        self.deployed_weights: DeployedWeights | None = None
         self._guard: Guard[CommitteeView] = Guard()
 
     # Learning --------------------------------------------------------------------------------------------
@@ -174,39 +144,25 @@ class Committee:
         batch_size: int = 1,
         n_jobs: int | None = None,
     ) -> None:
-        """Learn from answers the hypotheses have given and the codes of the classes; all boosters or none.
+        """Learn from answers of the hypotheses and the codes of the classes; all boosters or none.
 
         ``scores`` are the offset's, where there is one, see `scores_of`.
         """
-        self._require(scores)
+        self._require_scores(scores)
         require_range(weights, scores)
-        n = len(self.boosters)
         with uninterrupted():
-            if n == 1 and self.handover is None:  # what the booster publishes is all that it votes with
+            if self._has_one_alpha:
                 booster, first = self.boosters[0], self.columns[0].start
-                with booster._guard.passing_on(self._guard, self._with):
-                    _feed(booster, answers, first, *_share(codes, weights, scores, 0, 1), batch_size)
+                with booster._guard.passing_on(self._guard, self._view_with):
+                    _feed(booster, answers, first, *_target(codes, weights, scores, 0, 1), batch_size)
                 return
-            work = (
-                (booster, answers, c.start, *_share(codes, weights, scores, k, n), batch_size)
-                for k, (booster, c) in enumerate(zip(self.boosters, self.columns, strict=True))
-            )
-            self._feed_all(work, answers.size, n_jobs)
-            if self.handover is not None:
-                self.handover.take(weights, self.boosters[0].forgetting)
-
-    def _feed_all(self, work: Iterable[tuple[Any, ...]], size: int, n_jobs: int | None) -> None:
-        """Let each booster learn its share; several at once where there are many answers."""
-        if len(self.boosters) == 1 or size < WORTH_JOBS:
-            for each in work:
-                _feed(*each)
-        else:
-            self.boosters = Parallel(n_jobs=n_jobs, prefer="threads", max_nbytes=None)(
-                delayed(_fed)(*each) for each in work
-            )
+            targets = codes, weights, scores
+            self._feed_all(lambda c: (answers, c.start), targets, batch_size, answers.size, n_jobs)
+            if self.deployed_weights is not None:
+                self.deployed_weights.count_examples(weights, self.boosters[0].forgetting)
 
     @writes
-    def start(
+    def fit(
         self,
         X: Any,
         codes: NDArray[np.int64],
@@ -215,28 +171,46 @@ class Committee:
         *,
         n_jobs: int | None = None,
     ) -> None:
-        """Begin with these examples, all at once.
+        """Start from these examples, all at once.
 
-        The answers of many hypotheses to many rows are held for one booster at a time.
+        If there are too many answers for the memory, it computes those of one booster at a time.
         """
-        self._require(scores)
+        self._require_scores(scores)
         require_range(weights, scores)
-        n, size = len(self.boosters), len(codes) * len(self.hypotheses)
-        held = self.hypotheses.answers(X) if n == 1 or size <= MOST_ANSWERS else None
-        work = (
-            (
-                booster,
-                *((self.hypotheses[c].answers(X), 0) if held is None else (held, c.start)),
-                *_share(codes, weights, scores, k, n),
-                None,
+        size = len(codes) * len(self.hypotheses)
+        if len(self.boosters) == 1 or size <= MAX_ANSWERS_IN_MEMORY:
+            answers = self.hypotheses.answers(X)
+            self._feed_all(lambda c: (answers, c.start), (codes, weights, scores), None, size, n_jobs)
+        else:
+            self._feed_all(
+                lambda c: (self.hypotheses[c].answers(X), 0), (codes, weights, scores), None, 0, n_jobs
             )
+
+    def _feed_all(
+        self,
+        answers_of: Callable[[slice], tuple[NDArray[np.int8], int]],
+        targets: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None],
+        batch_size: int | None,
+        size: int,
+        n_jobs: int | None,
+    ) -> None:
+        """Let each booster learn; several at once where ``size``, the number of answers, is large."""
+        n = len(self.boosters)
+        work = (
+            (booster, *answers_of(c), *_target(*targets, k, n), batch_size)
             for k, (booster, c) in enumerate(zip(self.boosters, self.columns, strict=True))
         )
-        self._feed_all(work, size if held is not None else 0, n_jobs)
+        if n == 1 or size < MIN_ANSWERS_FOR_JOBS:
+            for each in work:
+                _feed(*each)
+        else:
+            self.boosters = Parallel(n_jobs=n_jobs, prefer="threads", max_nbytes=None)(
+                delayed(_fed)(*each) for each in work
+            )
 
     @writes
-    def follow(self, settings: Settings) -> None:
-        """Go on with other settings, where that can be (`Booster.followed`)."""
+    def apply_settings(self, settings: Settings) -> None:
+        """Continue with other settings, where that is possible (`Booster.followed`)."""
         known = self.settings
         if not any(isinstance(v, np.ndarray) or v != known[k] for k, v in settings.items()):
             return
@@ -246,67 +220,53 @@ class Committee:
         both = zip(boosters, self.boosters, strict=True)
         if window and any(new.n_head < min(new.head, old.n_head) for new, old in both):
             # The heavy examples were not the last ones: vote as before until the window has filled.
-            self.handover = Handover(self.view().alphas, None, 1.0, None)
+            self.deployed_weights = DeployedWeights(self.view().alphas, None, 1.0, None)
         self.boosters, self.settings = boosters, settings
-        if self.handover is not None and window:
-            self.handover.enter_window(size, held)
-        elif self.handover is not None:
-            self.handover.leave_window()
+        if self.deployed_weights is not None and window:
+            self.deployed_weights.enter_window(size, held)
+        elif self.deployed_weights is not None:
+            self.deployed_weights.leave_window()
 
     @writes
     def adopt(self, deployed: NDArray[np.float64], total: float, weight: float) -> None:
-        """Vote with the weights a model was deployed with, until they have faded.
+        """Vote with the α that a model was deployed with, the same for every booster, until it has faded.
 
-        Parameters
-        ----------
-        deployed : array of shape (J,)
-            Its α, the same for every booster.
-        total : float
-            What its votes are divided by.
-        weight : float
-            Σw of the examples that the boosters were started from.
+        ``total`` is what the model's votes are divided by, ``weight`` the Σw of the examples that the
+        boosters were started from.
         """
         started = [booster.alpha for booster in self.boosters]
-        self.handover = Handover([deployed] * len(started), started, weight, total)
+        self.deployed_weights = DeployedWeights([deployed] * len(started), started, weight, total)
         if self.boosters[0].last_only is not None:
-            self.handover.enter_window(self.boosters[0].last_only, self.boosters[0].n_head)
+            self.deployed_weights.enter_window(self.boosters[0].last_only, self.boosters[0].n_head)
 
     @writes
-    def reshape(
-        self, k: int, keep: NDArray[np.intp], newcomers: Hypotheses, X: Any, codes: NDArray[np.int64]
+    def replace_hypotheses(
+        self, k: int, keep: NDArray[np.intp], added: Hypotheses, X: Any, codes: NDArray[np.int64]
     ) -> None:
-        """Let a booster go on with some of its hypotheses, and others behind them.
+        """Keep some hypotheses of a booster, in order, and append others.
 
-        Parameters
-        ----------
-        k : int
-            Which booster. One that shared its hypotheses has its own from then on.
-        keep : array of int
-            Those of its hypotheses that stay, in order.
-        newcomers : Hypotheses
-        X, codes : arrays
-            The examples in its head, oldest first; X may be None where there are none.
+        A booster that shared its hypotheses has its own from then on. X and ``codes`` are the examples in
+        its head, oldest first; X may be None where there are none.
         """
         booster, sets = self.boosters[k], [self.hypotheses[c] for c in self.columns]
         gone = np.setdiff1d(np.arange(booster.n_hypotheses), keep)
         if gone.size:
             booster = booster.without(gone)
-        margins = np.empty((0, len(newcomers)), np.int8)
+        margins = np.empty((0, len(added)), np.int8)
         if len(codes):
-            margins = newcomers.answers(X) * signs(codes, k, len(self.boosters))[:, None]
+            margins = added.answers(X) * signs(codes, k, len(self.boosters))[:, None]
         booster = booster.appended(margins)
-        sets[k] = join_tightly([sets[k][keep], newcomers])
-        pool = join_tightly(sets)
-        ends = np.cumsum([len(each) for each in sets]).tolist()
+        sets[k] = join_tightly([sets[k][keep], added])
+        hypotheses = join_tightly(sets)
         with uninterrupted():
-            self.hypotheses, self.boosters = pool, [*self.boosters[:k], booster, *self.boosters[k + 1 :]]
-            self.columns = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
-            if self.handover is not None:
-                self.handover.reshape(k, keep, len(newcomers))
+            self.hypotheses, self.columns = hypotheses, _spans(sets)
+            self.boosters = [*self.boosters[:k], booster, *self.boosters[k + 1 :]]
+            if self.deployed_weights is not None:
+                self.deployed_weights.replace_hypotheses(k, keep, len(added))
 
     @writes
     def shorten_head(self, k: int, n: int) -> None:
-        """Let the head of a booster hold at most n examples for now; the older ones go to its tail."""
+        """Reduce the head of a booster to n examples for now; the older ones go to its tail."""
         booster = self.boosters[k]
         assert isinstance(booster, BoostingSketch)  # no other has a head and a tail
         short = booster.remade(head=max(1, n)).remade(head=booster.head)
@@ -316,17 +276,18 @@ class Committee:
 
     def view(self) -> CommitteeView:
         """How it votes now."""
-        return self._guard.view(self._look)
+        return self._guard.view(self._make_view)
 
-    def _look(self) -> CommitteeView:
-        own, handover = [booster._solved() for booster in self.boosters], self.handover
-        alphas = own if handover is None else [handover.alpha(alpha, k) for k, alpha in enumerate(own)]
+    def _make_view(self) -> CommitteeView:
+        alphas, before = [booster._solved() for booster in self.boosters], self.deployed_weights
         deployed = None
-        if handover is not None and handover.untouched and handover.total is not None:
-            deployed = (handover.deployed[0], handover.total)
+        if before is not None:
+            alphas = [before.alpha(alpha, k) for k, alpha in enumerate(alphas)]
+            if before.untouched and before.total is not None:
+                deployed = (before.deployed[0], before.total)
         return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed)
 
-    def _with(self, published: Any) -> CommitteeView:
+    def _view_with(self, published: Any) -> CommitteeView:
         """How it votes with what its only booster has published."""
         alpha = self.kind._alpha_of(published)
         return CommitteeView(self.hypotheses, self.columns, [alpha], self.offset, None)
@@ -334,21 +295,21 @@ class Committee:
     @property
     def _has_one_alpha(self) -> bool:
         """Whether what a booster publishes is all that it votes with."""
-        return len(self.boosters) == 1 and self.handover is None
+        return len(self.boosters) == 1 and self.deployed_weights is None
 
-    def spare_readers(self, n: int, batch_size: int) -> None:
-        """At the beginning of a write of n examples: keep how it votes now, if that may take long."""
+    def prepare_readers(self, n: int, batch_size: int) -> None:
+        """At the beginning of a write of n examples: keep the present view, if the write may take long."""
         if not self._has_one_alpha and any(each.folds_long(n, batch_size) for each in self.boosters):
-            self._guard.keep(self._look)
+            self._guard.keep(self._make_view)
 
-    def refresh(self) -> None:
-        """Within a long write: let readers see what has been learnt so far, if there are any."""
+    def refresh_readers(self) -> None:
+        """Within a long write: let readers, if there are any, see what has been learnt so far."""
         if self._guard.contended:
-            self._guard.publish(self._look())
+            self._guard.publish(self._make_view())
 
     @property
     def alphas(self) -> list[NDArray[np.float64]]:
-        """The weights each booster votes with, now."""
+        """The present weights of each booster."""
         return [alpha.copy() for alpha in self.view().alphas]
 
     def votes(self, X: Any) -> NDArray[np.float64]:
@@ -359,39 +320,32 @@ class Committee:
         return self.view().votes(X)
 
     def votes_with(self, X: Any, alphas: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The votes with these weights, a column for each booster; for whoever is changing it."""
+        """The votes with these weights, a column for each booster; for a writer."""
         return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, None).votes_each(X)
-
-    def scores_of(self, X: Any) -> NDArray[np.float64] | None:
-        """The offset's scores with a column for each booster; None if there is no offset."""
-        return None if self.offset is None else scores_of(self.offset, X, len(self.boosters))
-
-    def _answers_to_offset(self) -> bool:
-        """Whether the offset has scores for rows of these features and for these classes."""
-        try:
-            return self.scores_of(np.zeros((1, self.hypotheses.n_features))) is not None
-        except InputError:
-            return False
-
-    def _require(self, scores: NDArray[np.float64] | None) -> None:
-        if (scores is None) != (self.offset is None):
-            raise InputError(
-                "scores must be those of the offset where there is one, and None elsewhere. Get them from "
-                "scores_of(X)."
-            )
 
     def votes_of(
         self, answers: NDArray[np.int8], scores: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """The same, from answers the hypotheses have given, and the offset's scores where there is one."""
-        self._require(scores)
+        """The votes, from answers of the hypotheses, and the offset's scores where there is one."""
+        self._require_scores(scores)
         return self.view().votes_of(answers, scores)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The code of the class with the highest vote, of each row."""
         return self.view().predict(X)
 
-    # Copies and files ------------------------------------------------------------------------------------
+    def scores_of(self, X: Any) -> NDArray[np.float64] | None:
+        """The offset's scores with a column for each booster; None if there is no offset."""
+        return None if self.offset is None else scores_of(self.offset, X, len(self.boosters))
+
+    def _require_scores(self, scores: NDArray[np.float64] | None) -> None:
+        if (scores is None) != (self.offset is None):
+            raise InputError(
+                "scores must be those of the offset where there is one, and None elsewhere. Get them from "
+                "scores_of(X)."
+            )
+
+    # Copies ----------------------------------------------------------------------------------------------
 
     @reads
     def __copy__(self) -> Self:
@@ -399,11 +353,11 @@ class Committee:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, _guard=Guard())
         other.boosters = [booster.copy() for booster in self.boosters]
-        other.handover = copy.copy(self.handover)
+        other.deployed_weights = copy.copy(self.deployed_weights)
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__copy__().__dict__  # of its own, as it is written later
+        return self.__copy__().__dict__  # of a copy, as it is written later
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -414,7 +368,7 @@ class Committee:
 def signs(codes: NDArray[np.int64], booster: int, n_boosters: int) -> NDArray[np.int8]:
     """±1 for one booster: the second of two classes, or one against the rest."""
     own = 1 if n_boosters == 1 else booster
-    if len(codes) == 1:  # as a table: NumPy takes microseconds
+    if len(codes) == 1:  # from a table: NumPy takes microseconds
         return _ONE_SIGN[1 if codes[0] == own else 0]
     return np.where(codes == own, np.int8(1), np.int8(-1))
 
@@ -428,7 +382,7 @@ def winners(votes: NDArray[np.float64]) -> NDArray[np.intp]:
     return (votes > 0.0).astype(np.intp) if votes.ndim == 1 else votes.argmax(axis=1)
 
 
-def _share(
+def _target(
     codes: NDArray[np.int64],
     weights: NDArray[np.float64],
     scores: NDArray[np.float64] | None,
@@ -448,7 +402,7 @@ def _feed(
     weights: NDArray[np.float64],
     batch_size: int | None,
 ) -> None:
-    """Let a booster learn, or begin if no size of a batch is given; it has all been checked."""
+    """Let a booster learn checked examples, or start from them if ``batch_size`` is None."""
     margins = np.empty((len(answers), booster.n_hypotheses), np.int8)
     margins_of(answers, first, labels, margins)
     if not weights.flags.writeable:
@@ -467,70 +421,17 @@ def _fed(booster: Booster, *examples: Any) -> Booster:
 
 
 def _writable(booster: Booster) -> Booster:
-    """The booster, or a copy where it came from where others read too: Ray's store, or a mapped file."""
+    """The booster, or a copy if its memory is read-only: in Ray's store, or in a mapped file."""
     return booster if all(array.flags.writeable for array in booster._arrays) else booster.copy()
 
 
-def committee_tree(committee: Committee, *, without_offset: bool = False) -> Tree:
-    """What a file holds; an offset that is left out is given again when it is loaded."""
-    if not all(is_known(booster, BOOSTER) for booster in committee.boosters):
-        raise NotSavableError(
-            f"booster must be one of ocboost's own to be saved; got {committee.kind.__name__}, which is "
-            "Python code that no file holds. Save its weights, clf.alpha_."
-        )
-    return {
-        "booster": committee.kind.kind,
-        "settings": {name: plain(value) for name, value in committee.settings.items()},
-        "hypotheses": tree_within(committee.hypotheses, HYPOTHESES),
-        "columns": [[c.start, c.stop] for c in committee.columns],
-        "boosters": [booster.tree() for booster in committee.boosters],
-        "handover": None if committee.handover is None else committee.handover.tree(),
-        "offset": offset_tree(committee.offset, without=without_offset),
-    }
+def _spans(sets: Sequence[Hypotheses]) -> list[slice]:
+    """Where each set begins and ends when they are joined."""
+    ends = np.cumsum([len(each) for each in sets]).tolist()
+    return [slice(a, b) for a, b in pairwise([0, *ends])]
 
 
-def committee_from_tree(fields: Fields, n_classes: int, offset: Offset | None = None) -> Committee:
-    """A committee of what `committee_tree` gave; whatever makes no sense is a `ModelFileError`.
-
-    ``offset`` is one that the file does not hold.
-    """
-    committee = Committee.__new__(Committee)
-    committee._guard = Guard()
-    committee.hypotheses = fields.read("hypotheses", within(HYPOTHESES))
-    n = 1 if n_classes == 2 else n_classes
-    columns = fields.items("columns", n)
-    fields.require(all(_is_span(c, len(committee.hypotheses)) for c in columns), "its columns do not fit")
-    committee.columns = [slice(*c) for c in columns]
-    committee.kind = known(fields.text("booster"), BOOSTER, fields.name).load()
-    committee.settings = fields.read("settings", Fields.rest)
-    committee.boosters = fields.read_all("boosters", committee.kind.from_tree, n)
-    for booster, (start, stop) in zip(committee.boosters, columns, strict=True):
-        fields.require(booster.n_hypotheses == stop - start, "a booster does not fit its hypotheses")
-        fields.require(booster.made_with(committee.settings), "a booster does not fit its settings")
-    sizes = [booster.n_hypotheses for booster in committee.boosters]
-    committee.handover = fields.read_any("handover", lambda one: Handover.from_tree(one, sizes))
-    committee.offset = offset_from(fields, "offset", offset)
-    if committee.offset is not None:
-        fields.require(committee.handover is None, "it has a handover and an offset")
-        fits = offset is not None or committee._answers_to_offset()
-        fields.require(fits, "its offset does not fit its classes or features")
-    return committee
-
-
-def plain(value: Any) -> Any:
-    """A setting as a file has it; what has no such form becomes None."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if is_plain(value) else None
-
-
-def _is_span(value: Any, J: int) -> bool:
-    """Whether it is where some of J hypotheses begin and end."""
-    fits = isinstance(value, list) and len(value) == 2 and all(type(place) is int for place in value)
-    return fits and 0 <= value[0] < value[1] <= J
-
-
-def learnt_pool(
+def learn_hypotheses(
     learner: Learner,
     X: Any,
     codes: NDArray[np.int64],
@@ -539,42 +440,30 @@ def learnt_pool(
     *,
     n_boosters: int,
     n_hypotheses: int,
-    most: int | None,
+    budget: int | None,
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> tuple[Hypotheses, list[slice]]:
-    """Hypotheses for each booster, as one set, and which of it are whose.
+    """Learn hypotheses for each booster; gives them as one set, and which of it are whose.
 
-    Parameters
-    ----------
-    learner : Learner
-    X, codes, weights : arrays
-        Examples, the codes of their classes, and their weights.
-    scores : array of shape (n, n_boosters), optional
-        Those of an offset, where there is one.
-    n_boosters : int
-        1 for two classes, otherwise one for each.
-    n_hypotheses : int
-        So many for each booster.
-    most : int, optional
-        A booster weighs at most so many.
-    rng : numpy.random.Generator
-    n_jobs : int, optional
+    Each booster gets ``n_hypotheses``, but none weighs more than ``budget``. ``scores`` are those of an
+    offset, where there is one, (n, n_boosters).
     """
     shown = [c for c in range(n_boosters) if n_boosters == 1 or (codes == c).any()]
     targets = [signs(codes, c, n_boosters) for c in shown]
-    if scores is not None:  # good where the offset is wrong; as heavy together as without it
+    if scores is not None:  # good where the offset is wrong; the total weight is the same as without it
         own_weights = [reweighted(weights, y, scores[:, c]) for c, y in zip(shown, targets, strict=True)]
         own_weights = [own * (weights.sum() / own.sum()) for own in own_weights]
         weights = own_weights[0] if len(shown) == 1 else np.stack(own_weights)
-    # Stumps are found by threads that share the binned features: those do not travel to other machines.
+    # Stumps are found by threads that share the binned features, which do not travel to other machines.
     where = parallel_config("threading") if isinstance(learner, StumpLearner) else nullcontext()
     with where:
         sets = learner.learn_each(
             X, targets, n_hypotheses=n_hypotheses, sample_weight=weights, rng=rng, n_jobs=n_jobs
         )
-    ends = np.cumsum([len(each) for each in sets]).tolist()
-    own = {c: slice(a, b) for c, a, b in zip(shown, [0, *ends], ends, strict=False)}
+    spans = _spans(sets)
+    own = dict(zip(shown, spans, strict=True))
     # A class without an example has nothing to learn from: it weighs the hypotheses of all others.
-    all_others = slice(0, ends[-1] if most is None else min(ends[-1], most))
+    n = spans[-1].stop
+    all_others = slice(0, n if budget is None else min(n, budget))
     return join(sets), [own.get(c, all_others) for c in range(n_boosters)]

@@ -1,4 +1,4 @@
-"""From a deployed model's weights to the sketch's own: first exactly the former, last only the latter."""
+"""The transition from a deployed model's weights to the sketch's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ocboost._core.codec import Fields, Tree
 from ocboost.hypotheses.adopt import MAX_WEIGHT
 
 
-class Handover:
+class DeployedWeights:
     """The weights a model was deployed with, fading as the examples that it was started from do.
 
     A sketch started from a model's training data solves for weights of its own, close to the deployed ones
@@ -20,20 +20,12 @@ class Handover:
     any new example, n₀ / (n₀ + n) after n of them, and 0 once a window has passed them.
 
     A window that begins empty, since the examples before it were not the last ones, has no weights of its own
-    at first. There the sketch's weights come in as those before go out, in proportion to how much of the
-    window is filled: those of few examples would drown all others.
+    at first. There the sketch's weights replace the earlier ones in proportion to how much of the window is
+    filled: the weights of a few examples alone would be far too large.
 
-    Parameters
-    ----------
-    deployed : list of arrays of shape (J,)
-        The deployed α, for each booster.
-    started : list of arrays of shape (J,) or None
-        The α of the boosters when they had been started; None if they begin with nothing.
-    weight : float
-        Σw of the first examples.
-    total : float or None
-        What scikit-learn divides the deployed votes by, as it rounds it; None if it was no model of
-        scikit-learn's.
+    ``deployed`` is the deployed α of each booster, ``started`` the α of the boosters when they had been
+    started (None if they begin empty), ``weight`` the Σw of the first examples, and ``total`` what
+    scikit-learn divides the deployed votes by, as it rounds it (None if they were not scikit-learn's).
     """
 
     def __init__(
@@ -61,28 +53,28 @@ class Handover:
         """The share of the first examples in what is remembered."""
         return self._old / (self._old + self._new) if self._old > 0.0 else 0.0
 
-    def take(self, weights: NDArray[np.float64], forgetting: float) -> None:
-        """So many examples more, of these weights."""
+    def count_examples(self, weights: NDArray[np.float64], forgetting: float) -> None:
+        """More examples have been learnt, of these weights."""
         n = weights.size
         self._n += n
         if self._size is not None:
             self._slide(self._size, self._old, self._new + n)
             return
-        kept = float(forgetting)
+        factor = float(forgetting)
         for weight in weights.tolist():  # one by one: the sum does not depend on how the stream is cut
-            self._old *= kept
-            self._new = self._new * kept + weight
+            self._old *= factor
+            self._new = self._new * factor + weight
 
     def enter_window(self, size: int, held: int) -> None:
-        """From now on a window of that size remembers, which holds so many examples."""
-        if self.started is None:  # what is not filled yet stands for what was before, until it once was
+        """From now on the sketch is a window of that size, which holds so many examples."""
+        if self.started is None:  # the empty part of the window stands for the earlier examples
             held = size if self._old > 0.0 else 0
         new = min(self._n, held)
         self._size = size
         self._slide(size, held - new, new)
 
     def leave_window(self) -> None:
-        """From now on nothing is dropped; what the window held counts for its number."""
+        """From now on nothing is dropped; each example that the window held counts with weight 1."""
         self._size = None
 
     def _slide(self, size: int, old: float, new: float) -> None:
@@ -96,11 +88,11 @@ class Handover:
         before = own if self.started is None else self.started[booster]
         return own + self.share * (self.deployed[booster] - before)
 
-    def reshape(self, booster: int, keep: NDArray[np.intp], n_new: int) -> None:
-        """Go on with some of a booster's hypotheses, and new ones that were never deployed."""
-        self.deployed = _reshaped(self.deployed, booster, keep, n_new)
+    def replace_hypotheses(self, booster: int, keep: NDArray[np.intp], n_new: int) -> None:
+        """Keep some of a booster's hypotheses, and append new ones that were never deployed."""
+        self.deployed = _replaced(self.deployed, booster, keep, n_new)
         if self.started is not None:
-            self.started = _reshaped(self.started, booster, keep, n_new)
+            self.started = _replaced(self.started, booster, keep, n_new)
 
     def tree(self) -> Tree:
         """What a file holds."""
@@ -109,17 +101,17 @@ class Handover:
 
     @classmethod
     def from_tree(cls, fields: Fields, sizes: list[int]) -> Self:
-        """A handover of what `tree` gave, for boosters of these numbers of hypotheses."""
+        """From what `tree` gave, for boosters of these numbers of hypotheses."""
         old, new = (fields.number(key, 0.0, np.inf) for key in ("old", "new"))
         total = None if fields.takes("total", None) else fields.number("total", 0.0, np.inf)
         fields.require(total is None or total > 0.0, "total must be above 0")
         deployed = _weights(fields, "deployed", sizes)
         started = None if fields.takes("started", None) else _weights(fields, "started", sizes)
         fields.require((started is None) == (total is None), "started and total belong together")
-        handover = cls(deployed, started, old, total)
-        handover._new, handover._n = new, fields.count("n")
-        handover._size = None if fields.takes("size", None) else fields.count("size")
-        return handover
+        weights = cls(deployed, started, old, total)
+        weights._new, weights._n = new, fields.count("n")
+        weights._size = None if fields.takes("size", None) else fields.count("size")
+        return weights
 
 
 def _weights(fields: Fields, key: str, sizes: list[int]) -> list[NDArray[np.float64]]:
@@ -131,7 +123,7 @@ def _weights(fields: Fields, key: str, sizes: list[int]) -> list[NDArray[np.floa
     return found
 
 
-def _reshaped(
+def _replaced(
     weights: list[NDArray[np.float64]], booster: int, keep: NDArray[np.intp], n_new: int
 ) -> list[NDArray[np.float64]]:
     """Of one booster those of ``keep`` and zeros; another list, as copies may share this one."""

@@ -1,113 +1,54 @@
-"""Where FilterBoost's examples come from: rows as they arrive, or rows drawn from a training set.
-
-FilterBoost: boosting that asks a stream for examples, and keeps only those that it finds hard.
-"""
+"""FilterBoost: boosting that draws examples from a stream, and keeps only those that it finds hard."""
 
 from __future__ import annotations
 
 import copy
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ocboost._core.checks import as_count, as_number
 from ocboost._core.codec import Fields, read
 from ocboost._core.interrupts import all_or_nothing
-from ocboost._core.labels import codes_of, require_same, sorted_classes, weights_to_fit
-from ocboost._core.locks import GuardedEstimator, writes
+from ocboost._core.labels import codes_of, weights_to_fit
+from ocboost._core.locks import writes
 from ocboost._core.storage import load, save
 from ocboost.errors import InputError
-from ocboost.estimators.committee import probabilities, signs, winners
-from ocboost.estimators.filter_rounds import CONFIDENCE_ADVICE, PRECISION_ADVICE, FilterRounds, FilterSettings
-from ocboost.estimators.filterboost_file import KIND, filterboost_from_tree, filterboost_tree
-from ocboost.estimators.one_row import OneRow
+from ocboost.estimators.base import OnlineClassifier
+from ocboost.estimators.binary_filterboost import (
+    CONFIDENCE_ADVICE,
+    PRECISION_ADVICE,
+    BinaryFilterBoost,
+    FilterSettings,
+)
+from ocboost.estimators.committee import probabilities, signs
+from ocboost.estimators.filterboost_file import FILTERBOOST_KIND, filterboost_from_tree, filterboost_tree
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.learners import Learner, learner_for
 from ocboost.streams.rows import Rows
 
-
-def drawn(n: int, reach: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """The places of so many rows of a training set, drawn with replacement.
-
-    Parameters
-    ----------
-    n : int
-    reach : array
-        The sum of the weights of all rows up to each; a row is drawn in proportion to its weight.
-    rng : Generator
-
-    Examples
-    --------
-    >>> drawn(5, np.cumsum([1.0, 0.0, 2.0]), np.random.default_rng(0))
-    array([2, 0, 0, 0, 2])
-    """
-    places = np.searchsorted(reach, rng.random(n) * reach[-1], side="right")
-    result: NDArray[np.intp] = np.minimum(places, len(reach) - 1)
-    return result
+ROWS_DRAWN_AT_ONCE = 1 << 13  # from a training set
+STREAM_ROWS_AT_ONCE = 1 << 14
+MIN_DELTA = 1e-100
 
 
-def labelled(batches: Iterable[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """The rows that have a label, and their labels, of each batch that has any."""
-    try:
-        several = iter(batches)
-    except TypeError:
-        raise InputError(
-            f"batches must be something to go through, of pairs (X, y); got {batches!r:.80}. For one pair of "
-            "arrays use fit(X, y)."
-        ) from None
-    for number, batch in enumerate(several):
-        if hasattr(batch, "X") and hasattr(batch, "y"):
-            X, y, known = batch.X, batch.y, getattr(batch, "known", None)
-        elif isinstance(batch, tuple | list) and len(batch) == 2:
-            X, y, known = batch[0], batch[1], None
-        else:
-            raise InputError(
-                f"batches must be pairs (X, y), or batches of ocboost.streams; got {batch!r:.80} as number "
-                f"{number}. For one pair of arrays use fit(X, y)."
-            )
-        if y is None:
-            raise InputError(
-                f"batches must have labels to learn from; got none in number {number}. Name the label column."
-            )
-        labels = np.asarray(y)
-        if labels.ndim != 1:
-            raise InputError(
-                f"batches must have one label for each row; got labels of shape {labels.shape} in number "
-                f"{number}. Flatten them: y.ravel()."
-            )
-        if known is not None and not np.all(known):
-            X, labels = X[known], labels[known]
-        if len(labels):
-            yield X, labels
-
-
-DRAWN = 1 << 13  # rows drawn at once from a training set
-PIECE = 1 << 14  # rows taken at once from a stream
-LEAST_DELTA = 1e-100
-
-
-class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Boosting by filtering, for more examples than can be kept: each is looked at and let go.
+class FilterBoost(OnlineClassifier):
+    """Boosting by filtering, for more examples than fit in memory: each is examined once and dropped.
 
     Bradley and Schapire, "FilterBoost: Regression and Classification on Large Datasets" (NIPS 2007). Round t
     has the score ``F_t = Σ_{s<t} α_s h_s`` and the confidence ``δ_t = δ / (3 t (t + 1))``.
 
-    - *Filter*: an example (x, y) is let through with the chance ``1 / (1 + exp(y F_t(x)))``. Where the r-th
+    - *Filter*: an example (x, y) is let through with probability ``1 / (1 + exp(y F_t(x)))``. Where the r-th
       call of the round finds none in ``(2/ε) ln(r (r + 1) / δ_t)`` examples, boosting ends: the error of F_t
       is then below ε.
     - The weak learner learns h_t from ``sample`` examples that the filter has let through.
-    - *getEdge*: more of them test h_t, as many as it takes (`ocboost.estimators.filter_rounds.EdgeTest` with
-      τ and δ_t),
-      which gives ``γ_t = u / (1 + τ)`` and ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))``. Where h_t is worse than
-      chance, γ_t and α_t are negative.
+    - *getEdge*: more of them test h_t, as many as it takes
+      (`ocboost.estimators.binary_filterboost.EdgeTest` with τ and δ_t), which gives ``γ_t = u / (1 + τ)`` and
+      ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))``. Where h_t is worse than chance, γ_t and α_t are negative.
 
     ``fit`` draws rows of a training set, `fit_stream` and ``partial_fit`` take each example of a stream at
     most once. With more than two classes each has a FilterBoost of its own, one against the rest, which
@@ -122,14 +63,14 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
     epsilon : float, default 0.05
         ε, the error that is good enough.
     delta : float, default 0.05
-        δ, the chance that anything said of an error or an edge is wrong; from 1e-100 to 1, which promises
+        δ, the chance that any statement on an error or an edge is wrong; from 1e-100 to 1, which promises
         nothing.
     tau : float, default 0.5
         τ, how far an edge may be off, relative to itself. Smaller needs more examples.
     sample : int, default 500
         m_t, examples for the weak learner in each round.
     most_examples : int, default 100_000
-        A test of an edge that takes more is given up: an edge of zero would be tested for ever.
+        A test of an edge stops after so many: an edge of zero would be tested for ever.
     random_state : int, RandomState or None
         For the filter, for the draws of ``fit``, and for learners that draw.
 
@@ -138,19 +79,19 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
     classes_ : array of shape (K,)
     hypotheses_ : list of Hypotheses
         One set for two classes, otherwise one for each; None where nothing has been found yet. Until then
-        the score is the log-odds of the classes' shares among the examples looked at, the same for all rows.
+        the score is the log-odds of the classes' shares among the examples examined, the same for all rows.
     alpha_, edges_ : lists of arrays
         α_t and γ_t of those.
     rounds_ : list of int
-        Rounds that were finished, with those of hypotheses that were dropped.
+        Finished rounds, including those of hypotheses that were dropped.
     n_seen_ : int
-        Examples that were looked at; of several classes, by the one that looked at most.
+        Examples examined; of several classes, by the one that examined most.
     n_accepted_ : list of int
         How many of them each filter let through.
     stopped_ : str or None
-        Why boosting has ended; None while it goes on.
+        Why boosting has ended; None while it continues.
     waiting_ : str or None
-        What it cannot go on without, an example of a class that has not come yet.
+        What it needs to continue: an example of a class that has not come yet.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -158,17 +99,16 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
     -----
     F is on the scale of logistic loss, the log-odds: P(+1) = 1 / (1 + exp(-F)). AdaBoost's F is half of them.
     So ``predict_proba`` is `ocboost.estimators.committee.probabilities` of F/2. As each γ_t is an estimate
-    from below, so is
-    |F|: the probabilities are not sure enough rather than too sure.
+    from below, so is |F|: the probabilities are not sure enough rather than too sure.
 
     It needs many examples: an edge of 0.2 is tested on a few thousand that the filter lets through, one of
     0.05 on about fifty thousand, and the better F is, the fewer it lets through.
 
     Where we depart from the paper: a hypothesis whose edge cannot be told from zero in ``most_examples`` is
     dropped, and a new sample is collected, in a round of its own, so that the confidences still sum to δ;
-    after three in a row boosting ends. A sample has both classes. While only one has come it waits, keeping
-    half of its places free; only where the other exists and the filter finds none in ``most_examples`` is
-    the hypothesis the constant one.
+    after three in a row boosting ends. A sample has both classes. While only one has come, boosting waits
+    with half of the sample free; only where the other exists and the filter finds none in ``most_examples``
+    is the hypothesis the constant one.
 
     The examples of a stream have no weights; those of ``fit`` are drawn by theirs. The promises are for
     examples that are independent, all from the same source.
@@ -189,9 +129,8 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
     'n_hypotheses reached: there are 20'
     """
 
-    classes_: NDArray[Any]
-    machines_: list[FilterRounds]  # one for two classes, otherwise one for each
-    _ended: str | None
+    boosters_: list[BinaryFilterBoost]  # one for two classes, otherwise one for each
+    _ended: str | None  # how the stream of fit_stream ended
 
     def __init__(
         self,
@@ -221,33 +160,29 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         """Boost from the beginning, drawing rows with replacement, in proportion to their weights."""
         with all_or_nothing(self) as draft:
             settings, learner = self.settings(), self.learner()
-            X, labels = draft._examples(X, y, reset=True)
+            X, labels = draft._checked_examples(X, y, reset=True)
             weights = weights_to_fit(sample_weight, X)
             counts = weights > 0.0
             if not counts.all():
                 X, labels, weights = X[counts], labels[counts], weights[counts]
-            classes = sorted_classes(labels)
-            if len(classes) < 2:
-                raise InputError(
-                    f"y must hold at least two classes to learn from; got one class, "
-                    f"{classes.tolist()[0]!r:.80}, in all {len(labels)} examples. Give some of another."
-                )
+            classes = draft._all_classes(labels, first=True)
             codes = codes_of(labels, classes)
             draft._begin(classes, shown=True)
-            reach = np.cumsum(weights / weights.max())
-            for k, machine in enumerate(draft.machines_):
-                training = Rows(X, signs(codes, k, len(draft.machines_)))
-                rng = np.random.default_rng([*machine.seed, 2])
-                while machine.stopped(settings.n_hypotheses) is None:
-                    machine.take(training[drawn(DRAWN, reach, rng)], settings, learner)
+            cumulative = np.cumsum(weights / weights.max())
+            for k, booster in enumerate(draft.boosters_):
+                training = Rows(X, signs(codes, k, len(draft.boosters_)))
+                rng = np.random.default_rng([*booster.seed, 2])
+                while booster.stopped(settings.n_hypotheses) is None:
+                    places = draw_places(ROWS_DRAWN_AT_ONCE, cumulative, rng)
+                    booster.take(training[places], settings, learner)
         return self
 
     @writes
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Go on with the next examples of a stream, where the last call ended.
+        """Continue with the next examples of a stream, where the last call ended.
 
         How a stream is cut into calls changes nothing. Once boosting has ended (``stopped_``), examples are
-        checked and nothing more.
+        checked and ignored.
 
         Parameters
         ----------
@@ -256,37 +191,27 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all.
         """
-        first = not hasattr(self, "machines_")
+        first = not hasattr(self, "boosters_")
         with all_or_nothing(self) as draft:
             settings, learner = self.settings(), self.learner()
-            X, labels = draft._examples(X, y, reset=first)
-            given = None if classes is None else sorted_classes(np.asarray(classes))
+            X, labels = draft._checked_examples(X, y, reset=first)
+            known = draft._all_classes(labels, classes, first=first)
+            codes = codes_of(labels, known)
             if first:
-                given = sorted_classes(labels) if given is None else given
-                if len(given) < 2:
-                    raise InputError(
-                        f"classes must be at least two; got {given.tolist()!s:.80}. Name all that will ever "
-                        "come, or begin with examples of more than one class."
-                    )
-            elif given is not None:
-                require_same(given, self.classes_)
-            codes = codes_of(labels, self.classes_ if given is None else given)
-            if first:
-                assert given is not None
-                draft._begin(given, shown=False)
-            machines = [copy.copy(machine) for machine in draft.machines_]
-            for k, machine in enumerate(machines):
-                own = signs(codes, k, len(machines))
-                for at in range(0, len(own), PIECE):
-                    machine.take(Rows(X[at : at + PIECE], own[at : at + PIECE]), settings, learner)
-            draft.machines_, draft._ended = machines, None
+                draft._begin(known, shown=False)
+            boosters = [copy.copy(booster) for booster in draft.boosters_]
+            for k, booster in enumerate(boosters):
+                own, step = signs(codes, k, len(boosters)), STREAM_ROWS_AT_ONCE
+                for at in range(0, len(own), step):
+                    booster.take(Rows(X[at : at + step], own[at : at + step]), settings, learner)
+            draft.boosters_, draft._ended = boosters, None
         return self
 
-    def _learn_one(self, x: NDArray[Any], label: NDArray[Any], weight: NDArray[np.float64] | None) -> None:
+    def _learn_one(self, x: NDArray[Any], label: NDArray[Any], weight: float | None) -> None:
         if weight is not None:
             raise InputError(
-                f"sample_weight must be 1 for FilterBoost, whose filter takes rows as they come; got "
-                f"{weight[0]:g}. Leave it out."
+                f"sample_weight must be 1 for FilterBoost, whose filter takes rows without weights; got "
+                f"{weight:g}. Leave it out."
             )
         self.partial_fit(x, label)
 
@@ -294,9 +219,9 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
     def fit_stream(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Self:
         """Boost from the beginning over a stream, each example of which is used at most once, in order.
 
-        No more of it is read once boosting has ended. If the stream ends first, what has been finished
-        stays, and ``partial_fit`` can go on with another one. An error in a batch leaves what was learnt from
-        those before it.
+        The stream is not read further once boosting has ended. If the stream ends first, finished rounds
+        stay, and ``partial_fit`` can continue with another one. An error in a batch leaves what was learnt
+        from those before it.
 
         Parameters
         ----------
@@ -310,11 +235,9 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         held: list[tuple[Any, NDArray[Any]]] = []
         shown: set[Any] = set()
         n = 0
-        anew = (
-            self._at_present()
-        )  # what was there stays until something has been learnt, and the end is known
-        for name in ("machines_", "classes_", "n_features_in_", "feature_names_in_", "_ended"):
-            anew.__dict__.pop(name, None)
+        fresh = self._snapshot()  # replaces this one once something has been learnt
+        for name in ("boosters_", "classes_", "n_features_in_", "feature_names_in_", "_ended"):
+            fresh.__dict__.pop(name, None)
         try:
             for X, y in labelled(batches):
                 held.append((X, y))
@@ -323,58 +246,48 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
                     shown.update(y.tolist())
                 if classes is None and len(shown) < 2:
                     continue
-                if not hasattr(anew, "machines_"):
+                if not hasattr(fresh, "boosters_"):
                     known = np.concatenate([y for _, y in held]) if classes is None else classes
                 for rows, labels in held:
-                    anew.partial_fit(rows, labels, None if hasattr(anew, "machines_") else known)
+                    fresh.partial_fit(rows, labels, None if hasattr(fresh, "boosters_") else known)
                 held = []
-                if anew.stopped_ is not None:
+                if fresh.stopped_ is not None:
                     return self
             if len(shown) < 2:
-                anew.__dict__.pop("machines_", None)
-                came = f"one class, {shown.pop()!r:.80}, in all {n:,} examples" if shown else "no example"
+                fresh.__dict__.pop("boosters_", None)
+                found = f"one class, {shown.pop()!r:.80}, in all {n:,} examples" if shown else "no example"
                 raise InputError(
-                    f"batches must hold at least two classes to learn from; got {came}. Is the stream "
+                    f"batches must hold at least two classes to learn from; got {found}. Is the stream "
                     "sorted, or was it read already?"
                 )
-            anew._ended = f"the stream ended after {n:,} examples"
+            fresh._ended = f"the stream ended after {n:,} examples"
         finally:
-            if hasattr(anew, "machines_"):
-                self.__dict__ = anew.__dict__
+            if hasattr(fresh, "boosters_"):
+                self.__dict__ = fresh.__dict__
         return self
 
-    def _examples(self, X: Any, y: ArrayLike, *, reset: bool) -> tuple[Any, NDArray[Any]]:
-        """Check examples and their labels."""
-        rows, labels = validate_data(self, X, y, reset=reset, **_accepted(self.learner()))
-        check_classification_targets(labels)
-        return rows, labels
-
     def _begin(self, classes: NDArray[Any], *, shown: bool) -> None:
-        base = int(check_random_state(self.random_state).randint(1 << 31))
-        n = 1 if len(classes) == 2 else len(classes)
+        base, n = self._seed(), 1 if len(classes) == 2 else len(classes)
         self.classes_ = classes
-        self.machines_ = [FilterRounds((base, k), (shown, shown)) for k in range(n)]
+        self.boosters_ = [BinaryFilterBoost((base, k), (shown, shown)) for k in range(n)]
         self._ended = None
 
     def settings(self) -> FilterSettings:
-        """What was asked for, checked; changes take effect with the next call."""
+        """The parameters, checked; changes take effect with the next call."""
         sample = as_count(self.sample, "sample", 2, 1 << 30, "One example shows one class only.")
+        most_examples = as_count(
+            self.most_examples, "most_examples", sample, None, "It must be enough for a sample and a test."
+        )
         return FilterSettings(
-            self._most(),
+            self._checked_n_hypotheses(),
             as_number(self.epsilon, "epsilon", 0.0, 1.0, "0.05 is one error in twenty.", low_open=True),
-            as_number(self.delta, "delta", LEAST_DELTA, 1.0, CONFIDENCE_ADVICE),
+            as_number(self.delta, "delta", MIN_DELTA, 1.0, CONFIDENCE_ADVICE),
             as_number(self.tau, "tau", 0.0, 1.0, PRECISION_ADVICE, low_open=True),
             sample,
-            as_count(
-                self.most_examples,
-                "most_examples",
-                sample,
-                None,
-                "It must be enough for a sample and a test.",
-            ),
+            most_examples,
         )
 
-    def _most(self) -> int:
+    def _checked_n_hypotheses(self) -> int:
         return as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
 
     def learner(self) -> Learner:
@@ -387,43 +300,46 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
             )
         return found
 
-    # Answering -------------------------------------------------------------------------------------------
+    def _input_readers(self, *, reset: bool) -> list[Learner | Hypotheses]:
+        return [self.learner()]
+
+    # Answers ---------------------------------------------------------------------------------------------
 
     @property
     def hypotheses_(self) -> list[Hypotheses | None]:
         """The hypotheses found so far."""
-        return [machine.voters.hypotheses for machine in self.machines_]
+        return [booster.voters.hypotheses for booster in self.boosters_]
 
     @property
     def alpha_(self) -> list[NDArray[np.float64]]:
         """The weights α_t."""
-        return [machine.voters.alpha for machine in self.machines_]
+        return [booster.voters.alpha for booster in self.boosters_]
 
     @property
     def edges_(self) -> list[NDArray[np.float64]]:
-        """The edges γ_t, as they were estimated."""
-        return [np.array(machine.voters.edges) for machine in self.machines_]
+        """The estimated edges γ_t."""
+        return [np.array(booster.voters.edges) for booster in self.boosters_]
 
     @property
     def rounds_(self) -> list[int]:
-        """Rounds that were finished."""
-        return [machine.round - 1 for machine in self.machines_]
+        """Finished rounds."""
+        return [booster.round - 1 for booster in self.boosters_]
 
     @property
     def n_seen_(self) -> int:
-        """Examples that were looked at; of several classes, by the one that looked at most."""
-        return max(machine.n_seen for machine in self.machines_)
+        """Examples examined; of several classes, by the one that examined most."""
+        return max(booster.n_seen for booster in self.boosters_)
 
     @property
     def n_accepted_(self) -> list[int]:
         """Examples that the filter let through."""
-        return [machine.n_accepted for machine in self.machines_]
+        return [booster.n_accepted for booster in self.boosters_]
 
     @property
     def stopped_(self) -> str | None:
-        """Why boosting has ended; None while it goes on."""
-        n_hypotheses = self._most()
-        reasons = [machine.stopped(n_hypotheses) for machine in self.machines_]
+        """Why boosting has ended; None while it continues."""
+        n_hypotheses = self._checked_n_hypotheses()
+        reasons = [booster.stopped(n_hypotheses) for booster in self.boosters_]
         if any(reason is None for reason in reasons):
             return self._ended  # by the stream, if at all
         if len(reasons) == 1:
@@ -433,15 +349,15 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
 
     @property
     def waiting_(self) -> str | None:
-        """Of which class an example must come before boosting can go on; None if all that it needs have come.
+        """Of which class an example must come before boosting can continue; None if it need not wait.
 
-        Where there are more than two classes, the others go on in the meantime.
+        Where there are more than two classes, the others continue in the meantime.
         """
-        n_hypotheses, missing = self._most(), set()
-        for k, machine in enumerate(self.machines_):
-            if machine.stopped(n_hypotheses) is None:
-                sides = (0, 1) if len(self.machines_) == 1 else (None, k)  # of -1 and +1; many are the rest
-                pairs = zip(sides, machine.shown, strict=True)
+        n_hypotheses, missing = self._checked_n_hypotheses(), set()
+        for k, booster in enumerate(self.boosters_):
+            if booster.stopped(n_hypotheses) is None:
+                sides = (0, 1) if len(self.boosters_) == 1 else (None, k)  # of -1 and +1; many are the rest
+                pairs = zip(sides, booster.shown, strict=True)
                 missing |= {code for code, shown in pairs if code is not None and not shown}
         if not missing:
             return None
@@ -451,52 +367,31 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The score Σ_t α_t h_t(x), on the scale of log-odds.
 
-        Where nothing has been found yet it is the log-odds of the class among the examples looked at, so that
-        the most frequent class is predicted.
-        (n,) for two classes, positive for the second; (n, K) for more.
+        While there is no hypothesis it is the log-odds of the class among the examples examined, so that the
+        most frequent class is predicted. (n,) for two classes, positive for the second; (n, K) for more.
         """
-        return self._at_present()._scores(X)
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self, "machines_")
-        X = validate_data(self, X, reset=False, **_accepted(self.learner()))
-        scores = [machine.scores(X) for machine in self.machines_]
+        now = self._snapshot()
+        rows = now._checked_rows(X)
+        scores = [booster.scores(rows) for booster in now.boosters_]
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score, of each row; the most frequent one while nothing is found."""
-        now = self._at_present()
-        scores = now._scores(X)
-        result: NDArray[Any] = now.classes_[winners(scores)]
-        return result
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K): 1 / (1 + exp(-F)), or shares of exp(F_c)."""
         return probabilities(self.decision_function(X) / 2.0)
 
-    # What it says of itself ------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "machines_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        with suppress(InputError):  # an estimator that is none: fit says so
-            what = self.learner()
-            tags.input_tags.allow_nan, tags.input_tags.sparse = what.accepts_missing, what.accepts_sparse
-        return tags
+    # Files -----------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole.
+        """Save to a file, in ocboost's own format (no pickle); an old file stays until this one is complete.
 
         A learner or a classifier given as ``estimator`` is not in the file: it is given again to `load`.
         """
-        check_is_fitted(self, "machines_")
-        save(path, KIND, filterboost_tree(self._at_present()))
+        check_is_fitted(self)
+        save(path, FILTERBOOST_KIND, filterboost_tree(self._snapshot()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, estimator: Any = None) -> Self:
-        """Load what `save` has written; it goes on exactly as the saved one would have.
+        """Load what `save` has written; it continues exactly as the saved one would have.
 
         Parameters
         ----------
@@ -509,20 +404,57 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         ModelFileError
             If the file is damaged, of another version, or not a FilterBoost. Nothing in a file is executed.
         """
-        return read(load(path, KIND), os.fspath(path), lambda fields: cls.from_tree(fields, estimator))
+        tree = load(path, FILTERBOOST_KIND)
+        return read(tree, os.fspath(path), lambda fields: cls.from_tree(fields, estimator))
 
     @classmethod
     def from_tree(cls, fields: Fields, estimator: Any = None) -> Self:
-        """One of what a file holds, and of an estimator that it does not hold."""
+        """From what a file holds, and an estimator that it does not hold."""
         clf: Self = filterboost_from_tree(fields, cls, estimator)
         return clf
 
 
-def _accepted(learner: Learner) -> dict[str, Any]:
-    """What scikit-learn's check of X is to let through."""
-    return {
-        "dtype": (np.float64, np.float32),
-        "order": "C",
-        "accept_sparse": "csr" if learner.accepts_sparse else False,
-        "ensure_all_finite": "allow-nan" if learner.accepts_missing else True,
-    }
+def draw_places(n: int, cumulative: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """The places of n rows drawn with replacement, in proportion to weights whose running sums are given.
+
+    >>> draw_places(5, np.cumsum([1.0, 0.0, 2.0]), np.random.default_rng(0))
+    array([2, 0, 0, 0, 2])
+    """
+    places = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
+    result: NDArray[np.intp] = np.minimum(places, len(cumulative) - 1)
+    return result
+
+
+def labelled(batches: Iterable[Any]) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """The rows that have a label, and their labels, of each batch that has any."""
+    try:
+        several = iter(batches)
+    except TypeError:
+        raise InputError(
+            f"batches must be iterable, of pairs (X, y); got {batches!r:.80}. For one pair of "
+            "arrays use fit(X, y)."
+        ) from None
+    for number, batch in enumerate(several):
+        if hasattr(batch, "X") and hasattr(batch, "y"):
+            X, y, known = batch.X, batch.y, getattr(batch, "known", None)
+        elif isinstance(batch, tuple | list) and len(batch) == 2:
+            X, y, known = batch[0], batch[1], None
+        else:
+            raise InputError(
+                f"batches must be pairs (X, y), or batches of ocboost.streams; got {batch!r:.80} as number "
+                f"{number}. For one pair of arrays use fit(X, y)."
+            )
+        if y is None:
+            raise InputError(
+                f"batches must have labels to learn from; got none in number {number}. Name the label column."
+            )
+        labels = np.asarray(y)
+        if labels.ndim != 1:
+            raise InputError(
+                f"batches must have one label for each row; got labels of shape {labels.shape} in number "
+                f"{number}. Flatten them: y.ravel()."
+            )
+        if known is not None and not np.all(known):
+            X, labels = X[known], labels[known]
+        if len(labels):
+            yield X, labels

@@ -8,28 +8,24 @@ from typing import Any, Self
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ocboost._core.checks import as_count, as_number, as_weights
 from ocboost._core.interrupts import all_or_nothing
-from ocboost._core.labels import codes_of, require_same, sorted_classes, weights_to_fit
-from ocboost._core.locks import GuardedEstimator, reads, writes
+from ocboost._core.labels import codes_of, weights_to_fit
+from ocboost._core.locks import reads, writes
 from ocboost.errors import InputError
+from ocboost.estimators.base import OnlineClassifier
 from ocboost.estimators.base_learners import BaseLearner, prototypes_of, require_votes
-from ocboost.estimators.committee import probabilities
-from ocboost.estimators.one_row import OneRow
 from ocboost.estimators.selector import Selector
 from ocboost.streams.rows import Rows
 
-ALONE = 1e-6  # the vote of the first member where no member has one: only its side matters
-HEAVIEST = 1e100  # sums of sample weights stay within a double's range
-PIECE = 1 << 12  # rows answered at once
+ALPHA_OF_LAST_RESORT = 1e-6  # of the first member where no member has a vote: only its sign matters
+MAX_SAMPLE_WEIGHT = 1e100  # keeps sums of sample weights within a double's range
+ROWS_PREDICTED_AT_ONCE = 1 << 12
 
 
-class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OzaRussellClassifier(OnlineClassifier):
     """Online boosting after Oza and Russell: members that learn, each what the ones before it got wrong.
 
     An example comes with λ = 1 (or its sample weight) and passes the members in order. Each of them learns it
@@ -74,7 +70,8 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
     ----------
     classes_ : array of shape (K,)
     members_ : list
-        The members that vote now, as their users know them. Their classes are places in ``classes_``.
+        The members that vote now, as given: scikit-learn's or River's. Their classes are places in
+        ``classes_``.
     selectors_ : list of Selector
         The positions: ``candidates``, ``chosen``, and the sums ``right`` and ``wrong`` of each candidate.
     alpha_ : array of shape (n_estimators,)
@@ -97,9 +94,8 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
     Members that are worse than chance, ε_m > ½, are where implementations part:
 
     - Here, with two classes, the vote is negative, as the formula says, so the answer is turned round, and so
-      are the probabilities.
-      With more classes there is no vote, as AdaBoost.M1 asks for ε_m < ½. If that leaves no vote at all, the
-      first member, which learns from examples as they come, decides alone.
+      are the probabilities. With more classes there is no vote, as AdaBoost.M1 asks for ε_m < ½. If that
+      leaves no vote at all, the first member, whose examples are not reweighted, decides alone.
     - River's ``AdaBoostClassifier`` gives such a member the vote +1, as much as one with ε_m = 0.27 has.
     - MOA's ``OzaBoost`` stops at the first such member, or the first that never erred: neither it nor any
       after it votes. If it is the first of all, every answer is the first class.
@@ -113,15 +109,15 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
     MOA has N, the number of examples so far, in place of λ_sc + λ_sw, and learns once with weight k, not k
     times.
 
-    The sums are never corrected: a position goes on with what it counted while earlier ones were worse, or
-    had chosen otherwise. Members that settle soon come close to batch AdaBoost; those chosen from a list
-    settle late.
+    The sums are never corrected: a position keeps what it counted while earlier ones were worse, or had
+    chosen otherwise. Members that converge soon come close to batch AdaBoost; those chosen from a list
+    converge late.
 
     Examples are taken one by one, so it makes no difference how they are cut into calls. In a Poisson draw λ
     counts for at most 1,000: a member that was right a million times and then errs would otherwise have the
     next one learn that example half a million times.
 
-    There is no ``save``: a file of plain arrays cannot hold members of any kind. pickle and skops can, and
+    There is no ``save``: a file of plain arrays cannot hold arbitrary members. pickle and skops can, and
     whether to trust such a file is for its user to judge.
 
     Examples
@@ -143,6 +139,7 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
     """
 
     n_seen_: int
+    selectors_: list[Selector]
     _total: float  # Σw
     _choices: tuple[str, str]  # updates and votes, as they were checked last
 
@@ -212,24 +209,35 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
         streaming: bool,
     ) -> Self:
         with all_or_nothing(self) as draft:
-            settings = self._settings()
-            rows, labels, weights = draft._examples(X, y, sample_weight, reset=first, streaming=streaming)
-            known = draft._known(labels, classes, first=first)
+            settings = self._checked_smoothing(), self._checked_forgetting()
+            as_count(self.n_estimators, "n_estimators", 1, None, "It is how many members there are.")
+            rows, labels = draft._checked_examples(X, y, reset=first)
+            # A stream may bring an example without weight; data to fit are not all such.
+            if streaming:
+                weights = as_weights(sample_weight, len(rows))
+            else:
+                weights = weights_to_fit(sample_weight, rows)
+            if weights.max() > MAX_SAMPLE_WEIGHT:
+                raise InputError(
+                    f"sample_weight must be at most {MAX_SAMPLE_WEIGHT:g}; got {weights.max()}. 1 is one "
+                    "example's weight."
+                )
+            known = draft._all_classes(labels, classes, first=first)
             codes = codes_of(labels, known)
             choices = self.updates, self.votes
             if first:
                 draft._begin(prototypes_of(self.estimator, *choices), known)
             elif self.n_estimators != len(self.selectors_) or self.estimator is not self._estimator_given:
                 raise InputError(
-                    "estimator and n_estimators cannot change once the classifier has been fitted. Fit anew."
+                    "estimator and n_estimators cannot change once the classifier has been fitted. Fit again."
                 )
             elif choices != self._choices:
                 prototypes_of(self.estimator, *choices)
                 draft._choices = choices
-            if first:  # members of its own learn, so that nothing is lost if one of them fails
-                draft._take_all(rows, codes, weights, settings)
+            if first:  # the draft's own members learn, so that nothing is lost if one of them fails
+                draft._take_all(rows, codes, weights, *settings)
         if not first:
-            self._take_all(rows, codes, weights, settings)
+            self._take_all(rows, codes, weights, *settings)
         return self
 
     def _take_all(
@@ -237,57 +245,44 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
         X: NDArray[np.float64],
         codes: NDArray[np.int64],
         weights: NDArray[np.float64],
-        settings: tuple[float, float],
+        smoothing: float,
+        forgetting: float,
     ) -> None:
         """Learn examples one by one."""
-        rows = Rows(X, names=self._names)
-        # Every row has been checked already: no need that members do so again and again.
+        rows, rng = Rows(X, names=self._names), self._rng if self.updates == "poisson" else None
+        # Every row has been checked already: members need not do so again and again.
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             for i, (code, weight) in enumerate(zip(codes.tolist(), weights.tolist(), strict=True)):
-                self._take(rows[i : i + 1], code, weight, *settings)
+                self._total = forgetting * self._total + weight
+                if forgetting != 1.0:
+                    for selector in self.selectors_:
+                        selector.decay(forgetting)
+                for selector in self.selectors_:
+                    if weight == 0.0:  # nothing to learn, or less than a floating-point number can say
+                        break
+                    weight = selector.take(rows[i : i + 1], code, weight, rng, smoothing, self._total)
+                self.n_seen_ += 1
 
-    def _take(self, example: Rows, code: int, weight: float, smoothing: float, forgetting: float) -> None:
-        """Learn one example."""
-        self._total = forgetting * self._total + weight
-        if forgetting != 1.0:
-            for selector in self.selectors_:
-                selector.decay(forgetting)
-        rng = self._rng if self.updates == "poisson" else None
-        for selector in self.selectors_:
-            if weight == 0.0:  # nothing to learn, or so little that it has no floating-point number
-                break
-            weight = selector.take(example, code, weight, rng, smoothing, self._total)
-        self.n_seen_ += 1
+    def _checked_forgetting(self) -> float:
+        advice = "1.0 forgets nothing, 0.999 slowly."
+        return as_number(self.forgetting, "forgetting", 0.0, 1.0, advice, low_open=True)
 
-    def _settings(self) -> tuple[float, float]:
-        forgetting = as_number(
-            self.forgetting, "forgetting", 0.0, 1.0, "1.0 forgets nothing, 0.999 slowly.", low_open=True
-        )
-        as_count(self.n_estimators, "n_estimators", 1, None, "It is how many members there are.")
-        return self._smoothing(), forgetting
-
-    def _smoothing(self) -> float:
+    def _checked_smoothing(self) -> float:
         return as_number(self.smoothing, "smoothing", 0.0, np.inf, "1.0 is the default.")
 
-    def _examples(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool, streaming: bool
-    ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
-        """Check examples and their labels and weights."""
-        if not reset and self._is_plain(X) and type(y) is np.ndarray and y.shape == (len(X),):
-            rows, labels = np.ascontiguousarray(X), y  # codes_of refuses what is no class
-        else:
-            rows, labels = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C")
-            check_classification_targets(labels)
-        # A stream may well bring an example that does not count; data to fit are not all such.
-        weights = as_weights(sample_weight, len(rows)) if streaming else weights_to_fit(sample_weight, rows)
-        if weights.max() > HEAVIEST:
-            raise InputError(
-                f"sample_weight must be at most {HEAVIEST:g}; got {weights.max()}. 1 is one example's weight."
-            )
-        return rows, labels, weights
+    def _input_checks(self, *, reset: bool = False) -> dict[str, Any]:
+        return {"dtype": np.float64, "order": "C"}
 
-    def _is_plain(self, X: Any) -> bool:
-        """Whether X is what scikit-learn's checks, which take 0.3 ms a call, would let through as it is."""
+    def _checked_rows(self, X: Any) -> Any:
+        return np.ascontiguousarray(X) if self._is_checked(X) else super()._checked_rows(X)
+
+    def _checked_examples(self, X: Any, y: ArrayLike, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+        if not reset and self._is_checked(X) and type(y) is np.ndarray and y.shape == (len(X),):
+            return np.ascontiguousarray(X), y  # codes_of refuses what is not a class
+        return super()._checked_examples(X, y, reset=reset)
+
+    def _is_checked(self, X: Any) -> bool:
+        """Whether scikit-learn's checks, which take 0.3 ms a call, would return X unchanged."""
         return (
             type(X) is np.ndarray
             and X.dtype == np.float64
@@ -298,26 +293,8 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
             and bool(np.isfinite(X).all())
         )
 
-    def _known(self, labels: NDArray[Any], classes: ArrayLike | None, *, first: bool) -> NDArray[Any]:
-        """All classes."""
-        given = None if classes is None else sorted_classes(np.asarray(classes))
-        if not first:
-            if given is not None:
-                require_same(given, self.classes_)
-            known: NDArray[Any] = self.classes_
-            return known
-        known = sorted_classes(labels) if given is None else given
-        if len(known) < 2:
-            came = f"one class, {known.tolist()[0]!r:.80}" if len(known) else "none"
-            raise InputError(
-                f"classes must be at least two; got {came}. Give examples of another, or name all that will "
-                "ever come: partial_fit(X, y, classes=[…])."
-            )
-        return known
-
     def _begin(self, prototypes: list[BaseLearner], classes: NDArray[Any]) -> None:
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(1 << 31))
-        width = self.n_features_in_
+        rng, width = np.random.default_rng(self._seed()), self.n_features_in_
         self.selectors_ = [
             Selector([each.begin(width, len(classes), rng) for each in prototypes])
             for _ in range(self.n_estimators)
@@ -336,45 +313,44 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
     @reads
     def members_(self) -> list[Any]:
         """The members that vote now."""
-        return [selector.candidates[selector.chosen].model for selector in self._fitted()]
+        return [selector.candidates[selector.chosen].model for selector in self._fitted_selectors()]
 
     @property
     @reads
     def errors_(self) -> NDArray[np.float64]:
         """The members' errors ε_m, smoothed; ½ of those that have seen nothing."""
-        selectors, smoothing = self._fitted(), self._smoothing()
+        selectors, smoothing = self._fitted_selectors(), self._checked_smoothing()
         return np.array([each.error(smoothing, self._total) for each in selectors])
 
     @property
     @reads
     def lambda_right_(self) -> NDArray[np.float64]:
         """λ_sc: the weight that each member answered rightly."""
-        return np.array([each.right[each.chosen] for each in self._fitted()])
+        return np.array([each.right[each.chosen] for each in self._fitted_selectors()])
 
     @property
     @reads
     def lambda_wrong_(self) -> NDArray[np.float64]:
         """λ_sw: the weight that each member answered wrongly."""
-        return np.array([each.wrong[each.chosen] for each in self._fitted()])
+        return np.array([each.wrong[each.chosen] for each in self._fitted_selectors()])
 
     @property
     @reads
     def alpha_(self) -> NDArray[np.float64]:
         """Half the members' votes."""
-        selectors, smoothing = self._fitted(), self._smoothing()
+        selectors, smoothing = self._fitted_selectors(), self._checked_smoothing()
         alpha = np.array([each.alpha(smoothing, self._total) for each in selectors])
         if len(self.classes_) > 2:
             alpha = np.maximum(alpha, 0.0)
             if not alpha.any():
-                alpha[0] = ALONE
+                alpha[0] = ALPHA_OF_LAST_RESORT
         return alpha
 
-    def _fitted(self) -> list[Selector]:
-        check_is_fitted(self, "selectors_")
-        selectors: list[Selector] = self.selectors_
-        return selectors
+    def _fitted_selectors(self) -> list[Selector]:
+        check_is_fitted(self)
+        return self.selectors_
 
-    # Answering -------------------------------------------------------------------------------------------
+    # Answers ---------------------------------------------------------------------------------------------
 
     @reads
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -384,42 +360,26 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
         and -1 for the first, or the difference of their probabilities; for more, what each class gets of
         ½ log((1 - ε_m) / ε_m), (n, K), all of it or its probability's share.
         """
-        selectors = self._fitted()
-        if self.votes != self._choices[1]:  # set since it learnt last
+        selectors = self._fitted_selectors()
+        if self.votes != self._choices[1]:  # changed since it learnt last
             require_votes([each for selector in selectors for each in selector.candidates], self.votes)
-        if self._is_plain(X):
-            rows = np.ascontiguousarray(X)
-        else:
-            rows = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        alpha, K = self.alpha_, len(self.classes_)
+        rows = self._checked_rows(X)
+        alpha, K, size = self.alpha_, len(self.classes_), ROWS_PREDICTED_AT_ONCE
         votes = np.zeros((len(rows), K))
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-            for start in range(0, len(rows), PIECE):
-                part = rows[start : start + PIECE]
+            for start in range(0, len(rows), size):
+                part = rows[start : start + size]
                 for weight, selector in zip(alpha.tolist(), selectors, strict=True):
                     if weight == 0.0:
                         continue
                     if self.votes == "probabilities":
                         shares = selector.probabilities(part, self._names, K)
-                        votes[start : start + PIECE] += weight * shares
+                        votes[start : start + size] += weight * shares
                     else:
                         codes = selector.answers(part, self._names)
-                        some = np.flatnonzero(codes >= 0)
-                        votes[start + some, codes[some]] += weight
+                        answered = np.flatnonzero(codes >= 0)
+                        votes[start + answered, codes[answered]] += weight
         return votes[:, 1] - votes[:, 0] if K == 2 else votes
-
-    @reads
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest vote, of each row."""
-        votes = self.decision_function(X)
-        codes = (votes > 0.0).astype(np.int64) if votes.ndim == 1 else votes.argmax(axis=1)
-        result: NDArray[Any] = self.classes_[codes]
-        return result
-
-    @reads
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, (n, K), by the logistic link."""
-        return probabilities(self.decision_function(X))
 
     # Copies ----------------------------------------------------------------------------------------------
 
@@ -433,9 +393,4 @@ class OzaRussellClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstima
     @reads
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = copy.deepcopy(super().__getstate__())
-        return state  # of its own, as it is written later
-
-    # What it says of itself ------------------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "selectors_")
+        return state  # a copy, as it is written later

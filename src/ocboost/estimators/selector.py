@@ -12,9 +12,9 @@ from ocboost.errors import InputError
 from ocboost.estimators.base_learners import BaseLearner
 from ocboost.streams.rows import Rows
 
-SMALLEST = sys.float_info.min  # stands for a sum that is zero, where nothing smooths it
-LARGEST = 1e200  # what smoothing adds at most: by then nothing else matters
-MOST_REPEATS = 1000.0  # what λ counts for at most in a Poisson draw
+MIN_SUM = sys.float_info.min  # in place of a sum of zero, where nothing smooths it
+MAX_ADDED = 1e200  # by smoothing: by then nothing else matters
+MAX_POISSON_MEAN = 1000.0  # a larger λ counts for this much in a draw
 
 
 class Selector:
@@ -23,27 +23,17 @@ class Selector:
     With one base learner it is a member of Oza and Russell's ensemble. With several it is a selector of
     Grabner and Bischof, "On-line Boosting and Vision" (CVPR 2006): each of them has sums of its own, and that
     with the least error stands for all, in the vote and in the reweighting.
-
-    Parameters
-    ----------
-    candidates : list of BaseLearner
-
-    Attributes
-    ----------
-    right, wrong : list of float
-        λ_sc and λ_sw of each candidate: the weight of the examples that it answered rightly and wrongly.
-    chosen : int
-        Which of the candidates votes.
     """
 
     def __init__(self, candidates: list[BaseLearner]) -> None:
         self.candidates = candidates
+        # λ_sc and λ_sw of each candidate: the weight of the examples that it answered rightly and wrongly.
         self.right = [0.0] * len(candidates)
         self.wrong = [0.0] * len(candidates)
-        self.chosen = 0
+        self.chosen = 0  # which of the candidates votes
 
     def decay(self, factor: float) -> None:
-        """Let everything seen so far weigh so many times as much."""
+        """Multiply the weight of everything seen so far."""
         self.right = [factor * value for value in self.right]
         self.wrong = [factor * value for value in self.wrong]
 
@@ -56,24 +46,12 @@ class Selector:
         smoothing: float,
         total: float,
     ) -> float:
-        """Learn an example, judge the answers to it, and give the weight that the next position sees it with.
+        """Learn one example of weight λ > 0, judge the answers to it, and give the λ of the next position.
 
-        Parameters
-        ----------
-        example : Rows
-            One row.
-        code : int
-            Its class.
-        weight : float
-            λ, more than zero.
-        rng : Generator or None
-            What draws how often to learn it; None learns it once, with its weight.
-        smoothing : float
-            ε.
-        total : float
-            The sum of the sample weights so far, this example's among them.
+        ``rng`` draws how often to learn it; with None it is learnt once, with its weight. ``total`` is the
+        sum of the sample weights so far, including this example.
         """
-        times = -1 if rng is None else int(rng.poisson(min(weight, MOST_REPEATS)))
+        times = -1 if rng is None else int(rng.poisson(min(weight, MAX_POISSON_MEAN)))
         least = math.inf
         was_right = False
         for i, learner in enumerate(self.candidates):
@@ -95,7 +73,7 @@ class Selector:
     def smoothed(self, smoothing: float, total: float) -> tuple[float, float]:
         """λ_sc and λ_sw of the chosen one, each with ε (λ_sc + λ_sw) / Σw added to it."""
         right, wrong = self.right[self.chosen], self.wrong[self.chosen]
-        extra = min(smoothing * ((right + wrong) / total), LARGEST) if total > 0.0 else 0.0
+        extra = min(smoothing * ((right + wrong) / total), MAX_ADDED) if total > 0.0 else 0.0
         return right + extra, wrong + extra
 
     def error(self, smoothing: float, total: float) -> float:
@@ -108,7 +86,7 @@ class Selector:
         right, wrong = self.smoothed(smoothing, total)
         if right == 0.0 and wrong == 0.0:
             return 0.0
-        return 0.5 * (math.log(max(right, SMALLEST)) - math.log(max(wrong, SMALLEST)))
+        return 0.5 * (math.log(max(right, MIN_SUM)) - math.log(max(wrong, MIN_SUM)))
 
     def answers(self, X: NDArray[np.float64], names: list[object]) -> NDArray[np.int64]:
         """What the chosen one answers."""
@@ -119,8 +97,8 @@ class Selector:
     ) -> NDArray[np.float64]:
         """The probabilities of the chosen one, (n, K): rows that add up to one, or of zeros.
 
-        They are made to add up, as MOA does. Zeros are of a member that has not learnt anything yet, or that
-        gave numbers that are no probabilities, NaN for one.
+        They are normalised, as in MOA. Zeros stand for a member that has not learnt anything yet, or that
+        gave numbers that are not probabilities, such as NaN.
         """
         learner = self.candidates[self.chosen]
         given = learner.probabilities(X, names)

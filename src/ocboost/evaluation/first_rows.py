@@ -83,7 +83,7 @@ class FirstRows:
     @cached_property
     def _with_ocb(self) -> OCBClassifier:
         """The classifier with weights by OCB; not to be changed."""
-        return self.classifier if self.has_ocb else self.classifier.weighed_by("ocb", self.view)
+        return self.classifier if self.has_ocb else self.classifier.with_booster("ocb", self.view)
 
     @cached_property
     def _with_newest(self) -> OCBClassifier:
@@ -106,7 +106,7 @@ class FirstRows:
         same = clf.committee_.kind is type(booster) and booster.made_with(clf.boosters_[0].chosen)
         if self._deployed and same:
             return copy.copy(clf)
-        return clf.weighed_by(booster, self.view)
+        return clf.with_booster(booster, self.view)
 
     def fitted(self, **parameters: Any) -> OCBClassifier:
         """A new classifier, learnt from the rows, with these parameters of `OCBClassifier`."""

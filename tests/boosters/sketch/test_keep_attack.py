@@ -6,7 +6,7 @@ import pytest
 from ocboost import BoostingSketch, InputError, ModelFileError, OCBClassifier
 from ocboost._core.codec import read
 from ocboost.cli.options import Following, UsageError
-from ocboost.estimators.committee import committee_from_tree, committee_tree
+from ocboost.estimators.classifier_file import committee_from_tree, committee_tree
 
 
 def rows(n=600, seed=0):

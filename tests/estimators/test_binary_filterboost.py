@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocboost import InputError
-from ocboost.estimators.filter_rounds import EdgeTest, acceptance, add_until_decided
+from ocboost.estimators.binary_filterboost import EdgeTest, Voters, acceptance, add_until_decided
 
 
 def plain_test(right, tau, delta):
@@ -137,3 +137,8 @@ class TestEdgeTest:
     def test_bad_parameters(self, name, value):
         with pytest.raises(InputError, match=f"{name} must be a .*number of more than 0"):
             EdgeTest(**{name: value})
+
+
+def test_no_voters_have_no_score():
+    assert len(Voters()) == 0
+    np.testing.assert_array_equal(Voters().scores_of(np.ones((2, 3))), [[0.0], [0.0]])

@@ -1,14 +1,6 @@
-"""FilterBoost's filter and its test of an edge: which examples are hard, and whether a hypothesis knows them.
+"""FilterBoost for two classes: its filter, its test of an edge, and its rounds.
 
 Bradley and Schapire, "FilterBoost: Regression and Classification on Large Datasets" (NIPS 2007).
-
-Hypotheses that were found one after the other, with the edge that each was found to have.
-
-FilterBoost for two classes as a machine of states, which takes examples as they come.
-
-A round collects a sample for the weak learner from what the filter lets through, then tests the edge of the
-hypothesis that was learnt. Wherever the examples end, the next ones go on from there, and nothing depends on
-how a stream is cut into calls.
 """
 
 from __future__ import annotations
@@ -43,7 +35,7 @@ def acceptance(margins: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class EdgeTest:
-    """Estimates a hypothesis' edge, the share of right answers less ½, from as few examples as it takes.
+    """Estimates a hypothesis' edge, the share of right answers less ½, from as few examples as possible.
 
     Nonmonotonic adaptive sampling (Watanabe; Domingo, Gavaldà and Watanabe), as FilterBoost uses it. After n
     examples, of which a share ½ + u was answered rightly, the sampling error is bounded by
@@ -52,20 +44,8 @@ class EdgeTest:
 
     and the test ends when ``|u| >= ρ_n (1 + 1/τ)``. Then, with a chance of at least 1 - δ, the true edge γ
     lies within a relative τ of u: ``|u - γ| <= τ |γ|``, and ``u / (1 + τ)`` is an estimate that does not
-    exceed it.
-    An edge of γ ends it after about ``2 (1 + 1/τ)² log(1/(γδ)) / γ²`` examples; one of zero never does.
-
-    Parameters
-    ----------
-    tau : float, default 0.5
-        τ in (0, 1].
-    delta : float, default 0.05
-        δ in (0, 1]; 1 promises nothing.
-
-    Attributes
-    ----------
-    n, right : int
-        Examples so far, and how many of them were answered rightly.
+    exceed it. An edge of γ ends it after about ``2 (1 + 1/τ)² log(1/(γδ)) / γ²`` examples; one of zero never
+    does. ``n`` and ``right`` count the examples so far, and those answered rightly.
 
     Examples
     --------
@@ -108,14 +88,9 @@ class EdgeTest:
 
 
 class Voters:
-    """F = Σ α_t h_t with ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))``; nothing in it ever changes.
+    """F = Σ α_t h_t with ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))`` for edges γ_t between -½ and ½; immutable.
 
-    Parameters
-    ----------
-    hypotheses : Hypotheses, optional
-        None while there are none; F is zero then.
-    edges : tuple of float
-        γ_t of each, between -½ and ½.
+    Without hypotheses F is zero.
 
     Examples
     --------
@@ -136,7 +111,7 @@ class Voters:
         return len(self.edges)
 
     def with_one_more(self, hypothesis: Hypotheses, edge: float) -> Self:
-        """The same and one hypothesis more, after all others."""
+        """The same with one hypothesis more at the end."""
         sets = [hypothesis] if self.hypotheses is None else [self.hypotheses, hypothesis]
         return type(self)(join(sets), (*self.edges, edge))
 
@@ -147,13 +122,13 @@ class Voters:
         return self.hypotheses.votes(X, [Ballot.of(self.alpha)])
 
 
-TRIES = 3  # hypotheses in a row whose edge is not told from zero, before boosting ends
-FOR_EVER = 1 << 60  # more draws than there will ever be
-_CLOSE = 1.0 - 1e-9  # of the test's threshold: whoever comes so close is looked at exactly
+MAX_FAILED_TESTS = 3  # hypotheses in a row whose edge is not told from zero, before boosting ends
+MAX_DRAWS = 1 << 60  # more than there will ever be
+_NEAR_THRESHOLD = 1.0 - 1e-9  # of the test's threshold: from there on the test itself decides
 
 
 class FilterSettings(NamedTuple):
-    """What `FilterBoost` was asked for, checked."""
+    """The checked parameters of `FilterBoost`."""
 
     n_hypotheses: int
     epsilon: float
@@ -163,55 +138,32 @@ class FilterSettings(NamedTuple):
     most_examples: int
 
 
-class FilterRounds:
-    """One FilterBoost on its way.
+class BinaryFilterBoost:
+    """One FilterBoost in progress, as a state machine that takes examples as they arrive.
 
-    Parameters
-    ----------
-    seed : tuple of int
-        For the filter, and for the learner, which has a generator of its own in each round.
-    shown : tuple of bool, default (False, False)
-        Whether there are examples of -1 and of +1; those that come are noted.
+    A round collects a sample for the weak learner from what the filter lets through, then tests the edge of
+    the hypothesis learnt on it. Wherever the examples end, the next ones continue from there, so nothing
+    depends on how a stream is cut into calls.
 
-    Attributes
-    ----------
-    voters : Voters
-        The hypotheses found so far.
-    candidate : Hypotheses or None
-        The one whose edge is being tested; None while a sample is being collected.
-    test : EdgeTest or None
-        That test.
-    rows, labels : lists of arrays
-        The sample so far, in pieces.
-    round : int
-        t, counted from 1. A hypothesis that is dropped has had its round too: it has used up its δ_t.
-    calls : int
-        Examples that the filter let through in this round, r - 1.
-    waited : int
-        Examples that it has held back since the last one.
-    taken : int
-        Examples that it let through for what is going on, the sample or the test.
-    tries : int
-        Hypotheses dropped in a row.
-    n_seen, n_positive, n_accepted : int
-        Examples that were looked at, those of them that are +1, and those that the filter let through.
-    reason : str or None
-        Why it has come to an end.
+    The filter draws from ``seed``, and so does the learner, which has a generator of its own in each round.
     """
 
     def __init__(self, seed: tuple[int, int], shown: tuple[bool, bool] = (False, False)) -> None:
         self.seed = seed
         self.rng = np.random.default_rng([*seed, 0])
-        self.shown = shown
-        self.voters = Voters()
-        self.candidate: Hypotheses | None = None
+        self.shown = shown  # whether examples of -1 and of +1 exist; updated as they come
+        self.voters = Voters()  # the hypotheses found so far
+        self.candidate: Hypotheses | None = None  # the one that is tested; None while a sample is collected
         self.test: EdgeTest | None = None
-        self.rows: list[Any] = []
+        self.rows: list[Any] = []  # the sample so far, in pieces
         self.labels: list[NDArray[np.int8]] = []
-        self.round = 1
-        self.calls = self.waited = self.taken = self.tries = 0
-        self.n_seen = self.n_positive = self.n_accepted = 0
-        self.reason: str | None = None
+        self.round = 1  # t; a hypothesis that is dropped has had its round too, and has used up its δ_t
+        self.calls = 0  # examples that the filter let through in this round, r - 1
+        self.waited = 0  # examples that it has held back since the last one
+        self.taken = 0  # examples that it let through for the present sample or test
+        self.tries = 0  # hypotheses dropped in a row
+        self.n_seen = self.n_positive = self.n_accepted = 0  # examined, of them +1, and let through
+        self.reason: str | None = None  # why boosting has ended
 
     def __copy__(self) -> Self:
         other = type(self).__new__(type(self))
@@ -222,15 +174,15 @@ class FilterRounds:
         return other
 
     def stopped(self, n_hypotheses: int) -> str | None:
-        """Why it takes no more examples; None while it does."""
+        """Why it takes no more examples; None while it takes more."""
         if self.reason is None and len(self.voters) >= n_hypotheses:
             return f"n_hypotheses reached: there are {len(self.voters)}"
         return self.reason
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """F of each row; while there is no hypothesis, the log-odds of +1 among the examples looked at.
+        """F of each row; while there is no hypothesis, the log-odds of +1 among the examples examined.
 
-        Each side counts for one example more, as one of them may not have come.
+        Each side counts one example more, as one of them may not have come yet.
         """
         if len(self.voters):
             return self.voters.scores_of(X)[:, 0]
@@ -238,25 +190,25 @@ class FilterRounds:
         return np.full(X.shape[0], math.log((self.n_positive + 1) / (rest + 1)))
 
     def take(self, examples: Rows, settings: FilterSettings, learner: Learner) -> None:
-        """Go on with some examples, labelled ±1, until they or boosting come to an end."""
+        """Continue with some examples, labelled ±1, until they or boosting end."""
         n, at, y = len(examples), 0, examples.y
         assert y is not None
         if self.stopped(settings.n_hypotheses) is not None:
             return
         before = self.rng.bit_generator.state
-        luck = self.rng.random(n)  # one for each example, whatever becomes of it
+        draws = self.rng.random(n)  # one for each example, used or not
         while at < n and self.stopped(settings.n_hypotheses) is None:
             scores = examples[at:].scores(self.voters)
             assert scores is not None
-            passed = at + np.flatnonzero(luck[at:] < acceptance(y[at:] * scores[:, 0]))
-            at = self._go_through(examples, y, at, passed, settings, learner)
+            passed = at + np.flatnonzero(draws[at:] < acceptance(y[at:] * scores[:, 0]))
+            at = self._continue_round(examples, y, at, passed, settings, learner)
         self.n_seen += at
         self.n_positive += int((y[:at] > 0).sum())
-        if at < n:  # it ended here, however many more there were
+        if at < n:  # the examples after the end draw nothing
             self.rng.bit_generator.state = before
             self.rng.random(at)
 
-    def _go_through(
+    def _continue_round(
         self,
         examples: Rows,
         y: NDArray[np.int8],
@@ -266,21 +218,21 @@ class FilterRounds:
         learner: Learner,
     ) -> int:
         """Take the examples from ``at`` on until the round or they end; gives the place after the last."""
-        n, given_up = self._given_up(at, passed, len(y), settings)
+        n, failed = self._first_failed_call(at, passed, len(y), settings)
         passed = passed[: np.searchsorted(passed, n)]
         number = self.round
         while self.round == number:
             if self.test is None:
-                used, whole = self._collect(examples, y, at, n, passed, settings)
+                used, complete = self._collect(examples, y, at, n, passed, settings)
             else:
-                used, whole = self._try(examples, y, passed, settings)
+                used, complete = self._test_candidate(examples, y, passed, settings)
             self.calls, self.taken = self.calls + used, self.taken + used
             self.n_accepted += used
-            end = int(passed[used - 1]) + 1 if whole else n
-            self._note(y[at:end])
-            if not whole:
+            end = int(passed[used - 1]) + 1 if complete else n
+            self._note_classes(y[at:end])
+            if not complete:
                 self.waited = n - (int(passed[-1]) + 1 if used else at - self.waited)
-                if given_up:
+                if failed:
                     self.reason = (
                         f"the filter let no example through in {self.waited:,} draws: the error is below "
                         f"epsilon = {settings.epsilon:g}, with a confidence of 1 - delta = "
@@ -292,7 +244,7 @@ class FilterRounds:
             if self.test is None:
                 self._learn(settings, learner)
             else:
-                self._conclude(settings)
+                self._finish_round(settings)
         return at
 
     # The filter ------------------------------------------------------------------------------------------
@@ -301,9 +253,9 @@ class FilterRounds:
         """Draws that a call of the filter may take, ``(2/ε) ln(1/δ'_t)`` with ``δ'_t = δ_t / (r (r+1))``."""
         t = self.round
         log = math.log(3 * t * (t + 1) * call * (call + 1)) - math.log(settings.delta)
-        return math.ceil(min(2.0 / settings.epsilon * log, FOR_EVER))
+        return math.ceil(min(2.0 / settings.epsilon * log, MAX_DRAWS))
 
-    def _given_up(
+    def _first_failed_call(
         self, at: int, passed: NDArray[np.intp], n: int, settings: FilterSettings
     ) -> tuple[int, bool]:
         """The place where a call of the filter ends without an example, or n; and whether one does."""
@@ -326,9 +278,9 @@ class FilterRounds:
         passed: NDArray[np.intp],
         settings: FilterSettings,
     ) -> tuple[int, bool]:
-        """Put examples into the sample; gives how many of those passed were used, and whether it is whole.
+        """Put examples into the sample; gives how many of those passed were used, and whether it is complete.
 
-        While all are of one class, they have half of the places only, and more of them are let go.
+        Examples of one class alone fill half of the sample at most; more of them are dropped.
         """
         held = sum(map(len, self.labels))
         labels = y[passed]
@@ -341,19 +293,19 @@ class FilterRounds:
         enough = max(settings.most_examples - self.taken - 1, int(np.searchsorted(passed, shown_at)))
         alone = min(other, enough + 1)
         room = max(0, settings.sample // 2 - held)
-        self._keep(examples, y, passed[:alone][:room])
-        if enough < other:  # the other class is there, but the filter does not find it
+        self._add_to_sample(examples, y, passed[:alone][:room])
+        if enough < other:  # the other class exists, but the filter does not find it
             return alone, True
         needed = max(1, settings.sample - held - min(alone, room))
-        self._keep(examples, y, passed[other : other + needed])
+        self._add_to_sample(examples, y, passed[other : other + needed])
         return min(other + needed, len(passed)), other + needed <= len(passed)
 
-    def _keep(self, examples: Rows, y: NDArray[np.int8], places: NDArray[np.intp]) -> None:
+    def _add_to_sample(self, examples: Rows, y: NDArray[np.int8], places: NDArray[np.intp]) -> None:
         if len(places):
             self.rows.append(examples[places].X)
             self.labels.append(y[places])
 
-    def _note(self, labels: NDArray[np.int8]) -> None:
+    def _note_classes(self, labels: NDArray[np.int8]) -> None:
         if not all(self.shown):
             self.shown = (
                 self.shown[0] or bool((labels < 0).any()),
@@ -375,7 +327,7 @@ class FilterRounds:
 
     # The test --------------------------------------------------------------------------------------------
 
-    def _try(
+    def _test_candidate(
         self, examples: Rows, y: NDArray[np.int8], passed: NDArray[np.intp], settings: FilterSettings
     ) -> tuple[int, bool]:
         """Test the candidate; gives how many of those passed were used, and whether the test has ended."""
@@ -389,8 +341,8 @@ class FilterRounds:
         used = add_until_decided(self.test, answers == y[places])
         return used, self.test.decided or used == left
 
-    def _conclude(self, settings: FilterSettings) -> None:
-        """Take the candidate, or drop it, and begin the next round."""
+    def _finish_round(self, settings: FilterSettings) -> None:
+        """Accept the candidate or drop it, and begin the next round."""
         assert self.candidate is not None
         assert self.test is not None
         if self.test.decided:
@@ -398,10 +350,10 @@ class FilterRounds:
             self.tries = 0
         else:
             self.tries += 1
-            if self.tries == TRIES:
+            if self.tries == MAX_FAILED_TESTS:
                 self.reason = (
                     f"the edge could not be told from zero in {settings.most_examples:,} examples, of "
-                    f"{TRIES} hypotheses in a row"
+                    f"{MAX_FAILED_TESTS} hypotheses in a row"
                 )
         self.candidate = self.test = None
         self.round += 1
@@ -418,8 +370,8 @@ def add_until_decided(test: EdgeTest, right: NDArray[np.bool_]) -> int:
     n = test.n + np.arange(1, len(right) + 1)
     sums = test.right + np.cumsum(right)
     bound = np.sqrt(np.log(n * (n + 1.0) / test.delta) / (2 * n))
-    close = np.abs(sums / n - 0.5) >= bound * ((1.0 + 1.0 / test.tau) * _CLOSE)
-    for k in (*np.flatnonzero(close).tolist(), len(right) - 1):  # the test itself has the last word
+    close = np.abs(sums / n - 0.5) >= bound * ((1.0 + 1.0 / test.tau) * _NEAR_THRESHOLD)
+    for k in (*np.flatnonzero(close).tolist(), len(right) - 1):  # the test itself decides
         test.n, test.right = int(n[k]), int(sums[k])
         if test.decided:
             return int(k) + 1
