@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ocboost._kernels.codes_lanes import (
+from ocboost._kernels.arrays import Floats, floats_at, words_at
+from ocboost._kernels.compile import exact, helper
+from ocboost._kernels.llvm_bits import prefetch
+from ocboost._kernels.llvm_codes import (
     COPIES,
     STRIDE,
     add_by_codes,
@@ -18,9 +21,6 @@ from ocboost._kernels.codes_lanes import (
     multiply_by_codes,
     sum_of_eights,
 )
-from ocboost._kernels.compile import exact, helper
-from ocboost._kernels.lanes import prefetch
-from ocboost._kernels.memory import Floats, floats_at, words_at
 
 WIDTH = 8  # coordinates to a code
 N_CODES = 256

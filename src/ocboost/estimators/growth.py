@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ocboost._core.checks import MANY, as_count, as_number
 from ocboost._core.codec import Fields, Tree, generator_from, generator_tree, matrix_from, matrix_tree
 from ocboost._core.kinds import HYPOTHESES, tree_within, within
-from ocboost.boosters.sketch.state import automatic_head
+from ocboost.boosters.sketch.settings import automatic_head
 from ocboost.errors import InputError, NotSavableError
 from ocboost.estimators.committee import Committee, signs
 from ocboost.estimators.filter_rounds import CONFIDENCE_ADVICE, acceptance

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
 from ocboost._core.threads import get_num_threads, run
-from ocboost._kernels.balls import ROWS, best_cuts, distances_to_one, lay_dense, rough_scores, tile_distances
+from ocboost._kernels.balls import (
+    TILE_ROWS,
+    best_cuts,
+    distances_to_one,
+    lay_dense,
+    rough_scores,
+    tile_distances,
+)
 from ocboost.hypotheses.balls import Balls, finite
 from ocboost.hypotheses.learners.base import Learner, as_examples, as_labels
 from ocboost.hypotheses.learners.boosting import Taken, boost, draw
@@ -83,7 +90,7 @@ class BallLearner(Learner):
         y, X = as_labels(y, X.shape[0]), finite(X, "BallLearner")
         rng = np.random.default_rng() if rng is None else rng
         tiles = _tiled(X)
-        squared = np.empty((tiles.shape[0], ROWS))
+        squared = np.empty((tiles.shape[0], TILE_ROWS))
 
         def find(d: NDArray[np.float64], taken: Taken) -> tuple[tuple[int, float], Hashable] | None:
             return self._candidate(X, y, d, rng, taken)
@@ -117,15 +124,15 @@ class BallLearner(Learner):
             candidates = _shortlist(rows, candidates, signed)
         tiles = _tiled(rows)
         centres = rows[candidates]
-        squared = np.empty((candidates.size, tiles.shape[0] * ROWS))
+        squared = np.empty((candidates.size, tiles.shape[0] * TILE_ROWS))
         score, cut = np.empty(candidates.size), np.empty(candidates.size, np.int64)
         radius = np.empty(candidates.size)
 
         def measure(at: slice) -> None:
             for t in range(at.start, at.stop):
-                block = np.empty((candidates.size, ROWS))
+                block = np.empty((candidates.size, TILE_ROWS))
                 tile_distances(tiles[t], centres, block)
-                squared[:, t * ROWS : (t + 1) * ROWS] = block
+                squared[:, t * TILE_ROWS : (t + 1) * TILE_ROWS] = block
 
         def choose(at: slice) -> None:
             near = np.ascontiguousarray(squared[at, : drawn.size])
@@ -170,9 +177,9 @@ def _known_as(centre: NDArray[Any], radius: float) -> Ball:
 
 def _tiled(X: NDArray[Any]) -> NDArray[Any]:
     """Rows as `ocboost._kernels.balls` wants them: (tiles, F, 16)."""
-    tiles = np.empty((-(-X.shape[0] // ROWS), X.shape[1], ROWS), X.dtype)
+    tiles = np.empty((-(-X.shape[0] // TILE_ROWS), X.shape[1], TILE_ROWS), X.dtype)
     for t, tile in enumerate(tiles):
-        lay_dense(X[t * ROWS : (t + 1) * ROWS], tile)
+        lay_dense(X[t * TILE_ROWS : (t + 1) * TILE_ROWS], tile)
     return tiles
 
 
