@@ -138,8 +138,8 @@ def test_wrong_hypotheses_to_come_and_go(name, saved_bytes):
 
 
 @fixed
-def test_hypotheses_that_stay_as_they_are(name):
+def test_hypotheses_that_cannot_change(name):
     for act in (lambda b: b.appended(np.empty((0, 1))), lambda b: b.without([0])):
-        with pytest.raises(InputError, match=r"stay as they are.*Use BoostingSketch\.") as caught:
+        with pytest.raises(InputError, match=r"cannot change.*Use BoostingSketch\.") as caught:
             act(taught(name))
         assert BOOSTERS[name].load().__name__ in str(caught.value)

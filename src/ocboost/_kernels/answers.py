@@ -1,9 +1,7 @@
-"""Looks at the numbers of one row.
+"""The answers of weak hypotheses: from blocks into rows, and into votes; and a check of one row of features.
 
-What weak hypotheses answered: from blocks into rows, and into votes.
-
-A block holds the answers of J hypotheses on n rows, (J, n) of ±1, so that every loop over rows is contiguous:
-that is how they come. Whatever keeps answers, and learns from them, has them as rows, (n, J).
+Hypotheses answer in blocks, (J, n) of ±1 for J hypotheses on n rows, so that every loop over rows is
+contiguous. What keeps answers and learns from them has them as rows, (n, J).
 """
 
 from __future__ import annotations

@@ -164,10 +164,10 @@ def count_passed(windows: Bytes, turned: bool, parts: Parts, passed: Int32s) -> 
 
 
 @plain
-def _go_on(
+def _pass_stages(
     table: Singles, factor: Singles, window: Ints, parts: Parts, first: int, end: int, passed: Int32s
 ) -> None:
-    """Let the windows in the lanes go through some stages, until none is left; lanes of window -1 are empty.
+    """Let the windows in the lanes pass some stages, until none is left; lanes of window -1 are empty.
 
     Those that pass have ``passed`` raised to ``end``. Windows are in it only if they passed all before.
     """
@@ -212,7 +212,7 @@ def count_passed_in_lanes(windows: Bytes, turned: bool, parts: Parts, early: int
         lay_bytes(X[first : first + WINDOW_LANES], height, width, turned, room, table, factor, seen)
         for i in range(WINDOW_LANES):
             window[i] = first + i if first + i < n and seen[i] else -1
-        _go_on(table, factor, window, parts, 0, early, passed)
+        _pass_stages(table, factor, window, parts, 0, early, passed)
         for i in range(WINDOW_LANES):
             if window[i] < 0 or passed[window[i]] < early or early == n_stages:
                 continue
@@ -221,10 +221,10 @@ def count_passed_in_lanes(windows: Bytes, turned: bool, parts: Parts, early: int
             late_factor[count], late[count] = factor[i], window[i]
             count += 1
             if count == WINDOW_LANES:
-                _go_on(late_table, late_factor, late, parts, early, n_stages, passed)
+                _pass_stages(late_table, late_factor, late, parts, early, n_stages, passed)
                 count = 0
                 late[:] = -1
-    _go_on(late_table, late_factor, late, parts, early, n_stages, passed)
+    _pass_stages(late_table, late_factor, late, parts, early, n_stages, passed)
 
 
 @plain

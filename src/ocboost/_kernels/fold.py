@@ -22,7 +22,7 @@ from ocboost._kernels.tail import OWN, own, shrink, tidy
 
 # No row of a balanced tail holds more than the one before it; what others claim is never used.
 MOST_SHARE = 1e6
-MAX_BLOCKS = 4  # so many blocks of 64 examples at most join the pairs in one pass over them
+MAX_BLOCKS = 4  # blocks of 64 examples that join the pairs in one pass over them
 
 
 class Newcomers(NamedTuple):

@@ -42,12 +42,11 @@ from ocboost._kernels.scaled import DOWN, add, exponential, normal
 SPAN = 2
 MAX_DRIFT = 200.0
 WHOLE_NUMBERS = 2.0**52  # up to here sums of ones are exact, in any order
-MAX_ONE_BY_ONE = 8  # so few examples are summed one by one
+MAX_ONE_BY_ONE = 8  # examples that are summed one by one
 
-# From so many examples on eight coordinates are taken at once, and so many of the last ones if they are not
-# eight (`benchmarks/blocks.py` has the measurements).
-LARGE_SEGMENT = 1500
-LEAST_WIDTH = 4
+# Measured with `benchmarks/blocks.py`.
+LARGE_SEGMENT = 1500  # examples from which eight coordinates are taken at once
+LEAST_WIDTH = 4  # of the last coordinates, if they are not eight
 
 # The places of a segment's state. Of the coordinates that are taken at once, START is the first and END the
 # one after the last; there START is -1 while each is taken by itself, and d is behind while they are.
@@ -310,7 +309,7 @@ def _step_otherwise(
             pass_by(room, j - 1 - state[START], if_right, if_wrong)
             alpha, if_right, if_wrong = 0.0, 1.0, 1.0
         among = fits and j < state[END]
-        if not (among or (fits and begins)):  # d is brought up to where the sums are, to go on one by one
+        if not (among or (fits and begins)):  # d is brought up to where the sums are, to continue one by one
             reweigh(room, d, codes, n_blocks)
             state[START] = -1
     if not among:

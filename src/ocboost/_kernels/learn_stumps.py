@@ -1,4 +1,4 @@
-"""One round of AdaBoost over stumps on binned features: find the best stump, then weigh the examples anew.
+"""One round of AdaBoost over stumps on binned features: find the best stump, then reweight the examples.
 
 A feature's histogram holds the signed weight Σ d_i y_i of each bin. A stump that cuts it after bin e is more
 right than wrong by |L - R| + |M|: L is the sum of the bins up to e, R of those above, M of the missing, each
@@ -66,7 +66,7 @@ def search_dense(
 ) -> None:
     """Bring the histograms of features first to last up to date, and find each one's best cut.
 
-    ``factor`` multiplies what the histograms hold (0 makes them anew), then each row's value is added.
+    ``factor`` multiplies what the histograms hold (0 clears them), then each row's value is added.
     """
     n = rows.size
     f = first

@@ -59,7 +59,7 @@ def answer_stumps(
 def answer_row(
     row: Floats, feature: Ints, threshold: Floats, left: Int8s, missing: Int8s, out: Int8s
 ) -> None:
-    """The same for one row as it came, which needs no lines."""
+    """The same for a single row, which needs no lines."""
     for j in range(feature.size):
         x = row[feature[j]]
         below = x <= threshold[j]

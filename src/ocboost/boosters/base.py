@@ -295,7 +295,7 @@ class Booster(Copied):
     @classmethod
     @abstractmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A booster of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old file is replaced at the very end."""
@@ -376,7 +376,7 @@ class KernelBooster(Booster):
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A booster of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`."""
         n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
         # Before any memory is asked for: are there so many entries?
         fields.require(fields.size(cls.array_name) >= J, "n_hypotheses does not fit its arrays")

@@ -219,7 +219,7 @@ class HuangBooster(KernelBooster):
         prior : float, default 0.5
             The share of class +1, where ``p`` has two rows.
         worth : float, optional
-            HuangSettings many examples of weight one the past stands for; a window of them if left out.
+            How many examples of weight one the past stands for; a window of them if left out.
         **parameters
             Those of the class, without ``n_hypotheses``.
         """
