@@ -378,8 +378,8 @@ class KernelBooster(Booster):
     def from_tree(cls, fields: Fields) -> Self:
         """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`."""
         n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
-        # Before any memory is asked for: are there so many entries?
-        fields.require(fields.size(cls.array_name) >= J, "n_hypotheses does not fit its arrays")
+        if fields.size(cls.array_name) < J:  # refused before any memory is asked for
+            fields.array(cls.array_name, shape=(J,))
         booster = fields.make(cls, J, **{name: fields.plain(name) for name in cls.settings})
         fields.fill(booster._state)
         booster._check(fields)
