@@ -60,8 +60,9 @@ class NewestStore(Store):
             np.ones(1),
             False,
         )
-        # Blocks of 64 examples that large batches may leave: few, and no more than the sums take bytes.
-        self._spare = min(64, sum_bytes(n_hypotheses, order) // (8 * n_hypotheses + 64 * 12))
+        # Large batches may leave a few blocks of 64 examples more, but no more than the sums take bytes.
+        spare = min(64, sum_bytes(n_hypotheses, order) // (8 * n_hypotheses + 64 * 12))
+        self._max_blocks = ring_blocks(head) + spare
 
     @property
     def limit(self) -> int:
@@ -122,10 +123,11 @@ class NewestStore(Store):
             self._take_stepwise(rows, weights, batch_size, publish)
         else:  # all in one kernel: no Python between the examples
             self._make_room(most)
-            how = (batch_size, keep, self._forgetting)
-            kernels.ingest(*self.state[:4], rows, weights, *how, *self._folding())
+            tail, head, counters, now, _ = self.state
+            given = (rows, weights, batch_size, keep, self._forgetting)
+            kernels.ingest(tail, head, counters, now, *given, *self._folding())
         self._forget_decay()
-        if self.state.head.words.shape[0] > ring_blocks(keep) + self._spare:  # left by a large batch
+        if self.state.head.words.shape[0] > self._max_blocks:
             self.state = resized(self.state, ring_blocks(self.n_head))
             self._workspace = None
 

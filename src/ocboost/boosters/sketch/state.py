@@ -141,7 +141,7 @@ def blocks_of(n: int) -> int:
 
 def ring_blocks(n: int) -> int:
     """Blocks that a ring needs for n examples: one more, so that newest and oldest never share a block."""
-    return blocks_of(n) + 1
+    return (n + 63) // 64 + 1
 
 
 def empty_head(n_hypotheses: int, n_blocks: int) -> Head:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.arrays import Floats, Int8s, Ints, n_pairs
-from ocboost._kernels.fold import NOW_UNIT, SEEN, append
+from ocboost._kernels.fold import NOW_UNIT, SEEN, N, append
 from ocboost._kernels.scaled import normal_number
 from ocboost.boosters.sketch.fold import Publish
 from ocboost.boosters.sketch.state import HeavyState, NewestState, copied, resized, rows_of
@@ -59,8 +59,7 @@ class Store(ABC):
     @property
     def n_head(self) -> int:
         """Examples in the head."""
-        n: int = self.state.n_head
-        return n
+        return int(self.state.counters[N])
 
     @property
     def n_seen(self) -> int:
