@@ -23,7 +23,7 @@ import numpy as np
 from harness import write_results
 
 import ocboost
-from ocboost.boosters.sketch.state import Room, automatic_memory, example_bits, pair_bytes, row_bytes
+from ocboost.boosters.sketch.settings import Capacity, automatic_memory, example_bits, pair_bytes, row_bytes
 
 OUT = Path(__file__).parent / "results" / "keeping.json"
 BATCH = 64
@@ -59,7 +59,7 @@ class Runner:
     def until_fold(self) -> int:
         """Examples between two folds, in whole batches."""
         room = getattr(
-            self.sketch._store, "room", None
+            self.sketch._store, "capacity", None
         )  # `--ways` gives it another one than its parameters do
         left = (self.sketch.head + 7) // 8 if room is None else self.sketch.head - room.after_fold
         return BATCH * max(1, -(-left // BATCH))
@@ -77,16 +77,16 @@ class Runner:
         return spent
 
 
-def rooms(J: int) -> dict[str, Room]:
+def rooms(J: int) -> dict[str, Capacity]:
     """The ways to keep heavy examples in the automatic memory."""
     left, bits = automatic_memory(J) - row_bytes(J), example_bits(J)
     first = 8 * left // bits
-    found: dict[str, Room] = {}
+    found: dict[str, Capacity] = {}
     for pairs, slack in product((True, False), (4, 8, 16)):
         head = 8 * (left - pair_bytes(J)) // bits if pairs else first
         kind = type(
             "Tried",
-            (Room,),
+            (Capacity,),
             {"after_fold": property(lambda self, slack=slack: self.head - -(-self.head // slack))},
         )
         found[f"{'pairs' if pairs else 'no pairs'}, folds of 1/{slack}"] = kind(first, head, pairs)
@@ -139,7 +139,7 @@ def ways(J: int, n: int, rounds: int) -> list[dict[str, Any]]:
     found, runners = [], {}
     for name, room in rooms(J).items():
         sketch = ocboost.BoostingSketch(J, head="auto", keep="heavy")
-        sketch._store.room = room
+        sketch._store.capacity = room
         sketch.update_many(margins, batch_size=BATCH)
         error = ocboost.approximation_error(exact, sketch.alpha)
         runners[name] = Runner(sketch, ring, fill=False)

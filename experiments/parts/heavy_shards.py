@@ -11,7 +11,7 @@ import numpy as np
 
 import ocboost
 from ocboost import BoostingSketch, adaboost_weights, approximation_error
-from ocboost._kernels import heavy as heavy_kernels
+from ocboost._kernels import heavy_pairs
 
 from .common import independent_columns
 from .heavy_common import BATCH, KEEPS, show
@@ -47,7 +47,7 @@ def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     J, n, k = (50, 3_000, 4) if quick else (400, 20_000, 8)
     threads = ocboost.get_num_threads()
     ocboost.set_num_threads(1)
-    clock = Clock(heavy_kernels.shift_pairs)
+    clock = Clock(heavy_pairs.shift_pairs)
     try:
         for spread in SPREADS:
             rng = np.random.default_rng(0)
@@ -62,14 +62,14 @@ def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
                     sketches[-1].update_many(part, batch_size=BATCH)
                 average = np.mean([sketch.alpha for sketch in sketches], axis=0)
                 yield show(f"{keep}, α averaged", [approximation_error(exact, average)], shards=spread)
-                heavy_kernels.shift_pairs = clock
+                heavy_pairs.shift_pairs = clock
                 whole, merges = sketches[0], []
                 for sketch in sketches[1:]:
                     clock.seconds, start = 0.0, time.perf_counter()
                     whole = whole + sketch
                     all_of_it = time.perf_counter() - start
                     merges.append({"all": 1e3 * all_of_it, "pairs": 1e3 * clock.seconds})
-                heavy_kernels.shift_pairs = clock.function
+                heavy_pairs.shift_pairs = clock.function
                 error = approximation_error(exact, whole.alpha)
                 yield show(f"{keep}, merged", [error], size=whole.nbytes, shards=spread, milliseconds=merges)
                 rest = sorted(merge["all"] - merge["pairs"] for merge in merges)
@@ -79,5 +79,5 @@ def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
                     f"{rest[0]:.1f} to {rest[-1]:.1f} ms (median {rest[len(rest) // 2]:.1f})"
                 )
     finally:
-        heavy_kernels.shift_pairs = clock.function
+        heavy_pairs.shift_pairs = clock.function
         ocboost.set_num_threads(threads)

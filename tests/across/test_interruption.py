@@ -145,7 +145,7 @@ def at_every_line(make, margins, batch_size, check, n_threads=1):
 def test_ctrl_c_at_every_line_of_an_update(n_threads, keep, head, batch_size, n, monkeypatch, tmp_path):
     if keep == "heavy" and head == 1:
         return  # the paper's algorithm keeps none
-    monkeypatch.setattr(folding, "LONG", 0)  # so that small folds are shared too
+    monkeypatch.setattr(folding, "WORTH_SHARING", 0)  # so that small folds are shared too
     J = 9
     margins = random_margins(np.random.default_rng(231), 96 + n, J)
     first, rest = margins[:96], margins[96:]
@@ -176,7 +176,7 @@ def test_ctrl_c_at_every_line_of_an_update(n_threads, keep, head, batch_size, n,
 @pytest.mark.parametrize("smaller", [1, 8, 31])
 def test_other_batches_after_ctrl_c(smaller, monkeypatch):
     # Whatever has not been folded yet must not get in the way of a smaller batch.
-    monkeypatch.setattr(folding, "LONG", 0)
+    monkeypatch.setattr(folding, "WORTH_SHARING", 0)
     margins = random_margins(np.random.default_rng(232), 200, 9)
 
     def check(sketch, n, line):
@@ -247,7 +247,7 @@ def test_ctrl_c_at_every_line_of_decay():
 
 def test_ctrl_c_is_left_alone_in_other_threads(threads, monkeypatch):
     threads(2)
-    monkeypatch.setattr(folding, "LONG", 0)
+    monkeypatch.setattr(folding, "WORTH_SHARING", 0)
     margins = random_margins(np.random.default_rng(236), 200, 9)
     handler = signal.getsignal(signal.SIGINT)
     sketches = [ocboost.BoostingSketch(9) for _ in range(4)]

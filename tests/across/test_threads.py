@@ -45,7 +45,7 @@ def test_readers_see_whole_states_and_disturb_nobody(subject, long, n_threads, t
 
 
 def test_folds_publish_the_alpha_of_the_whole_head(monkeypatch):
-    monkeypatch.setattr(folding, "LONG", 0)
+    monkeypatch.setattr(folding, "WORTH_SHARING", 0)
     rows = random_margins(np.random.default_rng(1), 60, 12)
     sketch = ocboost.BoostingSketch(12, head=40, keep="newest")
     views = []
@@ -75,7 +75,7 @@ def fold_in_two(monkeypatch):
         assert go_on.wait(60)
         original(*args)
 
-    monkeypatch.setattr(folding, "LONG", 0)
+    monkeypatch.setattr(folding, "WORTH_SHARING", 0)
     monkeypatch.setattr(folding, "fold_pairs", slow)
     return solved, go_on
 
@@ -355,7 +355,7 @@ def test_settings_take_effect_together_with_the_rows_that_come_with_them(monkeyp
 
 def test_an_example_on_the_way_is_published_between_pieces(monkeypatch):
     """A reader that waits for a long call gets the state between two of its pieces."""
-    monkeypatch.setattr(ocboost.boosters.sketch.sketch, "PIECE", 1)
+    monkeypatch.setattr(ocboost.boosters.base, "WORK_PER_CALL", 1)
     rows = random_margins(np.random.default_rng(6), 50, 6)
     sketch, views = ocboost.BoostingSketch(6, head=4, keep="newest"), []
     sketch._guard._wanted = True  # as if somebody waited
@@ -378,7 +378,7 @@ from ocboost import folding, guard
 rows = np.where(np.random.default_rng(0).random((4000, 60)) < 0.6, 1, -1).astype(np.int8)
 sketch = ocboost.BoostingSketch(60, head=500, keep="newest")
 ocboost.set_num_threads(2)
-folding.LONG = 0
+folding.WORTH_SHARING = 0
 sketch.update_many(rows)
 stop = threading.Event()
 def learn():

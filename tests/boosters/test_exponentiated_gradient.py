@@ -11,41 +11,8 @@ from hypothesis import strategies as st
 
 from ocboost.errors import InputError
 from ocboost.lineage import EGPlusMinus
+from tests.naive.stepping import PlainEG, learn_in_batches
 from tests.support.makers import independent_columns, random_margins
-
-
-class PlainEG:
-    """The paper's two vectors of weights, which add up to U."""
-
-    def __init__(self, J, rate, norm, loss):
-        self.plus, self.minus = [norm / (2 * J)] * J, [norm / (2 * J)] * J
-        self.rate, self.norm, self.loss = rate, norm, loss
-        self.total_loss = 0.0
-
-    def slope(self, f):
-        if self.loss == "square":
-            self.total_loss += (1 - f) ** 2
-            return 2 * (f - 1)
-        self.total_loss += math.log1p(math.exp(-2 * f))
-        return -2 / (1 + math.exp(2 * f))
-
-    def batch(self, rows, weights):
-        J = len(self.plus)
-        s = [0.0] * J
-        for row, w in zip(rows, weights, strict=True):
-            f = sum(int(row[j]) * (self.plus[j] - self.minus[j]) for j in range(J))
-            slope = self.slope(f)
-            for j in range(J):
-                s[j] += self.rate * self.norm * w * slope * int(row[j]) / len(rows)
-        plus = [self.plus[j] * math.exp(-s[j]) for j in range(J)]
-        minus = [self.minus[j] * math.exp(s[j]) for j in range(J)]
-        total = sum(plus) + sum(minus)
-        self.plus = [self.norm * p / total for p in plus]
-        self.minus = [self.norm * p / total for p in minus]
-
-    @property
-    def alpha(self):
-        return np.array(self.plus) - np.array(self.minus)
 
 
 @pytest.mark.parametrize("J", [1, 3, 25])
@@ -62,9 +29,7 @@ def test_agrees_with_the_plain_loop(J, loss, rate, norm, batch_size, weighted):
     for start in range(0, 120, 40):
         part = slice(start, start + 40)
         fast.update_many(margins[part], batch_size=batch_size, sample_weight=weight[part])
-        for first in range(start, start + 40, batch_size):
-            chosen = slice(first, min(first + batch_size, start + 40))
-            plain.batch(margins[chosen], weight[chosen])
+        learn_in_batches(plain, margins[part], weight[part], batch_size)
         np.testing.assert_allclose(fast.alpha, plain.alpha, rtol=0, atol=1e-9)
 
 

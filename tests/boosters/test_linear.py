@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import sklearn
@@ -12,6 +10,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from ocboost.errors import InputError
 from ocboost.estimators.committee import probabilities
 from ocboost.lineage import OnlineLogistic, PassiveAggressive, Perceptron
+from tests.naive.stepping import STEPS, PlainLinear
 from tests.support.makers import independent_columns, random_margins
 
 PA1 = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
@@ -67,26 +66,6 @@ def test_it_is_scikit_learn_on_answers_and_labels(name, weighted):
         weights = {} if w is None else {"sample_weight": w}
         model.partial_fit((margins[part] * y[part, None]).astype(float), y[part], classes=[-1, 1], **weights)
         np.testing.assert_allclose(booster.alpha, scaled(model.coef_[0]), rtol=0, atol=1e-12)
-
-
-class PlainLinear:
-    """Steps along the margins."""
-
-    def __init__(self, J, step):
-        self.c, self.step = [0.0] * J, step
-
-    def update(self, row, w):
-        f = sum(c * int(m) for c, m in zip(self.c, row, strict=True))
-        length = w * self.step(f, len(row))
-        self.c = [c + length * int(m) for c, m in zip(self.c, row, strict=True)]
-
-
-STEPS = {
-    "logistic": lambda f, J: 0.2 / (1 + math.exp(f)),
-    "perceptron": lambda f, J: 1.0 if f <= 0 else 0.0,
-    "passive-aggressive": lambda f, J: min(1.0, max(0.0, 1 - f) / J),
-    "passive-aggressive, C": lambda f, J: min(0.01, max(0.0, 1 - f) / J),
-}
 
 
 @pytest.mark.parametrize("name", CASES)

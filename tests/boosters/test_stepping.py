@@ -54,7 +54,7 @@ def test_pieces_are_the_whole(name, saved_bytes, monkeypatch):
     margins, weight = stream(401)
     whole, pieces = MADE[name](17), MADE[name](17)
     whole.update_many(margins, batch_size=6, sample_weight=weight)
-    monkeypatch.setattr("ocboost.boosters.stepping.PIECE", 17 * 13)
+    monkeypatch.setattr("ocboost.boosters.base.WORK_PER_CALL", 4 * 17 * 13)
     pieces.update_many(margins, batch_size=6, sample_weight=weight)
     assert saved_bytes(whole) == saved_bytes(pieces)
 

@@ -3,46 +3,14 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from ocboost.errors import InputError
 from ocboost.lineage import Perceptron, Winnow
+from tests.naive.stepping import PlainWinnow, learn_in_batches
 from tests.support.makers import random_margins
-
-
-class PlainWinnow:
-    """Two weights for each hypothesis, multiplied as the rule says."""
-
-    def __init__(self, J, rate, margin):
-        self.exponents = [Fraction(0)] * J  # exact: hypotheses that gain and lose must come back to 1
-        self.rate, self.margin = rate, margin
-        self.steps = 0
-
-    def batch(self, rows, weights):
-        difference = self.difference
-        size = sum(abs(d) for d in difference)
-        steps = [Fraction(0)] * len(difference)
-        for row, w in zip(rows, weights, strict=True):
-            vote = sum(int(m) * d for m, d in zip(row, difference, strict=True))
-            if vote <= self.margin * size + 1e-12 * size:
-                self.steps += 1
-                for j, m in enumerate(row):
-                    steps[j] += Fraction(float(w)) * int(m) / len(rows)
-        self.exponents = [e + s for e, s in zip(self.exponents, steps, strict=True)]
-
-    @property
-    def difference(self):
-        u = [math.exp(self.rate * float(e)) for e in self.exponents]
-        v = [math.exp(-self.rate * float(e)) for e in self.exponents]
-        return [a - b for a, b in zip(u, v, strict=True)]
-
-    @property
-    def alpha(self):
-        difference = np.array(self.difference)
-        return difference / max(math.sqrt((difference**2).sum()), 1e-300)
 
 
 @pytest.mark.parametrize("J", [1, 2, 9, 40])
@@ -57,9 +25,7 @@ def test_agrees_with_the_plain_loop(J, rate, margin, batch_size, weighted):
     for start in range(0, 150, 50):
         part = slice(start, start + 50)
         fast.update_many(margins[part], batch_size=batch_size, sample_weight=weight[part])
-        for first in range(start, start + 50, batch_size):
-            chosen = slice(first, min(first + batch_size, start + 50))
-            plain.batch(margins[chosen], weight[chosen])
+        learn_in_batches(plain, margins[part], weight[part], batch_size)
         np.testing.assert_allclose(fast.alpha, plain.alpha, rtol=0, atol=1e-9)
     assert plain.steps > 2
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocboost._core.threads import get_num_threads, set_num_threads
-from ocboost._kernels.cascade_lanes import LANES
 from ocboost._kernels.cascade_windows import turn_windows
+from ocboost._kernels.llvm_cascade import WINDOW_LANES
 from ocboost.cascade import accepts, passed, stage_sums, windows
 from ocboost.errors import InputError
 from tests.naive.cascade import plain_factor, plain_passed, plain_stage_sum, plain_value
@@ -60,7 +60,7 @@ def test_windows_of_any_size(seed, width, height, share_tilted, max_nodes):
     np.testing.assert_array_equal(stage_sums(cascade, seen, [1, 0]), expected)
 
 
-@pytest.mark.parametrize("n", [0, 1, LANES - 1, LANES, LANES + 1, 3 * LANES + 7])
+@pytest.mark.parametrize("n", [0, 1, WINDOW_LANES - 1, WINDOW_LANES, WINDOW_LANES + 1, 3 * WINDOW_LANES + 7])
 def test_what_is_asked_together_does_not_matter(cascade, n, monkeypatch):
     seen = noise(2, n, cascade.height, cascade.width)
     one_by_one = [int(passed(cascade, seen[i : i + 1])[0]) for i in range(n)]
@@ -128,10 +128,10 @@ def test_sums_stay_exact_in_the_largest_and_brightest_window():
 
 
 @pytest.mark.parametrize("pixels", [1, 15, 16, 33, 576])
-@pytest.mark.parametrize("n", [1, LANES - 1, LANES])
+@pytest.mark.parametrize("n", [1, WINDOW_LANES - 1, WINDOW_LANES])
 def test_bytes_change_rows_for_columns(n, pixels):
     X = np.random.default_rng(pixels).integers(0, 256, (n, pixels)).astype(np.uint8)
-    room = np.full((pixels, LANES), 7, np.uint8)
+    room = np.full((pixels, WINDOW_LANES), 7, np.uint8)
     turn_windows(X, room)
     np.testing.assert_array_equal(room[:, :n], X.T)
     assert not room[:, n:].any()

@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 
 import ocboost
-from ocboost._kernels import codes, codes_lanes, head, scaled, solve
-from ocboost._kernels.compile import FAST_MATH
-from ocboost._kernels.head import IS_LARGE, LARGE, LEAST_WIDTH, N_SUMS, START, UNIFORM
+from ocboost._kernels import codes, head, llvm_codes, scaled, solve
+from ocboost._kernels.head import IS_LARGE, LARGE_SEGMENT, LEAST_WIDTH, N_SUMS, START, UNIFORM
 from ocboost.boosters.sketch.state import empty_head
 from tests.naive import sketch as naive
-from tests.naive.heavy import NaiveCarried
+from tests.naive.heavy import NaiveHeavy
+from tests.naive.kernels import code_of, log_sums
+from tests.support.compiled import as_in_kernels
 from tests.support.makers import correlated_columns, random_margins
-
-as_in_kernels = numba.njit(fastmath=FAST_MATH, error_model="numpy")
-
-
-def code_of(words, i):
-    """The margins of example i as a number, the first one its highest binary digit."""
-    return int("".join(str(int(word) >> i & 1) for word in words), 2)
 
 
 def random_codes(rng):
@@ -36,7 +29,7 @@ def random_codes(rng):
 @as_in_kernels
 def call_codes_of(words, width, room, out):
     if width == 8:
-        codes_lanes.codes_of(words.ctypes.data, out.ctypes.data)
+        llvm_codes.codes_of(words.ctypes.data, out.ctypes.data)
     else:
         codes.codes_of_few(words.ctypes.data, width, room.ctypes.data, out.ctypes.data)
 
@@ -55,18 +48,18 @@ def test_codes_are_the_margins_of_each_example(width):
 def call_multiply(d, by_code, low, high, anywhere):
     addresses = d.ctypes.data, by_code.ctypes.data, low.ctypes.data, high.ctypes.data
     if anywhere:
-        codes_lanes.multiply_by_codes_anywhere(*addresses)
+        llvm_codes.multiply_by_codes_anywhere(*addresses)
     else:
-        codes_lanes.multiply_by_codes(*addresses)
+        llvm_codes.multiply_by_codes(*addresses)
 
 
 @as_in_kernels
 def call_score(d, q, by_code, tables, anywhere):
     addresses = d.ctypes.data, q.ctypes.data, by_code.ctypes.data, tables.ctypes.data
     if anywhere:
-        codes_lanes.score_by_codes_anywhere(*addresses)
+        llvm_codes.score_by_codes_anywhere(*addresses)
     else:
-        codes_lanes.score_by_codes(*addresses)
+        llvm_codes.score_by_codes(*addresses)
 
 
 @pytest.mark.parametrize("anywhere", [False, True])
@@ -94,13 +87,13 @@ def test_scores_grow_by_their_codes_share(anywhere):
 
 @as_in_kernels
 def call_add(sums, d, by_code):
-    codes_lanes.add_by_codes(sums.ctypes.data, d.ctypes.data, by_code.ctypes.data)
+    llvm_codes.add_by_codes(sums.ctypes.data, d.ctypes.data, by_code.ctypes.data)
 
 
 def test_weights_are_added_by_code_and_lane():
     rng = np.random.default_rng(503)
     for by_code in (random_codes(rng), np.full(64, 255, np.uint8), np.zeros(64, np.uint8)):
-        d, sums = rng.random(64), rng.random((8, codes_lanes.STRIDE))
+        d, sums = rng.random(64), rng.random((8, llvm_codes.STRIDE))
         expected = sums.copy()
         for i in range(64):
             expected[i % 8, by_code[i]] += d[i]
@@ -110,7 +103,7 @@ def test_weights_are_added_by_code_and_lane():
 
 @as_in_kernels
 def call_sum(values):
-    return codes_lanes.sum_of_eights(values.ctypes.data, values.size // 8)
+    return llvm_codes.sum_of_eights(values.ctypes.data, values.size // 8)
 
 
 @pytest.mark.parametrize("n", [1, 2, 16])
@@ -154,7 +147,7 @@ def call_steps(ring, first, n, solution, alphas, large):
     """All sums of a segment as logarithms, how often eight were begun, how often each had its own unit."""
     J = alphas.size
     sums = np.empty((2, J))
-    segment = solve.segment_of(solution, ring, 0, 0)
+    segment = head.segment_at(solution, ring, 0, 0)
     total, unit = head.open_segment(segment, ring, first, n, 0.0, 0)
     state = solution.state[0]
     state[IS_LARGE] = large
@@ -167,20 +160,9 @@ def call_steps(ring, first, n, solution, alphas, large):
         begun += state[START] == j
         slow += state[UNIFORM] == 0
         alpha = alphas[j]
-        moderate = abs(alpha) < head.ROOM
+        moderate = abs(alpha) < head.MAX_DRIFT
         if_right, if_wrong = (math.exp(-alpha), math.exp(alpha)) if moderate else (1.0, 1.0)
     return sums, begun, slow, scaled.log(total, unit) if total > 0.0 else -math.inf
-
-
-def log_sums(margins, logs, alphas):
-    """Log W⁺_j and log W⁻_j with each example's weight as a logarithm."""
-    sums = np.empty((2, len(alphas)))
-    for j, alpha in enumerate(alphas):
-        for row, sign in enumerate((1, -1)):
-            part = logs[margins[:, j] == sign]
-            sums[row, j] = np.logaddexp.reduce(part) if part.size else -np.inf
-        logs = logs - alpha * margins[:, j]
-    return sums
 
 
 def ring_of(margins, weight, unit, first, n_blocks):
@@ -200,7 +182,7 @@ def ring_of(margins, weight, unit, first, n_blocks):
 
 def room_for(J, n):
     """A solution with room for eight coordinates at once however few examples there are."""
-    solution = solve.make_solution(J, 1, max(n, LARGE))
+    solution = solve.make_solution(J, 1, max(n, LARGE_SEGMENT))
     solution.d[...] = np.nan  # what an earlier solve has left
     solution.room[N_SUMS + 2 * codes.ROOM_SIZE :].view(np.uint8)[...] = 201
     return solution
@@ -308,7 +290,7 @@ def test_eight_at_once_begin_again_when_one_unit_fits_all_again():
 
 
 @pytest.mark.parametrize("J", [3, 8, 12, 21])
-@pytest.mark.parametrize("n", [LARGE - 1, LARGE, LARGE + 77])
+@pytest.mark.parametrize("n", [LARGE_SEGMENT - 1, LARGE_SEGMENT, LARGE_SEGMENT + 77])
 def test_adaboost_on_many_examples(n, J):
     rng = np.random.default_rng([n, J])
     margins, weight = correlated_columns(rng, n, J), rng.uniform(0.0, 3.0, n)
@@ -321,7 +303,7 @@ def test_adaboost_on_many_examples(n, J):
 @pytest.mark.parametrize("smoothing", [1.0, 0.0])
 def test_adaboost_on_many_examples_of_wild_weights(smoothing):
     rng = np.random.default_rng(513)
-    n, J = LARGE, 10
+    n, J = LARGE_SEGMENT, 10
     margins, weight = random_margins(rng, n, J), 10.0 ** rng.uniform(-300, 290, n)
     alpha = ocboost.adaboost_weights(margins, sample_weight=weight, smoothing=smoothing)
     expected = naive.adaboost_weights_decimal(margins, sample_weight=weight, smoothing=smoothing)
@@ -330,8 +312,8 @@ def test_adaboost_on_many_examples_of_wild_weights(smoothing):
 
 def test_adaboost_where_all_are_right_and_nothing_smooths():
     # α is half the logarithm of the smallest normal float, 354: nothing fits into one unit for long.
-    margins = np.ones((LARGE, 9), np.int8)
-    margins[:, 4] = np.where(np.arange(LARGE) % 3, 1, -1)
+    margins = np.ones((LARGE_SEGMENT, 9), np.int8)
+    margins[:, 4] = np.where(np.arange(LARGE_SEGMENT) % 3, 1, -1)
     alpha = ocboost.adaboost_weights(margins, smoothing=0.0)
     np.testing.assert_allclose(
         alpha, naive.adaboost_weights_decimal(margins, smoothing=0.0), rtol=1e-11, atol=1e-11
@@ -341,24 +323,24 @@ def test_adaboost_where_all_are_right_and_nothing_smooths():
 @pytest.mark.parametrize("forgetting", [1.0, 0.998])
 def test_a_large_head_of_the_newest(forgetting):
     rng = np.random.default_rng(514)
-    J, head_size, n = 11, LARGE + 300, 2 * LARGE
+    J, head_size, n = 11, LARGE_SEGMENT + 300, 2 * LARGE_SEGMENT
     margins, weight = random_margins(rng, n, J, 0.4, 0.75), rng.uniform(0.0, 2.0, n)
     options = {"head": head_size, "forgetting": forgetting}
     sketch = ocboost.BoostingSketch(J, keep="newest", **options)
     plain = naive.NaiveSketch(J, **options)
-    for part in (slice(0, LARGE + 5), slice(LARGE + 5, n)):
+    for part in (slice(0, LARGE_SEGMENT + 5), slice(LARGE_SEGMENT + 5, n)):
         for booster in (sketch, plain):
             booster.update_many(margins[part], sample_weight=weight[part])
         expected = plain.alpha
         assert np.abs(sketch.alpha - expected).max() / np.abs(expected).max() < 1e-9
-    assert sketch.n_head >= LARGE
+    assert sketch.n_head >= LARGE_SEGMENT
     assert sketch.n_seen > sketch.n_head
 
 
 @pytest.mark.parametrize("keep", ["newest", "heavy"])
 def test_a_window_of_large_heads_however_cut(keep, saved_bytes):
     rng = np.random.default_rng(515)
-    J, head_size, n = 13, 2 * LARGE + 100, 4 * LARGE
+    J, head_size, n = 13, 2 * LARGE_SEGMENT + 100, 4 * LARGE_SEGMENT
     margins, weight = random_margins(rng, n, J, 0.4, 0.75), rng.uniform(0.0, 2.0, n)
     options = {"head": head_size, "keep": keep, "forgetting": 0.9995}
     looped, at_once, pieces = (ocboost.BoostingSketch(J, **options) for _ in range(3))
@@ -378,11 +360,11 @@ def test_a_window_of_large_heads_however_cut(keep, saved_bytes):
 
 def test_a_large_head_of_the_heavy():
     rng = np.random.default_rng(516)
-    J, head_size, n = 9, 2 * LARGE + 400, 3 * LARGE
+    J, head_size, n = 9, 2 * LARGE_SEGMENT + 400, 3 * LARGE_SEGMENT
     margins, weight = random_margins(rng, n, J, 0.4, 0.75), rng.uniform(0.0, 2.0, n)
     sketch = ocboost.BoostingSketch(J, head=head_size, keep="heavy")
-    room = sketch._store.room
-    plain = NaiveCarried(J, head=room.head, first_head=room.first, pairs=room.pairs)
+    room = sketch._store.capacity
+    plain = NaiveHeavy(J, head=room.head, first_head=room.first, pairs=room.pairs)
     for booster in (sketch, plain):
         booster.update_many(margins, batch_size=len(margins), sample_weight=weight)
     assert plain.folds > 0

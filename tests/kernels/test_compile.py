@@ -104,9 +104,9 @@ def test_no_folder_can_be_written_at_all(margins, alpha, tmp_path, no_folder):
 
 def test_the_stamp_follows_every_kernel_file(tmp_path, monkeypatch):
     folder = tmp_path / "kernels"
-    shutil.copytree(PACKAGE / "kernels", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE / "_kernels", folder, ignore=shutil.ignore_patterns("__pycache__"))
     names = sorted(path.name for path in folder.glob("*.py"))
-    assert {"compile.py", "lanes.py", "scaled.py", "solve.py"} <= set(names)
+    assert {"compile.py", "llvm_bits.py", "scaled.py", "solve.py"} <= set(names)
     monkeypatch.setattr(compiling, "__file__", str(folder / "compile.py"))
     stamp = compiling._stamp_of_all_kernels()
     assert compiling._stamp_of_all_kernels() == stamp

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ocboost._kernels import heavy as carried
-from ocboost._kernels import scaled
+from ocboost._kernels import heavy, scaled
 from ocboost._kernels.bits import pack_rows
-from ocboost._kernels.head import ROOM
+from ocboost._kernels.head import MAX_DRIFT
 from ocboost.boosters.sketch.state import empty_head
+from tests.naive.kernels import expected_scores, sums_of
 from tests.support.makers import random_margins
 
 
@@ -19,12 +19,12 @@ def found_scores(margins, logs, alpha, W_logs):
     head = empty_head(J, (n + 63) // 64)
     pack_rows(margins, head.words, 0)
     head.weight[:n], head.weight_unit[:n] = scaled_numbers(logs)
-    estimate = carried.make_estimate(J, 1, n)
+    estimate = heavy.make_estimate(J, 1, n)
     estimate.alpha[...] = alpha
-    estimate.exp_alpha[...] = np.exp(np.where(np.abs(alpha) < ROOM, alpha, 0.0))
+    estimate.exp_alpha[...] = np.exp(np.where(np.abs(alpha) < MAX_DRIFT, alpha, 0.0))
     estimate.W[...], estimate.W_unit[...] = scaled_numbers(W_logs)
     q = np.full(64 * ((n + 63) // 64), np.nan)
-    carried.score(head, n, estimate, q)
+    heavy.score(head, n, estimate, q)
     assert (q[n:] == 0.0).all()
     return q[:n]
 
@@ -32,21 +32,6 @@ def found_scores(margins, logs, alpha, W_logs):
 def scaled_numbers(logs):
     unit = np.rint(np.where(logs > -np.inf, logs, 0.0) / scaled.LOG_UNIT).astype(int)
     return np.exp(logs - unit * scaled.LOG_UNIT), unit
-
-
-def expected_scores(margins, logs, alpha, W_logs):
-    q = np.zeros(len(margins))
-    for j in range(margins.shape[1]):
-        if W_logs[j] > -np.inf:
-            q += (j + 1) / margins.shape[1] * np.exp(logs - W_logs[j])
-        logs = logs - alpha[j] * margins[:, j]
-    return q
-
-
-def sums_of(margins, logs, alpha):
-    """What the examples weigh at each coordinate, as logarithms."""
-    before = np.cumsum(alpha * margins, axis=1) - alpha * margins
-    return np.logaddexp.reduce(logs[:, None] - before, axis=0)
 
 
 def check(margins, logs, alpha, W_logs):

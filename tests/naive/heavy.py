@@ -102,7 +102,7 @@ class LightPart:
         return min(max(p + self.delta[s][j, k], 0.0), 1.0)
 
 
-class NaiveCarried:
+class NaiveHeavy:
     def __init__(self, n_hypotheses, *, head, first_head=None, pairs=True, smoothing=1.0, forgetting=1.0):
         self.J, self.H, self.pairs = n_hypotheses, head, pairs
         self.first_H = first_head or head

@@ -18,7 +18,7 @@ import ocboost
 from ocboost import Growth, Model, OCBClassifier, lineage
 from ocboost.boosters import BOOSTERS
 from ocboost.boosters.linear import LinearBooster
-from ocboost.boosters.sketch.state import least_memory
+from ocboost.boosters.sketch.settings import least_memory
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.hypotheses import Stumps
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset

@@ -1,9 +1,7 @@
-"""Looks at the numbers of one row.
+"""The answers of weak hypotheses: from blocks into rows, and into votes; and a check of one row of features.
 
-What weak hypotheses answered: from blocks into rows, and into votes.
-
-A block holds the answers of J hypotheses on n rows, (J, n) of ±1, so that every loop over rows is contiguous:
-that is how they come. Whatever keeps answers, and learns from them, has them as rows, (n, J).
+Hypotheses answer in blocks, (J, n) of ±1 for J hypotheses on n rows, so that every loop over rows is
+contiguous. What keeps answers and learns from them has them as rows, (n, J).
 """
 
 from __future__ import annotations
@@ -11,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Floats, Int8s
 from ocboost._kernels.compile import exact, kernel, plain
 
 
@@ -31,7 +29,7 @@ TILE = 64
 
 
 @kernel
-def block_to_rows(block: NDArray[np.int8], out: NDArray[np.int8]) -> None:
+def block_to_rows(block: Int8s, out: Int8s) -> None:
     """Turn a block (J, n) into rows (n, J), tile by tile so that both sides stay in the cache."""
     J, n = block.shape
     for j0 in range(0, J, TILE):
@@ -44,15 +42,13 @@ def block_to_rows(block: NDArray[np.int8], out: NDArray[np.int8]) -> None:
 
 
 @exact
-def _add_answers(answers: NDArray[np.int8], up: float, down: float, total: NDArray[np.float64]) -> None:
+def _add_answers(answers: Int8s, up: float, down: float, total: Floats) -> None:
     for i in range(total.size):
         total[i] += up if answers[i] > 0 else down
 
 
 @kernel
-def tally(
-    block: NDArray[np.int8], up: NDArray[np.float64], down: NDArray[np.float64], total: NDArray[np.float64]
-) -> None:
+def tally(block: Int8s, up: Floats, down: Floats, total: Floats) -> None:
     """Add to each row's total ``up[j]`` where hypothesis j answered +1 and ``down[j]`` where -1.
 
     In the order of j and with every rounding as written, so that the sum is the one a plain loop over the
@@ -63,7 +59,7 @@ def tally(
 
 
 @exact
-def _votes(row: NDArray[np.int8], first: int, alpha: NDArray[np.float64]) -> float:
+def _votes(row: Int8s, first: int, alpha: Floats) -> float:
     votes = 0.0
     for j in range(alpha.size):
         votes += alpha[j] if row[first + j] > 0 else -alpha[j]
@@ -71,22 +67,20 @@ def _votes(row: NDArray[np.int8], first: int, alpha: NDArray[np.float64]) -> flo
 
 
 @plain
-def tally_row(answers: NDArray[np.int8], first: int, alpha: NDArray[np.float64]) -> float:
+def tally_row(answers: Int8s, first: int, alpha: Floats) -> float:
     """Σ_j α_j h_j of the only row of answers, as `tally_rows` has it."""
     return _votes(answers[0], first, alpha)
 
 
 @plain
-def tally_rows(
-    answers: NDArray[np.int8], first: int, alpha: NDArray[np.float64], total: NDArray[np.float64]
-) -> None:
+def tally_rows(answers: Int8s, first: int, alpha: Floats, total: Floats) -> None:
     """Σ_j α_j h_j of each row of answers, from ``first`` on: `tally`'s sum to the last bit."""
     for i in range(answers.shape[0]):
         total[i] = _votes(answers[i], first, alpha)
 
 
 @kernel
-def margins_of(answers: NDArray[np.int8], first: int, sign: NDArray[np.int8], out: NDArray[np.int8]) -> None:
+def margins_of(answers: Int8s, first: int, sign: Int8s, out: Int8s) -> None:
     """y·h: each row of answers, those of ``first`` and after, times that example's label, ±1."""
     for i in range(answers.shape[0]):
         s = sign[i]

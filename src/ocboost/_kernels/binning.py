@@ -7,12 +7,12 @@ as "bin <= its number". Missing values have a bin of their own, `MISSING`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Bytes, Flags, Floats, Ints, Reals
 from ocboost._kernels.compile import exact, plain
 
 MISSING = 255
-MOST = 255  # bins of values
+MAX_BINS = 255  # bins of values
 
 
 @exact
@@ -23,7 +23,7 @@ def _between(low: float, high: float) -> float:
 
 
 @exact
-def _run(values: NDArray[np.floating], start: int, zeros: int) -> tuple[float, int, int]:
+def _run(values: Reals, start: int, zeros: int) -> tuple[float, int, int]:
     """The distinct value at ``start``, how often it occurs, and where the next one begins.
 
     ``zeros`` of the values are zeros that are not in the array, and come where they belong.
@@ -41,7 +41,7 @@ def _run(values: NDArray[np.floating], start: int, zeros: int) -> tuple[float, i
 
 
 @plain
-def edges_of(values: NDArray[np.floating], zeros: int, most: int, edges: NDArray[np.float64]) -> int:
+def edges_of(values: Reals, zeros: int, most: int, edges: Floats) -> int:
     """Edges that cut sorted values, none of them NaN, into at most ``most`` bins; how many edges.
 
     With at most ``most`` distinct values each has its bin. Else a value that alone would fill a bin gets
@@ -89,7 +89,7 @@ def edges_of(values: NDArray[np.floating], zeros: int, most: int, edges: NDArray
 
 
 @exact
-def _bin(x: float, edges: NDArray[np.float64]) -> int:
+def _bin(x: float, edges: Floats) -> int:
     """How many edges lie below x; there are 255, the unused ones infinite."""
     b = 0
     for k in range(7, -1, -1):
@@ -98,7 +98,7 @@ def _bin(x: float, edges: NDArray[np.float64]) -> int:
 
 
 @plain
-def bin_column(values: NDArray[np.floating], edges: NDArray[np.float64], out: NDArray[np.uint8]) -> bool:
+def bin_column(values: Reals, edges: Floats, out: Bytes) -> bool:
     """Write the bin of each value; whether any is missing."""
     missing = False
     for i in range(values.size):
@@ -113,19 +113,19 @@ def bin_column(values: NDArray[np.floating], edges: NDArray[np.float64], out: ND
 
 @plain
 def bin_sparse(
-    start: NDArray[np.int64],
-    data: NDArray[np.floating],
-    ordered: NDArray[np.floating],
+    start: Ints,
+    data: Reals,
+    ordered: Reals,
     n: int,
     most: int,
     first: int,
     last: int,
-    bins: NDArray[np.uint8],
-    zero: NDArray[np.uint8],
-    n_bins: NDArray[np.int64],
-    missing: NDArray[np.bool_],
-    edges: NDArray[np.float64],
-    n_edges: NDArray[np.int64],
+    bins: Bytes,
+    zero: Bytes,
+    n_bins: Ints,
+    missing: Flags,
+    edges: Floats,
+    n_edges: Ints,
 ) -> int:
     """Bin the stored entries of columns first to last of a CSC matrix of n rows; what is not stored is zero.
 

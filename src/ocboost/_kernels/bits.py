@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ocboost._kernels.arrays import Int8s, Ints, Words
 from ocboost._kernels.compile import helper, kernel
-from ocboost._kernels.lanes import not_margins, positive_bytes, transpose_bits
-from ocboost._kernels.memory import Int8Matrix, Words, WordVector
+from ocboost._kernels.llvm_bits import not_margins, positive_bytes, transpose_bits
 
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -29,13 +29,13 @@ def mask_between(low: int, high: int) -> np.uint64:
 
 
 @helper
-def _set_bits(row: Int8Matrix, words: WordVector, i: np.uint64) -> None:
+def _set_bits(row: Int8s, words: Words, i: np.uint64) -> None:
     for j in range(words.size):
         words[j] |= np.uint64(row[j] > 0) << i
 
 
 @kernel
-def first_not_a_margin(flat: Int8Matrix) -> int:
+def first_not_a_margin(flat: Int8s) -> int:
     """The place of the first entry that is neither -1 nor +1, or -1."""
     start = 0
     address = flat.ctypes.data
@@ -48,7 +48,7 @@ def first_not_a_margin(flat: Int8Matrix) -> int:
 
 
 @kernel
-def pack_row(row: Int8Matrix, words: Words, position: int) -> None:
+def pack_row(row: Int8s, words: Words, position: int) -> None:
     """Write one example's margins at a position of the ring."""
     block = words[position >> 6]
     i = position & 63
@@ -58,7 +58,7 @@ def pack_row(row: Int8Matrix, words: Words, position: int) -> None:
 
 
 @helper
-def transpose(block: WordVector, out: WordVector) -> None:
+def transpose(block: Words, out: Words) -> None:
     """Turn up to 64 words of 64 examples into 64 words, one for each example."""
     if block.size == 64:
         transpose_bits(block.ctypes.data, out.ctypes.data)
@@ -69,7 +69,7 @@ def transpose(block: WordVector, out: WordVector) -> None:
 
 
 @kernel
-def pack_rows(rows: Int8Matrix, words: Words, position: int) -> None:
+def pack_rows(rows: Int8s, words: Words, position: int) -> None:
     """Write the margins of several examples at consecutive positions of the ring, from ``position`` on."""
     n, J = rows.shape
     size = 64 * words.shape[0]
@@ -97,8 +97,28 @@ def pack_rows(rows: Int8Matrix, words: Words, position: int) -> None:
 
 
 @kernel
-def unpack_row(words: Words, position: int, out: Int8Matrix) -> None:
+def unpack_row(words: Words, position: int, out: Int8s) -> None:
     """Read one example's margins back as -1 and +1."""
     block = words[position >> 6]
     for j in range(out.size):
         out[j] = 1 if bit(block[j], position & 63) else -1
+
+
+@kernel
+def take_bits(words: Words, places: Ints, out: Words, by_example: Words) -> None:
+    """Copy the margins of the examples at ``places`` to the first places of ``out``.
+
+    ``by_example`` has a word for each place of ``words``.
+    """
+    J, n = words.shape[1], places.size
+    room = np.zeros((2, 64), np.uint64)
+    for left in range(0, J, 64):
+        right = min(left + 64, J)
+        for block in range(words.shape[0]):
+            transpose(words[block, left:right], by_example[64 * block : 64 * block + 64])
+        for start in range(0, n, 64):
+            for i in range(64):
+                room[0, i] = by_example[places[start + i]] if start + i < n else np.uint64(0)
+            transpose(room[0], room[1])
+            for j in range(left, right):
+                out[start >> 6, j] = room[1, j - left]

@@ -9,21 +9,19 @@ which ones are laid out with it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Floats, Int8s, Int32s, Ints, Numbers, Reals, Singles, Words
 from ocboost._kernels.compile import exact, plain
 
 RECTS = 4  # rectangles of a filter, at most
 FLAT = 1e-9  # a deviation this small, relative to the largest pixel, is rounding or nothing
-LARGEST = 1e30  # pixels up to here: no sum of squares leaves the range of a double
+MAX_PIXEL = 1e30  # pixels up to here: no sum of squares leaves the range of a double
 BINS = 512  # of a filter's values, to bound how good it can be
 APART = 1e-6  # single-precision values this close, relatively, are not cut
 
 
 @plain
-def lay_images(
-    X: NDArray[np.floating], side: int, table: NDArray[np.number], scale: NDArray[np.float64]
-) -> None:
+def lay_images(X: Reals, side: int, table: Numbers, scale: Floats) -> None:
     """Write the integral images of some rows into ``table``, ((side + 1)², rows), and 1/σ into ``scale``.
 
     σ is the standard deviation of an image's pixels, or 1 where that is almost nothing.
@@ -54,9 +52,7 @@ def lay_images(
 
 
 @exact
-def _add_rect(
-    table: NDArray[np.number], width: int, rect: NDArray[np.int32], weight: float, total: NDArray[np.float64]
-) -> None:
+def _add_rect(table: Numbers, width: int, rect: Int32s, weight: float, total: Floats) -> None:
     x, y, w, h = np.int64(rect[0]), np.int64(rect[1]), np.int64(rect[2]), np.int64(rect[3])
     upper_left, upper_right = table[y * width + x], table[y * width + x + w]
     lower_left, lower_right = table[(y + h) * width + x], table[(y + h) * width + x + w]
@@ -67,12 +63,7 @@ def _add_rect(
 
 @plain
 def filter_images(
-    table: NDArray[np.number],
-    scale: NDArray[np.float64],
-    side: int,
-    rects: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    total: NDArray[np.float64],
+    table: Numbers, scale: Floats, side: int, rects: Int32s, weight: Floats, total: Floats
 ) -> None:
     """One filter's values: Σ weight · (sum of the pixels in the rectangle), over σ."""
     total[:] = 0.0
@@ -85,13 +76,7 @@ def filter_images(
 
 @plain
 def filter_each(
-    table: NDArray[np.number],
-    scale: NDArray[np.float64],
-    side: int,
-    rects: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    first: int,
-    out: NDArray[np.floating],
+    table: Numbers, scale: Floats, side: int, rects: Int32s, weight: Floats, first: int, out: Reals
 ) -> None:
     """The values of J filters, into ``out``, (J, rows), from column ``first`` on, rounded to its type."""
     total = np.empty(min(table.shape[1], out.shape[1] - first))
@@ -103,15 +88,15 @@ def filter_each(
 
 @plain
 def above_each(
-    table: NDArray[np.number],
-    scale: NDArray[np.float64],
+    table: Numbers,
+    scale: Floats,
     side: int,
-    rects: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    sign: NDArray[np.int8],
+    rects: Int32s,
+    weight: Floats,
+    theta: Floats,
+    sign: Int8s,
     first: int,
-    block: NDArray[np.int8],
+    block: Int8s,
 ) -> None:
     """Answer sign_j where filter j's value is above theta_j, else -sign_j.
 
@@ -125,16 +110,16 @@ def above_each(
 
 
 @plain
-def first_too_large(X: NDArray[np.floating]) -> int:
+def first_too_large(X: Reals) -> int:
     """Where in a flat array the first pixel is that is NaN, infinite or above 1e30; -1 if there is none."""
     for i in range(X.size):
-        if not abs(X[i]) <= LARGEST:
+        if not abs(X[i]) <= MAX_PIXEL:
             return i
     return -1
 
 
 @plain
-def first_not_whole(X: NDArray[np.floating], bound: float) -> int:
+def first_not_whole(X: Reals, bound: float) -> int:
     """Where in a flat array the first number is that is not whole or above ``bound`` in size; or -1."""
     for i in range(X.size):
         if not abs(X[i]) <= bound or X[i] != np.floor(X[i]):
@@ -143,9 +128,7 @@ def first_not_whole(X: NDArray[np.floating], bound: float) -> int:
 
 
 @plain
-def bound_scores(
-    values: NDArray[np.float32], signed: NDArray[np.float64], bound: NDArray[np.float64]
-) -> None:
+def bound_scores(values: Singles, signed: Floats, bound: Floats) -> None:
     """What each filter's score in `best_thresholds` cannot exceed, without sorting its values.
 
     They are put into bins. Below a threshold inside a bin lie all the bins before, and of its own at most
@@ -178,7 +161,7 @@ def bound_scores(
 
 
 @plain
-def pack(values: NDArray[np.float32], keys: NDArray[np.uint64]) -> None:
+def pack(values: Singles, keys: Words) -> None:
     """Numbers that sort as the values do, (J, rows), with the row in their lower half."""
     for j in range(values.shape[0]):
         bits = values[j].view(np.uint32)
@@ -190,12 +173,7 @@ def pack(values: NDArray[np.float32], keys: NDArray[np.uint64]) -> None:
 
 @plain
 def best_thresholds(
-    values: NDArray[np.float32],
-    keys: NDArray[np.uint64],
-    signed: NDArray[np.float64],
-    score: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    cut: NDArray[np.int64],
+    values: Singles, keys: Words, signed: Floats, score: Floats, theta: Floats, cut: Ints
 ) -> None:
     """Each filter's best threshold, halfway between two neighbours in the order of the sorted ``keys``.
 

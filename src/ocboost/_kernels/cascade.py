@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ocboost._kernels.cascade_lanes import int_at, single_at, value_of_three, value_of_two
+from ocboost._kernels.arrays import Bytes, Flags, Int32s, Numbers, Singles, UInt32s, Whole
 from ocboost._kernels.compile import exact, plain
-from ocboost._kernels.memory import Whole
+from ocboost._kernels.llvm_cascade import int_at, single_at, value_of_three, value_of_two
 
 RECTS = 3  # rectangles of a feature, at most
 LOW_CONTRAST = 0.1  # OpenCV does not look at windows whose deviation is at most 10
@@ -27,19 +26,19 @@ BRIGHTEST = 3.4e38  # what divides by a contrast stays within single precision
 class Parts(NamedTuple):
     """A cascade as the kernels take it. `corners` are those of the table they look into."""
 
-    corners: NDArray[np.int32]  # (F, 12)
-    weights: NDArray[np.float32]  # (F, 3)
-    feature: NDArray[np.int32]  # (N,)
-    threshold: NDArray[np.float32]  # (N,)
-    children: NDArray[np.int32]  # (N, 2): above 0 a node of the tree, else minus a leaf of it
-    leaf: NDArray[np.float32]
-    tree_node: NDArray[np.int32]
-    tree_leaf: NDArray[np.int32]
-    stage_tree: NDArray[np.int32]
-    bar: NDArray[np.float32]  # (S,): a sum below is rejected
+    corners: Int32s  # (F, 12)
+    weights: Singles  # (F, 3)
+    feature: Int32s  # (N,)
+    threshold: Singles  # (N,)
+    children: Int32s  # (N, 2): above 0 a node of the tree, else minus a leaf of it
+    leaf: Singles
+    tree_node: Int32s
+    tree_leaf: Int32s
+    stage_tree: Int32s
+    bar: Singles  # (S,): a sum below is rejected
 
 
-def corners(rects: NDArray[np.int32], tilted: NDArray[np.bool_], step: int, behind: int) -> NDArray[np.int32]:
+def corners(rects: Int32s, tilted: Flags, step: int, behind: int) -> Int32s:
     """Where in a table each rectangle's corners lie: (F, 12), for each rectangle first, second, third, last.
 
     The sum of a rectangle is first - second - third + last. Tables have ``step`` corners in a row; the
@@ -48,13 +47,7 @@ def corners(rects: NDArray[np.int32], tilted: NDArray[np.bool_], step: int, behi
     x, y, w, h = np.moveaxis(rects.astype(np.int64), 2, 0)
     upright = np.stack([y * step + x, y * step + x + w, (y + h) * step + x, (y + h) * step + x + w], axis=2)
     turned = behind + np.stack(
-        [
-            y * step + x,
-            (y + h) * step + x - h,
-            (y + w) * step + x + w,
-            (y + w + h) * step + x + w - h,
-        ],
-        axis=2,
+        [y * step + x, (y + h) * step + x - h, (y + w) * step + x + w, (y + w + h) * step + x + w - h], axis=2
     )
     at = np.where(tilted[:, None, None], turned, upright)
     at[w == 0] = 0  # unused: the sum of nothing
@@ -62,7 +55,7 @@ def corners(rects: NDArray[np.int32], tilted: NDArray[np.bool_], step: int, behi
 
 
 @exact
-def integrate(image: NDArray[np.number], turned: bool, zero: Whole, table: NDArray[np.number]) -> None:
+def integrate(image: Numbers, turned: bool, zero: Whole, table: Numbers) -> None:
     """Write the integral image of an image into ``table``, and behind it the turned one if asked for.
 
     Sums have the type of ``zero``. What does not fit into a table of whole numbers wraps around, and
@@ -84,7 +77,7 @@ def integrate(image: NDArray[np.number], turned: bool, zero: Whole, table: NDArr
 
 
 @exact
-def _integrate_turned(image: NDArray[np.number], zero: Whole, table: NDArray[np.number]) -> None:
+def _integrate_turned(image: Numbers, zero: Whole, table: Numbers) -> None:
     """Behind the upright table: at (x, y) the sum of the triangle whose tip is pixel (x - 1, y - 1)."""
     height, width = image.shape
     step = width + 1
@@ -107,9 +100,7 @@ def _integrate_turned(image: NDArray[np.number], zero: Whole, table: NDArray[np.
 
 
 @plain
-def integrate_image(
-    image: NDArray[np.uint8], turned: bool, table: NDArray[np.int32], squares: NDArray[np.uint32]
-) -> None:
+def integrate_image(image: Bytes, turned: bool, table: Int32s, squares: UInt32s) -> None:
     """The tables of an image, and the integral image of its squared pixels."""
     integrate(image, turned, np.int64(0), table)
     height, width = image.shape
@@ -139,9 +130,7 @@ def contrast_of(area: float, total: float, squares: float) -> tuple[np.float32, 
 
 
 @exact
-def contrast(
-    window: NDArray[np.number], zero: Whole, table: NDArray[np.number]
-) -> tuple[np.float32, np.bool_]:
+def contrast(window: Numbers, zero: Whole, table: Numbers) -> tuple[np.float32, np.bool_]:
     """`contrast_of` a whole window, whose table is given."""
     height, width = window.shape
     step = width + 1

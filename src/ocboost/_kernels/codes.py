@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ocboost._kernels.codes_lanes import (
+from ocboost._kernels.arrays import Floats, floats_at, words_at
+from ocboost._kernels.compile import exact, helper
+from ocboost._kernels.llvm_bits import prefetch
+from ocboost._kernels.llvm_codes import (
     COPIES,
     STRIDE,
     add_by_codes,
@@ -18,21 +21,18 @@ from ocboost._kernels.codes_lanes import (
     multiply_by_codes,
     sum_of_eights,
 )
-from ocboost._kernels.compile import exact, helper
-from ocboost._kernels.lanes import prefetch
-from ocboost._kernels.memory import Floats, floats_at, words_at
 
 WIDTH = 8  # coordinates to a code
 N_CODES = 256
-AHEAD = 6  # so many blocks of 64 examples before they are needed margins are asked for
+BLOCKS_AHEAD = 6  # margins are fetched this many blocks of 64 examples before they are needed
 
-# The room that a segment needs besides a byte for each example: so many doubles, and what lies where.
+# The doubles that a segment needs besides a byte for each example: where each part begins, and their number.
 SUMS = 0
 PARTS = N_CODES  # the sums by code, a copy for each lane
 FACTORS = PARTS + COPIES * STRIDE  # exp(-α) and exp(α) of each coordinate that has gone by
-LOW = FACTORS + 2 * WIDTH  # a code's factor is that of its upper half times that of its lower half
-HIGH = LOW + 16
-WORDS = HIGH + 16  # eight words, where there are fewer coordinates than eight
+LOW_TABLE = FACTORS + 2 * WIDTH  # a code's factor is that of its upper half times that of its lower half
+HIGH_TABLE = LOW_TABLE + 16
+WORDS = HIGH_TABLE + 16  # eight words, where there are fewer coordinates than eight
 ROOM_SIZE = WORDS + WIDTH  # a multiple of eight, whole lines of the cache
 
 
@@ -131,8 +131,8 @@ def codes_of_few(words: int, width: int, room: int, out: int) -> None:
 @helper
 def _tables(room: int) -> None:
     factors = room + 8 * FACTORS
-    _table(floats_at(room + 8 * HIGH, 16), floats_at(factors, 8))
-    _table(floats_at(room + 8 * LOW, 16), floats_at(factors + 64, 8))
+    _table(floats_at(room + 8 * HIGH_TABLE, 16), floats_at(factors, 8))
+    _table(floats_at(room + 8 * LOW_TABLE, 16), floats_at(factors + 64, 8))
 
 
 @helper
@@ -140,7 +140,7 @@ def reweigh(room: int, d: int, codes: int, n_blocks: int) -> None:
     """Multiply every weight by its code's factor."""
     _tables(room)
     for b in range(n_blocks):
-        multiply_by_codes(d + 512 * b, codes + 64 * b, room + 8 * LOW, room + 8 * HIGH)
+        multiply_by_codes(d + 512 * b, codes + 64 * b, room + 8 * LOW_TABLE, room + 8 * HIGH_TABLE)
 
 
 @helper
@@ -167,10 +167,10 @@ def reweigh_and_sum(
     for b in range(n_blocks + 1):
         if b < n_blocks:
             row = words + 8 * (place * J + j)
-            multiply_by_codes(d + 512 * b, codes + 64 * b, room + 8 * LOW, room + 8 * HIGH)
+            multiply_by_codes(d + 512 * b, codes + 64 * b, room + 8 * LOW_TABLE, room + 8 * HIGH_TABLE)
             if width == WIDTH:
-                prefetch(row + 8 * AHEAD * J)
-                prefetch(row + 8 * AHEAD * J + 56)
+                prefetch(row + 8 * BLOCKS_AHEAD * J)
+                prefetch(row + 8 * BLOCKS_AHEAD * J + 56)
                 codes_of(row, codes + 64 * b)
             else:
                 codes_of_few(row, width, room + 8 * WORDS, codes + 64 * b)

@@ -4,8 +4,6 @@ numba's own ``cache=True`` has two traps. It raises at import where no folder is
 a cached kernel with the source of its own file only, so that a change of a callee in another file goes
 unseen. Here a kernel is stamped with the text of *all* kernel files, and without a writable folder the
 kernels are compiled in memory.
-
-A hint for the compiler: which way is hardly ever taken.
 """
 
 from __future__ import annotations
@@ -90,24 +88,29 @@ def instruction(function: Callable[..., Any]) -> Any:
     return intrinsic(function)
 
 
+def _compiled(function: F, *, fast: bool, inline: bool) -> Any:
+    """``function``, to be compiled on first use; it releases the GIL and divides as numpy does."""
+    fast_math = FAST_MATH if fast else False
+    return numba.njit(fastmath=fast_math, error_model="numpy", nogil=True, forceinline=inline)(function)
+
+
 def kernel(function: F) -> F:
-    """Compile ``function`` on first use; it releases the GIL and divides as numpy does."""
-    dispatcher = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function)
+    """Compile ``function`` on first use, to be called from Python, and keep it on disk."""
+    dispatcher = _compiled(function, fast=True, inline=False)
     _enable_cache(dispatcher)
     return cast(F, dispatcher)
 
 
 def plain(function: F) -> F:
-    """Compile ``function`` like `kernel`, with every rounding as written: no reassociation or contraction."""
-    dispatcher = numba.njit(fastmath=False, error_model="numpy", nogil=True)(function)
+    """Like `kernel`, with every rounding as written: no reassociation or contraction."""
+    dispatcher = _compiled(function, fast=False, inline=False)
     _enable_cache(dispatcher)
     return cast(F, dispatcher)
 
 
 def helper(function: F) -> F:
     """Compile ``function`` into the kernels that call it, at the place of the call."""
-    compiled = numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True, forceinline=True)(function)
-    return cast(F, compiled)
+    return cast(F, _compiled(function, fast=True, inline=True))
 
 
 def exact(function: F) -> F:
@@ -117,12 +120,12 @@ def exact(function: F) -> F:
     arrays that might overlap, and left free it would round the two differently, so that the last digit
     would depend on where an array happens to lie.
     """
-    return cast(F, numba.njit(fastmath=False, error_model="numpy", nogil=True, forceinline=True)(function))
+    return cast(F, _compiled(function, fast=False, inline=True))
 
 
 def seldom(function: F) -> F:
     """Compile ``function`` beside the kernels that call it: for the way that is hardly ever taken."""
-    return cast(F, numba.njit(fastmath=FAST_MATH, error_model="numpy", nogil=True)(function))
+    return cast(F, _compiled(function, fast=True, inline=False))
 
 
 @instruction

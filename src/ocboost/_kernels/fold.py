@@ -11,28 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ocboost._kernels.arrays import Floats, Head, Int8s, Ints, Tail, Words, first_column, floats_at, row_start
 from ocboost._kernels.bits import bit, mask_between, pack_row, transpose, unpack_row
 from ocboost._kernels.compile import kernel, plain, unlikely
-from ocboost._kernels.head import UNIFORM, UNIT, open_segment, step, weight_of
-from ocboost._kernels.lanes import add_by_bits, add_by_bits_16, add_by_bits_32
-from ocboost._kernels.memory import (
-    Floats,
-    Head,
-    Int8Matrix,
-    Ints,
-    Tail,
-    Words,
-    first_column,
-    floats_at,
-    row_start,
-)
+from ocboost._kernels.head import UNIFORM, UNIT, open_segment, segment_at, step, weight_of
+from ocboost._kernels.llvm_bits import add_by_bits, add_by_bits_16, add_by_bits_32
 from ocboost._kernels.scaled import add, divide, exponential, multiply, normal, ratio
-from ocboost._kernels.solve import Solution, segment_of, solve
+from ocboost._kernels.solve import Solution, solve
 from ocboost._kernels.tail import OWN, own, shrink, tidy
 
 # No row of a balanced tail holds more than the one before it; what others claim is never used.
 MOST_SHARE = 1e6
-CHUNK = 4  # so many blocks of 64 examples at most join the pairs in one pass over them
+MAX_BLOCKS = 4  # blocks of 64 examples that join the pairs in one pass over them
 
 
 class Newcomers(NamedTuple):
@@ -48,7 +38,7 @@ class Newcomers(NamedTuple):
 
 def make_newcomers(n_hypotheses: int, n_blocks: int) -> Newcomers:
     """Room for the newcomers of one pass."""
-    n_blocks = max(1, min(n_blocks, CHUNK))
+    n_blocks = max(1, min(n_blocks, MAX_BLOCKS))
     tiles = (n_hypotheses + 63) // 64
     return Newcomers(
         weight=np.zeros((n_blocks, n_hypotheses, 64)),
@@ -71,7 +61,7 @@ def gather(head: Head, first: int, count: int, solution: Solution, newcomers: Ne
     base, base_unit = solution.base, solution.base_unit
     folded, folded_unit = solution.folded, solution.folded_unit
     words, weight, scale, member = head.words, newcomers.weight, newcomers.scale, newcomers.member
-    segment = segment_of(solution, head, 0, 0)
+    segment = segment_at(solution, head, 0, 0)
     J = alphas.size
     n_ring = words.shape[0]
     block = 0
@@ -244,7 +234,7 @@ def settle_shares(tail: Tail) -> None:
 
 
 @kernel
-def unpack_member(head: Head, position: int, solution: Solution, row: Int8Matrix) -> None:
+def unpack_member(head: Head, position: int, solution: Solution, row: Int8s) -> None:
     """Write the margins of a single example to be folded as 1 where they are +1 (and where they are -1)."""
     unpack_row(head.words, position, row)
     for j in range(row.size):
@@ -283,7 +273,7 @@ def fold(
     solution: Solution,
     newcomers: Newcomers,
     room: Floats,
-    row: Int8Matrix,
+    row: Int8s,
 ) -> None:
     """Fold the ``n_fold`` oldest examples, in one thread."""
     first, n = counters[FIRST], counters[N]
@@ -291,18 +281,7 @@ def fold(
     if move:
         unpack_member(head, first, solution, row)
     if solve(
-        tail,
-        order,
-        correction,
-        head,
-        first,
-        n,
-        n_fold,
-        smoothing,
-        now[0],
-        counters[NOW_UNIT],
-        solution,
-        move,
+        tail, order, correction, head, first, n, n_fold, smoothing, now[0], counters[NOW_UNIT], solution, move
     ):
         counters[DIVERGED] = 1
     if not move:
@@ -330,9 +309,7 @@ def end_fold(tail: Tail, head: Head, counters: Ints, n_fold: int) -> None:
 
 
 @kernel
-def append(
-    head: Head, counters: Ints, now: Floats, rows: Int8Matrix, weights: Floats, forgetting: float
-) -> None:
+def append(head: Head, counters: Ints, now: Floats, rows: Int8s, weights: Floats, forgetting: float) -> None:
     """Take examples into the head; there must be room.
 
     Under forgetting nothing old is touched: each newcomer weighs 1/λ more than the one before it.
@@ -360,7 +337,7 @@ def ingest(
     head: Head,
     counters: Ints,
     now: Floats,
-    rows: Int8Matrix,
+    rows: Int8s,
     weights: Floats,
     batch_size: int,
     keep: int,
@@ -371,7 +348,7 @@ def ingest(
     solution: Solution,
     newcomers: Newcomers,
     room: Floats,
-    row: Int8Matrix,
+    row: Int8s,
 ) -> None:
     """Take in examples and fold whenever it is due, in one thread.
 
@@ -408,7 +385,7 @@ def slide(
     head: Head,
     counters: Ints,
     now: Floats,
-    rows: Int8Matrix,
+    rows: Int8s,
     weights: Floats,
     keep: int,
     forgetting: float,
@@ -441,10 +418,3 @@ def blend(p: Floats, q: Floats, order: int, base: Floats, base_unit: Ints, sign:
         for k in range(start, start + j - low):
             share = p[k] * a + q[k] * b
             out[k] = 1.0 if share >= min(a + b, 1.0) else share
-
-
-@plain
-def add_numbers(a: Floats, ua: Ints, b: Floats, ub: Ints, out: Floats, out_unit: Ints) -> None:
-    """The sums of two arrays of scaled numbers."""
-    for i in range(a.size):
-        out.flat[i], out_unit.flat[i] = add(a.flat[i], ua.flat[i], b.flat[i], ub.flat[i])

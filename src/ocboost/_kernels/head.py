@@ -8,10 +8,21 @@ unit (the slow way), and nothing is lost.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ocboost._kernels.arrays import (
+    Floats,
+    Head,
+    Units,
+    Whole,
+    floats_at,
+    ints_at,
+    units_at,
+    words_at,
+    zeros_on_lines,
+)
 from ocboost._kernels.bits import bit
 from ocboost._kernels.codes import (
     ROOM_SIZE,
@@ -23,33 +34,19 @@ from ocboost._kernels.codes import (
     sums_by_margin,
 )
 from ocboost._kernels.compile import exact, helper, out_of_line, seldom, unlikely
-from ocboost._kernels.lanes import reweight_and_sum
-from ocboost._kernels.memory import (
-    Floats,
-    Head,
-    Ints,
-    Units,
-    Whole,
-    Words,
-    floats_at,
-    ints_at,
-    units_at,
-    words_at,
-    zeros_on_lines,
-)
+from ocboost._kernels.llvm_bits import reweight_and_sum
 from ocboost._kernels.scaled import DOWN, add, exponential, normal
 
 # One unit fits all while the weights span at most three units, 2^-640 … 2^128. |α| may then add up to
-# ROOM before anything can overflow or lose a digit: e^±200 is about 2^±289.
+# MAX_DRIFT before anything can overflow or lose a digit: e^±200 is about 2^±289.
 SPAN = 2
-ROOM = 200.0
+MAX_DRIFT = 200.0
 WHOLE_NUMBERS = 2.0**52  # up to here sums of ones are exact, in any order
-FEW = 8  # so few examples are summed one by one
+MAX_ONE_BY_ONE = 8  # examples that are summed one by one
 
-# From so many examples on eight coordinates are taken at once, and so many of the last ones if they are not
-# eight (`benchmarks/blocks.py` has the measurements).
-LARGE = 1500
-LEAST_WIDTH = 4
+# Measured with `benchmarks/blocks.py`.
+LARGE_SEGMENT = 1500  # examples from which eight coordinates are taken at once
+LEAST_WIDTH = 4  # of the last coordinates, if they are not eight
 
 # The places of a segment's state. Of the coordinates that are taken at once, START is the first and END the
 # one after the last; there START is -1 while each is taken by itself, and d is behind while they are.
@@ -59,7 +56,7 @@ N_SUMS = 8  # places for the two sums of a pass, a whole line of the cache
 
 
 class Segment(NamedTuple):
-    """Where a segment lies: addresses, and the shape of the ring (see `ocboost._kernels.memory` for why)."""
+    """Where a segment lies: addresses, and the shape of the ring (see `ocboost._kernels.arrays` for why)."""
 
     d: int  # 64 · N_BLOCKS doubles
     unit: int  # as many 32-bit integers, where one unit does not fit all
@@ -79,30 +76,22 @@ def make_room(n_segments: int, n_examples: int, n_places: int) -> Floats:
     Two sums, and where a segment can be large so many doubles by code for each, then all codes.
     """
     room: Floats = zeros_on_lines(
-        N_SUMS + (n_segments * ROOM_SIZE + n_places // 8 if n_examples >= LARGE else 0)
+        N_SUMS + (n_segments * ROOM_SIZE + n_places // 8 if n_examples >= LARGE_SEGMENT else 0)
     )
     return room
 
 
 @helper
-def segment_at(
-    d: Floats,
-    unit: Units,
-    state: Ints,
-    drift: Floats,
-    room: Floats,
-    words: Words,
-    which: int,
-    blocks_before: int,
-) -> Segment:
-    """One of several segments, after so many blocks of those before it."""
-    by_code = room.ctypes.data + 8 * N_SUMS
+def segment_at(work: Any, head: Head, which: int, blocks_before: int) -> Segment:
+    """One of the segments that a `Solution` or an `Estimate` has room for, after so many blocks of others."""
+    words, state = head.words, work.state
+    by_code = work.room.ctypes.data + 8 * N_SUMS
     return Segment(
-        d.ctypes.data + 512 * blocks_before,
-        unit.ctypes.data + 256 * blocks_before,
+        work.d.ctypes.data + 512 * blocks_before,
+        work.unit.ctypes.data + 256 * blocks_before,
         state.ctypes.data + 8 * STATE_SIZE * which,
-        drift.ctypes.data + 8 * which,
-        room.ctypes.data,
+        work.drift.ctypes.data + 8 * which,
+        work.room.ctypes.data,
         words.ctypes.data,
         words.shape[0],
         words.shape[1],
@@ -167,7 +156,7 @@ def open_segment(
     state[SHIFT] = first & 63
     state[COUNT] = count
     state[N_BLOCKS] = ((first & 63) + count + 63) >> 6 if count else 0
-    state[IS_LARGE] = count >= LARGE
+    state[IS_LARGE] = count >= LARGE_SEGMENT
     state[START] = -1
     state[UNIFORM], state[UNIT] = 1, 0
     floats_at(segment.drift, 1)[0] = 0.0
@@ -213,7 +202,7 @@ def _sums_fast(segment: Segment, j: int, if_right: float, if_wrong: float) -> tu
     state = ints_at(segment.state, STATE_SIZE)
     previous = max(j - 1, 0)
     block = state[BLOCK]
-    if state[N_BLOCKS] == 1 and state[COUNT] <= FEW:
+    if state[N_BLOCKS] == 1 and state[COUNT] <= MAX_ONE_BY_ONE:
         words = words_at(segment.words, segment.n_ring, segment.J)
         d = floats_at(segment.d, 64)
         was, now = words[block, previous], words[block, j]
@@ -295,9 +284,9 @@ def _step_by_one(
 ) -> tuple[float, Whole, float, Whole]:
     """`step` where each coordinate is taken by itself."""
     state, drift = ints_at(segment.state, STATE_SIZE), floats_at(segment.drift, 1)
-    if state[UNIFORM] == 0 or drift[0] + abs(alpha) >= ROOM:
+    if state[UNIFORM] == 0 or drift[0] + abs(alpha) >= MAX_DRIFT:
         settle(segment)
-        if not state[UNIFORM] or abs(alpha) >= ROOM:
+        if not state[UNIFORM] or abs(alpha) >= MAX_DRIFT:
             return _sums_slow(segment, j, alpha)
     return _step_fast(segment, j, alpha, if_right, if_wrong)
 
@@ -314,13 +303,13 @@ def _step_otherwise(
     begins = state[IS_LARGE] and j % WIDTH == 0 and width >= LEAST_WIDTH
     among = state[START] >= 0
     if among:
-        fits = drift[0] + abs(alpha) < ROOM
+        fits = drift[0] + abs(alpha) < MAX_DRIFT
         if fits:
             drift[0] += abs(alpha)
             pass_by(room, j - 1 - state[START], if_right, if_wrong)
             alpha, if_right, if_wrong = 0.0, 1.0, 1.0
         among = fits and j < state[END]
-        if not (among or (fits and begins)):  # d is brought up to where the sums are, to go on one by one
+        if not (among or (fits and begins)):  # d is brought up to where the sums are, to continue one by one
             reweigh(room, d, codes, n_blocks)
             state[START] = -1
     if not among:
@@ -349,14 +338,14 @@ def step(
 
     ``alpha`` is α_{j-1}, 0 at the first coordinate: d_j = d_{j-1} · exp(-α_{j-1} m_{j-1}); ``if_right``
     and ``if_wrong`` are exp(-α_{j-1}) and exp(α_{j-1}), which only the fast way can use. Returns the sums
-    of the weights with margin +1 and with margin -1, each as a scaled number. In a segment of `LARGE` or more
-    examples d itself may lag behind.
+    of the weights with margin +1 and with margin -1, each as a scaled number. In a segment of
+    `LARGE_SEGMENT` or more examples d itself may lag behind.
     """
     state = ints_at(segment.state, STATE_SIZE)
     if state[COUNT] == 0:
         return 0.0, 0, 0.0, 0
     drift = floats_at(segment.drift, 1)
-    if unlikely((state[UNIFORM] == 0) | (state[IS_LARGE] != 0) | (drift[0] + abs(alpha) >= ROOM)):
+    if unlikely((state[UNIFORM] == 0) | (state[IS_LARGE] != 0) | (drift[0] + abs(alpha) >= MAX_DRIFT)):
         return _step_otherwise(segment, j, alpha, if_right, if_wrong)
     return _step_fast(segment, j, alpha, if_right, if_wrong)
 

@@ -21,13 +21,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ocboost._kernels.bits import transpose
+from ocboost._kernels.arrays import (
+    Floats,
+    Head,
+    Ints,
+    Light,
+    Units,
+    Whole,
+    Words,
+    floats_at,
+    ints_at,
+    row_start,
+    zeros_on_lines,
+)
 from ocboost._kernels.codes import WIDTH, codes_of_few, score_tables
-from ocboost._kernels.codes_lanes import codes_of, score_by_codes
 from ocboost._kernels.compile import exact, helper, kernel, unlikely
 from ocboost._kernels.head import (
+    MAX_DRIFT,
     N_BLOCKS,
-    ROOM,
     STATE_SIZE,
     UNIFORM,
     UNIT,
@@ -39,33 +50,13 @@ from ocboost._kernels.head import (
     step,
     weight_of,
 )
-from ocboost._kernels.lanes import add_counts_by_bits, dot_halves
-from ocboost._kernels.memory import (
-    Floats,
-    Halves,
-    Head,
-    Ints,
-    Light,
-    Units,
-    Whole,
-    Words,
-    floats_at,
-    ints_at,
-    row_start,
-    units_at,
-    zeros_on_lines,
-)
+from ocboost._kernels.llvm_bits import dot_halves
+from ocboost._kernels.llvm_codes import codes_of, score_by_codes
 from ocboost._kernels.scaled import add, divide, exponential, multiply, normal, ratio
-from ocboost._kernels.solve import SMALLEST, half_log_ratio, smoothed
+from ocboost._kernels.solve import half_log_ratio, share_and_floor, smoothed
 
 PAD = 8  # places behind the last pair, so that a row can be read in whole groups
 MOST_CHANGE = 3.0  # what the pairs may correct the sample by, as a logarithm
-ROWS = 16  # so many rows of pairs are summed in one pass over the examples
-
-# Pairs are summed in whole numbers of 1 / UNITY: then neither the order of adding nor the processor matters.
-UNITY = 2.0**28
-ROUNDING = 1.5 * 2.0**52
-
 NO_UNIT = 1 << 40
 
 
@@ -114,30 +105,9 @@ def make_estimate(n_hypotheses: int, n_lights: int, n_examples: int) -> Estimate
     )
 
 
-@helper
-def run_of(estimate: Estimate, head: Head, which: int, blocks_before: int) -> Segment:
-    """The room of an estimate for one run of examples, after so many blocks of others."""
-    return segment_at(
-        estimate.d,
-        estimate.unit,
-        estimate.state,
-        estimate.drift,
-        estimate.room,
-        head.words,
-        which,
-        blocks_before,
-    )
-
-
 @kernel
 def estimate_alpha(
-    light: Light,
-    head: Head,
-    bounds: Ints,
-    smoothing: float,
-    now: float,
-    now_unit: Whole,
-    estimate: Estimate,
+    light: Light, head: Head, bounds: Ints, smoothing: float, now: float, now_unit: Whole, estimate: Estimate
 ) -> None:
     """Solve for α with the light parts and the exact examples.
 
@@ -160,7 +130,7 @@ def estimate_alpha(
     blocks = 0
     total, total_unit = 0.0, 0  # of the last run, the exact examples; the light ones have sums
     for r in range(n_lights + 1):
-        run = run_of(estimate, head, r, blocks)
+        run = segment_at(estimate, head, r, blocks)
         total, total_unit = open_segment(run, head, bounds[r], bounds[r + 1] - bounds[r], 0.0, 0)
         blocks += estimate.state[r, N_BLOCKS]
     for t in range(n_lights):
@@ -169,20 +139,14 @@ def estimate_alpha(
         b, b_unit = L[t, 1, 0], np.int64(L_unit[t, 1, 0])
         T[t], T_unit[t] = add(a, a_unit, b, b_unit)
         total, total_unit = add(total, total_unit, T[t], T_unit[t])
-    share, share_unit = 0.0, 0
-    if smoothing > 0.0 and total > 0.0:  # ε_j = ε · (W⁺_j + W⁻_j) / Σw, in the weights of the present
-        share, share_unit = normal(smoothing, 0)
-        share, share_unit = multiply(share, share_unit, now, now_unit)
-        share, share_unit = divide(share, share_unit, total, total_unit)
-    floor, floor_unit = normal(SMALLEST, 0)
-    floor, floor_unit = multiply(floor, floor_unit, now, now_unit)
+    share, share_unit, floor, floor_unit = share_and_floor(smoothing, now, now_unit, total, total_unit)
 
     alpha, if_right, if_wrong = 0.0, 1.0, 1.0
     for j in range(J):
         plus, plus_unit, minus, minus_unit = 0.0, 0, 0.0, 0
         blocks = 0
         for t in range(n_lights):
-            run = run_of(estimate, head, t, blocks)
+            run = segment_at(estimate, head, t, blocks)
             blocks += estimate.state[t, N_BLOCKS]
             a, a_unit, b, b_unit = step(run, j, alpha, if_right, if_wrong)
             S[t, 0, j], S_unit[t, 0, j], S[t, 1, j], S_unit[t, 1, j] = a, a_unit, b, b_unit
@@ -212,7 +176,7 @@ def estimate_alpha(
                     )
             plus, plus_unit = add(plus, plus_unit, lights[t, 0, j], light_unit[t, 0, j])
             minus, minus_unit = add(minus, minus_unit, lights[t, 1, j], light_unit[t, 1, j])
-        run = run_of(estimate, head, n_lights, blocks)
+        run = segment_at(estimate, head, n_lights, blocks)
         a, a_unit, b, b_unit = step(run, j, alpha, if_right, if_wrong)
         plus, plus_unit = add(plus, plus_unit, a, a_unit)
         minus, minus_unit = add(minus, minus_unit, b, b_unit)
@@ -221,7 +185,7 @@ def estimate_alpha(
         plus, plus_unit, minus, minus_unit = smoothed(plus, plus_unit, minus, minus_unit, share, share_unit)
         alpha = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
         alphas[j] = alpha
-        moderate = abs(alpha) < ROOM
+        moderate = abs(alpha) < MAX_DRIFT
         if unlikely((not moderate) | (plus_unit != minus_unit) | (plus == 0.0) | (minus == 0.0)):
             if_wrong, if_right = (math.exp(alpha), math.exp(-alpha)) if moderate else (1.0, 1.0)
         else:  # exp(α) = √(W⁺ / W⁻) is cheaper than an exponential
@@ -299,7 +263,7 @@ def _score(head: Head, n: int, estimate: Estimate, tables: Tables, room: Words, 
     alphas, exp_alphas, state, drift = estimate.alpha, estimate.exp_alpha, estimate.state, estimate.drift
     W, W_unit, words, units, changes = estimate.W, estimate.W_unit, head.words, tables.unit, tables.change
     J = alphas.size
-    run = run_of(estimate, head, 0, 0)
+    run = segment_at(estimate, head, 0, 0)
     d_at, q_at, bits_at = estimate.d.ctypes.data, q.ctypes.data, words.ctypes.data
     table_at, codes_at = tables.table.ctypes.data, room.ctypes.data
     for i in range(q.size):
@@ -311,11 +275,11 @@ def _score(head: Head, n: int, estimate: Estimate, tables: Tables, room: Words, 
         alpha, if_right, if_wrong = 0.0, 1.0, 1.0  # what the weights have not been multiplied by yet
         for g in range(units.size):
             begin, end = WIDTH * g, min(WIDTH * g + WIDTH, J)
-            if state[0, UNIFORM] and state[0, UNIT] == units[g] and changes[g] < ROOM:
+            if state[0, UNIFORM] and state[0, UNIT] == units[g] and changes[g] < MAX_DRIFT:
                 if alpha != 0.0:
                     step(run, begin, alpha, if_right, if_wrong)
                     alpha, if_right, if_wrong = 0.0, 1.0, 1.0
-                if drift[0] + changes[g] >= ROOM:
+                if drift[0] + changes[g] >= MAX_DRIFT:
                     settle(run)
                 if state[0, UNIFORM] and state[0, UNIT] == units[g]:
                     row = bits_at + 8 * ((start >> 6) * J + begin)
@@ -351,7 +315,7 @@ def score(head: Head, n: int, estimate: Estimate, q: Floats) -> None:
 def sum_run(head: Head, first: int, n: int, estimate: Estimate, out: Floats, out_unit: Ints) -> None:
     """The weights at α of a run of examples with margin +1 and -1, at each coordinate: (2, J)."""
     alphas, exp_alphas = estimate.alpha, estimate.exp_alpha
-    run = run_of(estimate, head, 0, 0)
+    run = segment_at(estimate, head, 0, 0)
     open_segment(run, head, first, n, 0.0, 0)
     alpha, if_right, if_wrong = 0.0, 1.0, 1.0
     for j in range(alphas.size):
@@ -360,191 +324,3 @@ def sum_run(head: Head, first: int, n: int, estimate: Estimate, out: Floats, out
         alpha = alphas[j]
         if_wrong = exp_alphas[j]
         if_right = 1.0 / if_wrong
-
-
-@kernel
-def take_bits(words: Words, places: Ints, out: Words, by_example: Words) -> None:
-    """Copy the margins of the examples at ``places`` to the first places of ``out``.
-
-    ``by_example`` has a word for each place of ``words``.
-    """
-    J, n = words.shape[1], places.size
-    room = np.zeros((2, 64), np.uint64)
-    for left in range(0, J, 64):
-        right = min(left + 64, J)
-        for block in range(words.shape[0]):
-            transpose(words[block, left:right], by_example[64 * block : 64 * block + 64])
-        for start in range(0, n, 64):
-            for i in range(64):
-                room[0, i] = by_example[places[start + i]] if start + i < n else np.uint64(0)
-            transpose(room[0], room[1])
-            for j in range(left, right):
-                out[start >> 6, j] = room[1, j - left]
-
-
-@kernel
-def reweight(weight: Floats, unit: Units, factor: Floats) -> None:
-    """Multiply scaled weights by factors of any size."""
-    for i in range(weight.size):
-        if factor[i] != 1.0:
-            value, by = normal(factor[i], 0)
-            a, a_unit = normal(weight[i], np.int64(unit[i]))
-            weight[i], unit[i] = multiply(a, a_unit, value, by)
-
-
-@helper
-def _half_of(x: float) -> np.uint16:
-    """The bits of the float16 nearest to a number from -1 to 1, of two equally near the even one."""
-    size = abs(x)
-    if size < 2.0**-14:
-        bits = np.int64(np.rint(size * 2.0**24))
-    else:
-        fraction, exponent = math.frexp(size)
-        bits = ((np.int64(exponent) + 14) << 10) + np.int64(np.rint((2.0 * fraction - 1.0) * 1024.0))
-    return np.uint16(bits | 0x8000 if x < 0.0 and bits > 0 else bits)
-
-
-@helper
-def _number_of(half: np.uint16) -> float:
-    """What the bits of a finite float16 say."""
-    exponent, fraction = int((np.int64(half) >> 10) & 31), float(np.int64(half) & 1023)
-    size = math.ldexp(fraction + 1024.0, exponent - 25) if exponent > 0 else fraction * 2.0**-24
-    return -size if np.int64(half) & 0x8000 else size
-
-
-@kernel
-def halves(numbers: Floats, out: Halves) -> None:
-    """Numbers from -1 to 1 as float16."""
-    for i in range(numbers.size):
-        out[i] = _half_of(numbers[i])
-
-
-@kernel
-def numbers(half: Halves, out: Floats) -> None:
-    """What float16 say."""
-    for i in range(half.size):
-        out[i] = _number_of(half[i])
-
-
-class Shift(NamedTuple):
-    """How pairs move from an old sample to a new one; coefficients are of d_ij / (W⁺_j + W⁻_j)."""
-
-    d: Floats  # in whole blocks: the first weight of the light examples over W_0, zero for the others
-    factor: Floats  # by how much each example weighs more in the new sample, zero if it has left
-    right: Floats  # (J,): what d is multiplied by from one coordinate to the next, for margin +1
-    wrong: Floats  # and for margin -1
-    old: Floats  # (t + 1, 2, J): what an example of light part t, or one that joins, adds to row j
-    new: Floats  # (2, J): what it takes off as a member of the new sample
-    keep: Floats  # (t, 2, J): by how much the old differences count
-
-
-@exact
-def _counts(
-    d: Floats,
-    factor: Floats,
-    counts: Units,
-    word: np.uint64,
-    x_right: float,
-    x_wrong: float,
-    y_right: float,
-    y_wrong: float,
-) -> None:
-    """What 64 examples add to a row, ``d (x - factor · y)``, as whole numbers of 1 / `UNITY`."""
-    for i in range(64):
-        right = ((word >> np.uint64(i)) & np.uint64(1)) != 0
-        x = x_right if right else x_wrong
-        y = y_right if right else y_wrong
-        share = d[i] * (x - factor[i] * y)
-        share = share if share < 1.0 else 1.0
-        share = share if share > -1.0 else -1.0
-        # Adding and taking off 1.5 · 2⁵² rounds to the nearest whole number, of two the even one.
-        counts[i] = np.int32((share * UNITY + ROUNDING) - ROUNDING)
-
-
-@exact
-def _reweigh(d: Floats, word: np.uint64, if_right: float, if_wrong: float) -> None:
-    for i in range(64):
-        d[i] *= if_right if ((word >> np.uint64(i)) & np.uint64(1)) != 0 else if_wrong
-
-
-@kernel
-def shift_pairs(
-    head: Head, bounds: Ints, shift: Shift, before: Halves, after: Halves, begin: int, end: int
-) -> None:
-    """The differences of pairs between the light examples and the new sample, in the rows begin … end - 1.
-
-    ``δ' = Σ_t keep_t · δ_t + Σ_i d_ij (old - factor_i · new) [m_ij = σ][m_ik = σ]``, in whole numbers.
-    ``after`` may be a part of ``before``: what is written has been read. The weights in ``shift.d`` are
-    led through the coordinates; whoever needs them again, or another thread, has a copy.
-    """
-    words, d, factor = head.words, shift.d, shift.factor
-    right, wrong, old, new, keep = shift.right, shift.wrong, shift.old, shift.new, shift.keep
-    J, n_lights = words.shape[1], keep.shape[0]
-    n_blocks, n_tiles = d.size >> 6, (J + 63) >> 6
-    counts = np.empty((ROWS, 64), np.int32)
-    sums = np.empty((ROWS, 2, 64 * n_tiles), np.int32)
-    columns = np.empty((2, n_tiles, 64), np.uint64)
-    room = np.empty(64, np.int32)
-    sums_at, counts_at, columns_at = sums.ctypes.data, counts.ctypes.data, columns.ctypes.data
-    d_at, factor_at, room_at = d.ctypes.data, factor.ctypes.data, room.ctypes.data
-    for block in range(n_blocks):
-        for j in range(begin):
-            _reweigh(floats_at(d_at + 512 * block, 64), words[block, j], right[j], wrong[j])
-    for top in range(begin, end, ROWS):
-        rows = min(ROWS, end - top)
-        sums[...] = 0
-        for block in range(n_blocks):
-            start = 64 * block
-            valid = np.uint64(0)
-            for i in range(64):
-                valid |= np.uint64(d[start + i] > 0.0) << np.uint64(i)
-            if valid == 0:
-                continue
-            for tile in range(((top + rows - 1) >> 6) + 1):
-                transpose(words[block, 64 * tile : min(64 * tile + 64, J)], columns[0, tile])
-                for i in range(64):
-                    columns[1, tile, i] = ~columns[0, tile, i]
-            for r in range(rows):
-                j = top + r
-                word = words[block, j]
-                here, factors = floats_at(d_at + 8 * start, 64), floats_at(factor_at + 8 * start, 64)
-                row = units_at(counts_at + 256 * r, 64)
-                for t in range(n_lights + 1):
-                    low, high = max(bounds[t] - start, 0), min(bounds[t + 1] - start, 64)
-                    if high - low > 0:
-                        out = row if low == 0 else units_at(room_at, 64)
-                        _counts(here, factors, out, word, old[t, 0, j], old[t, 1, j], new[0, j], new[1, j])
-                        if low > 0:  # two kinds of examples in one block
-                            for i in range(low, high):
-                                row[i] = room[i]
-                _reweigh(here, word, right[j], wrong[j])
-                for sign in range(2):
-                    members = (word if sign == 0 else ~word) & valid
-                    if members == 0:
-                        continue
-                    for tile in range((j >> 6) + 1):
-                        add_counts_by_bits(
-                            sums_at + 4 * ((2 * r + sign) * 64 * n_tiles + 64 * tile),
-                            counts_at + 256 * r,
-                            columns_at + 512 * (sign * n_tiles + tile),
-                            members,
-                        )
-        for r in range(rows):
-            j = top + r
-            place = row_start(j, J)
-            for sign in range(2):
-                for k in range(j):
-                    value = float(sums[r, sign, k]) / UNITY
-                    for t in range(n_lights):
-                        if keep[t, sign, j] > 0.0:
-                            value += keep[t, sign, j] * _number_of(before[t, sign, place + k])
-                    if new[sign, j] == 0.0:  # the sample has none to be corrected
-                        value = 0.0
-                    after[0, sign, place + k] = _half_of(min(max(value, -1.0), 1.0))
-
-
-@kernel
-def add_to(value: Floats, unit: Ints, more: Floats, more_unit: Ints) -> None:
-    """Add an array of scaled numbers to another."""
-    for i in range(value.size):
-        value.flat[i], unit.flat[i] = add(value.flat[i], unit.flat[i], more.flat[i], more_unit.flat[i])

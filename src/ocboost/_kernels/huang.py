@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ocboost._kernels.arrays import Floats, Int8s, Ints, Whole
 from ocboost._kernels.compile import exact, helper, kernel
-from ocboost._kernels.memory import Floats, Int8Matrix, Ints, Whole
 
-LIMIT = 350.0  # |α| stays below: exp(-2 |α|) is then above a double's smallest number
+MAX_ALPHA = 350.0  # |α| stays below: exp(-2 |α|) is then above a double's smallest number
 SUFFICIENT = 1e-4  # the share of the promised decrease that a step must keep (Armijo)
 HALVINGS = 60
 
 
-class How(NamedTuple):
+class HuangSettings(NamedTuple):
     """The parameters of the booster."""
 
     share: float  # β
@@ -36,7 +36,7 @@ class How(NamedTuple):
 class Examples(NamedTuple):
     """Examples to be taken in."""
 
-    rows: Int8Matrix  # (n, J)
+    rows: Int8s  # (n, J)
     weights: Floats  # (n,)
     groups: Ints  # (n,): 0 or 1, the class
 
@@ -58,7 +58,7 @@ class Past(NamedTuple):
 class Recent(NamedTuple):
     """The examples of the window, in a ring."""
 
-    rows: Int8Matrix  # (window, J)
+    rows: Int8s  # (window, J)
     log_weight: Floats  # (window,): as they came
     born: Ints  # (window,): the number of the example
     group: Ints  # (window,): 0 or 1, its class
@@ -108,13 +108,13 @@ def _flip_chance(smoothing: float, log_total: float) -> float:
 
 
 @exact
-def _average_in(right: Floats, row: Int8Matrix, rate: float) -> None:
+def _average_in(right: Floats, row: Int8s, rate: float) -> None:
     for j in range(right.size):
         right[j] += rate * (np.float64(row[j] > 0) - right[j])
 
 
 @helper
-def absorb(past: Past, row: Int8Matrix, group: Whole, log_weight: float) -> None:
+def absorb(past: Past, row: Int8s, group: Whole, log_weight: float) -> None:
     """Add an example to the past's sums."""
     mass = _log_add(float(past.log_mass[group]), log_weight)
     _average_in(past.right[group], row, math.exp(log_weight - mass))
@@ -122,7 +122,7 @@ def absorb(past: Past, row: Int8Matrix, group: Whole, log_weight: float) -> None
 
 
 @kernel
-def add_to_past(examples: Examples, how: How, past: Past, counts: Ints) -> None:
+def add_to_past(examples: Examples, how: HuangSettings, past: Past, counts: Ints) -> None:
     """Add examples to the past without going through the window."""
     rows, weights, groups = examples
     pace = math.log(how.forgetting)
@@ -136,7 +136,7 @@ def add_to_past(examples: Examples, how: How, past: Past, counts: Ints) -> None:
 
 @helper
 def push(
-    row: Int8Matrix, weight: float, group: Whole, pace: float, keep: bool, past: Past, recent: Recent
+    row: Int8s, weight: float, group: Whole, pace: float, keep: bool, past: Past, recent: Recent
 ) -> None:
     """Take one example into the window; the oldest leaves a full one, and joins the past if ``keep``."""
     counts = recent.counts
@@ -161,7 +161,7 @@ def push(
 
 
 @helper
-def pose(how: How, past: Past, recent: Recent, base: Floats) -> tuple[bool, Problem]:
+def pose(how: HuangSettings, past: Past, recent: Recent, base: Floats) -> tuple[bool, Problem]:
     """The problem at present: shares, smoothing, and the log weight of each term; whether there is one."""
     pace = math.log(how.forgetting)
     counts = recent.counts
@@ -201,7 +201,7 @@ def _product(total: float, running: float, x: float) -> tuple[float, float]:
 
 
 @helper
-def _margin(row: Int8Matrix, shrunk: Floats) -> float:
+def _margin(row: Int8s, shrunk: Floats) -> float:
     result = 0.0
     for j in range(shrunk.size):
         result += np.float64(np.int32(row[j])) * shrunk[j]
@@ -255,7 +255,7 @@ def value(alpha: Floats, problem: Problem, past: Past, recent: Recent, work: Wor
 
 
 @exact
-def _tilt(row: Int8Matrix, part: float, tilt: Floats) -> None:
+def _tilt(row: Int8s, part: float, tilt: Floats) -> None:
     for j in range(tilt.size):
         tilt[j] += part * np.float64(np.int32(row[j]))
 
@@ -308,7 +308,7 @@ def _move(alpha: Floats, gradient: Floats, length: float, trial: Floats) -> floa
     """Go along the gradient, within the limit; how much decrease the slope promises."""
     promised = 0.0
     for j in range(alpha.size):
-        trial[j] = min(LIMIT, max(-LIMIT, alpha[j] - length * gradient[j]))
+        trial[j] = min(MAX_ALPHA, max(-MAX_ALPHA, alpha[j] - length * gradient[j]))
         promised += gradient[j] * (alpha[j] - trial[j])
     return promised
 
@@ -327,7 +327,9 @@ def _next_length(alpha: Floats, trial: Floats, gradient: Floats, other: Floats, 
 
 
 @helper
-def descend(how: How, problem: Problem, past: Past, recent: Recent, work: Work, point: Point) -> int:
+def descend(
+    how: HuangSettings, problem: Problem, past: Past, recent: Recent, work: Work, point: Point
+) -> int:
     """Steepest descent on log L; the number of steps."""
     alpha, length = point
     low = value(alpha, problem, past, recent, work)
@@ -355,7 +357,13 @@ def descend(how: How, problem: Problem, past: Past, recent: Recent, work: Work, 
 
 @kernel
 def learn(
-    examples: Examples, batch_size: int, how: How, past: Past, recent: Recent, work: Work, point: Point
+    examples: Examples,
+    batch_size: int,
+    how: HuangSettings,
+    past: Past,
+    recent: Recent,
+    work: Work,
+    point: Point,
 ) -> None:
     """Take in examples, ``batch_size`` at once, and descend after those whose number says so."""
     rows, weights, groups = examples
@@ -372,7 +380,9 @@ def learn(
 
 
 @kernel
-def evaluate(how: How, past: Past, recent: Recent, work: Work, alpha: Floats, gradient: Floats) -> float:
+def evaluate(
+    how: HuangSettings, past: Past, recent: Recent, work: Work, alpha: Floats, gradient: Floats
+) -> float:
     """The loss, log L, at α, and its gradient; zero where there is nothing to learn from."""
     posed, problem = pose(how, past, recent, work.base)
     gradient[:] = 0.0

@@ -1,4 +1,4 @@
-"""One round of AdaBoost over stumps on binned features: find the best stump, then weigh the examples anew.
+"""One round of AdaBoost over stumps on binned features: find the best stump, then reweight the examples.
 
 A feature's histogram holds the signed weight Σ d_i y_i of each bin. A stump that cuts it after bin e is more
 right than wrong by |L - R| + |M|: L is the sum of the bins up to e, R of those above, M of the missing, each
@@ -19,8 +19,8 @@ values are tried on either side; a cut that takes them to the left is numbered `
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Bytes, Flags, Floats, Int8s, Int32s, Ints, UInt32s
 from ocboost._kernels.binning import MISSING
 from ocboost._kernels.compile import exact, plain
 
@@ -30,7 +30,7 @@ FLOOR = 1e-150  # no weight falls below: numbers that small cost time, and can n
 
 
 @exact
-def _scan(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[float, int]:
+def _scan(sums: Floats, n_bins: int, missing: bool) -> tuple[float, int]:
     """The best score of one feature, and after which bin it cuts; the first of several."""
     lowest, at_lowest = np.inf, 0
     highest, at_highest = -np.inf, 0
@@ -52,21 +52,21 @@ def _scan(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[float,
 
 @plain
 def search_dense(
-    bins: NDArray[np.uint8],
-    n_bins: NDArray[np.int64],
-    missing: NDArray[np.bool_],
-    sums: NDArray[np.float64],
+    bins: Bytes,
+    n_bins: Ints,
+    missing: Flags,
+    sums: Floats,
     factor: float,
-    rows: NDArray[np.uint32],
-    values: NDArray[np.float64],
+    rows: UInt32s,
+    values: Floats,
     first: int,
     last: int,
-    score: NDArray[np.float64],
-    cut: NDArray[np.int64],
+    score: Floats,
+    cut: Ints,
 ) -> None:
     """Bring the histograms of features first to last up to date, and find each one's best cut.
 
-    ``factor`` multiplies what the histograms hold (0 makes them anew), then each row's value is added.
+    ``factor`` multiplies what the histograms hold (0 clears them), then each row's value is added.
     """
     n = rows.size
     f = first
@@ -104,7 +104,7 @@ def _pure(minus: float, plus: float) -> float:
 
 
 @exact
-def _scan_gini(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[float, int]:
+def _scan_gini(sums: Floats, n_bins: int, missing: bool) -> tuple[float, int]:
     """The best score of one feature by Gini impurity, and its cut; the first of several."""
     minus, plus = 0.0, 0.0
     for b in range(n_bins):
@@ -133,7 +133,7 @@ def _scan_gini(sums: NDArray[np.float64], n_bins: int, missing: bool) -> tuple[f
 
 
 @exact
-def _scale(sums: NDArray[np.float64], n_bins: int, factor: float) -> None:
+def _scale(sums: Floats, n_bins: int, factor: float) -> None:
     """Multiply both halves of a histogram where they are in use; 0 clears what was not finite too."""
     for half in (0, TO_LEFT):
         for b in range(half, half + n_bins):
@@ -143,18 +143,18 @@ def _scale(sums: NDArray[np.float64], n_bins: int, factor: float) -> None:
 
 @plain
 def search_dense_gini(
-    bins: NDArray[np.uint8],
-    n_bins: NDArray[np.int64],
-    missing: NDArray[np.bool_],
-    y: NDArray[np.int8],
-    sums: NDArray[np.float64],
+    bins: Bytes,
+    n_bins: Ints,
+    missing: Flags,
+    y: Int8s,
+    sums: Floats,
     factor: float,
-    rows: NDArray[np.uint32],
-    values: NDArray[np.float64],
+    rows: UInt32s,
+    values: Floats,
     first: int,
     last: int,
-    score: NDArray[np.float64],
-    cut: NDArray[np.int64],
+    score: Floats,
+    cut: Ints,
 ) -> None:
     """As `search_dense`, by Gini impurity: each row goes to its own class's half of the histograms."""
     n = rows.size
@@ -186,9 +186,7 @@ def search_dense_gini(
 
 
 @exact
-def _two_bins(
-    first: int, last: int, rows: NDArray[np.int32], bins: NDArray[np.uint8], signed: NDArray[np.float64]
-) -> tuple[float, float]:
+def _two_bins(first: int, last: int, rows: Int32s, bins: Bytes, signed: Floats) -> tuple[float, float]:
     """The sum of a feature's stored entries, and of those in its bin 1: words that are there or not.
 
     Two sums of each take turns, so that an addition need not wait for the one before.
@@ -210,18 +208,18 @@ def _two_bins(
 
 @plain
 def search_sparse(
-    start: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    bins: NDArray[np.uint8],
-    zero: NDArray[np.uint8],
-    n_bins: NDArray[np.int64],
-    missing: NDArray[np.bool_],
-    signed: NDArray[np.float64],
+    start: Ints,
+    rows: Int32s,
+    bins: Bytes,
+    zero: Bytes,
+    n_bins: Ints,
+    missing: Flags,
+    signed: Floats,
     total: float,
     first: int,
     last: int,
-    score: NDArray[np.float64],
-    cut: NDArray[np.int64],
+    score: Floats,
+    cut: Ints,
 ) -> None:
     """Find each feature's best cut from the stored entries; the bin of zero gets the rest of the total."""
     sums = np.zeros(MISSING + 1)
@@ -245,19 +243,19 @@ def search_sparse(
 
 @plain
 def search_sparse_gini(
-    start: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    bins: NDArray[np.uint8],
-    zero: NDArray[np.uint8],
-    n_bins: NDArray[np.int64],
-    missing: NDArray[np.bool_],
-    signed: NDArray[np.float64],
+    start: Ints,
+    rows: Int32s,
+    bins: Bytes,
+    zero: Bytes,
+    n_bins: Ints,
+    missing: Flags,
+    signed: Floats,
     minus: float,
     plus: float,
     first: int,
     last: int,
-    score: NDArray[np.float64],
-    cut: NDArray[np.int64],
+    score: Floats,
+    cut: Ints,
 ) -> None:
     """As `search_sparse`, by Gini impurity; ``minus`` and ``plus`` are the classes' total weights."""
     sums = np.zeros(2 * TO_LEFT)
@@ -278,7 +276,7 @@ def search_sparse_gini(
 
 
 @plain
-def sides(column: NDArray[np.uint8], cut: int, signed: NDArray[np.float64]) -> tuple[float, float, float]:
+def sides(column: Bytes, cut: int, signed: Floats) -> tuple[float, float, float]:
     """The signed weight at or below a cut, above it, and of the missing ones."""
     below, above, other = 0.0, 0.0, 0.0
     for i in range(column.size):
@@ -292,9 +290,7 @@ def sides(column: NDArray[np.uint8], cut: int, signed: NDArray[np.float64]) -> t
 
 
 @plain
-def answer_column(
-    column: NDArray[np.uint8], cut: int, left: int, missing: int, out: NDArray[np.int8]
-) -> None:
+def answer_column(column: Bytes, cut: int, left: int, missing: int, out: Int8s) -> None:
     """What a stump answers to each row."""
     for i in range(column.size):
         out[i] = np.int8(left) if column[i] <= cut else np.int8(-left)
@@ -303,7 +299,7 @@ def answer_column(
 
 
 @plain
-def weigh(answers: NDArray[np.int8], y: NDArray[np.int8], d: NDArray[np.float64]) -> tuple[float, float, int]:
+def weigh(answers: Int8s, y: Int8s, d: Floats) -> tuple[float, float, int]:
     """W⁺ and W⁻, the weights of the examples answered right and wrong, and how many are wrong."""
     right, wrong, n_wrong = 0.0, 0.0, 0
     for i in range(y.size):
@@ -317,14 +313,14 @@ def weigh(answers: NDArray[np.int8], y: NDArray[np.int8], d: NDArray[np.float64]
 
 @plain
 def reweigh(
-    answers: NDArray[np.int8],
-    y: NDArray[np.int8],
-    d: NDArray[np.float64],
+    answers: Int8s,
+    y: Int8s,
+    d: Floats,
     right: float,
     wrong: float,
     listed: bool,
-    rows: NDArray[np.uint32],
-    values: NDArray[np.float64],
+    rows: UInt32s,
+    values: Floats,
 ) -> int:
     """Multiply the weights of right and wrong examples by two factors, and list one kind's rows and change.
 
@@ -344,9 +340,7 @@ def reweigh(
 
 
 @plain
-def renormalise(
-    d: NDArray[np.float64], y: NDArray[np.int8], rows: NDArray[np.uint32], signed: NDArray[np.float64]
-) -> None:
+def renormalise(d: Floats, y: Int8s, rows: UInt32s, signed: Floats) -> None:
     """Make the weights sum to one, and list every row with its signed weight."""
     total = 0.0
     for i in range(d.size):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
+from ocboost._kernels.arrays import Floats, Int8s, Ints, Whole
 from ocboost._kernels.compile import helper, kernel
-from ocboost._kernels.memory import Floats, Int8Matrix, Ints, Whole
 from ocboost._kernels.scaled import add, divide, multiply, normal
-from ocboost._kernels.solve import SMALLEST, half_log_ratio, smoothed
+from ocboost._kernels.solve import half_log_ratio, share_and_floor, smoothed
 
 
 class Sums(NamedTuple):
@@ -24,34 +22,18 @@ class Sums(NamedTuple):
 
 
 @helper
-def _share(
-    smoothing: float, now: float, now_unit: Whole, total: float, total_unit: Whole
-) -> tuple[float, Whole]:
-    """ε / Σw in the weights of the present."""
-    if smoothing == 0.0 or total == 0.0:
-        return 0.0, 0
-    share, share_unit = normal(smoothing, 0)
-    share, share_unit = multiply(share, share_unit, now, now_unit)
-    return divide(share, share_unit, total, total_unit)
-
-
-@helper
 def _factor(a: float, ua: Whole, b: float, ub: Whole, share: float, share_unit: Whole) -> tuple[float, Whole]:
     """(W⁺ + W⁻) / (2 W^σ), a being W^σ: the mean of 1 and exp(-2 α m), with both sums smoothed."""
-    total, total_unit = add(a, ua, b, ub)
-    if share > 0.0:
-        extra, extra_unit = multiply(share, share_unit, total, total_unit)
-        a, ua = add(a, ua, extra, extra_unit)
-        b, ub = add(b, ub, extra, extra_unit)
-        total, total_unit = add(a, ua, b, ub)
+    a, ua, b, ub = smoothed(a, ua, b, ub, share, share_unit)
     if a == 0.0:
         return 0.0, 0
+    total, total_unit = add(a, ua, b, ub)
     return divide(0.5 * total, total_unit, a, ua)
 
 
 @kernel
 def oza_batches(
-    rows: Int8Matrix,
+    rows: Int8s,
     weights: Floats,
     batch_size: int,
     smoothing: float,
@@ -73,7 +55,7 @@ def oza_batches(
             x, u = multiply(x, u, now[0], now_unit[0])
             d[i], d_unit[i] = x, u
             total[0], total_unit[0] = add(total[0], total_unit[0], x, u)
-        share, share_unit = _share(smoothing, now[0], now_unit[0], total[0], total_unit[0])
+        share, share_unit, _, _ = share_and_floor(smoothing, now[0], now_unit[0], total[0], total_unit[0])
         for j in range(J):
             plus, plus_unit = W[0, j], W_unit[0, j]
             minus, minus_unit = W[1, j], W_unit[1, j]
@@ -100,26 +82,14 @@ def oza_batches(
 
 
 @kernel
-def oza_alpha(
-    smoothing: float,
-    sums: Sums,
-    alpha: Floats,
-) -> None:
+def oza_alpha(smoothing: float, sums: Sums, alpha: Floats) -> None:
     """α_j = ½ log((W⁺_j + ε_j) / (W⁻_j + ε_j))."""
     W, W_unit, total, total_unit, now, now_unit = sums
-    share, share_unit = _share(smoothing, now[0], now_unit[0], total[0], total_unit[0])
-    floor, floor_unit = normal(SMALLEST, 0)
-    floor, floor_unit = multiply(floor, floor_unit, now[0], now_unit[0])
+    share, share_unit, floor, floor_unit = share_and_floor(
+        smoothing, now[0], now_unit[0], total[0], total_unit[0]
+    )
     for j in range(alpha.size):
         plus, plus_unit, minus, minus_unit = smoothed(
             W[0, j], W_unit[0, j], W[1, j], W_unit[1, j], share, share_unit
         )
         alpha[j] = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
-
-
-@kernel
-def accumulate(value: Floats, unit: Ints, other: Floats, other_unit: Ints) -> None:
-    """Add scaled numbers to others."""
-    for i in range(value.size):
-        x, u = add(value[i], np.int64(unit[i]), other[i], np.int64(other_unit[i]))
-        value[i], unit[i] = x, u

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Bytes, Int32s, Ints, UInt32s
 from ocboost._kernels.cascade import Parts, addresses_of, contrast_of, passed_at
 from ocboost._kernels.compile import exact, plain
-from ocboost._kernels.memory import Ints
 
 
 @exact
@@ -26,7 +25,7 @@ def _taps(size: int, new_size: int, place: Ints, share: Ints) -> None:
 
 
 @plain
-def shrink(image: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+def shrink(image: Bytes, out: Bytes) -> None:
     """Resize with OpenCV's ``INTER_LINEAR_EXACT``: linear between pixels, in whole numbers."""
     height, width = image.shape
     new_height, new_width = out.shape
@@ -54,8 +53,8 @@ def shrink(image: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
 
 @plain
 def scan(
-    table: NDArray[np.int32],
-    squares: NDArray[np.uint32],
+    table: Int32s,
+    squares: UInt32s,
     step: int,
     width: int,
     height: int,
@@ -63,7 +62,7 @@ def scan(
     columns: int,
     stride: int,
     parts: Parts,
-    found: NDArray[np.int32],
+    found: Int32s,
 ) -> int:
     """Slide a window over an image's tables; write x and y of those that pass, and say how many.
 
@@ -106,7 +105,7 @@ def _root(parent: Ints, i: int) -> int:
 
 
 @plain
-def label_similar(rects: NDArray[np.int64], eps: float, label: Ints) -> int:
+def label_similar(rects: Ints, eps: float, label: Ints) -> int:
     """Number the groups of rectangles that similar ones link, in the order they begin; say how many.
 
     Two are similar if each side of one is about where the other's is: ``eps`` is relative to their size.

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from ocboost._kernels.arrays import Floats, Ints, Units, Whole
 from ocboost._kernels.compile import helper, kernel, out_of_line, seldom, unlikely
-from ocboost._kernels.memory import Floats, Ints, Whole
 
 UP = 2.0**256
 DOWN = 2.0**-256
@@ -136,3 +138,20 @@ def rescale(value: Floats, unit: Ints, by: float, by_unit: Whole) -> None:
     """Divide an array of scaled numbers by another number."""
     for i in range(value.size):
         value[i], unit[i] = normal(value[i] / by, unit[i] - by_unit)
+
+
+@kernel
+def add_numbers(a: Floats, ua: Ints, b: Floats, ub: Ints, out: Floats, out_unit: Ints) -> None:
+    """The sums of two arrays of scaled numbers."""
+    for i in range(a.size):
+        out.flat[i], out_unit.flat[i] = add(a.flat[i], ua.flat[i], b.flat[i], ub.flat[i])
+
+
+@kernel
+def reweight(weight: Floats, unit: Units, factor: Floats) -> None:
+    """Multiply scaled weights by factors of any size."""
+    for i in range(weight.size):
+        if factor[i] != 1.0:
+            value, by = normal(factor[i], 0)
+            a, a_unit = normal(weight[i], np.int64(unit[i]))
+            weight[i], unit[i] = multiply(a, a_unit, value, by)

@@ -7,10 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ocboost._kernels.compile import helper, kernel, out_of_line, seldom, unlikely
-from ocboost._kernels.head import ROOM, STATE_SIZE, Segment, make_room, open_segment, segment_at, step
-from ocboost._kernels.lanes import prefetch
-from ocboost._kernels.memory import (
+from ocboost._kernels.arrays import (
     Floats,
     Head,
     Ints,
@@ -22,6 +19,9 @@ from ocboost._kernels.memory import (
     row_start,
     zeros_on_lines,
 )
+from ocboost._kernels.compile import helper, kernel, out_of_line, seldom, unlikely
+from ocboost._kernels.head import MAX_DRIFT, STATE_SIZE, make_room, open_segment, segment_at, step
+from ocboost._kernels.llvm_bits import prefetch
 from ocboost._kernels.scaled import add, divide, exponential, log, multiply, normal, ratio
 from ocboost._kernels.tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
 
@@ -83,10 +83,25 @@ def make_solution(n_hypotheses: int, n_tails: int, n_examples: int) -> Solution:
 
 
 @helper
+def share_and_floor(
+    smoothing: float, now: float, now_unit: Whole, total: float, total_unit: Whole
+) -> tuple[float, Whole, float, Whole]:
+    """``ε / Σw`` and the smallest normal float, both in the weights of the present (``now``)."""
+    share, share_unit = 0.0, 0
+    if smoothing > 0.0 and total > 0.0:
+        share, share_unit = normal(smoothing, 0)
+        share, share_unit = multiply(share, share_unit, now, now_unit)
+        share, share_unit = divide(share, share_unit, total, total_unit)
+    floor, floor_unit = normal(SMALLEST, 0)
+    floor, floor_unit = multiply(floor, floor_unit, now, now_unit)
+    return share, share_unit, floor, floor_unit
+
+
+@helper
 def smoothed(
     plus: float, plus_unit: Whole, minus: float, minus_unit: Whole, share: float, share_unit: Whole
 ) -> tuple[float, Whole, float, Whole]:
-    """``W⁺ + ε_j`` and ``W⁻ + ε_j``, ε_j = share · (W⁺ + W⁻)."""
+    """``W⁺ + ε_j`` and ``W⁻ + ε_j``, ε_j = share · (W⁺ + W⁻) = ε (W⁺ + W⁻) / Σw."""
     if share > 0.0:
         total, total_unit = add(plus, plus_unit, minus, minus_unit)
         extra, extra_unit = multiply(share, share_unit, total, total_unit)
@@ -126,7 +141,7 @@ def half_log_ratio(
 def _factors(alpha: float) -> tuple[float, float]:
     """``exp(α), exp(-α)``, or ones where α is so large that only `exponential` will do."""
     out_of_line()
-    return (math.exp(alpha), math.exp(-alpha)) if abs(alpha) < ROOM else (1.0, 1.0)
+    return (math.exp(alpha), math.exp(-alpha)) if abs(alpha) < MAX_DRIFT else (1.0, 1.0)
 
 
 @seldom
@@ -140,21 +155,6 @@ def _exceeds(a: float, ua: Whole, b: float, ub: Whole) -> bool:
 def _scaled_factor(x: float) -> tuple[float, Whole]:
     out_of_line()
     return exponential(x)
-
-
-@helper
-def segment_of(solution: Solution, head: Head, which: int, blocks_before: int) -> Segment:
-    """The room of a solution for one of its two segments, after so many blocks of the other."""
-    return segment_at(
-        solution.d,
-        solution.unit,
-        solution.state,
-        solution.drift,
-        solution.room,
-        head.words,
-        which,
-        blocks_before,
-    )
 
 
 @helper
@@ -220,23 +220,16 @@ def solve(
 
     blocks = ((first & 63) + n_fold + 63) >> 6 if n_fold else 0
     position = (first + n_fold) % (64 * words.shape[0])
-    leaving = segment_of(solution, head, 0, 0)
-    staying = segment_of(solution, head, 1, blocks)
+    leaving = segment_at(solution, head, 0, 0)
+    staying = segment_at(solution, head, 1, blocks)
 
-    # ε_j = ε · (W⁺_jj + W⁻_jj) / Σw, and the smallest normal float, both in the weights of the present.
     total, total_unit = 0.0, 0
     for t in range(n_tails):
         T[t], T_unit[t] = tail.total[t], tail.total_unit[t]
         total, total_unit = add(total, total_unit, T[t], T_unit[t])
     total, total_unit = open_segment(leaving, head, first, n_fold, total, total_unit)
     total, total_unit = open_segment(staying, head, position, n - n_fold, total, total_unit)
-    share, share_unit = 0.0, 0
-    if smoothing > 0.0 and total > 0.0:
-        share, share_unit = normal(smoothing, 0)
-        share, share_unit = multiply(share, share_unit, now, now_unit)
-        share, share_unit = divide(share, share_unit, total, total_unit)
-    floor, floor_unit = normal(SMALLEST, 0)
-    floor, floor_unit = multiply(floor, floor_unit, now, now_unit)
+    share, share_unit, floor, floor_unit = share_and_floor(smoothing, now, now_unit, total, total_unit)
 
     diverged = False
     alpha, if_right, if_wrong = 0.0, 1.0, 1.0
@@ -310,7 +303,7 @@ def solve(
             alpha = math.copysign(SATURATED, alpha)
             diverged = True
         alphas[j] = alpha
-        moderate = abs(alpha) < ROOM
+        moderate = abs(alpha) < MAX_DRIFT
         if unlikely((not moderate) | (plus_unit != minus_unit) | (plus == 0.0) | (minus == 0.0)):
             if_wrong, if_right = _factors(alpha)
             wrong, wrong_unit = _scaled_factor(alpha)
@@ -323,7 +316,7 @@ def solve(
         for t in range(n_tails):
             change = alpha - old[t, j]
             deltas[t, j] = change
-            if unlikely((not moderate) | (abs(old[t, j]) >= ROOM) | (abs(change) >= SAFE)):
+            if unlikely((not moderate) | (abs(old[t, j]) >= MAX_DRIFT) | (abs(change) >= SAFE)):
                 falls[t, j], rises[t, j] = exponentials(change)
             else:
                 falls[t, j], rises[t, j] = exp_old[t, j] * if_right, if_wrong / exp_old[t, j]

@@ -6,13 +6,13 @@ The features in use are first laid out feature by feature; then each stump is on
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Floats, Int8s, Integers, Ints, Reals
 from ocboost._kernels.compile import exact, kernel
 
 
 @kernel
-def gather_dense(X: NDArray[np.floating], used: NDArray[np.int64], out: NDArray[np.floating]) -> None:
+def gather_dense(X: Reals, used: Ints, out: Reals) -> None:
     """The features ``used`` of the rows X, one contiguous line for each."""
     for i in range(X.shape[0]):
         row = X[i]
@@ -21,13 +21,7 @@ def gather_dense(X: NDArray[np.floating], used: NDArray[np.int64], out: NDArray[
 
 
 @kernel
-def gather_sparse(
-    data: NDArray[np.floating],
-    indices: NDArray[np.integer],
-    indptr: NDArray[np.integer],
-    place: NDArray[np.int64],
-    out: NDArray[np.floating],
-) -> None:
+def gather_sparse(data: Reals, indices: Integers, indptr: Integers, place: Ints, out: Reals) -> None:
     """The same from rows of a CSR matrix; ``place`` is where a feature goes, or -1. Repeated entries add."""
     out[:] = 0
     for i in range(indptr.size - 1):
@@ -38,25 +32,20 @@ def gather_sparse(
 
 
 @exact
-def _missing_right(x: NDArray[np.floating], threshold: float, left: int, out: NDArray[np.int8]) -> None:
+def _missing_right(x: Reals, threshold: float, left: int, out: Int8s) -> None:
     for i in range(x.size):
         out[i] = np.int8(left) if x[i] <= threshold else np.int8(-left)  # NaN is never <=
 
 
 @exact
-def _missing_left(x: NDArray[np.floating], threshold: float, left: int, out: NDArray[np.int8]) -> None:
+def _missing_left(x: Reals, threshold: float, left: int, out: Int8s) -> None:
     for i in range(x.size):
         out[i] = np.int8(-left) if x[i] > threshold else np.int8(left)  # NaN is never >
 
 
 @kernel
 def answer_stumps(
-    lines: NDArray[np.floating],
-    line: NDArray[np.int64],
-    threshold: NDArray[np.floating],
-    left: NDArray[np.int8],
-    missing: NDArray[np.int8],
-    block: NDArray[np.int8],
+    lines: Reals, line: Ints, threshold: Reals, left: Int8s, missing: Int8s, block: Int8s
 ) -> None:
     """Answer left_j where the feature is at most threshold_j, -left_j above it, missing_j where it is NaN."""
     for j in range(line.size):
@@ -68,14 +57,9 @@ def answer_stumps(
 
 @kernel
 def answer_row(
-    row: NDArray[np.float64],
-    feature: NDArray[np.int64],
-    threshold: NDArray[np.float64],
-    left: NDArray[np.int8],
-    missing: NDArray[np.int8],
-    out: NDArray[np.int8],
+    row: Floats, feature: Ints, threshold: Floats, left: Int8s, missing: Int8s, out: Int8s
 ) -> None:
-    """The same for one row as it came, which needs no lines."""
+    """The same for a single row, which needs no lines."""
     for j in range(feature.size):
         x = row[feature[j]]
         below = x <= threshold[j]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
+from ocboost._kernels.arrays import Floats, Whole, floats_at
 from ocboost._kernels.compile import exact, helper, out_of_line, seldom, unlikely
-from ocboost._kernels.memory import Floats, Whole, floats_at
 from ocboost._kernels.scaled import exponential, multiply, normal
 
 LISTING, THEOREM, OWN, BALANCED = range(4)
@@ -23,7 +23,7 @@ NOTHING = 1e-200
 
 # A product of terms between exp(-|Δ|) and exp(|Δ|) stays a double while Σ|Δ| is below this.
 SAFE = 300.0
-PIECE = 64
+PAIRS_PER_PRODUCT = 64
 
 
 @exact
@@ -62,8 +62,8 @@ def _pi_in_pieces(p: int, same: int, other: int, delta: int, size: int, sign: fl
     """π where it may leave the range of a double: a product for each piece as long as that one does not."""
     out_of_line()
     value, unit = 1.0, 0
-    for start in range(0, size, PIECE):
-        n, skip = min(PIECE, size - start), 8 * start
+    for start in range(0, size, PAIRS_PER_PRODUCT):
+        n, skip = min(PAIRS_PER_PRODUCT, size - start), 8 * start
         deltas = floats_at(delta + skip, n)
         change = 0.0
         for k in range(n):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Flags, Floats, Int8s, Int32s, Ints, Reals, UInt32s
 from ocboost._kernels.compile import exact, kernel
 
 #: A node that is walked: the children are neighbours, ``left`` and ``left + 1``. At a leaf ``left`` is -1 and
@@ -24,24 +25,22 @@ WALKED = -1
 class Plan(NamedTuple):
     """Trees laid out for answering. U are the distinct ones."""
 
-    tree: NDArray[np.int64]  # (T,): which of the distinct trees
-    first: NDArray[np.int64]  # (U,): first operation, or first node if it is walked
-    last: NDArray[np.int64]  # (U,): one after the last operation, or WALKED
-    leaf: NDArray[np.int64]  # (U,): first row of answers
-    line: NDArray[np.int64]  # of each operation: the feature's line
-    missing_left: NDArray[np.int8]
-    yes: NDArray[np.int64]  # the line of values to take at or below the threshold
-    no: NDArray[np.int64]  # and above it
-    to: NDArray[np.int64]  # where the chosen values go
-    result: NDArray[np.int64]  # (U,): the line that holds a tree's values in the end
+    tree: Ints  # (T,): which of the distinct trees
+    first: Ints  # (U,): first operation, or first node if it is walked
+    last: Ints  # (U,): one after the last operation, or WALKED
+    leaf: Ints  # (U,): first row of answers
+    line: Ints  # of each operation: the feature's line
+    missing_left: Int8s
+    yes: Ints  # the line of values to take at or below the threshold
+    no: Ints  # and above it
+    to: Ints  # where the chosen values go
+    result: Ints  # (U,): the line that holds a tree's values in the end
     node: NDArray[np.void]  # what is walked, of type NODE
-    answer: NDArray[np.int8]  # (leaves, G)
+    answer: Int8s  # (leaves, G)
 
 
 @kernel
-def measure_trees(
-    left: NDArray[np.int32], right: NDArray[np.int32], depth: NDArray[np.int64], inner: NDArray[np.int64]
-) -> None:
+def measure_trees(left: Int32s, right: Int32s, depth: Ints, inner: Ints) -> None:
     """How deep the tree below each node is, and how many inner nodes it has; children come after parents."""
     for v in range(left.size - 1, -1, -1):
         if left[v] < 0:
@@ -52,9 +51,7 @@ def measure_trees(
 
 
 @kernel
-def mark_reached(
-    root: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32]
-) -> NDArray[np.bool_]:
+def mark_reached(root: Int32s, left: Int32s, right: Int32s) -> Flags:
     """Which nodes belong to the trees with these roots."""
     reached = np.zeros(left.size, np.bool_)
     for r in root:
@@ -67,16 +64,16 @@ def mark_reached(
 
 @kernel
 def lay_out(
-    root: NDArray[np.int64],
-    line: NDArray[np.int64],
-    threshold: NDArray[np.float64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    missing_left: NDArray[np.int8],
-    answer: NDArray[np.int8],
+    root: Ints,
+    line: Ints,
+    threshold: Floats,
+    left: Int32s,
+    right: Int32s,
+    missing_left: Int8s,
+    answer: Int8s,
     constants: int,
     plan: Plan,
-    limit: NDArray[np.float64],
+    limit: Floats,
 ) -> None:
     """Fill a plan of the trees with the distinct ``root``; ``limit`` are the operations' thresholds.
 
@@ -130,9 +127,7 @@ def lay_out(
 
 
 @exact
-def _missing_right(
-    x: NDArray[np.floating], limit: float, yes: NDArray[np.int8], no: NDArray[np.int8], to: NDArray[np.int8]
-) -> None:
+def _missing_right(x: Reals, limit: float, yes: Int8s, no: Int8s, to: Int8s) -> None:
     # With bits, for LLVM makes a choice between two loads one between their addresses, which is slow.
     for i in range(x.size):
         mask = np.int8(-1) if x[i] <= limit else np.int8(0)  # NaN is never <=
@@ -140,22 +135,14 @@ def _missing_right(
 
 
 @exact
-def _missing_left(
-    x: NDArray[np.floating], limit: float, yes: NDArray[np.int8], no: NDArray[np.int8], to: NDArray[np.int8]
-) -> None:
+def _missing_left(x: Reals, limit: float, yes: Int8s, no: Int8s, to: Int8s) -> None:
     for i in range(x.size):
         mask = np.int8(-1) if x[i] > limit else np.int8(0)  # NaN is never >
         to[i] = yes[i] ^ ((yes[i] ^ no[i]) & mask)
 
 
 @exact
-def _walk(
-    lines: NDArray[np.floating],
-    node: NDArray[np.void],
-    first: int,
-    at: NDArray[np.uint32],
-    active: NDArray[np.uint32],
-) -> None:
+def _walk(lines: Reals, node: NDArray[np.void], first: int, at: UInt32s, active: UInt32s) -> None:
     """Lead every row from the root ``first`` to its leaf, ``at``."""
     left = 0
     for i in range(at.size):
@@ -179,14 +166,7 @@ def _walk(
 
 
 @kernel
-def answer_trees(
-    lines: NDArray[np.floating],
-    plan: Plan,
-    limit: NDArray[np.floating],
-    values: NDArray[np.int8],
-    constants: int,
-    block: NDArray[np.int8],
-) -> None:
+def answer_trees(lines: Reals, plan: Plan, limit: Reals, values: Int8s, constants: int, block: Int8s) -> None:
     """Answer g of tree t goes to line g·T + t of the block; ``values`` is room for the operations' lines."""
     T, G, n = plan.tree.size, plan.answer.shape[1], lines.shape[1]
     at, active = np.empty(n, np.uint32), np.empty(n, np.uint32)

@@ -1,6 +1,6 @@
-"""Boosters: what turns the margins of weak hypotheses into their weights.
+"""Boosters turn the margins of weak hypotheses into their weights.
 
-`Booster` is what they have in common; `BOOSTERS` has each by its name. ``OCBClassifier(booster=…)`` takes a
+`Booster` is their contract; `BOOSTERS` has each by its name. ``OCBClassifier(booster=…)`` takes a
 name or an object of one of these classes.
 
 >>> sorted(BOOSTERS)[:3]
@@ -14,12 +14,11 @@ from ocboost.boosters.base import Booster
 from ocboost.boosters.registry import BOOSTERS
 
 if TYPE_CHECKING:
-    from ocboost.boosters.exponentiated_gradient import EGPlusMinus
     from ocboost.boosters.huang import HuangBooster
     from ocboost.boosters.linear import OnlineLogistic, PassiveAggressive, Perceptron
+    from ocboost.boosters.multiplicative import EGPlusMinus, Winnow
     from ocboost.boosters.oza_russell import OzaRussell
-    from ocboost.boosters.sketch.sketch import BoostingSketch
-    from ocboost.boosters.winnow import Winnow
+    from ocboost.boosters.sketch import BoostingSketch
 
 __all__ = [
     "BOOSTERS",
@@ -35,6 +34,5 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_names(
-    __name__,
-    {each.place.split(":")[1]: each.place.split(":")[0].lstrip(".") for each in BOOSTERS.values()},
+    __name__, {each.place.split(":")[1]: each.place.split(":")[0].lstrip(".") for each in BOOSTERS.values()}
 )

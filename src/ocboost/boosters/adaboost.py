@@ -6,42 +6,48 @@ d_{i,j+1} = d_ij exp(-α_j m_ij). The hypotheses stay as they are and in their o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ocboost._core.checks import as_count, as_margins, as_number, as_row, as_weight, as_weights
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import Guard, reads, writes
+from ocboost._kernels.arrays import Floats, Head, Int8s
 from ocboost._kernels.bits import pack_rows
-from ocboost._kernels.memory import Head
 from ocboost._kernels.solve import Solution, make_solution, solve
 from ocboost._kernels.tail import BALANCED
+from ocboost.boosters.base import SMOOTHING_ADVICE, Copied
 from ocboost.boosters.sketch.fold import Workspace, fold_pairs
-from ocboost.boosters.sketch.state import blocks_for, dense_sums, empty_head, empty_tail, relaid
+from ocboost.boosters.sketch.state import (
+    copied_arrays,
+    dense_sums,
+    empty_head,
+    empty_tail,
+    resized_head,
+    ring_blocks,
+)
 from ocboost.errors import InputError
-
-SMOOTHING_ADVICE = "It is worth so many examples of weight one; 1 is the usual choice, 0 switches it off."
 
 
 class AdaBoostSums(NamedTuple):
     """AdaBoost's weights and the sums a sketch can start from (the paper's Option 2)."""
 
-    alpha: NDArray[np.float64]  #: (J,)
-    W_plus: NDArray[np.float64]  #: (J, J): W⁺_jk for k <= j, the weight at j of margin +1 at both j and k
-    W_minus: NDArray[np.float64]  #: (J, J): W⁻_jk, likewise for margin -1
+    alpha: Floats  #: (J,)
+    W_plus: Floats  #: (J, J): W⁺_jk for k <= j, the weight at j of margin +1 at both j and k
+    W_minus: Floats  #: (J, J): W⁻_jk, likewise for margin -1
 
 
-def _packed(margins: NDArray[np.int8], weights: NDArray[np.float64]) -> Head:
+def _packed(margins: Int8s, weights: Floats) -> Head:
     n, J = margins.shape
-    head = empty_head(J, blocks_for(n))
+    head = empty_head(J, ring_blocks(n))
     pack_rows(margins, head.words, 0)
     head.weight[:n] = weights
     return head
 
 
-def _solve(head: Head, n: int, n_fold: int, smoothing: float, solution: Solution) -> NDArray[np.float64]:
+def _solve(head: Head, n: int, n_fold: int, smoothing: float, solution: Solution) -> Floats:
     """AdaBoost is a solve with no tail."""
     no_tail = empty_tail(solution.alpha.size, 1, pairs=False)
     solve(no_tail, 1, BALANCED, head, 0, n, n_fold, smoothing, 1.0, 0, solution, False)
@@ -50,7 +56,7 @@ def _solve(head: Head, n: int, n_fold: int, smoothing: float, solution: Solution
 
 def adaboost_weights(
     margins: ArrayLike, *, smoothing: float = 1.0, sample_weight: ArrayLike | None = None
-) -> NDArray[np.float64]:
+) -> Floats:
     """Batch AdaBoost's weights of fixed hypotheses, in column order.
 
     Parameters
@@ -134,7 +140,7 @@ def approximation_error(reference: ArrayLike, alpha: ArrayLike) -> float:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise InputError("reference and alpha must be finite; got a NaN or an infinity.")
 
-    def direction(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def direction(x: Floats) -> Floats:
         largest = float(np.abs(x).max())
         if largest == 0.0:
             return x
@@ -144,7 +150,7 @@ def approximation_error(reference: ArrayLike, alpha: ArrayLike) -> float:
     return float(0.5 * np.abs(direction(a) - direction(b)).sum())
 
 
-class IncrementalAdaBoost:
+class IncrementalAdaBoost(Copied):
     """AdaBoost retrained at every example, the yardstick that an online algorithm is measured by.
 
     The exact incremental form (equation 7), ``W^σ_j = Σ_{i: m_ij=σ} d^N_ij Π_{k<j} e^{-Δα_k m_ik} + g^σ_j``,
@@ -172,7 +178,7 @@ class IncrementalAdaBoost:
         self.smoothing = as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE)
         self._head = empty_head(self.n_hypotheses, 1)
         self._n = 0
-        self._guard: Guard[NDArray[np.float64]] = Guard()
+        self._guard: Guard[Floats] = Guard()
 
     def __repr__(self) -> str:
         return f"IncrementalAdaBoost({self.n_hypotheses}, smoothing={self.smoothing!r})"
@@ -183,11 +189,11 @@ class IncrementalAdaBoost:
         return self._n
 
     @property
-    def alpha(self) -> NDArray[np.float64]:
+    def alpha(self) -> Floats:
         """The weights of AdaBoost on everything seen, (J,)."""
         return self._guard.view(self._weights).copy()
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         solution = make_solution(self.n_hypotheses, 1, self._n)
         return _solve(self._head, self._n, 0, self.smoothing, solution)
 
@@ -201,11 +207,13 @@ class IncrementalAdaBoost:
         self._take(rows, as_weights(sample_weight, rows.shape[0]))
 
     @writes
-    def _take(self, rows: NDArray[np.int8], weights: NDArray[np.float64]) -> None:
+    def _take(self, rows: Int8s, weights: Floats) -> None:
         n = self._n + rows.shape[0]
         with uninterrupted():
             if n > self._head.weight.size:
-                self._head = relaid(self._head, 0, self._n, max(blocks_for(n), 2 * self._head.words.shape[0]))
+                self._head = resized_head(
+                    self._head, 0, self._n, max(ring_blocks(n), 2 * self._head.words.shape[0])
+                )
             pack_rows(rows, self._head.words, self._n)
             self._head.weight[self._n : n] = weights
             self._n = n
@@ -214,14 +222,5 @@ class IncrementalAdaBoost:
     def copy(self) -> Self:
         """One of its own with the same examples."""
         other = type(self)(self.n_hypotheses, smoothing=self.smoothing)
-        other._head, other._n = Head._make(array.copy() for array in self._head), self._n
+        other._head, other._n = copied_arrays(self._head), self._n
         return other
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.copy().__dict__

@@ -1,4 +1,4 @@
-"""The boosters' contract: what turns margins into weights, example by example, and the verbs that feed it."""
+"""The contract of all boosters, which turn margins into weights, and what most of them share."""
 
 from __future__ import annotations
 
@@ -22,29 +22,51 @@ from ocboost._core.checks import (
 )
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.interrupts import uninterrupted
-from ocboost._core.locks import Guard
+from ocboost._core.locks import Guard, reads, writes
 from ocboost._core.storage import load, save
-from ocboost.boosters.adaboost import SMOOTHING_ADVICE
+from ocboost._kernels.arrays import Floats, Int8s
 from ocboost.errors import InputError
 
-MOST_HYPOTHESES = 1 << 24  # their pairs can still be counted; memory ends long before
+MAX_HYPOTHESES = 1 << 24  # their pairs can still be counted; memory ends long before
+# Additions, about, in one call of a kernel: a tenth of a second. Ctrl-C and waiting readers are heard between
+# two calls.
+WORK_PER_CALL = 100_000_000
+
+SMOOTHING_ADVICE = "It is worth so many examples of weight one; 1 is the usual choice, 0 switches it off."
 FORGETTING_ADVICE = "1 forgets nothing, 0.99 halves a weight in 69 examples."
 
 Settings = dict[str, Any]
 
 
-class Booster(ABC):
+class Copied(ABC):
+    """Something whose `copy` is what Python copies and pickles."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """One of its own with the same state."""
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.copy().__dict__  # of its own, as it is written later
+
+
+class Booster(Copied):
     """Turns margins into weights, example by example.
 
     A booster implements `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets
-    checked margins, weights and labels, and `tree` and `from_tree`, which say what is saved; its parameters
-    besides ``n_hypotheses`` are named in `settings`, and are attributes of the same names. A line in
-    `ocboost.boosters.registry` gives it a name, under which classifiers and the command line know it.
+    checked margins, weights and labels, ``_arrays``, and `tree` and `from_tree`, which say what is saved; its
+    parameters besides ``n_hypotheses`` are named in `settings`, and are attributes of the same names.
+    `KernelBooster` has most of this where the state is a few arrays. A line in `ocboost.boosters.registry`
+    gives it a name, under which classifiers and the command line know it.
 
-    The rest has a meaning for every booster, which those that can do more replace: `forgetting`, `last_only`,
-    `head` and `n_head` say what it remembers; `followed` goes on with other settings; `appended` and
-    `without` bring more and fewer hypotheses, where `can_grow` says so; `SummingBooster` adds `decay` and
-    `merge`.
+    The rest has a default that suits every booster. Those that can do more override it: `forgetting`,
+    `last_only`, `head` and `n_head` say what it remembers; `followed` changes its settings; `appended` and
+    `without` add and remove hypotheses, where `can_grow` says so; `SummingBooster` adds `decay` and `merge`.
 
     Any number of threads may read one while another learns (`ocboost._core.locks`): what changes it is marked
     ``writes``, what needs all of its state ``reads``.
@@ -56,9 +78,8 @@ class Booster(ABC):
     can_correct: ClassVar[bool] = False  # an offset: weights w·exp(-y F₀) stand for it in exponential loss
 
     def __init__(self, n_hypotheses: int) -> None:
-        self._J = as_count(
-            n_hypotheses, "n_hypotheses", 1, MOST_HYPOTHESES, "It is the number of columns of the margins."
-        )
+        advice = "It is the number of columns of the margins."
+        self._J = as_count(n_hypotheses, "n_hypotheses", 1, MAX_HYPOTHESES, advice)
         self._n = 0  # examples taken in
         self._guard: Guard[Any] = Guard()
 
@@ -75,13 +96,13 @@ class Booster(ABC):
         return self._n
 
     @property
-    def alpha(self) -> NDArray[np.float64]:
-        """The weights of the hypotheses, (J,) float64, always finite; kept until the next example."""
+    def alpha(self) -> Floats:
+        """The weights of the hypotheses, (J,) float64, always finite; cached until the next example."""
         return self._solved().copy()
 
     @abstractmethod
     def _weights(self) -> Any:
-        """α of the present state, or what `_alpha_of` finds it in: an array of its own."""
+        """α of the present state in an array of its own, or what `_alpha_of` finds it in."""
 
     @property
     @abstractmethod
@@ -91,16 +112,16 @@ class Booster(ABC):
     @property
     @abstractmethod
     def _arrays(self) -> tuple[NDArray[Any], ...]:
-        """All that it writes to."""
+        """All arrays that it writes to."""
 
-    def _solved(self) -> NDArray[np.float64]:
-        """α as its guard has it; not to be changed."""
+    def _solved(self) -> Floats:
+        """α as its guard has it, which must not be changed."""
         return self._alpha_of(self._guard.view(self._weights))
 
     @staticmethod
-    def _alpha_of(view: Any) -> NDArray[np.float64]:
+    def _alpha_of(view: Any) -> Floats:
         """α of what its guard publishes."""
-        alpha: NDArray[np.float64] = view
+        alpha: Floats = view
         return alpha
 
     # What it remembers ------------------------------------------------------------------------------------
@@ -112,17 +133,17 @@ class Booster(ABC):
 
     @property
     def last_only(self) -> int | None:
-        """How many examples it remembers, the last ones and nothing else; None if it is no such window."""
+        """The size of a sliding window, if the last examples are all that it remembers; else None."""
         return None
 
     @property
     def head(self) -> int:
-        """How many examples may be kept whose margins `appended` needs."""
+        """How many examples it may keep, whose margins `appended` needs."""
         return 0
 
     @property
     def n_head(self) -> int:
-        """How many such examples there are now."""
+        """How many such examples it keeps now."""
         return 0
 
     def folds_long(self, n: int, batch_size: int = 1) -> bool:
@@ -132,29 +153,25 @@ class Booster(ABC):
     # Learning ---------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _take(
-        self,
-        rows: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        labels: NDArray[np.int8] | None,
-        batch_size: int,
-    ) -> None:
+    def _take(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
         """Take in examples that have been checked; without labels all are of one class."""
 
-    def _by_pieces(self, n: int, piece: int, learn: Callable[[slice], None]) -> None:
-        """Learn n examples, so many at a time; between the pieces Ctrl-C and waiting readers are heard."""
-        for start in range(0, n, piece):
-            part = slice(start, min(start + piece, n))
+    def _in_calls(self, n: int, batch_size: int, cost: float, learn: Callable[[slice], None]) -> None:
+        """Learn n examples, as many whole batches in one call as `WORK_PER_CALL` allows.
+
+        ``cost`` is that of an example, in additions.
+        """
+        step = max(1, int(WORK_PER_CALL / cost) // batch_size) * batch_size
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
             with uninterrupted():
                 learn(part)
                 self._n += part.stop - part.start
-            if self._guard.wanted:
+            if part.stop < n and self._guard.wanted:
                 self._guard.publish(self._weights())
 
-    def _begin(
-        self, rows: NDArray[np.int8], weights: NDArray[np.float64], labels: NDArray[np.int8] | None
-    ) -> None:
-        """Take in the first examples, all at once; a booster that learns by steps does so one by one."""
+    def _begin(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> None:
+        """Take in the first examples, all at once."""
         self._take(rows, weights, labels, len(rows))
 
     @classmethod
@@ -228,16 +245,16 @@ class Booster(ABC):
 
     @classmethod
     def made(cls, n_hypotheses: int, settings: Settings) -> Self:
-        """An empty one of these settings."""
+        """A new one with these settings."""
         return cls(n_hypotheses, **settings)
 
     @classmethod
     def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
-        """Refuse settings that no booster of so many hypotheses has."""
+        """Refuse settings that no booster of so many hypotheses can have."""
         cls.made(n_hypotheses, settings)
 
     def made_with(self, settings: Settings) -> bool:
-        """Whether it is one of these settings."""
+        """Whether it has these settings."""
         return set(settings) == set(self.settings) and settings == self.chosen
 
     @property
@@ -246,34 +263,30 @@ class Booster(ABC):
         return {name: getattr(self, name) for name in self.settings}
 
     def followed(self, settings: Settings, before: Settings) -> Self:
-        """One of the same examples that goes on with other settings than those before."""
+        """A booster of the same examples with other settings than those before."""
         changed = sorted(name for name in settings if settings[name] != before.get(name))
         raise InputError(
             f"the settings of {type(self).__name__} cannot change once it has learnt; got another "
-            f"{', '.join(changed)}. Fit anew."
+            f"{', '.join(changed)}. Fit again."
         )
 
     # More and fewer hypotheses ----------------------------------------------------------------------------
 
     def appended(self, margins: ArrayLike) -> Self:
-        """One of the same examples with further hypotheses behind those it has."""
+        """A booster of the same examples with further hypotheses after those it has."""
         raise self._fixed()
 
     def without(self, members: ArrayLike) -> Self:
-        """One of the same examples without some of the hypotheses."""
+        """A booster of the same examples without some of the hypotheses."""
         raise self._fixed()
 
     def _fixed(self) -> InputError:
         return InputError(
-            f"the hypotheses of {type(self).__name__} stay as they are: it can bring none in later. Use "
+            f"the hypotheses of {type(self).__name__} cannot change: none can be added or removed later. Use "
             "BoostingSketch."
         )
 
-    # Copies and files -------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """A booster of its own with the same state."""
+    # Files ------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def tree(self) -> Tree:
@@ -282,15 +295,15 @@ class Booster(ABC):
     @classmethod
     @abstractmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A booster of what `tree` gave; whatever makes no sense is a `ModelFileError`."""
+        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle); an old one stays until this one is whole."""
+        """Save to a file, in ocboost's own format (no pickle); an old file is replaced at the very end."""
         save(path, self.kind, self.copy().tree())  # written while others may learn
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save` has written; it goes on exactly as the saved one would have.
+        """Load what `save` has written; it learns on exactly as the saved one would have.
 
         Raises
         ------
@@ -299,14 +312,79 @@ class Booster(ABC):
         """
         return read(load(path, cls.kind), os.fspath(path), cls.from_tree)
 
-    def __copy__(self) -> Self:
-        return self.copy()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
+class KernelBooster(Booster):
+    """A booster whose state is a few arrays, which a kernel changes.
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.copy().__dict__  # of its own, as it is written later
+    It implements ``_weights``, ``_learn``, which calls the kernel, ``_state`` and ``_check``.
+    """
+
+    array_name: ClassVar[str]  # that of an array in its files that has J entries or more
+
+    def __repr__(self) -> str:
+        given = "".join(f", {name}={value!r}" for name, value in self.chosen.items())
+        return f"{type(self).__name__}({self._J}{given})"
+
+    @property
+    @abstractmethod
+    def _state(self) -> dict[str, NDArray[Any]]:
+        """What it has learnt, under the names that files have for it."""
+
+    @abstractmethod
+    def _check(self, fields: Fields) -> None:
+        """Refuse a state, read from a file, that no examples lead to."""
+
+    @abstractmethod
+    def _learn(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
+        """Change the state by these examples, ``batch_size`` at once."""
+
+    def _cost(self, batch_size: int) -> float:
+        """What an example costs, in additions."""
+        return 4.0 * self._J
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return tuple(self._state.values())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what it remembers."""
+        return sum(array.nbytes for array in self._arrays)
+
+    @writes
+    def _take(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
+        batch_size = min(batch_size, len(rows))
+
+        def learn(part: slice) -> None:
+            self._learn(rows[part], weights[part], None if labels is None else labels[part], batch_size)
+
+        self._in_calls(len(rows), batch_size, self._cost(batch_size), learn)
+
+    @reads
+    def copy(self) -> Self:
+        """A booster of its own with the same state."""
+        other = type(self)(self._J, **self.chosen)
+        for name, array in other._state.items():
+            array[...] = self._state[name]
+        other._n = self._n
+        return other
+
+    @reads
+    def tree(self) -> Tree:
+        """What a file holds: plain values and arrays by name."""
+        return {"n_hypotheses": self._J, **self.chosen, "n_seen": self._n, **self._state}
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`."""
+        n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
+        if fields.size(cls.array_name) < J:  # refused before any memory is asked for
+            fields.array(cls.array_name, shape=(J,))
+        booster = fields.make(cls, J, **{name: fields.plain(name) for name in cls.settings})
+        fields.fill(booster._state)
+        booster._check(fields)
+        booster._n = n
+        return booster
 
 
 class SummingBooster(Booster):
@@ -327,9 +405,16 @@ class SummingBooster(Booster):
         """λ."""
         return self._forgetting
 
-    @abstractmethod
+    @writes
     def decay(self, factor: float) -> None:
         """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
+        factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
+        with uninterrupted():
+            self._decay(factor)
+
+    @abstractmethod
+    def _decay(self, factor: float) -> None:
+        """`decay` by a factor that has been checked."""
 
     @abstractmethod
     def merge(self, other: Any) -> Self:
@@ -341,7 +426,7 @@ class SummingBooster(Booster):
         return self.merge(other)
 
 
-def as_signs(labels: ArrayLike | None, n: int) -> NDArray[np.int8] | None:
+def as_signs(labels: ArrayLike | None, n: int) -> Int8s | None:
     """Classes of examples, checked: int8 of ±1; None is all of one."""
     if labels is None:
         return None

@@ -1,7 +1,4 @@
-"""Whether what a file says can be the state of a `HuangBooster`.
-
-Huang and others' incremental boosting: the past as a product of chances, the present as examples.
-"""
+"""Huang and others' incremental boosting: the past as a product of chances, the present as examples."""
 
 from __future__ import annotations
 
@@ -12,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import MANY, as_array, as_count, as_number
 from ocboost._core.codec import Fields, Tree
-from ocboost._core.locks import reads, writes
+from ocboost._core.locks import reads
+from ocboost._kernels.arrays import Floats, Int8s, Ints
 from ocboost._kernels.bits import first_not_a_margin
 from ocboost._kernels.huang import (
-    LIMIT,
+    MAX_ALPHA,
     Examples,
-    How,
+    HuangSettings,
     Past,
     Point,
     Recent,
@@ -26,36 +24,15 @@ from ocboost._kernels.huang import (
     evaluate,
     learn,
 )
-from ocboost.boosters.adaboost import SMOOTHING_ADVICE, adaboost_weights
-from ocboost.boosters.base import FORGETTING_ADVICE, Booster
+from ocboost.boosters.adaboost import adaboost_weights
+from ocboost.boosters.base import FORGETTING_ADVICE, SMOOTHING_ADVICE, KernelBooster
 from ocboost.errors import InputError
-
-
-def require_sound(past: Past, recent: Recent, point: Point, fields: Fields) -> None:
-    """Refuse a state that no examples lead to; its arrays have their shapes and types already."""
-    window = len(recent.rows)
-    seen, held, oldest = (int(count) for count in recent.counts)
-    fields.require(0 <= held <= min(seen, window), "its counts make no sense")
-    place = 0 <= oldest < window if held == window else oldest == 0
-    fields.require(place, "its ring is torn")
-    fields.require(first_not_a_margin(recent.rows[:held].reshape(-1)) < 0, "rows must be -1 and +1")
-    log_weight, born, group = recent.log_weight[:held], recent.born[:held], recent.group[:held]
-    fields.require((np.abs(log_weight) < 800).all(), "log_weight must be that of a double")
-    fields.require(((born >= 1) & (born <= seen)).all(), "born must be numbers of examples")
-    fields.require(((group == 0) | (group == 1)).all(), "group must be 0 or 1")
-    fields.require(((past.right >= 0) & (past.right <= 1)).all(), "right must lie from 0 to 1")
-    fields.require((past.log_mass < 800).all(), "log_mass must be the log of a sum of weights")
-    fields.require((np.abs(point.alpha) <= LIMIT).all(), f"alpha must lie within ±{LIMIT:g}")
-    fields.require(1e-6 <= point.length[0] <= 1e6, "length must be that of a step")
-
-
-PIECE = 200_000_000  # products taken by one call of the kernel, about: Ctrl-C is heard between
 
 _SHARE_ADVICE = "It is the window's share of the loss: 0 keeps the past alone, 1 looks at the window alone."
 _EVERY_ADVICE = "1 descends after each example; more saves time."
 
 
-class HuangBooster(Booster):
+class HuangBooster(KernelBooster):
     """Incremental boosting after Huang and others, over the margins of J fixed hypotheses.
 
     The loss mixes the exponential losses of the past (offline) and of a window of examples (online),
@@ -99,10 +76,10 @@ class HuangBooster(Booster):
     Notes
     -----
     C. Huang, H. Ai, T. Yamashita, S. Lao and M. Kawade, "Incremental Learning of Boosted Face Detector" (ICCV
-    2007), told after section 2 of the paper that this library follows. Its weak hypotheses partition their
-    domain, and an output for each part is adjusted; here a hypothesis answers ±1 and has one weight. The
-    window, `absorb`, the proportion while a part is small, smoothing, forgetting and the length of the steps
-    are ours.
+    2007), as described in section 2 of the paper that this library follows. Its weak hypotheses partition
+    their domain, and an output for each part is adjusted; here a hypothesis answers ±1 and has one weight.
+    The window, `absorb`, the proportion while a part is small, smoothing, forgetting and the length of the
+    steps are ours.
 
     Each of the terms that L sums is the exponential of a convex function, so log L is convex, and so is L.
     With ε > 0 log L is strictly convex and grows in every direction: there is one minimum, it is finite, and
@@ -129,7 +106,7 @@ class HuangBooster(Booster):
     """
 
     kind = "HuangBooster"
-    settings = ("window", *How._fields)
+    settings = ("window", *HuangSettings._fields)
 
     def __init__(
         self,
@@ -148,7 +125,7 @@ class HuangBooster(Booster):
         if not isinstance(absorb, bool | np.bool_):
             raise InputError(f"absorb must be True or False; got {absorb!r:.80}. False drops what leaves.")
         ends = "It bounds the gradient where a descent ends; 0 takes all the steps."
-        self._how = How(
+        self._how = HuangSettings(
             share=as_number(share, "share", 0.0, 1.0, _SHARE_ADVICE),
             absorb=bool(absorb),
             every=as_count(every, "every", 1, MANY, _EVERY_ADVICE),
@@ -169,18 +146,18 @@ class HuangBooster(Booster):
         )
         self._work = Work(*(np.zeros(size) for size in (J, J, n + 2, n + 2, J, J, J, J)))
 
-    def __repr__(self) -> str:
-        given = ", ".join(f"{key}={value!r}" for key, value in self.chosen.items())
-        return f"HuangBooster({self.n_hypotheses}, {given})"
-
     @property
     def chosen(self) -> dict[str, Any]:
         """Its settings by name."""
         return {"window": len(self._recent.rows), **self._how._asdict()}
 
     @property
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {**self._past._asdict(), **self._recent._asdict(), **self._point._asdict()}
+
+    @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
-        return (*self._past, *self._recent, *self._point, *self._work)
+        return (*super()._arrays, *self._work)  # its room to work takes about as much
 
     @property
     def smoothing(self) -> float:
@@ -192,39 +169,32 @@ class HuangBooster(Booster):
         """λ."""
         return self._how.forgetting
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the past, the window and the working space."""
-        return sum(array.nbytes for array in self._arrays)
-
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         return self._point.alpha.copy()
 
     def objective(self, alpha: ArrayLike | None = None) -> float:
         """The loss, log L, at an α, or at the present one; 0 where there is nothing to learn from yet."""
-        return self._evaluate(None if alpha is None else _as_alpha(alpha, self.n_hypotheses))[0]
+        return self._evaluate(alpha)[0]
 
-    def gradient(self, alpha: ArrayLike | None = None) -> NDArray[np.float64]:
+    def gradient(self, alpha: ArrayLike | None = None) -> Floats:
         """The gradient of log L at an α, or at the present one, (J,) float64."""
-        return self._evaluate(None if alpha is None else _as_alpha(alpha, self.n_hypotheses))[1]
+        return self._evaluate(alpha)[1]
 
     @reads
-    def _evaluate(self, alpha: NDArray[np.float64] | None) -> tuple[float, NDArray[np.float64]]:
+    def _evaluate(self, alpha: ArrayLike | None) -> tuple[float, Floats]:
+        at = self._point.alpha if alpha is None else _as_alpha(alpha, self.n_hypotheses)
         gradient = np.zeros(self.n_hypotheses)
-        alpha = self._point.alpha if alpha is None else alpha
-        result = evaluate(self._how, self._past, self._recent, self._work, alpha, gradient)
+        result = evaluate(self._how, self._past, self._recent, self._work, at, gradient)
         return float(result), gradient
 
-    def _begin(
-        self, rows: NDArray[np.int8], weights: NDArray[np.float64], labels: NDArray[np.int8] | None
-    ) -> None:
+    def _begin(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> None:
         """Start from examples of the past: their P_l and p_jl, and AdaBoost's α of them."""
         examples = Examples(rows, weights, _groups(labels, len(rows)))
         add_to_past(examples, self._how, self._past, self._recent.counts)
         self._n = len(rows)
         present = weights * self._how.forgetting ** np.arange(len(rows) - 1, -1, -1.0)
         alpha = adaboost_weights(rows, smoothing=self._how.smoothing, sample_weight=present)
-        self._point.alpha[:] = np.clip(alpha, -LIMIT, LIMIT)
+        self._point.alpha[:] = np.clip(alpha, -MAX_ALPHA, MAX_ALPHA)
 
     @classmethod
     def from_alpha(
@@ -281,65 +251,56 @@ class HuangBooster(Booster):
         booster._point.alpha[:] = weights
         return booster
 
-    @writes
-    def _take(
-        self,
-        rows: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        labels: NDArray[np.int8] | None,
-        batch_size: int,
-    ) -> None:
-        groups = _groups(labels, len(rows))
-        batch_size = min(batch_size, len(rows))
-        descent = 4 * min(self._how.max_steps, 1000) * (len(self._recent.rows) + 50) * self.n_hypotheses
-        cost = self.n_hypotheses * batch_size + descent * min(1.0, batch_size / self._how.every)
-        piece = max(1, int(PIECE / cost)) * batch_size
+    def _cost(self, batch_size: int) -> float:
+        descent = 2 * min(self._how.max_steps, 1000) * (len(self._recent.rows) + 50)
+        return self.n_hypotheses * (1.0 + descent * min(1.0 / batch_size, 1.0 / self._how.every))
 
-        def take(part: slice) -> None:
-            examples = Examples(rows[part], weights[part], groups[part])
-            learn(examples, batch_size, self._how, self._past, self._recent, self._work, self._point)
-
-        self._by_pieces(len(rows), piece, take)
-
-    @reads
-    def copy(self) -> Self:
-        """A booster of its own with the same state."""
-        other = type(self)(self.n_hypotheses, **self.chosen)
-        other._past = Past._make(array.copy() for array in self._past)
-        other._recent = Recent._make(array.copy() for array in self._recent)
-        other._n = self._n
-        other._point = Point._make(array.copy() for array in self._point)
-        return other
+    def _learn(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
+        examples = Examples(rows, weights, _groups(labels, len(rows)))
+        learn(examples, batch_size, self._how, self._past, self._recent, self._work, self._point)
 
     @reads
     def tree(self) -> Tree:
         """What a file holds."""
-        arrays = _arrays(self._past, self._recent, self._point)
-        return {"n_hypotheses": self.n_hypotheses, **self.chosen, **arrays}
+        return {"n_hypotheses": self.n_hypotheses, **self.chosen, **self._state}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
         """A booster of what `tree` gave."""
         J, window = fields.count("n_hypotheses", 1), fields.count("window", 1)
         fields.require(fields.size("rows") == window * J, "window and n_hypotheses do not fit its arrays")
-        booster = fields.make(cls, J, window=window, **{name: fields.plain(name) for name in How._fields})
-        state = booster._past, booster._recent, booster._point
-        fields.fill(_arrays(*state))
-        require_sound(*state, fields)
+        booster = fields.make(
+            cls, J, window=window, **{name: fields.plain(name) for name in HuangSettings._fields}
+        )
+        fields.fill(booster._state)
+        booster._check(fields)
         booster._n = int(booster._recent.counts[0])
         return booster
 
+    def _check(self, fields: Fields) -> None:
+        past, recent, point = self._past, self._recent, self._point
+        window = len(recent.rows)
+        seen, held, oldest = (int(count) for count in recent.counts)
+        fields.require(0 <= held <= min(seen, window), "its counts make no sense")
+        in_place = 0 <= oldest < window if held == window else oldest == 0
+        fields.require(in_place, "its ring is torn")
+        fields.require(first_not_a_margin(recent.rows[:held].reshape(-1)) < 0, "rows must be -1 and +1")
+        log_weight, born, group = recent.log_weight[:held], recent.born[:held], recent.group[:held]
+        fields.require((np.abs(log_weight) < 800).all(), "log_weight must be that of a double")
+        fields.require(((born >= 1) & (born <= seen)).all(), "born must be numbers of examples")
+        fields.require(((group == 0) | (group == 1)).all(), "group must be 0 or 1")
+        fields.require(((past.right >= 0) & (past.right <= 1)).all(), "right must lie from 0 to 1")
+        fields.require((past.log_mass < 800).all(), "log_mass must be the log of a sum of weights")
+        fields.require((np.abs(point.alpha) <= MAX_ALPHA).all(), f"alpha must lie within ±{MAX_ALPHA:g}")
+        fields.require(1e-6 <= point.length[0] <= 1e6, "length must be that of a step")
 
-def _arrays(past: Past, recent: Recent, point: Point) -> dict[str, NDArray[Any]]:
-    return {**past._asdict(), **recent._asdict(), **point._asdict()}
 
-
-def _groups(labels: NDArray[np.int8] | None, n: int) -> NDArray[np.int64]:
+def _groups(labels: Int8s | None, n: int) -> Ints:
     """Classes as 0 for +1 and 1 for -1; None is all of one."""
     return np.zeros(n, np.int64) if labels is None else (labels < 0).astype(np.int64)
 
 
-def _as_alpha(alpha: ArrayLike, n_hypotheses: int | None = None) -> NDArray[np.float64]:
+def _as_alpha(alpha: ArrayLike, n_hypotheses: int | None = None) -> Floats:
     given = as_array(alpha)
     size = "J" if n_hypotheses is None else n_hypotheses
     if given.ndim != 1 or given.size != (n_hypotheses or given.size) or given.dtype.kind not in "iuf":
@@ -348,10 +309,10 @@ def _as_alpha(alpha: ArrayLike, n_hypotheses: int | None = None) -> NDArray[np.f
             "Give one weight for each hypothesis."
         )
     weights = np.ascontiguousarray(given, dtype=np.float64)
-    strange = ~(np.abs(weights) <= LIMIT)  # NaN too
+    strange = ~(np.abs(weights) <= MAX_ALPHA)  # NaN too
     if strange.any():
         raise InputError(
-            f"alpha must be finite and within ±{LIMIT:g}; got {weights[strange][0]} for hypothesis "
+            f"alpha must be finite and within ±{MAX_ALPHA:g}; got {weights[strange][0]} for hypothesis "
             f"{int(np.argmax(strange))}. A hypothesis that has no weight has 0; scale larger ones down."
         )
     return weights

@@ -7,18 +7,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.checks import as_number
-from ocboost._core.codec import Fields, Tree
-from ocboost._core.locks import locks_of, reads, writes
-from ocboost._kernels.oza_russell import Sums, accumulate, oza_alpha, oza_batches
-from ocboost._kernels.scaled import normal_number, rescale
-from ocboost.boosters.base import SummingBooster
+from ocboost._core.codec import Fields
+from ocboost._core.locks import locks_of
+from ocboost._kernels.arrays import Floats, Int8s
+from ocboost._kernels.oza_russell import Sums, oza_alpha, oza_batches
+from ocboost._kernels.scaled import add_numbers, normal_number, rescale
+from ocboost.boosters.base import KernelBooster, SummingBooster
 from ocboost.errors import InputError
 
-PIECE = 50_000_000  # entries taken in by one call of the kernel: Ctrl-C is heard between
 
-
-class OzaRussell(SummingBooster):
+class OzaRussell(KernelBooster, SummingBooster):
     """Online boosting after Oza and Russell over the margins of J fixed hypotheses.
 
     Each example is added to W⁺_j or W⁻_j with its weight d, which is then averaged between old and
@@ -46,6 +44,7 @@ class OzaRussell(SummingBooster):
 
     kind = "OzaRussell"
     settings = ("smoothing", "forgetting")
+    array_name = "W"
     can_correct = True
 
     def __init__(self, n_hypotheses: int, *, smoothing: float = 1.0, forgetting: float = 1.0) -> None:
@@ -59,57 +58,21 @@ class OzaRussell(SummingBooster):
             now_unit=np.zeros(1, np.int64),
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"OzaRussell({self.n_hypotheses}, smoothing={self.smoothing!r}, forgetting={self.forgetting!r})"
-        )
-
     @property
-    @reads
-    def nbytes(self) -> int:
-        """Bytes of the sums."""
-        return sum(array.nbytes for array in self._sums)
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return self._sums._asdict()
 
-    @property
-    def _arrays(self) -> tuple[NDArray[Any], ...]:
-        return self._sums
-
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         alpha = np.zeros(self.n_hypotheses)
         oza_alpha(self.smoothing, self._sums, alpha)
         return alpha
 
-    @writes
-    def _take(
-        self,
-        rows: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        labels: NDArray[np.int8] | None,
-        batch_size: int,
-    ) -> None:
-        batch_size = min(batch_size, len(rows))
-        piece = max(1, PIECE // self.n_hypotheses // batch_size) * batch_size
+    def _learn(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
         d, d_unit = np.zeros(batch_size), np.zeros(batch_size, np.int64)
+        oza_batches(rows, weights, batch_size, self.smoothing, self.forgetting, self._sums, d, d_unit)
 
-        def learn(part: slice) -> None:
-            how = (batch_size, self.smoothing, self.forgetting)
-            oza_batches(rows[part], weights[part], *how, self._sums, d, d_unit)
-
-        self._by_pieces(len(rows), piece, learn)
-
-    @writes
-    def decay(self, factor: float) -> None:
-        """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
-        factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
+    def _decay(self, factor: float) -> None:
         rescale(self._sums.now, self._sums.now_unit, *normal_number(factor, 0))
-
-    @reads
-    def copy(self) -> Self:
-        """A booster of its own with the same sums."""
-        other = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
-        other._sums = Sums._make(array.copy() for array in self._sums)
-        other._n = self._n
-        return other
 
     def merge(self, other: OzaRussell) -> Self:
         """A new booster with the sums of both; an empty side gives a copy."""
@@ -125,7 +88,7 @@ class OzaRussell(SummingBooster):
             full: Any = self if self._n else other
             copied: Self = full.copy()
             return copied
-        result = type(self)(self.n_hypotheses, smoothing=self.smoothing, forgetting=self.forgetting)
+        result = type(self)(self.n_hypotheses, **self.chosen)
         first, second = locks_of(self, other)
         with first, second:
             for side in (self, other):
@@ -136,26 +99,13 @@ class OzaRussell(SummingBooster):
                 ):
                     present, present_unit = more.reshape(-1).copy(), more_unit.reshape(-1).copy()
                     rescale(present, present_unit, theirs.now[0], theirs.now_unit[0])
-                    accumulate(value.reshape(-1), unit.reshape(-1), present, present_unit)
+                    add_numbers(value, unit, present, present_unit, value, unit)
             result._n = self._n + other._n
         return result
 
-    @reads
-    def tree(self) -> Tree:
-        """What a file holds."""
-        return {"n_hypotheses": self.n_hypotheses, **self.chosen, "n_seen": self._n, **self._sums._asdict()}
-
-    @classmethod
-    def from_tree(cls, fields: Fields) -> Self:
-        """A booster of what `tree` gave."""
-        n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
-        fields.require(fields.size("W") == 2 * J, "n_hypotheses does not fit its arrays")
-        booster = fields.make(cls, J, **{name: fields.plain(name) for name in cls.settings})
-        sums = booster._sums
-        fields.fill(sums._asdict())
+    def _check(self, fields: Fields) -> None:
+        sums = self._sums
         fields.require_normal(
             W=(sums.W, sums.W_unit), total=(sums.total, sums.total_unit), now=(sums.now, sums.now_unit)
         )
         fields.require(sums.now[0] > 0.0, "now must be positive")
-        booster._n = n
-        return booster

@@ -1,6 +1,6 @@
-"""Every booster by its name: what a classifier, the command line, files and comparisons know it by.
+"""Every booster by its name, for classifiers, the command line, files and comparisons.
 
-A new booster is a file of its own, with a class that meets `ocboost.boosters.base.Booster`, and a line here.
+A new booster is a class that meets `ocboost.boosters.base.Booster`, and a line here.
 
 >>> named("oza").load()
 <class 'ocboost.boosters.oza_russell.OzaRussell'>
@@ -19,38 +19,22 @@ from ocboost.errors import InputError
 
 @dataclass(frozen=True)
 class Registered:
-    """A booster under a name.
+    """A booster under a name."""
 
-    Parameters
-    ----------
-    name : str
-        What parameters and options call it.
-    title : str
-        What tables and figures call it.
-    place : str
-        Its module and class, with a colon between; the class is called in files what it is called there.
-    about : str
-        One line: what it is, and when to choose it.
-    settings : dict
-        Those that differ from the defaults of its class.
-    usual : bool
-        Whether a comparison has it unless someone says otherwise.
-    """
-
-    name: str
-    title: str
-    place: str
-    about: str
-    settings: dict[str, Any] = field(default_factory=dict)
-    usual: bool = True
+    name: str  # what parameters and options call it
+    title: str  # what tables and figures call it
+    place: str  # its module and class, with a colon between; files call the class what it is called there
+    about: str  # one line: what it is, and when to choose it
+    settings: dict[str, Any] = field(default_factory=dict)  # those that differ from the defaults of its class
+    usual: bool = True  # whether a comparison has it unless told otherwise
 
     def load(self) -> type[Booster]:
-        """Its class, imported when first asked for."""
+        """Its class, imported on first use."""
         found: type[Booster] = kinds.class_at(self.place)
         return found
 
 
-_SKETCH = ".boosters.sketch.sketch:BoostingSketch"
+_SKETCH = ".boosters.sketch:BoostingSketch"
 _OZA = ".boosters.oza_russell:OzaRussell"
 
 BOOSTERS: dict[str, Registered] = {
@@ -99,13 +83,13 @@ BOOSTERS: dict[str, Registered] = {
         Registered(
             "winnow",
             "Winnow",
-            ".boosters.winnow:Winnow",
+            ".boosters.multiplicative:Winnow",
             "multiplicative updates on mistakes: where few of many hypotheses matter",
         ),
         Registered(
             "eg",
             "EG±",
-            ".boosters.exponentiated_gradient:EGPlusMinus",
+            ".boosters.multiplicative:EGPlusMinus",
             "exponentiated gradients of both signs: as Winnow, with a loss for every example",
         ),
         Registered(
@@ -145,13 +129,7 @@ for _each in BOOSTERS.values():
 
 
 def named(name: Any) -> Registered:
-    """The booster of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none; it lists those there are.
-    """
+    """The booster of a name; an `InputError` lists those there are."""
     if isinstance(name, str) and name in BOOSTERS:
         return BOOSTERS[name]
     close = get_close_matches(str(name).lower(), BOOSTERS, 1)

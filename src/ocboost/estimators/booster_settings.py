@@ -9,7 +9,7 @@ import numpy as np
 
 from ocboost.boosters.base import Booster, Settings
 from ocboost.boosters.registry import named
-from ocboost.boosters.sketch.settings import HEAVY, NEWEST, what_is_kept
+from ocboost.boosters.sketch.settings import HEAVY, NEWEST, plan_head
 from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import InputError
 from ocboost.estimators.growth import Growth
@@ -136,8 +136,8 @@ def _growing_settings(settings: Settings, most: int, growth: Growth) -> Settings
         settings["keep"] = NEWEST
     if settings["memory"] is not None or _is_auto(settings["head"]):
         wanted = ("keep", "memory", "head", "order", "tail", "correction")
-        kept = what_is_kept(growth.budget, **{name: settings[name] for name in wanted})
-        settings["head"], settings["memory"] = kept.head, None
+        plan = plan_head(growth.budget, **{name: settings[name] for name in wanted})
+        settings["head"], settings["memory"] = plan.head, None
     return settings
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from ocboost._core.checks import MANY, as_count, as_number
-from ocboost.boosters.sketch.state import automatic_head
+from ocboost.boosters.sketch.settings import automatic_head
 from ocboost.errors import InputError
 from ocboost.estimators.binary_filterboost import CONFIDENCE_ADVICE, acceptance
 from ocboost.estimators.committee import Committee, signs

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._kernels.balls import ROWS, first_not_finite, lay_dense, lay_sparse, outside, tile_distances
+from ocboost._kernels.answers import first_unusable
+from ocboost._kernels.balls import TILE_ROWS, lay_dense, lay_sparse, outside, tile_distances
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import ArrayHypotheses, as_signs
 
@@ -64,11 +65,11 @@ class Balls(ArrayHypotheses):
         return finite(super().check(X), "Balls")
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
-        tile = np.empty((self.n_features, ROWS))
-        squared = np.empty((len(self), ROWS))
-        for first in range(0, X.shape[0], ROWS):
+        tile = np.empty((self.n_features, TILE_ROWS))
+        squared = np.empty((len(self), TILE_ROWS))
+        for first in range(0, X.shape[0], TILE_ROWS):
             if isinstance(X, np.ndarray):
-                lay_dense(X[first : first + ROWS], tile)
+                lay_dense(X[first : first + TILE_ROWS], tile)
             else:
                 lay_sparse(X.data, X.indices, X.indptr, first, tile)
             tile_distances(tile, self._double, squared)
@@ -78,7 +79,7 @@ class Balls(ArrayHypotheses):
 def finite(X: Any, what: str) -> Any:
     """Refuse rows with a NaN or an infinity, and say where it is."""
     dense = isinstance(X, np.ndarray)
-    place = int(first_not_finite(X.reshape(-1) if dense else X.data))
+    place = int(first_unusable(X.reshape(-1) if dense else X.data, False))
     if place < 0:
         return X
     if dense:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_count
 from ocboost._core.codec import Fields
-from ocboost._kernels.boxes import LARGEST, RECTS, above_each, filter_each, first_too_large, lay_images
+from ocboost._kernels.boxes import MAX_PIXEL, RECTS, above_each, filter_each, first_too_large, lay_images
 from ocboost.errors import InputError
 from ocboost.hypotheses.balls import finite
 from ocboost.hypotheses.base import ArrayHypotheses, as_signs
@@ -95,7 +95,7 @@ class Boxes(ArrayHypotheses):
         J = self.rects.shape[0]
         self.weight = np.array(weight, dtype=np.float64)
         self.theta = np.array(theta, dtype=np.float64)
-        if self.weight.shape != (J, RECTS) or not (np.abs(self.weight) <= LARGEST).all():
+        if self.weight.shape != (J, RECTS) or not (np.abs(self.weight) <= MAX_PIXEL).all():
             raise InputError(
                 f"weight must be {J} rows of {RECTS} numbers, at most 1e30 in size; got {weight!r:.80}."
             )

@@ -14,8 +14,8 @@ from ocboost._core.checks import as_count
 from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.boxes import first_not_whole
 from ocboost._kernels.cascade import RECTS, corners
-from ocboost._kernels.cascade_lanes import LANES
 from ocboost._kernels.cascade_windows import answer_any_pixels, answer_stumps, lay_bytes, lay_pixels
+from ocboost._kernels.llvm_cascade import WINDOW_LANES
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import ArrayHypotheses
 from ocboost.hypotheses.boxes import MAX_SIDE, SIDE_ADVICE, as_rectangles
@@ -183,11 +183,11 @@ class CascadeStumps(ArrayHypotheses):
             X, whole = X.astype(np.uint8), True
         turned = bool(self.tilted.any())
         size = (self.width + 1) * (self.height + 1) * (2 if turned else 1)
-        table = np.empty((size, LANES), np.float32 if whole else np.float64)
-        factor, seen = np.empty(LANES, np.float32), np.empty(LANES, np.bool_)
-        room = np.empty((self.n_features, LANES), np.uint8)
-        for first in range(0, X.shape[0], LANES):
-            rows = X[first : first + LANES]
+        table = np.empty((size, WINDOW_LANES), np.float32 if whole else np.float64)
+        factor, seen = np.empty(WINDOW_LANES, np.float32), np.empty(WINDOW_LANES, np.bool_)
+        room = np.empty((self.n_features, WINDOW_LANES), np.uint8)
+        for first in range(0, X.shape[0], WINDOW_LANES):
+            rows = X[first : first + WINDOW_LANES]
             if whole:
                 lay_bytes(rows, self.height, self.width, turned, room, table, factor, seen)
                 answer_stumps(table, factor, self._corners, self.weights, self.threshold, first, block)

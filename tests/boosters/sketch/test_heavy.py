@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 import ocboost
 from ocboost import BoostingSketch, InputError, adaboost_weights
-from ocboost._kernels import heavy as carried
+from ocboost._kernels import heavy_pairs
 from ocboost.boosters.sketch import fold as folding
 from ocboost.boosters.sketch.heavy_fold import choose
-from ocboost.boosters.sketch.state import room_in
+from ocboost.boosters.sketch.settings import capacity_in
 from tests.naive import sketch as naive
-from tests.naive.heavy_kernels import TOLERANCE, assert_bounded, both, compare, distance
 from tests.support import thread_stress
+from tests.support.heavy_twin import TOLERANCE, assert_bounded, both, compare, distance
 from tests.support.makers import (
     correlated_columns,
     decayed_weights,
@@ -56,7 +56,7 @@ def test_a_drifting_stream(smoothing):
 def test_a_room_in_bytes(memory):
     margins = random_margins(np.random.default_rng(302), 900, 14, low=0.4, high=0.75)
     sketch, plain = both(14, memory=memory)
-    assert sketch._store.room.pairs == (memory > 1_000)
+    assert sketch._store.capacity.pairs == (memory > 1_000)
     compare(sketch, plain, margins, every=300)
 
 
@@ -159,7 +159,7 @@ def test_pieces_and_reads_change_no_bit(pairs, saved_bytes):
     margins, weight = random_margins(rng, 800, 33), rng.uniform(0, 2, 800)
     options = {"memory": 7_000 if pairs else 4_500, "keep": "heavy", "forgetting": 0.999}
     whole = BoostingSketch(33, **options)
-    assert whole._store.room.pairs == pairs
+    assert whole._store.capacity.pairs == pairs
     whole.update_many(margins, sample_weight=weight)
     assert whole._store.state.folds > 2
     for size in (1, 37, 100):
@@ -195,7 +195,7 @@ def test_a_saved_sketch_goes_on(tmp_path):
 
 
 def test_threads_change_no_bit(monkeypatch):
-    monkeypatch.setattr(folding, "LONG", 0)
+    monkeypatch.setattr(folding, "WORTH_SHARING", 0)
     margins = random_margins(np.random.default_rng(323), 500, 70)
     before, found = ocboost.get_num_threads(), []
     for n_threads in (1, 2, 3):
@@ -374,14 +374,14 @@ def test_few_hypotheses_have_room_for_two_examples_at_least(J, saved_bytes, tmp_
 def test_a_room_is_split_as_the_rule_says():
     J = 128
     per_example = J / 8 + 12
-    room = room_in(J, 200_000)
+    room = capacity_in(J, 200_000)
     assert room.pairs
     assert room.first == int((200_000 - 56 * J) / per_example) // 64 * 64
     assert room.head == int((200_000 - 56 * J - 2 * J * (J - 1) - 32) / per_example) // 64 * 64
-    assert room_in(J, 56 * J + 60 * 28)[:2] == (60, 60)  # fewer than a block
-    assert not room_in(J, 4 * J * J - 1000).pairs
-    assert BoostingSketch(J, head=J, keep="heavy")._store.room == (J, J, True)
-    assert BoostingSketch(J, head=J - 1, keep="heavy")._store.room == (J - 1, J - 1, False)
+    assert capacity_in(J, 56 * J + 60 * 28)[:2] == (60, 60)  # fewer than a block
+    assert not capacity_in(J, 4 * J * J - 1000).pairs
+    assert BoostingSketch(J, head=J, keep="heavy")._store.capacity == (J, J, True)
+    assert BoostingSketch(J, head=J - 1, keep="heavy")._store.capacity == (J - 1, J - 1, False)
 
 
 # The parts -----------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ def test_halves_are_numpys():
         ]
     )
     bits, back = np.empty(x.size, np.uint16), np.empty(x.size)
-    carried.halves(x, bits)
+    heavy_pairs.halves(x, bits)
     np.testing.assert_array_equal(bits.view(np.float16), x.astype(np.float16))
-    carried.numbers(bits, back)
+    heavy_pairs.numbers(bits, back)
     np.testing.assert_array_equal(back, x.astype(np.float16).astype(float))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ocboost import BoostingSketch, InputError, adaboost_weights
 from tests.naive import sketch as naive
-from tests.naive.heavy_kernels import TOLERANCE, assert_bounded, both, distance
+from tests.support.heavy_twin import TOLERANCE, assert_bounded, both, distance
 from tests.support.makers import correlated_columns, decayed_weights, independent_columns, random_margins
 
 
@@ -55,7 +55,7 @@ def test_twins_whatever_comes(seed, head, pairs, forgetting):
         return
     merged, plain = a + b, plain_a.merge(plain_b)
     # The result has the room its parameters say.
-    if merged._store.room.pairs == pairs:
+    if merged._store.capacity.pairs == pairs:
         assert distance(merged.alpha, plain.alpha) < TOLERANCE
         assert merged.n_head == plain.n_head
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ocboost import BoostingSketch, InputError, adaboost_weights
 from tests.naive import sketch as naive
-from tests.naive.heavy_kernels import TOLERANCE, assert_bounded, both, distance
+from tests.support.heavy_twin import TOLERANCE, assert_bounded, both, distance
 from tests.support.makers import correlated_columns, decayed_weights, independent_columns, random_margins
 
 J = 8
@@ -19,7 +19,7 @@ OPTIONS = [{}, {"forgetting": 0.98}, {"smoothing": 0.1}]
 
 def of(sketch):
     """The room of a sketch, as its twin has it."""
-    room = sketch._store.room
+    room = sketch._store.capacity
     return {"head": room.head, "first_head": room.first, "pairs": room.pairs}
 
 
@@ -101,7 +101,7 @@ def test_differences_of_pairs_go_with_their_room():
     assert sketch._store.state.light.delta.any()
     sketch.update_many(more[:5, :J])
     few = sketch.remade(memory=730)
-    assert not few._store.room.pairs
+    assert not few._store.capacity.pairs
     assert few._store.state.light.delta.size == 0
     assert few.nbytes < sketch.nbytes
     np.testing.assert_allclose(few.alpha, sketch.alpha, rtol=0, atol=1e-12)

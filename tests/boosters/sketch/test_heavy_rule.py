@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from ocboost import BoostingSketch
-from tests.naive.heavy import NaiveCarried
-from tests.naive.heavy_kernels import TOLERANCE, both, distance
+from tests.naive.heavy import NaiveHeavy
+from tests.support.heavy_twin import TOLERANCE, both, distance
 from tests.support.makers import random_margins
 
 # Mutants of the twin: each is another rule, and the sketch must tell -------------------------------------
 
 
-class ByAge(NaiveCarried):
+class ByAge(NaiveHeavy):
     def scores(self, d, W):
         return np.arange(1.0, len(d) + 1.0)
 
 
-class NoWeights(NaiveCarried):
+class NoWeights(NaiveHeavy):
     """Scores as if every example had come just now, and with a weight of one."""
 
     def scores(self, d, W):
@@ -26,7 +26,7 @@ class NoWeights(NaiveCarried):
         return super().scores(d / np.where(first > 0, first, 1.0), W)
 
 
-class NoTies(NaiveCarried):
+class NoTies(NaiveHeavy):
     def ranked(self, q):
         rng = np.random.default_rng(0)
         return sorted(range(len(q)), key=lambda i: (q[i].round(12), rng.random()))

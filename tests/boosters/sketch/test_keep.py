@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from ocboost import BoostingSketch, Growth, InputError, OCBClassifier
-from ocboost.boosters.sketch.state import automatic_memory
+from ocboost.boosters.sketch.settings import automatic_memory
 
 
 def rows(n=600, seed=0):

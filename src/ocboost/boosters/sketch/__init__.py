@@ -1,1 +1,5 @@
-"""The boosting sketch: AdaBoost's weights in bounded memory, without the data."""
+"""The boosting sketch, `BoostingSketch`, the arrays it keeps and how they are folded, merged and saved."""
+
+from ocboost.boosters.sketch.sketch import BoostingSketch
+
+__all__ = ["BoostingSketch"]

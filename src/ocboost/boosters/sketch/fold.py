@@ -7,22 +7,21 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocboost._core.threads import get_num_threads, run
 from ocboost._kernels import fold as kernels
+from ocboost._kernels.arrays import Floats, Head, Ints, Tail, n_pairs
 from ocboost._kernels.fold import Newcomers, make_newcomers
-from ocboost._kernels.memory import Head, Tail, n_pairs
 from ocboost._kernels.solve import Solution, make_solution, solve
 
-Publish = Callable[[tuple[NDArray[np.float64], bool]], None]  # gets α, and whether it has diverged
+Publish = Callable[[tuple[Floats, bool]], None]  # gets α, and whether it has diverged
 
-# Below so many additions a second thread costs more than it brings (about two milliseconds of work).
-LONG = 20_000_000
+# Additions, about two milliseconds of work: with fewer a second thread costs more than it brings.
+WORTH_SHARING = 20_000_000
 
 
 class Workspace:
-    """The room that folding needs, kept between folds so that none is asked for in the loop."""
+    """The arrays that folding works in, kept between folds so that none is allocated in the loop."""
 
     def __init__(self, n_hypotheses: int, n_examples: int, n_fold: int) -> None:
         self.n_examples = n_examples
@@ -39,8 +38,8 @@ class Workspace:
 
 
 def is_long(n_hypotheses: int, order: int, n_fold: int) -> bool:
-    """Whether a fold is long enough to share it among threads, and to let nobody wait for it."""
-    return n_fold > 1 and n_pairs(n_hypotheses, order) * min(n_fold, 1 << 20) > LONG
+    """Whether a fold takes long enough to share it among threads, and to publish α before it."""
+    return n_fold > 1 and n_pairs(n_hypotheses, order) * min(n_fold, 1 << 20) > WORTH_SHARING
 
 
 def row_ranges(n_hypotheses: int, order: int, n_ranges: int) -> list[tuple[int, int]]:
@@ -99,8 +98,8 @@ def fold_pairs(
 def fold_stepwise(
     tail: Tail,
     head: Head,
-    counters: NDArray[np.int64],
-    now: NDArray[np.float64],
+    counters: Ints,
+    now: Floats,
     n_fold: int,
     order: int,
     correction: int,

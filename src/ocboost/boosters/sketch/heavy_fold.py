@@ -1,29 +1,36 @@
-"""A weighted sample that holds no chance: systematic sampling, with an offset that follows from a count.
+"""Folding where heavy examples are kept: the lightest become part of the light sums and of their sample.
 
-Folding where heavy examples are kept: the lightest become part of the light sums and of their sample.
+The sample is weighted and holds no chance: systematic sampling, with an offset that follows from a count.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocboost._core.threads import get_num_threads, run
 from ocboost._kernels import heavy as kernels
-from ocboost._kernels.fold import N_COUNTERS, NOW_UNIT, N
-from ocboost._kernels.head import ROOM
-from ocboost._kernels.heavy import Estimate, Shift, make_estimate
-from ocboost._kernels.memory import Head, Light
+from ocboost._kernels import heavy_pairs
+from ocboost._kernels.arrays import Flags, Floats, Halves, Head, Ints, Light
+from ocboost._kernels.bits import take_bits
+from ocboost._kernels.fold import NOW_UNIT, N
+from ocboost._kernels.head import MAX_DRIFT
+from ocboost._kernels.heavy import Estimate, make_estimate
+from ocboost._kernels.heavy_pairs import Shift
+from ocboost._kernels.scaled import add_numbers, reweight
 from ocboost.boosters.sketch.fold import Publish, is_long, row_ranges
-from ocboost.boosters.sketch.state import Room, copy_light, empty_head, empty_light, empty_pairs, logs
+from ocboost.boosters.sketch.settings import Capacity
+from ocboost.boosters.sketch.state import FOLDS, N_LIGHT, HeavyState, blocks_of, empty_head, empty_pairs, logs
 
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+MAX_LOG = 340.0  # e^340 and its square are doubles
+MAX_SCORE = 1e250  # so that scores can be added up; above J only where a sample has gone astray
+
+ScaledSums = tuple[Floats, Ints]  # values and units, (2, J)
 
 
-def ranked(q: NDArray[np.float64]) -> NDArray[np.int64]:
+def ranked(q: Floats) -> Ints:
     """The places of scores in rising order, ties in the order of their places.
 
     Scores that differ by rounding alone are ties: 32 binary digits count.
@@ -31,7 +38,7 @@ def ranked(q: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.argsort((q.view(np.int64) + (1 << 19)) >> 20, kind="stable")
 
 
-def choose(q: NDArray[np.float64], most: int, turn: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def choose(q: Floats, most: int, turn: int) -> tuple[Flags, Floats]:
     """Choose about ``most`` of some examples by their scores: which are heavy, and what the others count for.
 
     The chance of an example is min(1, q/τ), with τ such that the chances sum to ``most``. Those with a chance
@@ -63,100 +70,35 @@ def choose(q: NDArray[np.float64], most: int, turn: int) -> tuple[NDArray[np.boo
     return heavy, factor
 
 
-# The counters behind those of a sketch that keeps the newest.
-N_LIGHT, FOLDS = N_COUNTERS, N_COUNTERS + 1
-N_HEAVY_COUNTERS = N_COUNTERS + 2
-
-FURTHEST = 340.0  # e^340 and its square are doubles
-HIGHEST_SCORE = 1e250  # so that scores can be added up; above J only where a sample has gone astray
-
-Numbers = NDArray[np.float64]
-
-
-class HeavyState(NamedTuple):
-    """All that a sketch has learnt that keeps heavy examples.
-
-    The head's first ``N_LIGHT`` examples are the sample of the light ones, those after them are exact; each
-    run is in the order of age.
-    """
-
-    light: Light
-    head: Head
-    counters: NDArray[np.int64]
-    now: Numbers
-
-    @property
-    def n_head(self) -> int:
-        """Examples in the head."""
-        return int(self.counters[N])
-
-    @property
-    def n_light(self) -> int:
-        """How many of them are a sample of the light ones."""
-        return int(self.counters[N_LIGHT])
-
-    @property
-    def folds(self) -> int:
-        """How often light examples have left the head."""
-        return int(self.counters[FOLDS])
-
-    @property
-    def bounds(self) -> NDArray[np.int64]:
-        """Where the runs of examples begin and end."""
-        return np.array([0, self.n_light, self.n_head])
-
-    def copy(self, n_blocks: int | None = None) -> HeavyState:
-        """A state of its own; ``n_blocks``: in a head of so many blocks."""
-        blocks = self.head.words.shape[0] if n_blocks is None else n_blocks
-        head = relaid_state(self.head, self.n_head, blocks)
-        return HeavyState(copy_light(self.light), head, self.counters.copy(), self.now.copy())
-
-
-def blocks_of(n: int) -> int:
-    """Blocks of 64 examples that n examples fill."""
-    return (n + 63) // 64
-
-
-def empty_state(n_hypotheses: int) -> HeavyState:
-    """Nothing seen yet."""
-    counters = np.zeros(N_HEAVY_COUNTERS, np.int64)
-    return HeavyState(empty_light(n_hypotheses), empty_head(n_hypotheses, 1), counters, np.ones(1))
-
-
-def relaid_state(head: Head, n: int, n_blocks: int) -> Head:
-    """The same n examples in a head of another size."""
-    result = empty_head(head.words.shape[1], n_blocks)
-    used = blocks_of(n)
-    result.words[:used] = head.words[:used]
-    result.weight[:n], result.weight_unit[:n] = head.weight[:n], head.weight_unit[:n]
-    return result
-
-
-def solve(state: HeavyState, bounds: NDArray[np.int64], smoothing: float, estimate: Estimate) -> None:
-    """Solve for α; the estimate holds it then."""
+def solve(state: HeavyState, bounds: Ints, smoothing: float, estimate: Estimate) -> None:
+    """Solve for α, into the estimate."""
     now_unit = state.counters[NOW_UNIT]
     kernels.estimate_alpha(state.light, state.head, bounds, smoothing, state.now[0], now_unit, estimate)
 
 
-def moderate_exp(alpha: Numbers) -> Numbers:
+def moderate_exp(alpha: Floats) -> Floats:
     """Exp(α) where it is moderate, else one: kernels reweight by it only there."""
-    result: Numbers = np.exp(np.where(np.abs(alpha) < ROOM, alpha, 0.0))
+    result: Floats = np.exp(np.where(np.abs(alpha) < MAX_DRIFT, alpha, 0.0))
     return result
 
 
-def sums_at(head: Head, n: int, alpha: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
-    """The weights at some α of a head's first n examples with margin +1 and -1: (2, J)."""
+def sums_at(head: Head, n: int, alpha: Floats) -> ScaledSums:
+    """The weights at some α of a head's first n examples with margin +1 and -1."""
     estimate = make_estimate(alpha.size, 1, n)
     estimate.alpha[...], estimate.exp_alpha[...] = alpha, moderate_exp(alpha)
-    out, unit = np.zeros((2, alpha.size)), np.zeros((2, alpha.size), np.int64)
-    kernels.sum_run(head, 0, n, estimate, out, unit)
+    return _sums(head, 0, n, estimate)
+
+
+def _sums(head: Head, first: int, n: int, estimate: Estimate) -> ScaledSums:
+    out, unit = np.zeros((2, estimate.alpha.size)), np.zeros((2, estimate.alpha.size), np.int64)
+    kernels.sum_run(head, first, n, estimate, out, unit)
     return out, unit
 
 
 def fold(
     state: HeavyState,
-    bounds: NDArray[np.int64],
-    room: Room,
+    bounds: Ints,
+    capacity: Capacity,
     most: int,
     smoothing: float,
     estimate: Estimate,
@@ -165,8 +107,8 @@ def fold(
     """Keep about ``most`` examples; the lightest of the others join the light sums.
 
     There may be several light parts, with their samples between the ``bounds``: they become one. ``publish``
-    gets α, solved with everything, before anything changes. The old state is used up: its pairs are the new
-    one's.
+    gets α, solved with everything, before anything changes. The old state must not be used again: its pairs
+    are the new one's.
     """
     n, n_light, turn = int(bounds[-1]), int(bounds[-2]), state.folds + 1
     solve(state, bounds, smoothing, estimate)
@@ -175,37 +117,33 @@ def fold(
     light, head, J = state.light, state.head, estimate.alpha.size
     q = np.empty(64 * blocks_of(n))
     kernels.score(head, n, estimate, q)
-    np.minimum(q, HIGHEST_SCORE, out=q)
+    np.minimum(q, MAX_SCORE, out=q)
     heavy, factor = choose(q[:n], most, turn)
     heavy[:n_light] = False  # of the light ones the sample is all there is
     sample = np.flatnonzero((factor > 0.0) & ~heavy)
     places = np.concatenate([sample, np.flatnonzero(heavy)])
-    fresh = _taken(head, places, factor[places], max(places.size, min(room.head, n)))
+    fresh = _taken(head, places, factor[places], max(places.size, min(capacity.head, n)))
 
     joining = head._replace(
         weight=np.where(np.append(heavy, np.zeros(head.weight.size - n, bool)), 0.0, head.weight)
     )
-    come, come_unit = np.zeros((2, J)), np.zeros((2, J), np.int64)
-    kernels.sum_run(joining, n_light, n - n_light, estimate, come, come_unit)
-    A, A_unit = np.zeros((2, J)), np.zeros((2, J), np.int64)
-    kernels.sum_run(fresh, 0, sample.size, estimate, A, A_unit)
-    L, L_unit = come.copy(), come_unit.copy()
+    joined = _sums(joining, n_light, n - n_light, estimate)
+    A, A_unit = _sums(fresh, 0, sample.size, estimate)
+    L, L_unit = joined[0].copy(), joined[1].copy()
     for t in range(light.anchor.shape[0]):
-        kernels.add_to(L, L_unit, estimate.light[t], estimate.light_unit[t])
+        add_numbers(L, L_unit, estimate.light[t], estimate.light_unit[t], L, L_unit)
 
     delta = light.delta[:1]
-    if room.pairs:
+    if capacity.pairs:
         before = light.delta if light.delta.size else empty_pairs(J, light.anchor.shape[0])
-        shift = _shift(estimate, joining, bounds, factor, (come, come_unit), (A, A_unit))
+        shift = _shift(estimate, joining, bounds, factor, joined, (A, A_unit))
         delta = before[:1]
         _shift_pairs(joining, bounds, shift, before, delta)
     elif delta.size:
-        delta = empty_light(J).delta
-    off = int(
-        state.counters[NOW_UNIT]
-    )  # units of weight that are taken off everything, so that they stay few
+        delta = np.zeros((1, 2, 0), np.uint16)
+    # Taken off everything, so that units stay few.
     for value, unit in ((L, L_unit), (A, A_unit), (fresh.weight, fresh.weight_unit)):
-        unit[value > 0.0] -= off
+        unit[value > 0.0] -= int(state.counters[NOW_UNIT])
     counters = state.counters.copy()
     counters[NOW_UNIT], counters[FOLDS] = 0, turn
     counters[N_LIGHT], counters[N] = sample.size, places.size
@@ -220,49 +158,38 @@ def fold(
     return HeavyState(after, fresh, counters, state.now.copy())
 
 
-def _shift_pairs(
-    joining: Head,
-    bounds: NDArray[np.int64],
-    shift: Shift,
-    before: NDArray[np.uint16],
-    after: NDArray[np.uint16],
-) -> None:
+def _shift_pairs(joining: Head, bounds: Ints, shift: Shift, before: Halves, after: Halves) -> None:
     """The pairs' share of a fold, a range of rows to a thread: whole numbers, so the same bit for bit."""
     J, n_threads = shift.right.size, get_num_threads()
     if n_threads == 1 or not is_long(J, J, shift.d.size):
-        kernels.shift_pairs(joining, bounds, shift, before, after, 0, J)
+        heavy_pairs.shift_pairs(joining, bounds, shift, before, after, 0, J)
         return
 
     def task(rows: tuple[int, int]) -> None:
         own = shift._replace(d=shift.d.copy())
-        kernels.shift_pairs(joining, bounds, own, before, after, *rows)
+        heavy_pairs.shift_pairs(joining, bounds, own, before, after, *rows)
 
     run(task, row_ranges(J, J, n_threads))
 
 
-def _taken(head: Head, places: NDArray[np.int64], factor: Numbers, n_room: int) -> Head:
+def _taken(head: Head, places: Ints, factor: Floats, n_room: int) -> Head:
     """The examples at some places of a head, each of ``factor`` times the weight, with room for so many."""
     result = empty_head(head.words.shape[1], max(1, blocks_of(n_room)))
-    kernels.take_bits(head.words, places, result.words, np.empty(head.weight.size, np.uint64))
+    take_bits(head.words, places, result.words, np.empty(head.weight.size, np.uint64))
     n = places.size
     result.weight[:n], result.weight_unit[:n] = head.weight[places], head.weight_unit[places]
-    kernels.reweight(result.weight[:n], result.weight_unit[:n], factor)
+    reweight(result.weight[:n], result.weight_unit[:n], factor)
     return result
 
 
-def _exponentials(logs: Numbers) -> Numbers:
+def _exponentials(logs: Floats) -> Floats:
     """Exp, held within the range of a double; nothing (-∞ - -∞) is zero."""
-    result: Numbers = np.exp(np.clip(np.where(np.isnan(logs), -np.inf, logs), -np.inf, FURTHEST))
+    result: Floats = np.exp(np.clip(np.where(np.isnan(logs), -np.inf, logs), -np.inf, MAX_LOG))
     return result
 
 
 def _shift(
-    estimate: Estimate,
-    joining: Head,
-    bounds: NDArray[np.int64],
-    factor: Numbers,
-    come: tuple[Numbers, NDArray[np.int64]],
-    A: tuple[Numbers, NDArray[np.int64]],
+    estimate: Estimate, joining: Head, bounds: Ints, factor: Floats, joined: ScaledSums, A: ScaledSums
 ) -> Shift:
     """How pairs move in a fold: P' = (Σ light · P + pairs of those that join) / L', less the new sample's.
 
@@ -271,7 +198,7 @@ def _shift(
     n, W = int(bounds[-1]), logs(estimate.W, estimate.W_unit)
     light, S = logs(estimate.light, estimate.light_unit), logs(estimate.S, estimate.S_unit)
     light = np.where(-np.inf < S, light, -np.inf)
-    joins, sample = logs(*come), logs(*A)
+    joins, sample = logs(*joined), logs(*A)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         known = np.logaddexp.reduce(np.concatenate([light, joins[None]]), axis=0)
         use = (known > -np.inf) & (sample > -np.inf)
@@ -288,5 +215,5 @@ def _shift(
             units = 256 * (joining.weight_unit[:n].astype(np.int64) - estimate.W_unit[0])
             d[:n] = np.ldexp(joining.weight[:n] / first, np.clip(units, -4000, 4000).astype(np.int32))
     whole = np.zeros(d.size)
-    whole[:n] = np.minimum(factor, np.exp(FURTHEST))
+    whole[:n] = np.minimum(factor, np.exp(MAX_LOG))
     return Shift(d, whole, right, wrong, old, new, keep)

@@ -1,77 +1,88 @@
-"""Merging two sketches: both tails re-based to the α of everything, and both heads, oldest first.
-
-Merging two sketches that keep heavy examples: both light parts re-based to the α of everything.
-"""
+"""Merging two sketches: the sums of both re-based to the α of everything, and the examples of both heads."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocboost._kernels import fold as kernels
-from ocboost._kernels.bits import pack_rows
-from ocboost._kernels.fold import NOW_UNIT, SEEN, N
-from ocboost._kernels.heavy import make_estimate, take_bits
-from ocboost._kernels.memory import Head, Light, Tail
-from ocboost._kernels.scaled import rescale
+from ocboost._kernels.arrays import Floats, Head, Int8s, Ints, Light, Tail
+from ocboost._kernels.bits import pack_rows, take_bits
+from ocboost._kernels.fold import DIVERGED, N_COUNTERS, NOW_UNIT, SEEN, N
+from ocboost._kernels.heavy import make_estimate
+from ocboost._kernels.scaled import add_numbers, rescale
 from ocboost._kernels.solve import Solution, make_solution, solve
 from ocboost._kernels.tail import THEOREM
-from ocboost.boosters.sketch.files import SketchState
 from ocboost.boosters.sketch.fold import Workspace, fold_pairs, join
-from ocboost.boosters.sketch.heavy_fold import FOLDS, N_LIGHT, HeavyState, blocks_of, fold
+from ocboost.boosters.sketch.heavy_fold import fold
+from ocboost.boosters.sketch.settings import Capacity
 from ocboost.boosters.sketch.state import (
-    Room,
-    blocks_for,
-    copy_tail,
+    FOLDS,
+    N_LIGHT,
+    HeavyState,
+    NewestState,
+    blocks_of,
+    copied,
+    copied_arrays,
     empty_head,
     empty_light,
     empty_pairs,
     empty_tail,
+    places_of,
+    ring_blocks,
     rows_of,
-    stacked,
 )
+
+
+def _at_present(numbers: tuple[tuple[Floats, Any], ...], now: Floats, counters: Ints) -> None:
+    """Bring weights to those of the present, where an example of weight one weighs one."""
+    for value, unit in numbers:
+        units = unit.reshape(-1).astype(np.int64)
+        rescale(value.reshape(-1), units, now[0], counters[NOW_UNIT])
+        unit[...] = units.reshape(unit.shape)
+
+
+# The newest examples --------------------------------------------------------------------------------------
 
 
 class _Examples(NamedTuple):
     """A head's examples, oldest first, with the weights they have at present."""
 
-    rows: NDArray[np.int8]
-    weight: NDArray[np.float64]
-    unit: NDArray[np.int64]
+    rows: Int8s
+    weight: Floats
+    unit: Ints
 
 
 def merge_newest(
-    a: SketchState, b: SketchState, keep: int, has_tail: bool, order: int, correction: int, smoothing: float
-) -> SketchState:
+    a: NewestState, b: NewestState, keep: int, has_tail: bool, order: int, correction: int, smoothing: float
+) -> NewestState:
     """Both sides together, in the weights of the present."""
     examples = _in_order(_examples_of(a), _examples_of(b))
     if not has_tail:
         examples = _Examples._make(array[-keep:] for array in examples)
     n, J = examples.rows.shape[0], a.tail.alpha.size
-    head = empty_head(J, blocks_for(max(n, 1)))
+    head = empty_head(J, ring_blocks(max(n, 1)))
     if n:
         pack_rows(examples.rows, head.words, 0)
     head.weight[:n], head.weight_unit[:n] = examples.weight, examples.unit
-    counters = np.zeros(kernels.N_COUNTERS, np.int64)
-    counters[kernels.N] = n
-    counters[kernels.SEEN] = a.counters[kernels.SEEN] + b.counters[kernels.SEEN]
-    counters[kernels.DIVERGED] = max(a.counters[kernels.DIVERGED], b.counters[kernels.DIVERGED])
+    counters = np.zeros(N_COUNTERS, np.int64)
+    counters[N] = n
+    counters[SEEN] = a.counters[SEEN] + b.counters[SEEN]
+    counters[DIVERGED] = max(a.counters[DIVERGED], b.counters[DIVERGED])
     if not has_tail:
-        return _merged(copy_tail(a.tail), head, counters)
+        return _merged(copied_arrays(a.tail), head, counters)
 
-    tails = [_at_present(side) for side in (a, b) if side.tail.total[0] > 0.0]
+    tails = [_tail_at_present(side) for side in (a, b) if side.tail.total[0] > 0.0]
     n_fold = n - keep + (keep + 7) // 8 if n >= keep else 0
     if len(tails) < 2 and n_fold == 0:
         return _merged(tails[0] if tails else empty_tail(J, order), head, counters)
     tails = tails or [empty_tail(J, order)]
     solution = make_solution(J, len(tails), n)
-    diverged = solve(
-        stacked(tails), order, correction, head, 0, n, n_fold, smoothing, 1.0, 0, solution, False
-    )
+    stacked = Tail._make(np.concatenate(arrays) for arrays in zip(*tails, strict=True))
+    diverged = solve(stacked, order, correction, head, 0, n, n_fold, smoothing, 1.0, 0, solution, False)
     if diverged:
-        counters[kernels.DIVERGED] = 1
+        counters[DIVERGED] = 1
     work = Workspace(J, n, max(n_fold, 1))
     tail = _together(tails, order, correction, solution, work)
     fold_pairs(tail, head, 0, n_fold, order, THEOREM, work)
@@ -80,15 +91,15 @@ def merge_newest(
     return _merged(tail, head, counters)
 
 
-def _merged(tail: Tail, head: Head, counters: NDArray[np.int64]) -> SketchState:
+def _merged(tail: Tail, head: Head, counters: Ints) -> NewestState:
     # "Decayed": the tail's α may be that of one side only.
-    return SketchState(tail, head, counters, np.ones(1), True)
+    return NewestState(tail, head, counters, np.ones(1), True)
 
 
-def _examples_of(side: SketchState) -> _Examples:
-    places = (side.first + np.arange(side.n_head)) % side.head.weight.size
+def _examples_of(side: NewestState) -> _Examples:
+    places = places_of(side.head, side.first, side.n_head)
     weight, unit = side.head.weight[places], side.head.weight_unit[places].astype(np.int64)
-    rescale(weight, unit, side.now[0], side.counters[kernels.NOW_UNIT])
+    _at_present(((weight, unit),), side.now, side.counters)
     return _Examples(rows_of(side.head, side.first, side.n_head), weight, unit)
 
 
@@ -118,11 +129,9 @@ def _in_order(a: _Examples, b: _Examples) -> _Examples:
     return _Examples._make(np.concatenate([x, y])[places] for x, y in zip(a, b, strict=True))
 
 
-def _at_present(side: SketchState) -> Tail:
-    """A tail whose weights are those of the present, where an example of weight one weighs one."""
-    tail = copy_tail(side.tail)
-    for value, unit in ((tail.W, tail.W_unit), (tail.total, tail.total_unit)):
-        rescale(value.reshape(-1), unit.reshape(-1), side.now[0], side.counters[kernels.NOW_UNIT])
+def _tail_at_present(side: NewestState) -> Tail:
+    tail = copied_arrays(side.tail)
+    _at_present(((tail.W, tail.W_unit), (tail.total, tail.total_unit)), side.now, side.counters)
     return tail
 
 
@@ -142,22 +151,10 @@ def _together(tails: list[Tail], order: int, correction: int, solution: Solution
         for sign, key in enumerate(("p_plus", "p_minus")):
             p, q, out = (getattr(t, key)[0] for t in (*tails, result))
             kernels.blend(p, q, order, solution.base, solution.base_unit, sign, out)
-        kernels.add_numbers(
-            solution.base[0],
-            solution.base_unit[0],
-            solution.base[1],
-            solution.base_unit[1],
-            own.base[0],
-            own.base_unit[0],
-        )
-        kernels.add_numbers(
-            tails[0].total,
-            tails[0].total_unit,
-            tails[1].total,
-            tails[1].total_unit,
-            result.total,
-            result.total_unit,
-        )
+        a, b = ((solution.base[t], solution.base_unit[t]) for t in range(2))
+        add_numbers(*a, *b, own.base[0], own.base_unit[0])
+        a, b = ((tail.total, tail.total_unit) for tail in tails)
+        add_numbers(*a, *b, result.total, result.total_unit)
     else:
         result = tails[0]
     own.alpha[...], own.exp_alpha[...] = solution.alpha, solution.exp_alpha
@@ -165,7 +162,10 @@ def _together(tails: list[Tail], order: int, correction: int, solution: Solution
     return result
 
 
-def merge_heavy(a: HeavyState, b: HeavyState, room: Room, smoothing: float) -> HeavyState:
+# Heavy examples -------------------------------------------------------------------------------------------
+
+
+def merge_heavy(a: HeavyState, b: HeavyState, capacity: Capacity, smoothing: float) -> HeavyState:
     """Both sides together, in the weights of the present; the heaviest of both are kept.
 
     The sides are put in an order that their contents give, so that it does not matter which is named first.
@@ -173,36 +173,27 @@ def merge_heavy(a: HeavyState, b: HeavyState, room: Room, smoothing: float) -> H
     sides = sorted((_heavy_at_present(a), _heavy_at_present(b)), key=_contents)
     both, bounds = _side_by_side(*sides)
     folds = both.folds > 0
-    n, limit = both.n_head, room.head if folds else room.first
+    n, limit = both.n_head, capacity.head if folds else capacity.first
     if n < limit and bounds.size == 3:
         return both
     estimate = make_estimate(both.light.anchor.shape[1], bounds.size - 2, n)
-    return fold(both, bounds, room, room.after_fold if n >= limit else n, smoothing, estimate)
+    return fold(both, bounds, capacity, capacity.after_fold if n >= limit else n, smoothing, estimate)
 
 
 def _heavy_at_present(side: HeavyState) -> HeavyState:
-    """The same with the weights that everything has at present, where an example of weight one weighs one."""
-    state = side.copy(max(1, blocks_of(side.n_head)))
-    now, now_unit = state.now[0], state.counters[NOW_UNIT]
+    state = copied(side, max(1, blocks_of(side.n_head)))
     light, head = state.light, state.head
-    for value, unit in (
-        (light.L, light.L_unit),
-        (light.A, light.A_unit),
-        (head.weight, head.weight_unit),
-    ):
-        units = unit.reshape(-1).astype(np.int64)
-        rescale(value.reshape(-1), units, now, now_unit)
-        unit[...] = units.reshape(unit.shape)
+    numbers = ((light.L, light.L_unit), (light.A, light.A_unit), (head.weight, head.weight_unit))
+    _at_present(numbers, state.now, state.counters)
     state.now[0], state.counters[NOW_UNIT] = 1.0, 0
     return state
 
 
 def _contents(side: HeavyState) -> tuple[bytes, ...]:
-    arrays: tuple[NDArray[Any], ...] = (side.counters, *side.head, *side.light)
-    return tuple(array.tobytes() for array in arrays)
+    return tuple(array.tobytes() for array in (side.counters, *side.head, *side.light))
 
 
-def _side_by_side(a: HeavyState, b: HeavyState) -> tuple[HeavyState, NDArray[np.int64]]:
+def _side_by_side(a: HeavyState, b: HeavyState) -> tuple[HeavyState, Ints]:
     """Both samples, then both sides' exact examples by age, counted from the newest; and where they begin."""
     words = np.concatenate([a.head.words, b.head.words])
     weight = np.concatenate([a.head.weight, b.head.weight])
@@ -223,11 +214,8 @@ def _side_by_side(a: HeavyState, b: HeavyState) -> tuple[HeavyState, NDArray[np.
     J = words.shape[1]
     if len(lights) == 2 and any(light.delta.size for light in lights):
         lights = [x if x.delta.size else x._replace(delta=empty_pairs(J)) for x in lights]
-    light = (
-        Light._make(np.concatenate(arrays) for arrays in zip(*lights, strict=True))
-        if lights
-        else empty_light(J)
-    )
+    lights = lights or [empty_light(J)]
+    light = Light._make(np.concatenate(arrays) for arrays in zip(*lights, strict=True))
     sizes = [side.n_light for side in (a, b) if side.folds] or [0]
     bounds = np.array([0, *np.cumsum(sizes).tolist(), n])
     counters = a.counters.copy()

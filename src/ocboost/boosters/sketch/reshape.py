@@ -1,71 +1,54 @@
-"""More coordinates, or fewer, for a sketch that has already learnt something.
+"""More coordinates, or fewer, for a sketch that has already learnt something; and the other store's state.
 
-A coordinate appended later has margins for the examples in the head alone. Its row of the sums begins with
-those: what had been folded before is not in it, and the tail's `share` says so. As coordinates are only ever
-appended, every example of a row has margins at all coordinates before it, and the corrections hold as they
-are.
+A coordinate appended later has margins for the examples in the head alone. In a tail its row of the sums
+begins with those: what had been folded before is not in it, and the tail's `share` says so. As coordinates
+are only ever appended, every example of a row has margins at all coordinates before it, and the corrections
+hold as they are. Of light examples it is their sample that says how their weight is split, and there are no
+differences of pairs yet.
 
 A coordinate that is taken out has α = 0 from then on, a change of Δ = -α like any other: the rows behind it
-follow by the same π (the paper's theorem), and the total that reaches them is the one that entered it.
-
-The light part of a sketch that keeps heavy examples, as the tail of one that keeps the newest.
-
-More coordinates, or fewer, for a sketch that keeps heavy examples.
-
-While all examples are kept this is a matter of their margins. Once some have left:
-
-A coordinate appended later has margins for the examples in the head alone. Of the light ones it is their
-sample that says how their weight is split, and there are no differences of pairs yet.
-
-A coordinate that is taken out has α = 0 from then on. A change of α as large as that the light sums follow
-as a tail does, by the paper's π (`ocboost.boosters.sketch.reshape`), with the pairs that the sample and the
-differences
+follow by the same π (the paper's theorem), and the total that reaches them is the one that entered it. Light
+sums follow a change as large as that in the same way, with the pairs that the sample and the differences
 say: closer than the sample alone where several are taken out at once.
-
-A sketch that changes which examples it keeps: the state of one rule from that of the other.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ocboost._kernels import fold as kernels
+from ocboost._kernels.arrays import Floats, Int8s, Ints, Light, Tail, first_column, n_pairs, row_start
 from ocboost._kernels.bits import pack_rows
-from ocboost._kernels.fold import add_numbers
-from ocboost._kernels.heavy import PAD, numbers
-from ocboost._kernels.memory import Head, Light, Tail, first_column, n_pairs, row_start
+from ocboost._kernels.fold import DIVERGED, FIRST, MOST_SHARE, N_COUNTERS, N
+from ocboost._kernels.heavy_pairs import numbers
+from ocboost._kernels.scaled import add_numbers
 from ocboost._kernels.tail import BALANCED, LISTING, THEOREM
-from ocboost.boosters.sketch.files import SketchState
 from ocboost.boosters.sketch.fold import Workspace, fold_pairs
-from ocboost.boosters.sketch.heavy_fold import (
-    HeavyState,
-    blocks_of,
-    empty_state,
-    moderate_exp,
-    relaid_state,
-    sums_at,
-)
+from ocboost.boosters.sketch.heavy_fold import moderate_exp, sums_at
 from ocboost.boosters.sketch.state import (
-    blocks_for,
+    HeavyState,
+    NewestState,
+    blocks_of,
+    empty_head,
+    empty_heavy,
     empty_light,
     empty_pairs,
     empty_tail,
     logs,
-    relaid,
+    places_of,
+    resized,
+    resized_head,
+    ring_blocks,
     rows_of,
     scaled,
     widened,
+    with_columns,
 )
 from ocboost.errors import InputError
 
-Numbers = NDArray[np.float64]
-LOG_MOST_SHARE = float(np.log(kernels.MOST_SHARE))
+LOG_MOST_SHARE = float(np.log(MOST_SHARE))
 
 
-def append_newest(
-    state: SketchState, order: int, margins: NDArray[np.int8], *, has_tail: bool
-) -> SketchState:
+def append_newest(state: NewestState, order: int, margins: Int8s, *, has_tail: bool) -> NewestState:
     """New coordinates at the end, with the margins (n_head, k) of the examples in the head.
 
     ``order`` is that of the result.
@@ -84,22 +67,20 @@ def append_newest(
             to[..., :J] = known
     if old.W[0, :, -1].any():  # what the row before holds of the tail, this one does not
         tail.share[0, J] = 0.0
-    head, counters = _laid_out(state)
-    head = widened(head, int(counters[kernels.FIRST]), margins)
-    return SketchState(tail, head, counters, state.now.copy(), True)
+    state = resized(state, ring_blocks(max(state.n_head, 1)))
+    head = widened(state.head, state.first, margins)
+    return state._replace(tail=tail, head=head, now=state.now.copy(), decayed=True)
 
 
-def drop_newest(
-    state: SketchState, correction: int, keep: NDArray[np.int64], *, has_tail: bool
-) -> SketchState:
+def drop_newest(state: NewestState, correction: int, keep: Ints, *, has_tail: bool) -> NewestState:
     """Only the coordinates of ``keep``, which are in order; the sums are those of the full order."""
     tail = dropped(state.tail, correction, keep, has_tail=has_tail)
-    head, counters = _laid_out(state)
-    head = head._replace(words=np.ascontiguousarray(head.words[:, keep]))
-    return SketchState(tail, head, counters, state.now.copy(), True)
+    state = resized(state, ring_blocks(max(state.n_head, 1)))
+    head = with_columns(state.head, keep)
+    return state._replace(tail=tail, head=head, now=state.now.copy(), decayed=True)
 
 
-def dropped(old: Tail, correction: int, keep: NDArray[np.int64], *, has_tail: bool = True) -> Tail:
+def dropped(old: Tail, correction: int, keep: Ints, *, has_tail: bool = True) -> Tail:
     """A tail of full order, or an empty one, with the coordinates of ``keep`` alone."""
     J = old.alpha.size
     tail = empty_tail(keep.size, keep.size, pairs=has_tail)
@@ -116,16 +97,15 @@ def dropped(old: Tail, correction: int, keep: NDArray[np.int64], *, has_tail: bo
     return tail
 
 
-def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gone: NDArray[np.int64]) -> None:
+def _rebase(old: Tail, tail: Tail, correction: int, keep: Ints, gone: Ints) -> None:
     """Bring the diagonal of the rows behind those that are gone to an α of zero for these.
 
     Logarithms are counted from the unit of the total, so that the first row keeps its digits.
     """
     J, unit = old.alpha.size, int(old.total_unit[0])
     alpha, share = old.alpha[0], old.share[0]
-    left = T = float(
-        logs(old.total[0], 0)
-    )  # what leaves the coordinate kept last, and enters the present one
+    # What leaves the coordinate kept last, and enters the present one.
+    left = T = float(logs(old.total[0], 0))
     part, place = 1.0, 0
     for j in range(J):
         part *= share[j]
@@ -148,15 +128,15 @@ def _rebase(old: Tail, tail: Tail, correction: int, keep: NDArray[np.int64], gon
                     row = within - both + T
                 else:  # the row may hold more or less now than came to it
                     more = most + both - left
-                    part = float(np.exp(more)) if more < LOG_MOST_SHARE else kernels.MOST_SHARE
+                    part = float(np.exp(more)) if more < LOG_MOST_SHARE else MOST_SHARE
             for sign in range(2):
                 tail.W[0, sign, place], tail.W_unit[0, sign, place] = scaled(float(row[sign]), unit)
-        tail.share[0, place], part = min(part, kernels.MOST_SHARE), 1.0
+        tail.share[0, place], part = min(part, MOST_SHARE), 1.0
         left = T = np.logaddexp(row[0] - alpha[j], row[1] + alpha[j])
         place += 1
 
 
-def _log_pi(p: Numbers, delta: Numbers) -> float:
+def _log_pi(p: Floats, delta: Floats) -> float:
     """The logarithm of π, Σ log(p exp(-Δ) + (1 - p) exp(Δ)), without overflow; ``delta`` is σΔ."""
     size = np.abs(delta)
     with np.errstate(divide="ignore"):
@@ -164,14 +144,6 @@ def _log_pi(p: Numbers, delta: Numbers) -> float:
     # Where p is zero or one, only one of the two is there.
     terms = np.where(p == 0.0, delta - size, np.where(p == 1.0, -delta - size, terms))
     return float(np.sum(size + terms))
-
-
-def _laid_out(state: SketchState) -> tuple[Head, NDArray[np.int64]]:
-    """The head's ring with its oldest example in the first block, and the counters that fit it."""
-    counters = state.counters.copy()
-    head = relaid(state.head, state.first, state.n_head, blocks_for(max(state.n_head, 1)))
-    counters[kernels.FIRST] &= 63
-    return head, counters
 
 
 def tail_of(old: HeavyState) -> Tail:
@@ -192,7 +164,7 @@ def tail_of(old: HeavyState) -> Tail:
 def _correct_pairs(tail: Tail, light: Light) -> None:
     """Add the differences of pairs to the sample's; where it has none of a sign, the other stands in."""
     J = light.anchor.shape[1]
-    pairs: tuple[NDArray[np.float64], ...] = (tail.p_plus[0], tail.p_minus[0])
+    pairs: tuple[Floats, ...] = (tail.p_plus[0], tail.p_minus[0])
     if light.delta.size:
         delta = np.empty(n_pairs(J, J))
         for sign, p in enumerate(pairs):
@@ -203,11 +175,11 @@ def _correct_pairs(tail: Tail, light: Light) -> None:
         pairs[sign][row] = 1.0 - pairs[1 - sign][row] if light.A[0, 1 - sign, j] > 0.0 else 0.5
 
 
-def append_heavy(state: HeavyState, margins: NDArray[np.int8]) -> HeavyState:
+def append_heavy(state: HeavyState, margins: Int8s) -> HeavyState:
     """New coordinates at the end, with the margins (n_head, k) of the examples in the head."""
-    n, J, k = state.n_head, state.head.words.shape[1], margins.shape[1]
-    head = widened(relaid_state(state.head, n, max(1, blocks_of(n))), 0, margins)
-    light, old = empty_light(J + k), state.light
+    J, k = state.head.words.shape[1], margins.shape[1]
+    state = resized(state, max(1, blocks_of(state.n_head)))
+    head, light, old = widened(state.head, 0, margins), empty_light(J + k), state.light
     if state.folds:
         for name in ("L", "L_unit", "A", "A_unit", "anchor"):
             getattr(light, name)[..., :J] = getattr(old, name)
@@ -218,16 +190,14 @@ def append_heavy(state: HeavyState, margins: NDArray[np.int8]) -> HeavyState:
             delta, size = empty_pairs(J + k), n_pairs(J, J)
             delta[..., :size] = old.delta[..., :size]
             light = light._replace(delta=delta)
-    return HeavyState(light, head, state.counters.copy(), state.now.copy())
+    return state._replace(light=light, head=head, now=state.now.copy())
 
 
 def _split_light(light: Light, first: int) -> None:
     """Split the light weight that leaves the coordinate before as the sample does, from ``first`` on."""
     unit = int(light.L_unit[0, :, 0].max())
-    L, alpha = (
-        logs(light.L[0, :, first - 1], light.L_unit[0, :, first - 1] - unit),
-        light.anchor[0, first - 1],
-    )
+    L = logs(light.L[0, :, first - 1], light.L_unit[0, :, first - 1] - unit)
+    alpha = light.anchor[0, first - 1]
     T = np.logaddexp(L[0] - alpha, L[1] + alpha)
     for j in range(first, light.anchor.shape[1]):
         A = logs(light.A[0, :, j], light.A_unit[0, :, j])
@@ -237,12 +207,10 @@ def _split_light(light: Light, first: int) -> None:
             light.L[0, sign, j], light.L_unit[0, sign, j] = scaled(float(T + parts[sign]), unit)
 
 
-def drop_heavy(state: HeavyState, keep: NDArray[np.int64]) -> HeavyState:
+def drop_heavy(state: HeavyState, keep: Ints) -> HeavyState:
     """Only the coordinates of ``keep``, which are in order."""
-    n = state.n_head
-    head = relaid_state(state.head, n, max(1, blocks_of(n)))
-    head = head._replace(words=np.ascontiguousarray(head.words[:, keep]))
-    light, old = empty_light(keep.size), state.light
+    state = resized(state, max(1, blocks_of(state.n_head)))
+    head, light, old = with_columns(state.head, keep), empty_light(keep.size), state.light
     if state.folds:
         light.anchor[...] = old.anchor[:, keep]
         A, A_unit = sums_at(head, state.n_light, light.anchor[0])
@@ -252,35 +220,32 @@ def drop_heavy(state: HeavyState, keep: NDArray[np.int64]) -> HeavyState:
         if old.delta.size:
             J = old.anchor.shape[1]
             rows = [row_start(j, J) + keep[:place] for place, j in enumerate(keep.tolist())]
-            light = light._replace(delta=_with_pad(old.delta[..., np.concatenate(rows)]))
-    return HeavyState(light, head, state.counters.copy(), state.now.copy())
+            delta = empty_pairs(keep.size)
+            delta[..., : n_pairs(keep.size, keep.size)] = old.delta[..., np.concatenate(rows)]
+            light = light._replace(delta=delta)
+    return state._replace(light=light, head=head, now=state.now.copy())
 
 
-def _with_pad(pairs: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    return np.concatenate([pairs, np.zeros((*pairs.shape[:2], PAD), np.uint16)], axis=2)
-
-
-def heavy_of(old: SketchState) -> HeavyState:
+def heavy_of(old: NewestState) -> HeavyState:
     """The newest examples, for a sketch that keeps heavy ones; only while nothing has been folded."""
     if old.tail.total[0] > 0.0:
         raise InputError(
             "keep can change from 'newest' to 'heavy' only while nothing has been folded; got a sketch with "
-            "examples in its tail, which has sums and no sample of them. Begin anew with keep='heavy'."
+            "examples in its tail, which has sums and no sample of them. Make a new one with keep='heavy'."
         )
-    n = old.n_head
-    state = empty_state(old.tail.alpha.size).copy(max(1, blocks_of(n)))
+    n, J = old.n_head, old.tail.alpha.size
+    head, state = empty_head(J, max(1, blocks_of(n))), empty_heavy(J)
     if n:
-        pack_rows(rows_of(old.head, old.first, n), state.head.words, 0)
-        places = (old.first + np.arange(n)) % old.head.weight.size
-        state.head.weight[:n] = old.head.weight[places]
-        state.head.weight_unit[:n] = old.head.weight_unit[places]
-    state.counters[: kernels.N_COUNTERS] = old.counters
-    state.counters[kernels.FIRST] = state.counters[kernels.DIVERGED] = 0
+        pack_rows(rows_of(old.head, old.first, n), head.words, 0)
+        places = places_of(old.head, old.first, n)
+        head.weight[:n], head.weight_unit[:n] = old.head.weight[places], old.head.weight_unit[places]
+    state.counters[:N_COUNTERS] = old.counters
+    state.counters[FIRST] = state.counters[DIVERGED] = 0
     state.now[...] = old.now
-    return state
+    return state._replace(head=head)
 
 
-def newest_of(old: HeavyState, *, tail: bool) -> SketchState:
+def newest_of(old: HeavyState, *, tail: bool) -> NewestState:
     """Heavy examples, for a sketch that keeps the newest: the light ones become its tail.
 
     If the anchor is the present α, that stays as it is. Once some have left, the head no longer holds the
@@ -288,8 +253,8 @@ def newest_of(old: HeavyState, *, tail: bool) -> SketchState:
     """
     J, first = old.head.words.shape[1], old.n_light
     n = 0 if old.folds and not tail else old.n_head - first
-    head = relaid(old.head, first, n, blocks_for(n))
-    counters = old.counters[: kernels.N_COUNTERS].copy()
-    counters[kernels.FIRST], counters[kernels.N] = first & 63, n
+    head = resized_head(old.head, first, n, ring_blocks(n))
+    counters = old.counters[:N_COUNTERS].copy()
+    counters[FIRST], counters[N] = first & 63, n
     sums = tail_of(old) if old.folds and tail else empty_tail(J, J, pairs=tail)
-    return SketchState(sums, head, counters, old.now.copy(), True)
+    return NewestState(sums, head, counters, old.now.copy(), True)

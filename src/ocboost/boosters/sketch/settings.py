@@ -5,36 +5,128 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ocboost._core.checks import MANY, as_count
+from ocboost._kernels.arrays import n_pairs
+from ocboost._kernels.heavy import PAD
 from ocboost._kernels.tail import CORRECTIONS
-from ocboost.boosters.sketch.state import (
-    Room,
-    automatic_head,
-    automatic_memory,
-    example_bits,
-    least_memory,
-    room_for,
-    room_in,
-    tail_bytes,
-)
 from ocboost.errors import InputError
 
 HEAVY, NEWEST = "heavy", "newest"
-DEFAULT = HEAVY  # where keep is left out and both would do
 
 HEAD_ADVICE = "It is the number of examples kept; 'auto' takes twice the bytes of the sums of all pairs."
 MEMORY_ADVICE = "It is the number of bytes for sums and examples together."
+ORDER_ADVICE = "None takes every earlier coordinate."
+SLACK_WITH_PAIRS, SLACK = 4, 16  # a fold lets go of one example in so many; with pairs it costs more
 
 
-class Kept(NamedTuple):
-    """What is kept: by ``newest``, so many examples; by ``heavy``, a room in examples or in bytes."""
+# Bytes ----------------------------------------------------------------------------------------------------
+
+
+def sum_bytes(n_hypotheses: int, order: int) -> int:
+    """The bytes that W⁺ and W⁻ take, diagonal included: 2 · 8 for each pair.
+
+    >>> sum_bytes(4, 4)
+    160
+    """
+    return 16 * (n_pairs(n_hypotheses, order) + n_hypotheses)
+
+
+def tail_bytes(n_hypotheses: int, order: int, *, pairs: bool = True) -> int:
+    """The bytes that a tail takes in all.
+
+    >>> from ocboost.boosters.sketch.state import empty_tail
+    >>> tail_bytes(4, 4) == sum(array.nbytes for array in empty_tail(4, 4))
+    True
+    """
+    return sum_bytes(n_hypotheses, order if pairs else 0) + 40 * n_hypotheses + 16
+
+
+def example_bits(n_hypotheses: int) -> int:
+    """What an example takes: a bit for each hypothesis, and a weight with its unit."""
+    return n_hypotheses + 96
+
+
+def pair_bytes(n_hypotheses: int) -> int:
+    """What the pairs of light examples take: float16, two signs."""
+    return 4 * n_pairs(n_hypotheses, n_hypotheses) + 4 * PAD
+
+
+def row_bytes(n_hypotheses: int) -> int:
+    """What L, A and the anchor of light examples take."""
+    return 56 * n_hypotheses
+
+
+def least_memory(n_hypotheses: int) -> int:
+    """The bytes that two examples take, with the light sums."""
+    return row_bytes(n_hypotheses) + (2 * example_bits(n_hypotheses) + 7) // 8
+
+
+def automatic_head(n_hypotheses: int, order: int) -> int:
+    """As many examples as the sums take bytes, at least one: what ``head="auto"`` means.
+
+    An example takes a bit for each hypothesis, in words of 64, and a weight.
+    """
+    return max(1, sum_bytes(n_hypotheses, order) // (8 * ((n_hypotheses + 63) // 64) + 8))
+
+
+def automatic_memory(n_hypotheses: int) -> int:
+    """What a sketch that keeps the newest takes with ``head="auto"``: sums and examples, or the least.
+
+    >>> automatic_memory(100)
+    163267
+    """
+    J = n_hypotheses
+    return max(least_memory(J), sum_bytes(J, J) + automatic_head(J, J) * example_bits(J) // 8)
+
+
+class Capacity(NamedTuple):
+    """How many heavy examples are kept, and whether there are pairs to correct the light ones' sample."""
+
+    first: int  # examples until the first fold: there are no pairs yet
+    head: int  # from then on
+    pairs: bool
+
+    @property
+    def after_fold(self) -> int:
+        """How many examples a fold leaves.
+
+        >>> Capacity(100, 80, True).after_fold, Capacity(100, 80, False).after_fold
+        (60, 75)
+        """
+        slack = SLACK_WITH_PAIRS if self.pairs else SLACK
+        return self.head - (self.head + slack - 1) // slack
+
+
+def capacity_in(n_hypotheses: int, memory: int) -> Capacity:
+    """Split bytes into examples and pairs; these if they take at most half of what L and A leave.
+
+    Examples are kept in blocks of 64, and the blocks fit in the memory; fewer than 64 take a block as well.
+
+    >>> capacity_in(100, 100_000), capacity_in(100, 30_000)
+    (Capacity(first=3840, head=3008, pairs=True), Capacity(first=960, head=960, pairs=False))
+    """
+
+    def examples_in(n_bytes: int) -> int:
+        n = 8 * n_bytes // example_bits(n_hypotheses)
+        return n - n % 64 if n >= 64 else max(2, n)
+
+    left, for_pairs = memory - row_bytes(n_hypotheses), pair_bytes(n_hypotheses)
+    pairs = 2 * for_pairs <= left
+    return Capacity(examples_in(left), examples_in(left - for_pairs if pairs else left), pairs)
+
+
+# What keep, head and memory mean together -----------------------------------------------------------------
+
+
+class HeadPlan(NamedTuple):
+    """Which examples a sketch keeps and how many; ``capacity`` is that of heavy ones, None of the newest."""
 
     keep: str
     head: int | None  # None where memory says it
     memory: int | None
-    room: Room | None  # of heavy examples
+    capacity: Capacity | None
 
 
-def what_is_kept(
+def plan_head(
     n_hypotheses: int,
     *,
     keep: object,
@@ -43,8 +135,8 @@ def what_is_kept(
     order: object,
     tail: bool,
     correction: str,
-) -> Kept:
-    """Resolve ``keep``, ``memory`` and ``head``, and check them; ``head`` is 1 where it is left out."""
+) -> HeadPlan:
+    """Check ``keep``, ``memory`` and ``head``, and resolve what they leave open."""
     J = n_hypotheses
     if isinstance(head, str) and head != "auto":
         raise InputError(f"head must be a whole number of at least 1, or 'auto'; got {head!r}. {HEAD_ADVICE}")
@@ -55,10 +147,17 @@ def what_is_kept(
             f"head and memory exclude each other; got head={head!r:.40} and memory={size}. Give the "
             "number of examples, or the bytes they and the sums may take."
         )
-    rule = resolved(keep, memory=size, head=count, order=order, tail=tail, correction=correction)
-    if rule == NEWEST:
-        K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
-        return Kept(NEWEST, _newest_head(J, K, count, size, tail=tail), None, None)
+    if keep is not None and (not isinstance(keep, str) or keep not in (HEAVY, NEWEST)):
+        raise InputError(
+            f"keep must be 'heavy' or 'newest'; got {keep!r:.80}. 'heavy' keeps the examples that weigh, "
+            "'newest' the last ones."
+        )
+    obstacle = _obstacle_to_heavy(memory=size, head=count, order=order, tail=tail, correction=correction)
+    if keep == HEAVY and obstacle:
+        raise InputError(f"keep='heavy' needs {obstacle}. Leave that to its default, or take keep='newest'.")
+    if keep == NEWEST or obstacle:
+        K = J if order is None else as_count(order, "order", 1, J, ORDER_ADVICE)
+        return HeadPlan(NEWEST, _newest_head(J, K, count, size, tail=tail), None, None)
     if size is not None and size < least_memory(J):
         raise InputError(
             f"memory must be at least {least_memory(J)} bytes for {J} hypotheses; got {size}. Two examples "
@@ -66,31 +165,14 @@ def what_is_kept(
         )
     if count == 0:
         size = automatic_memory(J)
-    return Kept(HEAVY, count, None, room_for(J, count)) if size is None else _in_bytes(J, size)
+    if size is not None:
+        return HeadPlan(HEAVY, None, size, capacity_in(J, size))
+    # No pairs for fewer examples than hypotheses: those that so few leave behind correct the sample by more
+    # than they know of it.
+    return HeadPlan(HEAVY, count, None, Capacity(count, count, count >= J))
 
 
-def _in_bytes(J: int, memory: int) -> Kept:
-    return Kept(HEAVY, None, memory, room_in(J, memory))
-
-
-def resolved(
-    keep: object, *, memory: int | None, head: int, order: object, tail: bool, correction: str
-) -> str:
-    """Which rule is meant: left out, the default if the others allow it. A head of 0 is "auto"."""
-    if keep is not None and (not isinstance(keep, str) or keep not in (HEAVY, NEWEST)):
-        raise InputError(
-            f"keep must be 'heavy' or 'newest'; got {keep!r:.80}. 'heavy' keeps the examples that weigh, "
-            "'newest' the last ones."
-        )
-    against = _against_heavy(memory=memory, head=head, order=order, tail=tail, correction=correction)
-    if keep is None:
-        return NEWEST if against else DEFAULT
-    if keep == HEAVY and against:
-        raise InputError(f"keep='heavy' needs {against}. Leave that to its default, or take keep='newest'.")
-    return str(keep)
-
-
-def _against_heavy(*, memory: int | None, head: int, order: object, tail: bool, correction: str) -> str:
+def _obstacle_to_heavy(*, memory: int | None, head: int, order: object, tail: bool, correction: str) -> str:
     """What would have to be different for heavy examples to be kept; nothing if they can be."""
     if not tail:
         return "a tail; got tail=False, a window of the last examples"
@@ -106,17 +188,17 @@ def _against_heavy(*, memory: int | None, head: int, order: object, tail: bool, 
 def _newest_head(J: int, K: int, head: int, memory: int | None, *, tail: bool) -> int:
     if head == 0:  # "auto"
         return automatic_head(J, K)
-    if memory is not None:
-        bytes_left = memory - tail_bytes(J, K, pairs=tail)
-        if 8 * bytes_left < example_bits(J):
-            least = memory - bytes_left + (example_bits(J) + 7) // 8
-            raise InputError(
-                f"memory must be at least {least} bytes for the sums and one example; got {memory}. Give "
-                "more, or a smaller order."
-            )
-        blocks = bytes_left // (8 * example_bits(J))  # of 64 examples; a ring takes one more than it fills
-        return 64 * (blocks - 1) if blocks > 1 else min(64, 8 * bytes_left // example_bits(J))
-    return head
+    if memory is None:
+        return head
+    bytes_left = memory - tail_bytes(J, K, pairs=tail)
+    if 8 * bytes_left < example_bits(J):
+        least = memory - bytes_left + (example_bits(J) + 7) // 8
+        raise InputError(
+            f"memory must be at least {least} bytes for the sums and one example; got {memory}. Give "
+            "more, or a smaller order."
+        )
+    blocks = bytes_left // (8 * example_bits(J))  # of 64 examples; a ring takes one more than it fills
+    return 64 * (blocks - 1) if blocks > 1 else min(64, 8 * bytes_left // example_bits(J))
 
 
 def check_correction(correction: object) -> str:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._core.checks import as_array, as_count, as_margins, as_number, as_remaining
+from ocboost._core.checks import as_array, as_count, as_margins, as_remaining
 from ocboost._core.codec import Fields, Tree
 from ocboost._core.interrupts import uninterrupted
-from ocboost._core.locks import locks_of, reads, writes, written
+from ocboost._core.locks import locks_of, reads, written
+from ocboost._kernels.arrays import Floats, Int8s
 from ocboost._kernels.tail import BALANCED, CORRECTIONS
 from ocboost.boosters.base import Settings, SummingBooster
 from ocboost.boosters.sketch.heavy import HeavyStore
 from ocboost.boosters.sketch.newest import NewestStore
-from ocboost.boosters.sketch.settings import HEAVY, NEWEST, Kept, check_correction, what_is_kept
+from ocboost.boosters.sketch.settings import HEAVY, NEWEST, ORDER_ADVICE, check_correction, plan_head
 from ocboost.boosters.sketch.store import Store
 from ocboost.errors import InputError
-
-# So many pairs may be visited in one call of the kernel, about a tenth of a second: then Ctrl-C is heard, and
-# readers who wait are.
-PIECE = 100_000_000
 
 
 class BoostingSketch(SummingBooster):
@@ -52,7 +50,7 @@ class BoostingSketch(SummingBooster):
     smoothing : float, default 1.0
         ε, in units of sample weight: with weights of one it is worth so many examples.
         ``α_j = ½ log((W⁺_jj + ε_j) / (W⁻_jj + ε_j))``, ``ε_j = ε (W⁺_jj + W⁻_jj) / Σw``. Weights that sum to
-        one want a smaller ε.
+        one need a smaller ε.
     forgetting : float, default 1.0
         λ in (0, 1]: at time n example i weighs ``w_i λ^(n-i)``. 1 forgets nothing.
     correction : {"balanced", "own", "theorem", "listing"}, default "balanced"
@@ -121,30 +119,19 @@ class BoostingSketch(SummingBooster):
     ) -> None:
         super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
         J = self._J
-        K = J if order is None else as_count(order, "order", 1, J, "None takes every earlier coordinate.")
+        K = J if order is None else as_count(order, "order", 1, J, ORDER_ADVICE)
         if not isinstance(tail, bool | np.bool_):
             raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
-        self._order = K
-        self._has_tail = bool(tail)
-        self._correction = check_correction(correction)
-        kept = what_is_kept(
-            J, keep=keep, memory=memory, head=head, order=order, tail=self._has_tail, correction=correction
-        )
-        self._kept = kept
-        self._asked: Settings = {"order": order, "head": head, "memory": memory, "keep": keep}
+        self._order, self._has_tail, self._correction = K, bool(tail), check_correction(correction)
+        self._given: Settings = {"order": order, "head": head, "memory": memory, "keep": keep}
+        self._plan = plan_head(J, **self._given, tail=self._has_tail, correction=correction)
+        past: Settings = {"smoothing": self._smoothing, "forgetting": self._forgetting}
         self._store: Store
-        if kept.room is not None:
-            self._store = HeavyStore(J, kept, smoothing=self._smoothing, forgetting=self._forgetting)
+        if self._plan.capacity is not None:
+            self._store = HeavyStore(J, self._plan, **past)
         else:
-            self._store = NewestStore(
-                J,
-                kept.head or 0,
-                order=K,
-                tail=self._has_tail,
-                smoothing=self._smoothing,
-                forgetting=self._forgetting,
-                correction=correction,
-            )
+            how: Settings = {"order": K, "tail": self._has_tail, "correction": correction}
+            self._store = NewestStore(J, self._plan.head or 0, **how, **past)
 
     # What it was made with -------------------------------------------------------------------------------
 
@@ -161,17 +148,12 @@ class BoostingSketch(SummingBooster):
     @property
     def keep(self) -> str:
         """Which examples the head keeps, "heavy" or "newest"."""
-        return self._kept.keep
-
-    @property
-    def kept(self) -> Kept:
-        """What ``keep``, ``head`` and ``memory`` mean together."""
-        return self._kept
+        return self._plan.keep
 
     @property
     def memory(self) -> int | None:
         """The bytes that heavy examples and their sums may take, if they were given so."""
-        return self._kept.memory
+        return self._plan.memory
 
     @property
     def tail(self) -> bool:
@@ -190,7 +172,6 @@ class BoostingSketch(SummingBooster):
 
     @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
-        """All that it writes to."""
         return self._store.arrays
 
     def __repr__(self) -> str:
@@ -207,7 +188,7 @@ class BoostingSketch(SummingBooster):
 
     @property
     @reads
-    def head_margins(self) -> NDArray[np.int8]:
+    def head_margins(self) -> Int8s:
         """The margins of the examples in the head, (n_head, J), in the order that `appended` wants.
 
         The newest are in the order of age, oldest first. Of heavy ones those that are a sample of the light
@@ -223,7 +204,7 @@ class BoostingSketch(SummingBooster):
 
     @property
     def diverged(self) -> bool:
-        """Whether an unbalanced correction has left its range, so that the weights mean nothing any more.
+        """Whether an unbalanced correction has left its range, so that the weights are meaningless.
 
         Some |α| would have passed 1,000 and was held there, or the sums of some row have grown to ten times
         the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
@@ -233,32 +214,22 @@ class BoostingSketch(SummingBooster):
         diverged: bool = self._guard.view(self._weights)[1]
         return diverged
 
-    def _weights(self) -> tuple[NDArray[np.float64], bool]:
+    def _weights(self) -> tuple[Floats, bool]:
         """α, and whether it has diverged."""
         return self._store.solved()
 
     @staticmethod
-    def _alpha_of(view: Any) -> NDArray[np.float64]:
-        alpha: NDArray[np.float64] = view[0]
+    def _alpha_of(view: Any) -> Floats:
+        alpha: Floats = view[0]
         return alpha
 
     # Learning --------------------------------------------------------------------------------------------
 
-    @writes
-    def decay(self, factor: float) -> None:
-        """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
-        factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
-        with uninterrupted():
-            self._store.decay(factor)
+    def _decay(self, factor: float) -> None:
+        self._store.decay(factor)
 
-    def _take(
-        self,
-        rows: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        labels: NDArray[np.int8] | None,
-        batch_size: int,
-    ) -> None:
-        # What `guard.writes` does, by hand: here it is paid for every example.
+    def _take(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
+        # What `writes` does, by hand: its cost would be that of every single example.
         guard = self._guard
         lock = guard.lock
         if lock._is_owned() or guard._wanted:
@@ -272,21 +243,18 @@ class BoostingSketch(SummingBooster):
             finally:
                 guard._before = None
 
-    def _take_all(self, rows: NDArray[np.int8], weights: NDArray[np.float64], batch_size: int) -> None:
-        """Take in examples in pieces of whole batches; between the pieces Ctrl-C is heard."""
+    def _take_all(self, rows: Int8s, weights: Floats, batch_size: int) -> None:
         store, publish = self._store, self._guard.publish
-        if len(rows) == 1:
+        if len(rows) == 1:  # without what several need
             with uninterrupted():
                 store.take(rows, weights, batch_size, publish)
                 self._n += 1
             return
-        piece = max(1, PIECE // store.cost // batch_size) * batch_size
-        for start in range(0, len(rows), piece):
-            with uninterrupted():
-                store.take(rows[start : start + piece], weights[start : start + piece], batch_size, publish)
-                self._n += min(piece, len(rows) - start)
-            if start + piece < len(rows) and self._guard.wanted:
-                publish(store.solved())
+
+        def learn(part: slice) -> None:
+            store.take(rows[part], weights[part], batch_size, publish)
+
+        self._in_calls(len(rows), batch_size, store.cost, learn)
 
     def folds_long(self, n: int, batch_size: int = 1) -> bool:
         """Whether taking in n examples more brings a fold that is long (`fold.is_long`)."""
@@ -297,28 +265,26 @@ class BoostingSketch(SummingBooster):
     @reads
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
-        other = self._made(self._store.parameters)
-        other._store, other._asked = self._store.copy(), self._asked
-        return other._begun()
+        other = type(self)(**{"keep": self.keep, **self._store.parameters})
+        other._store, other._given, other._n = self._store.copy(), self._given, self._store.n_seen
+        return other
 
-    def _made(self, parameters: dict[str, Any]) -> Self:
-        """An empty one; of the same rule unless they say another."""
-        return type(self)(**{"keep": self.keep, **parameters})
-
-    def _begun(self) -> Self:
-        """Only while it is made, nobody has seen it yet: it has seen what its store has."""
-        self._n = self._store.n_seen
-        return self
+    def _changed(self, parameters: dict[str, Any], fill: Callable[[Any], None]) -> Self:
+        """A new sketch, of the same rule unless the parameters say another, with its store filled."""
+        other = type(self)(**{"keep": self.keep, **parameters})
+        fill(other._store)
+        other._n = other._store.n_seen
+        return other
 
     @reads
     def remade(self, **changes: Any) -> Self:
-        """A sketch of the same examples that goes on with another head, tail, smoothing or forgetting.
+        """A sketch of the same examples with another head, tail, smoothing or forgetting.
 
-        A window keeps what it needs of the head; whatever was in the tail is gone then. A smaller head folds
-        its oldest or lightest examples. ``memory`` in the place of ``head``, or another ``keep``, can be
-        given too: from heavy to newest the light examples become the tail, and α stays as it is; from newest
-        to heavy only as long as nothing has been folded. Heavy examples are not the last ones: a window of a
-        sketch that kept them begins empty, unless it still held all. ``head=1`` keeps the newest.
+        A window keeps what it needs of the head, and what was in the tail is lost. A smaller head folds its
+        oldest or lightest examples. ``memory`` instead of ``head``, or another ``keep``, can be given too:
+        from heavy to newest the light examples become the tail, and α is unchanged; from newest to heavy only
+        while nothing has been folded. Heavy examples are not the last ones: a window of a sketch that kept
+        them begins empty, unless it still held all. ``head=1`` keeps the newest.
 
         Examples
         --------
@@ -330,14 +296,12 @@ class BoostingSketch(SummingBooster):
         if fixed:
             raise InputError(
                 "only head, tail, smoothing, forgetting, keep and memory can change; got "
-                f"{', '.join(fixed)}. Begin anew for others."
+                f"{', '.join(fixed)}. Make a new sketch for others."
             )
-        other = self._made(self._changed(changes))
-        other._store.fill(self._store)
-        return other._begun()
+        return self._changed(self._with_changes(changes), lambda store: store.fill(self._store))
 
-    def _changed(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """Its parameters with changes: head and memory take each other's place, and a rule brings its own."""
+    def _with_changes(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Its parameters with changes: head and memory replace each other, and a rule brings its own."""
         known = self._store.parameters
         rule = self.keep if changes.get("keep") is None else changes["keep"]
         alone = changes.get("head") == 1 and changes.get("memory") is None
@@ -353,42 +317,42 @@ class BoostingSketch(SummingBooster):
             known.pop("memory", None)
         return {**known, **changes, "keep": rule}
 
-    # Settings, as a committee has them ---------------------------------------------------------------------
+    # Settings, as a classifier has them --------------------------------------------------------------------
 
     @classmethod
     def made(cls, n_hypotheses: int, settings: Settings) -> Self:
-        """An empty one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
+        """A new one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
         sketch = cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
-        sketch._asked["order"] = settings["order"]
+        sketch._given["order"] = settings["order"]
         return sketch
 
     @classmethod
     def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
-        """Refuse settings that no sketch of so many hypotheses has; others than its own may be among them."""
+        """Refuse settings that no sketch of so many hypotheses can have; unknown ones are ignored."""
         cls._of(settings, n_hypotheses)
 
     @classmethod
     def _of(cls, settings: Settings, n_hypotheses: int) -> Self:
-        """One of these settings that takes no room: of the newest examples a window."""
+        """One with these settings that takes little memory: for the newest examples a window."""
         given = {key: settings[key] for key in cls.settings}
         given["order"] = _order_for(n_hypotheses, given["order"])
         if type(given["tail"]) is not bool:
             raise InputError(f"tail must be True or False; got {given['tail']!r:.80}. False makes a window.")
         check_correction(given["correction"])
         wanted = ("order", "head", "memory", "keep", "tail", "correction")
-        kept = what_is_kept(n_hypotheses, **{key: given[key] for key in wanted})
-        if kept.keep != HEAVY:
-            given |= {"tail": False, "keep": NEWEST, "memory": None, "head": kept.head}
+        plan = plan_head(n_hypotheses, **{key: given[key] for key in wanted})
+        if plan.keep != HEAVY:
+            given |= {"tail": False, "keep": NEWEST, "memory": None, "head": plan.head}
         return cls(n_hypotheses, **given)
 
     @property
     def chosen(self) -> Settings:
-        """Its settings by name, as they were asked for."""
+        """Its settings by name, as they were given."""
         others = ("tail", "smoothing", "forgetting", "correction")
-        return {**self._asked, **{name: getattr(self, name) for name in others}}
+        return {**self._given, **{name: getattr(self, name) for name in others}}
 
     def made_with(self, settings: Settings) -> bool:
-        """Whether it is one of these settings; without ``keep`` it has kept to what it was."""
+        """Whether it has these settings; without ``keep``, any rule will do."""
         if set(settings) != set(self.settings) or type(settings["tail"]) is not bool:
             return False
         keep = self.keep if settings["keep"] is None else settings["keep"]
@@ -397,13 +361,13 @@ class BoostingSketch(SummingBooster):
         except InputError:
             return False
         heavy = self.keep == HEAVY
-        sizes = expected.kept.room == self.kept.room if heavy else expected.head == self.head
+        sizes = expected._plan.capacity == self._plan.capacity if heavy else expected.head == self.head
         names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")
         same = all(getattr(expected, name) == getattr(self, name) for name in names)
         return settings["tail"] == self.tail and sizes and same
 
     def followed(self, settings: Settings, before: Settings) -> Self:
-        """A sketch of the same examples that goes on with other settings, where that can be (`remade`)."""
+        """A sketch of the same examples with other settings, where that is possible (`remade`)."""
         self.check_settings(settings, self._J)  # all of them together, as where they begin
         changes = {k: v for k, v in settings.items() if isinstance(v, np.ndarray) or v != before[k]}
         # What these mean depends on each other and on the rest.
@@ -414,11 +378,11 @@ class BoostingSketch(SummingBooster):
 
     @reads
     def appended(self, margins: ArrayLike) -> Self:
-        """A sketch of the same examples with further hypotheses behind those it has.
+        """A sketch of the same examples with further hypotheses after those it has.
 
-        The examples in the head count for the new ones, and all that come from now on; what is in the tail
-        is not known of them, and of light examples what their sample says. While nothing has been folded it
-        is as if they had been there from the start. At full order it stays full.
+        The new ones learn from the examples in the head, and all later ones; of those in the tail nothing is
+        known, and of light examples what their sample says. While nothing has been folded it is as if they
+        had been there from the start. Full order stays full.
 
         Parameters
         ----------
@@ -442,9 +406,7 @@ class BoostingSketch(SummingBooster):
             )
         rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
         J = self._J + rows.shape[1]
-        other = self._made(self._store.reshaped(J))
-        other._store.fill_appended(self._store, rows)
-        return other._begun()
+        return self._changed(self._store.reshaped(J), lambda store: store.fill_appended(self._store, rows))
 
     @reads
     def without(self, members: ArrayLike) -> Self:
@@ -471,9 +433,8 @@ class BoostingSketch(SummingBooster):
                 f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "
                 "the sketch with order=None."
             )
-        other = self._made(self._store.reshaped(keep.size))
-        other._store.fill_without(self._store, keep)
-        return other._begun()
+        parameters = self._store.reshaped(keep.size)
+        return self._changed(parameters, lambda store: store.fill_without(self._store, keep))
 
     # Merging ---------------------------------------------------------------------------------------------
 
@@ -501,10 +462,9 @@ class BoostingSketch(SummingBooster):
                 raise _do_not_match(name, value, others[name])
         first, second = locks_of(self, other)
         with first, second:
-            larger = 0 if self._store.size > other._store.size else 1
-            result = self._made({**mine, **sizes[larger]})
-            result._store.fill_merged(self._store, other._store)
-        return result._begun()
+            larger = sizes[0 if self._store.size > other._store.size else 1]
+            stores = (self._store, other._store)
+            return self._changed({**mine, **larger}, lambda store: store.fill_merged(*stores))
 
     # Saving ----------------------------------------------------------------------------------------------
 
@@ -515,19 +475,20 @@ class BoostingSketch(SummingBooster):
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A sketch of what `tree` gave; it goes on exactly as the one that gave it would have."""
+        """A sketch of what `tree` gave, which learns on exactly as that one would have."""
         keep = fields.text("keep")
         fields.require(keep in (HEAVY, NEWEST), f"keep must be {HEAVY!r} or {NEWEST!r}")
         parameters, state = (HeavyStore if keep == HEAVY else NewestStore).read(fields)
         sketch = fields.make(cls, **{**parameters, "keep": keep})
         sketch._store.resume(state, fields)
-        return sketch._begun()
+        sketch._n = sketch._store.n_seen
+        return sketch
 
 
 def _order_for(n_hypotheses: int, order: Any) -> int | None:
     if order is None:
         return None
-    return min(as_count(order, "order", 1, None, "None takes every earlier coordinate."), n_hypotheses)
+    return min(as_count(order, "order", 1, None, ORDER_ADVICE), n_hypotheses)
 
 
 def _do_not_match(name: str, here: object, there: object) -> InputError:

@@ -1,38 +1,126 @@
-"""Scaled numbers (`ocboost._kernels.scaled`) as logarithms, and back.
+"""The state of a sketch as arrays: the head's examples, and the sums of all others.
 
-The head as a ring that grows when it must: the most recent examples, as bits.
-
-The tail as arrays: making an empty one, and reading its sums.
-
-The light part of a sketch that keeps heavy examples: its arrays, and how a budget is split.
+`NewestState` has a ring of the newest examples and a tail of sums; `HeavyState` has the heavy examples, and
+the sums of the light ones with a sample of them. Functions here make, copy and lay out both.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ocboost._kernels.arrays import Floats, Halves, Head, Int8s, Ints, Light, Tail, n_pairs, zeros_on_lines
 from ocboost._kernels.bits import unpack_row
+from ocboost._kernels.fold import FIRST, N_COUNTERS, N
 from ocboost._kernels.heavy import PAD
-from ocboost._kernels.memory import Head, Light, Tail, n_pairs, zeros_on_lines
 from ocboost._kernels.scaled import LOG_UNIT, normal_number
 
+# The counters of a `HeavyState` behind those of a `NewestState`.
+N_LIGHT, FOLDS = N_COUNTERS, N_COUNTERS + 1
+N_HEAVY_COUNTERS = N_COUNTERS + 2
 
-def logs(value: Any, unit: Any) -> NDArray[np.float64]:
+
+class NewestState(NamedTuple):
+    """All that a sketch has learnt that keeps the newest examples."""
+
+    tail: Tail
+    head: Head
+    counters: Ints
+    now: Floats
+    decayed: bool  # whether α no longer is the tail's, though the head is empty
+
+    @property
+    def first(self) -> int:
+        """The ring position of the head's oldest example."""
+        return int(self.counters[FIRST])
+
+    @property
+    def n_head(self) -> int:
+        """Examples in the head."""
+        return int(self.counters[N])
+
+
+class HeavyState(NamedTuple):
+    """All that a sketch has learnt that keeps heavy examples.
+
+    The head's first ``n_light`` examples are the sample of the light ones, those after them are exact; each
+    run is in the order of age.
+    """
+
+    light: Light
+    head: Head
+    counters: Ints
+    now: Floats
+
+    @property
+    def first(self) -> int:
+        """Where the head begins: always at 0."""
+        return 0
+
+    @property
+    def n_head(self) -> int:
+        """Examples in the head."""
+        return int(self.counters[N])
+
+    @property
+    def n_light(self) -> int:
+        """How many of them are a sample of the light ones."""
+        return int(self.counters[N_LIGHT])
+
+    @property
+    def folds(self) -> int:
+        """How often light examples have left the head."""
+        return int(self.counters[FOLDS])
+
+    @property
+    def bounds(self) -> Ints:
+        """Where the runs of examples begin and end."""
+        return np.array([0, self.n_light, self.n_head])
+
+
+State = TypeVar("State", NewestState, HeavyState)
+Arrays = TypeVar("Arrays", Tail, Head, Light)
+
+
+def resized(state: State, n_blocks: int) -> State:
+    """The same state with a head of its own of so many blocks, the oldest example in the first one."""
+    counters = state.counters.copy()
+    counters[FIRST] &= 63
+    head = resized_head(state.head, state.first, state.n_head, n_blocks)
+    return state._replace(head=head, counters=counters)
+
+
+def copied(state: State, n_blocks: int | None = None) -> State:
+    """A state of its own; ``n_blocks``: with a head of so many blocks."""
+    sums: Any = copied_arrays(state[0])
+    result = resized(state, state.head.words.shape[0] if n_blocks is None else n_blocks)
+    return result._replace(**{state._fields[0]: sums}, now=state.now.copy())
+
+
+def copied_arrays(arrays: Arrays) -> Arrays:
+    """A tail, head or light part of its own."""
+    made: Any = type(arrays)
+    result: Arrays = made._make(array.copy() for array in arrays)
+    return result
+
+
+# Scaled numbers (`ocboost._kernels.scaled`) as logarithms -------------------------------------------------
+
+
+def logs(value: Any, unit: Any) -> Floats:
     """The logarithms of scaled numbers, -∞ for zero.
 
     >>> logs(np.array([1.0, 0.0]), np.array([0, 0])).tolist()
     [0.0, -inf]
     """
     with np.errstate(divide="ignore"):
-        result: NDArray[np.float64] = np.log(value) + unit * LOG_UNIT
+        result: Floats = np.log(value) + unit * LOG_UNIT
     return result
 
 
 def scaled(log: float, unit: int) -> tuple[float, int]:
-    """What a logarithm, counted from a unit, is of, as a scaled number.
+    """The scaled number with this logarithm, which is counted from a unit.
 
     >>> scaled(0.0, 3), scaled(-np.inf, 3)
     ((1.0, 3), (0.0, 0))
@@ -43,16 +131,21 @@ def scaled(log: float, unit: int) -> tuple[float, int]:
     return normal_number(float(np.exp(log - more * LOG_UNIT)), unit + more)
 
 
-def blocks_for(n: int) -> int:
-    """Blocks of 64 examples that a ring needs for n examples.
+# The head: examples as bits in blocks of 64, for the newest in a ring that grows when it must -------------
 
-    One more than they fill, so that the newest never share a block with the oldest.
-    """
+
+def blocks_of(n: int) -> int:
+    """Blocks of 64 examples that n examples fill."""
+    return (n + 63) // 64
+
+
+def ring_blocks(n: int) -> int:
+    """Blocks that a ring needs for n examples: one more, so that newest and oldest never share a block."""
     return (n + 63) // 64 + 1
 
 
 def empty_head(n_hypotheses: int, n_blocks: int) -> Head:
-    """A ring of so many blocks with nothing in it."""
+    """A head of so many blocks with nothing in it."""
     return Head(
         words=zeros_on_lines((n_blocks, n_hypotheses), np.uint64),
         weight=np.zeros(64 * n_blocks),
@@ -60,20 +153,23 @@ def empty_head(n_hypotheses: int, n_blocks: int) -> Head:
     )
 
 
-def relaid(head: Head, first: int, n: int, n_blocks: int) -> Head:
+def places_of(head: Head, first: int, n: int) -> Ints:
+    """The ring positions of n examples, oldest first."""
+    places: Ints = (first + np.arange(n)) % head.weight.size
+    return places
+
+
+def resized_head(head: Head, first: int, n: int, n_blocks: int) -> Head:
     """The same n examples in a ring of another size, the oldest in its first block at the same bit."""
     result = empty_head(head.words.shape[1], n_blocks)
-    used = ((first & 63) + n + 63) // 64 if n else 0
-    blocks = (first // 64 + np.arange(used)) % head.words.shape[0]
-    result.words[:used] = head.words[blocks]
-    positions = (first + np.arange(n)) % head.weight.size
-    span = slice(first & 63, (first & 63) + n)
-    result.weight[span] = head.weight[positions]
-    result.weight_unit[span] = head.weight_unit[positions]
+    used = blocks_of((first & 63) + n) if n else 0
+    result.words[:used] = head.words[(first // 64 + np.arange(used)) % head.words.shape[0]]
+    places, span = places_of(head, first, n), slice(first & 63, (first & 63) + n)
+    result.weight[span], result.weight_unit[span] = head.weight[places], head.weight_unit[places]
     return result
 
 
-def rows_of(head: Head, first: int, n: int) -> NDArray[np.int8]:
+def rows_of(head: Head, first: int, n: int) -> Int8s:
     """The margins of the head's examples, oldest first, as (n, J) of -1 and +1."""
     rows = np.empty((n, head.words.shape[1]), np.int8)
     for i in range(n):
@@ -81,7 +177,7 @@ def rows_of(head: Head, first: int, n: int) -> NDArray[np.int8]:
     return rows
 
 
-def widened(head: Head, first: int, margins: NDArray[np.int8]) -> Head:
+def widened(head: Head, first: int, margins: Int8s) -> Head:
     """A head whose examples have further margins (n, k); its oldest is at ``first``, in its first block."""
     k = margins.shape[1]
     bits = np.zeros((head.weight.size, k), bool)
@@ -89,6 +185,14 @@ def widened(head: Head, first: int, margins: NDArray[np.int8]) -> Head:
     words = np.packbits(bits.reshape(-1, 64, k).transpose(0, 2, 1), axis=2, bitorder="little")
     columns = np.ascontiguousarray(words).view("<u8")[..., 0].astype(np.uint64)
     return head._replace(words=np.ascontiguousarray(np.concatenate([head.words, columns], axis=1)))
+
+
+def with_columns(head: Head, keep: Ints) -> Head:
+    """A head with the margins of some coordinates only."""
+    return head._replace(words=np.ascontiguousarray(head.words[:, keep]))
+
+
+# The tail of the newest, and the light sums of the heavy --------------------------------------------------
 
 
 def empty_tail(n_hypotheses: int, order: int, *, pairs: bool = True) -> Tail:
@@ -107,43 +211,7 @@ def empty_tail(n_hypotheses: int, order: int, *, pairs: bool = True) -> Tail:
     )
 
 
-def copy_tail(tail: Tail) -> Tail:
-    """A tail of its own with the same sums."""
-    return Tail._make(array.copy() for array in tail)
-
-
-def stacked(tails: list[Tail]) -> Tail:
-    """Several tails as one array each, copied."""
-    return Tail._make(np.concatenate(arrays) for arrays in zip(*tails, strict=True))
-
-
-def sum_bytes(n_hypotheses: int, order: int) -> int:
-    """The bytes that W⁺ and W⁻ take, diagonal included: 2 · 8 for each pair.
-
-    >>> sum_bytes(4, 4)
-    160
-    """
-    return 16 * (n_pairs(n_hypotheses, order) + n_hypotheses)
-
-
-def tail_bytes(n_hypotheses: int, order: int, *, pairs: bool = True) -> int:
-    """The bytes that a tail takes in all.
-
-    >>> tail_bytes(4, 4) == sum(array.nbytes for array in empty_tail(4, 4))
-    True
-    """
-    return sum_bytes(n_hypotheses, order if pairs else 0) + 40 * n_hypotheses + 16
-
-
-def automatic_head(n_hypotheses: int, order: int) -> int:
-    """As many examples as the sums take bytes, at least one: what ``head="auto"`` means.
-
-    An example takes a bit for each hypothesis, in words of 64, and a weight.
-    """
-    return max(1, sum_bytes(n_hypotheses, order) // (8 * ((n_hypotheses + 63) // 64) + 8))
-
-
-def dense_sums(tail: Tail, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def dense_sums(tail: Tail, order: int) -> tuple[Floats, Floats]:
     """W⁺ and W⁻ as (J, J) matrices, zero outside the band."""
     J = tail.alpha.size
     with np.errstate(over="ignore", under="ignore"):
@@ -161,103 +229,25 @@ def dense_sums(tail: Tail, order: int) -> tuple[NDArray[np.float64], NDArray[np.
     return result[0], result[1]
 
 
-SLACK_WITH_PAIRS, SLACK = 4, 16  # a fold lets go of one example in so many; with pairs it costs more
-
-
-class Room(NamedTuple):
-    """How many examples are kept, and whether there are pairs to correct the light ones' sample."""
-
-    first: int  # examples until the first fold: there are no pairs yet
-    head: int  # from then on
-    pairs: bool
-
-    @property
-    def after_fold(self) -> int:
-        """How many examples a fold leaves.
-
-        >>> Room(100, 80, True).after_fold, Room(100, 80, False).after_fold
-        (60, 75)
-        """
-        slack = SLACK_WITH_PAIRS if self.pairs else SLACK
-        return self.head - (self.head + slack - 1) // slack
-
-
-def example_bits(n_hypotheses: int) -> int:
-    """What an example takes: a bit for each hypothesis, and a weight with its unit."""
-    return n_hypotheses + 96
-
-
-def pair_bytes(n_hypotheses: int) -> int:
-    """What the pairs take: float16, two signs."""
-    return 4 * n_pairs(n_hypotheses, n_hypotheses) + 4 * PAD
-
-
-def row_bytes(n_hypotheses: int) -> int:
-    """What L, A and the anchor take."""
-    return 56 * n_hypotheses
-
-
-def least_memory(n_hypotheses: int) -> int:
-    """The bytes that two examples take, with the light sums."""
-    return row_bytes(n_hypotheses) + (2 * example_bits(n_hypotheses) + 7) // 8
-
-
-def room_in(n_hypotheses: int, memory: int) -> Room:
-    """Split bytes into examples and pairs; these if they take at most half of what L and A leave.
-
-    Examples are kept in blocks of 64, and the blocks fit in the memory; fewer than 64 take a block as well.
-
-    >>> room_in(100, 100_000), room_in(100, 30_000)
-    (Room(first=3840, head=3008, pairs=True), Room(first=960, head=960, pairs=False))
-    """
-    left = memory - row_bytes(n_hypotheses)
-    pairs = 2 * pair_bytes(n_hypotheses) <= left
-    bits = example_bits(n_hypotheses)
-    first = _in_whole_blocks(8 * left // bits)
-    head = _in_whole_blocks(8 * (left - pair_bytes(n_hypotheses)) // bits) if pairs else first
-    return Room(first, head, pairs)
-
-
-def _in_whole_blocks(n: int) -> int:
-    return n - n % 64 if n >= 64 else max(2, n)
-
-
-def room_for(n_hypotheses: int, head: int) -> Room:
-    """A head of so many examples, with pairs unless there are fewer examples than hypotheses.
-
-    The pairs that so few leave behind correct the sample by more than they know of it.
-    """
-    return Room(head, head, head >= n_hypotheses)
-
-
-def automatic_memory(n_hypotheses: int) -> int:
-    """What a sketch that keeps the newest takes with ``head="auto"``: sums and examples, or the least.
-
-    >>> automatic_memory(100)
-    163267
-    """
-    J = n_hypotheses
-    return max(least_memory(J), sum_bytes(J, J) + automatic_head(J, J) * example_bits(J) // 8)
-
-
-def empty_light(n_hypotheses: int, n_lights: int = 1) -> Light:
+def empty_light(n_hypotheses: int) -> Light:
     """A light part of no examples, and with no pairs."""
-    J, t = n_hypotheses, n_lights
+    J = n_hypotheses
     return Light(
-        L=np.zeros((t, 2, J)),
-        L_unit=np.zeros((t, 2, J), np.int32),
-        A=np.zeros((t, 2, J)),
-        A_unit=np.zeros((t, 2, J), np.int32),
-        anchor=np.zeros((t, J)),
-        delta=np.zeros((t, 2, 0), np.uint16),
+        L=np.zeros((1, 2, J)),
+        L_unit=np.zeros((1, 2, J), np.int32),
+        A=np.zeros((1, 2, J)),
+        A_unit=np.zeros((1, 2, J), np.int32),
+        anchor=np.zeros((1, J)),
+        delta=np.zeros((1, 2, 0), np.uint16),
     )
 
 
-def empty_pairs(n_hypotheses: int, n_lights: int = 1) -> np.ndarray[tuple[int, ...], np.dtype[np.uint16]]:
+def empty_pairs(n_hypotheses: int, n_lights: int = 1) -> Halves:
     """No difference between any pair of the sample and of the light examples."""
     return np.zeros((n_lights, 2, n_pairs(n_hypotheses, n_hypotheses) + PAD), np.uint16)
 
 
-def copy_light(light: Light) -> Light:
-    """A light part of its own with the same sums."""
-    return Light._make(array.copy() for array in light)
+def empty_heavy(n_hypotheses: int) -> HeavyState:
+    """Nothing seen yet."""
+    counters = np.zeros(N_HEAVY_COUNTERS, np.int64)
+    return HeavyState(empty_light(n_hypotheses), empty_head(n_hypotheses, 1), counters, np.ones(1))

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
-from ocboost._kernels.balls import ROWS, best_cuts, distances_to_one, lay_dense, rough_scores, tile_distances
+from ocboost._kernels.balls import (
+    TILE_ROWS,
+    best_cuts,
+    distances_to_one,
+    lay_dense,
+    rough_scores,
+    tile_distances,
+)
 from ocboost.hypotheses.balls import Balls, finite
 from ocboost.hypotheses.base import for_each
 from ocboost.hypotheses.learners.boosting import Found, SamplingLearner, Taken
@@ -80,7 +87,7 @@ class _BallSearch:
     def __init__(self, X: NDArray[Any], y: NDArray[np.int8], n_candidates: int | None) -> None:
         self._X, self._y, self._n_candidates = X, y, n_candidates
         self._tiles = _tiled(X)
-        self._squared = np.empty((self._tiles.shape[0], ROWS))
+        self._squared = np.empty((self._tiles.shape[0], TILE_ROWS))
 
     def find(
         self, rows: NDArray[np.int64], times: NDArray[np.float64], rng: np.random.Generator, taken: Taken
@@ -95,15 +102,15 @@ class _BallSearch:
             candidates = _shortlist(sample, candidates, signed)
         tiles = _tiled(sample)
         centres = sample[candidates]
-        squared = np.empty((candidates.size, tiles.shape[0] * ROWS))
+        squared = np.empty((candidates.size, tiles.shape[0] * TILE_ROWS))
         score, cut = np.empty(candidates.size), np.empty(candidates.size, np.int64)
         radius = np.empty(candidates.size)
 
         def measure(at: slice) -> None:
             for t in range(at.start, at.stop):
-                block = np.empty((candidates.size, ROWS))
+                block = np.empty((candidates.size, TILE_ROWS))
                 tile_distances(tiles[t], centres, block)
-                squared[:, t * ROWS : (t + 1) * ROWS] = block
+                squared[:, t * TILE_ROWS : (t + 1) * TILE_ROWS] = block
 
         def choose(at: slice) -> None:
             near = np.ascontiguousarray(squared[at, : rows.size])
@@ -154,9 +161,9 @@ def _shortlist(
 
 def _tiled(X: NDArray[Any]) -> NDArray[Any]:
     """Rows as `ocboost._kernels.balls` needs them: (tiles, F, 16)."""
-    tiles = np.empty((-(-X.shape[0] // ROWS), X.shape[1], ROWS), X.dtype)
+    tiles = np.empty((-(-X.shape[0] // TILE_ROWS), X.shape[1], TILE_ROWS), X.dtype)
     for t, tile in enumerate(tiles):
-        lay_dense(X[t * ROWS : (t + 1) * ROWS], tile)
+        lay_dense(X[t * TILE_ROWS : (t + 1) * TILE_ROWS], tile)
     return tiles
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
 from ocboost._core.threads import get_num_threads
-from ocboost._kernels.binning import MOST
+from ocboost._kernels.binning import MAX_BINS
 from ocboost._kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
 from ocboost.errors import InputError
 from ocboost.hypotheses import Stumps
@@ -68,8 +68,10 @@ class StumpLearner(Learner):
     accepts_missing = True
     accepts_sparse = True
 
-    def __init__(self, max_bins: int = MOST, criterion: str = "error", n_threads: int | None = None) -> None:
-        self.max_bins = as_count(max_bins, "max_bins", 2, MOST, "A bin's number must fit into a byte.")
+    def __init__(
+        self, max_bins: int = MAX_BINS, criterion: str = "error", n_threads: int | None = None
+    ) -> None:
+        self.max_bins = as_count(max_bins, "max_bins", 2, MAX_BINS, "A bin's number must fit into a byte.")
         if criterion not in CRITERIA:
             raise InputError(
                 f"criterion must be 'error' or 'gini'; got {criterion!r:.80}. "

@@ -12,20 +12,28 @@ from llvmlite import ir
 from numba import types
 
 from ocboost._kernels.compile import instruction
-from ocboost._kernels.lanes import COLUMNS, LANES, _int, _load, _store
-
-COPIES = LANES  # of the sums by code, one for each lane: an addition need not wait for the one before it
-STRIDE = (
-    264  # doubles from one copy to the next; were it 256, every second copy would share its addresses' end
+from ocboost._kernels.llvm import (
+    ADDRESS,
+    BYTES,
+    COLUMNS,
+    DOUBLE,
+    I8,
+    I32,
+    I64,
+    LANES,
+    VECTOR,
+    load,
+    loop,
+    repeated,
+    store,
+    sum_of_lanes,
+    whole,
 )
 
-_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-_DOUBLE = ir.DoubleType()
-_VECTOR = ir.VectorType(_DOUBLE, LANES)
-_WORDS = ir.VectorType(_I64, LANES)
-_BYTES = ir.VectorType(_I8, COLUMNS)
-_EIGHT_BYTES = ir.VectorType(_I8, LANES)
-_ADDRESS = types.intp
+COPIES = LANES  # of the sums by code, one for each lane: an addition need not wait for the one before it
+STRIDE = 264  # doubles from one copy to the next; with 256, every second copy would share its addresses' end
+
+_WORDS = ir.VectorType(I64, LANES)
 
 
 # An instruction without any flag inherits those of the kernel it is compiled into, and might be regrouped.
@@ -50,19 +58,18 @@ def codes_of(typing_context: Any, words: Any, out: Any) -> tuple[Any, Any]:
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = builder.inttoptr(args[0], ir.PointerType(_BYTES))
-        x = builder.load(pointer, align=8)
+        x = load(builder, args[0], BYTES)
         places = [8 * (7 - row) + square for square in range(8) for row in range(8)]
-        indices = ir.Constant(ir.VectorType(_I32, COLUMNS), places)
-        x = builder.bitcast(builder.shuffle_vector(x, ir.Constant(_BYTES, ir.Undefined), indices), _WORDS)
+        indices = ir.Constant(ir.VectorType(I32, COLUMNS), places)
+        x = builder.bitcast(builder.shuffle_vector(x, ir.Constant(BYTES, ir.Undefined), indices), _WORDS)
         for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
-            by, where = ir.Constant(_WORDS, [shift] * LANES), ir.Constant(_WORDS, [mask] * LANES)
+            by, where = repeated(shift, _WORDS), repeated(mask, _WORDS)
             swap = builder.and_(builder.xor(x, builder.lshr(x, by)), where)
             x = builder.xor(x, builder.xor(swap, builder.shl(swap, by)))
-        _store(builder, x, args[1])
+        store(builder, x, args[1])
         return context.get_dummy_value()
 
-    return types.void(_ADDRESS, _ADDRESS), codegen
+    return types.void(ADDRESS, ADDRESS), codegen
 
 
 def _has_lookup(context: Any) -> bool:
@@ -70,59 +77,58 @@ def _has_lookup(context: Any) -> bool:
     return "+avx512f" in str(getattr(context.codegen(), "_tm_features", "")).split(",")
 
 
-class _Table:
+class _LookupTable:
     """Sixteen doubles, to be looked up by the lower or the upper half of eight codes."""
 
     def __init__(self, builder: Any, address: Any, *, wide: bool) -> None:
         self._builder, self._address = builder, address
-        self._halves = [_load(builder, builder.add(address, _int(64 * half)), _VECTOR) for half in range(2)]
+        self._halves = [load(builder, builder.add(address, whole(64 * half)), VECTOR) for half in range(2)]
         self._wide = wide
 
     def at(self, indices: Any) -> Any:
         """What stands at the lower four bits of each index."""
         builder = self._builder
         if self._wide:  # one instruction, which looks at no other bits
-            kind = ir.FunctionType(_VECTOR, [_VECTOR, _WORDS, _VECTOR])
+            kind = ir.FunctionType(VECTOR, [VECTOR, _WORDS, VECTOR])
             lookup = builder.module.declare_intrinsic("llvm.x86.avx512.vpermi2var.pd.512", (), kind)
             return builder.call(lookup, [self._halves[0], indices, self._halves[1]])
-        result = ir.Constant(_VECTOR, ir.Undefined)
+        result = ir.Constant(VECTOR, ir.Undefined)
         for lane in range(LANES):
-            place = ir.Constant(_I32, lane)
-            index = builder.and_(builder.extract_element(indices, place), _int(15))
-            value = _load(builder, builder.add(self._address, builder.shl(index, _int(3))), _DOUBLE)
+            place = ir.Constant(I32, lane)
+            index = builder.and_(builder.extract_element(indices, place), whole(15))
+            value = load(builder, builder.add(self._address, builder.shl(index, whole(3))), DOUBLE)
             result = builder.insert_element(result, value, place)
         return result
 
 
 def _halves_of_codes(builder: Any, address: Any) -> tuple[Any, Any]:
     """Eight codes as indices whose lower four bits are the lower half, the upper half of the code."""
-    small = builder.load(builder.inttoptr(address, ir.PointerType(_EIGHT_BYTES)), align=1)
-    codes = builder.zext(small, _WORDS)
-    return codes, builder.lshr(codes, ir.Constant(_WORDS, [4] * LANES))
+    codes = builder.zext(load(builder, address, ir.VectorType(I8, LANES), align=1), _WORDS)
+    return codes, builder.lshr(codes, repeated(4, _WORDS))
 
 
 def _multiply(builder: Any, args: Any, *, wide: bool) -> None:
     d, codes = args[:2]
-    low, high = (_Table(builder, address, wide=wide) for address in args[2:])
+    low, high = (_LookupTable(builder, address, wide=wide) for address in args[2:])
     for g in range(COLUMNS // LANES):
-        at = builder.add(d, _int(8 * LANES * g))
-        lower, upper = _halves_of_codes(builder, builder.add(codes, _int(LANES * g)))
+        at = builder.add(d, whole(8 * LANES * g))
+        lower, upper = _halves_of_codes(builder, builder.add(codes, whole(LANES * g)))
         factor = _times(builder, high.at(upper), low.at(lower))
-        _store(builder, _times(builder, _load(builder, at, _VECTOR), factor), at)
+        store(builder, _times(builder, load(builder, at, VECTOR), factor), at)
 
 
 def _score(builder: Any, args: Any, *, wide: bool) -> None:
     d, q, codes, tables = args
     low, high, low_score, high_score = (
-        _Table(builder, builder.add(tables, _int(128 * t)), wide=wide) for t in range(4)
+        _LookupTable(builder, builder.add(tables, whole(128 * t)), wide=wide) for t in range(4)
     )
     for g in range(COLUMNS // LANES):
-        at, out = (builder.add(address, _int(8 * LANES * g)) for address in (d, q))
-        lower, upper = _halves_of_codes(builder, builder.add(codes, _int(LANES * g)))
-        weight, factor = _load(builder, at, _VECTOR), high.at(upper)
+        at, out = (builder.add(address, whole(8 * LANES * g)) for address in (d, q))
+        lower, upper = _halves_of_codes(builder, builder.add(codes, whole(LANES * g)))
+        weight, factor = load(builder, at, VECTOR), high.at(upper)
         share = _plus(builder, high_score.at(upper), _times(builder, factor, low_score.at(lower)))
-        _store(builder, _plus(builder, _load(builder, out, _VECTOR), _times(builder, weight, share)), out)
-        _store(builder, _times(builder, weight, _times(builder, factor, low.at(lower))), at)
+        store(builder, _plus(builder, load(builder, out, VECTOR), _times(builder, weight, share)), out)
+        store(builder, _times(builder, weight, _times(builder, factor, low.at(lower))), at)
 
 
 def _by_codes(write: Any, *, anywhere: bool) -> tuple[Any, Any]:
@@ -132,7 +138,7 @@ def _by_codes(write: Any, *, anywhere: bool) -> tuple[Any, Any]:
         write(builder, args, wide=not anywhere and _has_lookup(context))
         return context.get_dummy_value()
 
-    return types.void(*[_ADDRESS] * 4), codegen
+    return types.void(*[ADDRESS] * 4), codegen
 
 
 @instruction
@@ -174,15 +180,15 @@ def add_by_codes(typing_context: Any, sums: Any, d: Any, codes: Any) -> tuple[An
         sums, d, codes = args
         for g in range(COLUMNS // LANES):
             # Eight codes at a time in a register: reading them singly takes longer.
-            eight = _load(builder, builder.add(codes, _int(LANES * g)), _I64)
+            eight = load(builder, builder.add(codes, whole(LANES * g)), I64)
             for lane in range(LANES):
-                code = builder.and_(builder.lshr(eight, _int(8 * lane)), _int(255))
-                at = builder.add(builder.add(sums, _int(8 * STRIDE * lane)), builder.shl(code, _int(3)))
-                weight = _load(builder, builder.add(d, _int(8 * (LANES * g + lane))), _DOUBLE)
-                _store(builder, _plus(builder, _load(builder, at, _DOUBLE), weight), at)
+                code = builder.and_(builder.lshr(eight, whole(8 * lane)), whole(255))
+                at = builder.add(builder.add(sums, whole(8 * STRIDE * lane)), builder.shl(code, whole(3)))
+                weight = load(builder, builder.add(d, whole(8 * (LANES * g + lane))), DOUBLE)
+                store(builder, _plus(builder, load(builder, at, DOUBLE), weight), at)
         return context.get_dummy_value()
 
-    return types.void(*[_ADDRESS] * 3), codegen
+    return types.void(*[ADDRESS] * 3), codegen
 
 
 @instruction
@@ -191,29 +197,16 @@ def sum_of_eights(typing_context: Any, address: Any, n: Any) -> tuple[Any, Any]:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address, n = args
-        before = builder.block
-        start = _load(builder, address, _VECTOR)
-        loop = builder.append_basic_block("eights")
-        body = builder.append_basic_block("eights.body")
-        done = builder.append_basic_block("eights.done")
-        builder.branch(loop)
 
-        builder.position_at_end(loop)
-        i, total = builder.phi(_I64), builder.phi(_VECTOR)
-        i.add_incoming(_int(1), before)
-        total.add_incoming(start, before)
-        builder.cbranch(builder.icmp_signed("<", i, n), body, done)
+        def body(carried: list[Any]) -> tuple[list[Any], Any]:
+            i, total = carried
+            at = builder.add(address, builder.shl(i, whole(6)))
+            total = _plus(builder, total, load(builder, at, VECTOR))
+            following = builder.add(i, whole(1))
+            return [following, total], builder.icmp_signed("<", following, n)
 
-        builder.position_at_end(body)
-        at = builder.add(address, builder.shl(i, _int(6)))
-        total.add_incoming(_plus(builder, total, _load(builder, at, _VECTOR)), body)
-        i.add_incoming(builder.add(i, _int(1)), body)
-        builder.branch(loop)
+        enter = builder.icmp_signed("<", whole(1), n)
+        _, total = loop(builder, "eights", enter, [whole(1), load(builder, address, VECTOR)], body)
+        return sum_of_lanes(builder, total, _FLAGS)
 
-        builder.position_at_end(done)
-        result = builder.extract_element(total, ir.Constant(_I32, 0))
-        for lane in range(1, LANES):
-            result = _plus(builder, result, builder.extract_element(total, ir.Constant(_I32, lane)))
-        return result
-
-    return types.float64(_ADDRESS, _ADDRESS), codegen
+    return types.float64(ADDRESS, ADDRESS), codegen

@@ -1,15 +1,12 @@
-"""Names for the arrays that kernels pass around.
+"""The arrays that kernels pass around: their names and types, and how the pair sums lie in memory.
 
-How the pair sums lie in memory: row after row of a lower triangle, or of a band of it.
+Pairs lie row after row of a lower triangle, or of a band of it: row j holds the coordinates k from
+max(0, j - K) to j - 1, K being the order. All rows together take J·K - K(K+1)/2 places for each sign, and
+nothing of size J × J exists when K is far below J.
 
-Row j holds the coordinates k from max(0, j - K) to j - 1, K being the order. All rows together take
-J·K - K(K+1)/2 places for each sign, and nothing of size J × J exists when K is far below J.
-
-Views of memory that own nothing, and memory that begins with a line of the cache.
-
-Passing a numpy array to a function, or slicing it, counts references to its owner, atomically; in a loop
-over short rows that counting costs more than the arithmetic. These views are an address and a shape; the
-caller keeps the owner alive.
+`floats_at` and its likes are views that own nothing, an address and a shape; the caller keeps the owner
+alive. Passing a numpy array to a function, or slicing it, counts references to its owner, atomically; in a
+loop over short rows that counting costs more than the arithmetic.
 """
 
 from __future__ import annotations
@@ -27,12 +24,19 @@ from ocboost._kernels.compile import helper, instruction
 
 Whole: TypeAlias = Any  # a whole number, which in a kernel is int64 and in Python an int or an np.int64
 Floats: TypeAlias = NDArray[np.float64]
+Singles: TypeAlias = NDArray[np.float32]
+Reals: TypeAlias = NDArray[np.floating]
 Ints: TypeAlias = NDArray[np.int64]
-Units: TypeAlias = NDArray[np.int32]
+Int32s: TypeAlias = NDArray[np.int32]
+UInt32s: TypeAlias = NDArray[np.uint32]
+Int8s: TypeAlias = NDArray[np.int8]
+Bytes: TypeAlias = NDArray[np.uint8]
+Integers: TypeAlias = NDArray[np.integer]
+Numbers: TypeAlias = NDArray[np.number]
+Flags: TypeAlias = NDArray[np.bool_]
 Words: TypeAlias = NDArray[np.uint64]
-WordVector: TypeAlias = NDArray[np.uint64]
-Int8Matrix: TypeAlias = NDArray[np.int8]
 Halves: TypeAlias = NDArray[np.uint16]  # the bits of float16
+Units: TypeAlias = Int32s  # of scaled numbers (`ocboost._kernels.scaled`), where they are many
 
 
 class Tail(NamedTuple):
@@ -45,8 +49,7 @@ class Tail(NamedTuple):
     W_jk keeps every pair in [0, 1], whatever the weights; the log scale lives on the diagonal alone.
 
     A coordinate that was appended later (`ocboost.boosters.sketch.reshape`) holds only the examples since
-    then, a share of
-    those of the coordinate before it.
+    then, a share of those of the coordinate before it.
     """
 
     p_plus: Floats  # (t, pairs): rows of the band, one after the other, see `row_start`
@@ -106,15 +109,15 @@ def n_pairs(n_hypotheses: int, order: int) -> int:
     return n_hypotheses * order - order * (order + 1) // 2
 
 
-LINE = 64  # bytes
+CACHE_LINE = 64  # bytes
 
 
 def zeros_on_lines(shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """`np.zeros` at an address that is a multiple of 64: eight doubles or words are one line, not two."""
     count = shape if isinstance(shape, int) else math.prod(shape)
     size = count * np.dtype(dtype).itemsize
-    memory = np.zeros(size + LINE, np.uint8)
-    start = -memory.ctypes.data % LINE
+    memory = np.zeros(size + CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
     return memory[start : start + size].view(dtype).reshape(shape)
 
 

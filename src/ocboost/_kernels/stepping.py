@@ -1,18 +1,19 @@
-"""Multiplicative updates, Winnow and EG±: each hypothesis has one exponent θ_j, its weights are exp(±θ_j).
+"""Steps along margins: the multiplicative rules Winnow and EG±, and linear rules.
 
-Every rounding is as written: a rule that asks for the sign of a sum must not depend on how it was added up.
+In the multiplicative ones each hypothesis has one exponent θ_j, and its weights are exp(±θ_j). Every rounding
+is as written: a rule that asks for the sign of a sum must not depend on how it was added up.
 """
 
 from __future__ import annotations
 
 import math
 
+from ocboost._kernels.arrays import Floats, Int8s
 from ocboost._kernels.compile import exact, plain
-from ocboost._kernels.memory import Floats, Int8Matrix
 
-LONGEST = 1e200  # of a step, but for its slope: however many there are, they add up to a number
-FARTHEST = 1e250  # where no exponent, and no count, gets by such steps
-TIE = 1e-12  # of Σ|vote|: as far as a sum of votes of nothing is from 0 by rounding
+MAX_STEP = 1e200  # of a step, but for its slope: however many there are, they add up to a number
+MAX_EXPONENT = 1e250  # where no exponent, and no count, gets by such steps
+ZERO_VOTE = 1e-12  # of Σ|vote|: as far as a sum of votes of nothing is from 0 by rounding
 
 
 @exact
@@ -43,7 +44,7 @@ def _move(x: Floats, steps: Floats) -> None:
 
 @plain
 def winnow_batches(
-    rows: Int8Matrix,
+    rows: Int8s,
     weights: Floats,
     batch_size: int,
     rate: float,
@@ -62,8 +63,8 @@ def winnow_batches(
             total = 0.0
             for j in range(J):
                 total += rows[i, j] * votes[j]
-            length = min(weights[i], LONGEST) / (stop - start)
-            if total > (margin + TIE) * apart or length == 0.0:
+            length = min(weights[i], MAX_STEP) / (stop - start)
+            if total > (margin + ZERO_VOTE) * apart or length == 0.0:
                 continue
             if not moved:
                 steps[:] = 0.0
@@ -85,7 +86,7 @@ def _push(f: float, square: bool) -> float:
 
 @plain
 def eg_batches(
-    rows: Int8Matrix,
+    rows: Int8s,
     weights: Floats,
     batch_size: int,
     rate: float,
@@ -105,7 +106,7 @@ def eg_batches(
             total = 0.0
             for j in range(J):
                 total += rows[i, j] * votes[j]
-            length = min(rate * norm * weights[i], LONGEST) / (stop - start)
+            length = min(rate * norm * weights[i], MAX_STEP) / (stop - start)
             length *= _push(norm * total / together, square)
             for j in range(J):
                 steps[j] += length * rows[i, j]
@@ -134,3 +135,30 @@ def eg_alpha(theta: Floats, norm: float, alpha: Floats) -> None:
     _, together = differences(theta, 1.0, alpha)
     for j in range(theta.size):
         alpha[j] *= norm / together
+
+
+LOGISTIC, PERCEPTRON, PASSIVE_AGGRESSIVE = range(3)
+
+
+@exact
+def _step(rule: int, rate: float, f: float, J: int) -> float:
+    """How far an example of weight one moves the weights, its margin being f."""
+    if rule == LOGISTIC:
+        return rate / (1.0 + math.exp(f)) if f < 700.0 else 0.0
+    if rule == PERCEPTRON:
+        return rate if f <= 0.0 else 0.0
+    return min(rate, max(0.0, 1.0 - f) / J)
+
+
+@plain
+def linear_steps(rows: Int8s, weights: Floats, rule: int, rate: float, coef: Floats) -> None:
+    """Take in examples one by one: ``c ← c + w · step(c·m) · m``."""
+    n, J = rows.shape
+    for i in range(n):
+        f = 0.0
+        for j in range(J):
+            f += coef[j] * rows[i, j]
+        step = weights[i] * _step(rule, rate, f, J)
+        if step != 0.0:
+            for j in range(J):
+                coef[j] += step * rows[i, j]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ocboost import BoostingSketch
-from tests.naive.heavy import NaiveCarried
+from tests.naive.heavy import NaiveHeavy
 
 TOLERANCE = 1e-9
 
@@ -20,12 +20,12 @@ def both(J, *, head=None, memory=None, pairs=True, **options):
     """A sketch and its twin with the same room."""
     if memory is None:
         sketch = BoostingSketch(J, head=head, keep="heavy", **options)
-        room = sketch._store.room._replace(pairs=pairs)
+        room = sketch._store.capacity._replace(pairs=pairs)
     else:
         sketch = BoostingSketch(J, memory=memory, keep="heavy", **options)
-        room = sketch._store.room
-    sketch._store.room = room
-    plain = NaiveCarried(J, head=room.head, first_head=room.first, pairs=room.pairs, **options)
+        room = sketch._store.capacity
+    sketch._store.capacity = room
+    plain = NaiveHeavy(J, head=room.head, first_head=room.first, pairs=room.pairs, **options)
     return sketch, plain
 
 
