@@ -537,7 +537,7 @@ def test_what_no_tree_holds_is_not_written():
 
 def test_levels_without_end_are_neither_written_nor_read(file):
     tree = inner = {}
-    for _ in range(storage.MOST_LEVELS):
+    for _ in range(storage.MAX_TREE_DEPTH):
         inner["a"] = inner = {}
     assert storage.from_bytes(storage.to_bytes("x", tree), "x") == tree
     inner["a"] = {}

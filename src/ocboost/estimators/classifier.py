@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ocboost._core.checks import MANY, as_count
+from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._core.codec import read
 from ocboost._core.interrupts import all_or_nothing, uninterrupted
 from ocboost._core.labels import codes_of, require_same, scale_of, sorted_classes, weights_to_fit
@@ -558,7 +558,9 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
         return settled is not None and all(map(is_, _followed(self.__dict__), settled))
 
     def _batch_size(self) -> int:
-        return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
+        return min(
+            as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MAX_SETTING
+        )
 
     # Answering -------------------------------------------------------------------------------------------
 

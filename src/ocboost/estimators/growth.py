@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.checks import MANY, as_count, as_number
+from ocboost._core.checks import MAX_SETTING, as_count, as_number
 from ocboost._core.codec import Fields, Tree, generator_from, generator_tree, matrix_from, matrix_tree
 from ocboost._core.kinds import HYPOTHESES, tree_within, within
 from ocboost.boosters.sketch.state import automatic_head
@@ -98,10 +98,10 @@ class Growth:
     def __post_init__(self) -> None:
         counts = {
             "budget": (1, MOST_BUDGET, "It is how many hypotheses there may be."),
-            "sample": (2, MANY, "50 hard rows are enough for a stump."),
-            "candidates": (1, MANY, "5 are learnt on one sample by default."),
-            "test": (1, MANY, "25 hard rows decide by default."),
-            "every": (1, MANY, "10 is a good cadence."),
+            "sample": (2, MAX_SETTING, "50 hard rows are enough for a stump."),
+            "candidates": (1, MAX_SETTING, "5 are learnt on one sample by default."),
+            "test": (1, MAX_SETTING, "25 hard rows decide by default."),
+            "every": (1, MAX_SETTING, "10 is a good cadence."),
         }
         for name, bounds in counts.items():  # as Python's own numbers, which a file can hold
             object.__setattr__(self, name, as_count(getattr(self, name), name, *bounds))

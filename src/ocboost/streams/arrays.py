@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._core.checks import MANY, as_count
+from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost.errors import InputError
 from ocboost.streams.encoding import EXACT, at_row
 from ocboost.streams.rows import Rows
@@ -58,7 +58,7 @@ class ArrayStream(Stream):
             self._y, self._known, kind = _labels(y, n)
         label = None if y is None else _free_name(names)
         super().__init__(
-            Schema.of_numbers(names, label, kind), as_count(batch_size, "batch_size", 1, MANY, ""), []
+            Schema.of_numbers(names, label, kind), as_count(batch_size, "batch_size", 1, MAX_SETTING, ""), []
         )
         skip = as_count(skip, "skip", 0, n, "That is all there are.")
         self._read = skip

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.codec import MOST_UNITS, Fields, Tree
+from ocboost._core.codec import MAX_SCALE_UNITS, Fields, Tree
 from ocboost._kernels import fold as kernels
 from ocboost._kernels.fold import NOW_UNIT, N
 from ocboost._kernels.head import ROOM
@@ -31,7 +31,9 @@ from ocboost.boosters.sketch.state import (
 
 PARAMETERS = ("n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction")
 
-LARGEST_ALPHA = MOST_UNITS * LOG_UNIT  # half the logarithm of the ratio of the largest sum to the smallest
+LARGEST_ALPHA = (
+    MAX_SCALE_UNITS * LOG_UNIT
+)  # half the logarithm of the ratio of the largest sum to the smallest
 # By how much two sums of the same weights may be apart, as a share of them: a digit for each example.
 ROUNDING, MOST_ROUNDING = 1e-6, 1e-3
 
