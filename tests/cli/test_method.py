@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ocboost import Model, OCBClassifier
+from ocboost._core.kinds import KINDS
 from ocboost.boosters import BOOSTERS
-from ocboost.boosters.registry import KINDS
 from tests.support.cli_runs import fitted, ran, refused, table, write
 
 GROWING = ["growing", "growing-forgetting", "growing-window-200", "growing-window-20"]
