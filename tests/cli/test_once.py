@@ -97,7 +97,7 @@ class TestGrown:
         write(stream, rows + more)
         code, told, err = ran(capsys, *words, "--window", "40")  # settings make no difference
         assert code == 0
-        assert "the first 120 rows were learnt before; going on at row 120" in err
+        assert "the first 120 rows were learnt before; continuing at row 120" in err
         assert Model.load(model).history[-1]["rows"] == 50
         whole = write(tmp_path / "whole.csv", rows)
         assert ran(capsys, "adapt", twin, whole, "--out", twin)[0] == 0
@@ -191,7 +191,7 @@ class TestGrown:
         assert n_seen(model) == 390
 
     def test_killed_while_it_goes_on(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr(adapt, "READ", 40)
+        monkeypatch.setattr(adapt, "ROWS_PER_READ", 40)
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(100))
         words = ["adapt", model, stream, "--out", model, "--checkpoint-rows", "1"]
         assert ran(capsys, *words)[0] == 0
@@ -218,7 +218,7 @@ class TestGrown:
 
 class TestOneRunAtATime:
     def test_a_live_run_is_not_an_interrupted_one(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr(adapt, "READ", 40)
+        monkeypatch.setattr(adapt, "ROWS_PER_READ", 40)
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(200))
         words = ["adapt", model, stream, "--out", model, "--checkpoint-rows", "40"]
         with monkeypatch.context() as patch:
@@ -240,7 +240,7 @@ class TestOneRunAtATime:
 
     @posix
     def test_a_link_is_the_same_model(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr(adapt, "READ", 40)
+        monkeypatch.setattr(adapt, "ROWS_PER_READ", 40)
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(100))
         (tmp_path / "link.ocb").symlink_to(model)
         words = ["adapt", tmp_path / "link.ocb", stream, "--out", tmp_path / "link.ocb"]

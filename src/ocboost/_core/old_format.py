@@ -18,8 +18,8 @@ from ocboost._core.codec import Tree, require
 
 Arrays = dict[str, NDArray[Any]]
 
-_GROWTH = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
-_COUNTS = ("since", "n_grown", "n_retired")
+_GROWTH_SETTINGS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
+_GROWTH_COUNTS = ("since", "n_grown", "n_retired")
 _GENERATOR = ("state", "inc", "has_uint32", "uinteger")
 _CHECKPOINT = {"origin", "leave_unseen", "finished", "confusion", "first", "rows", "learnt"}
 
@@ -189,8 +189,8 @@ class _Version1:
         groups = self.groups(arrays)
         settings = {"booster": "ocb", "grow": None, **self.entries(self.take(tree, "settings"), "settings")}
         if settings["grow"] is not None:
-            grow = self.listed(settings["grow"], "growth", len(_GROWTH))
-            settings["grow"] = dict(zip(_GROWTH, grow, strict=True))
+            grow = self.listed(settings["grow"], "growth", len(_GROWTH_SETTINGS))
+            settings["grow"] = dict(zip(_GROWTH_SETTINGS, grow, strict=True))
         grower = self.grower(self.take(tree, "grower"), groups.pop("growth", {}))
         committee = self.committee(self.take(tree, "committee"), groups)
         self.require_empty(groups)
@@ -209,7 +209,7 @@ class _Version1:
             return None
         grower = self.entries(value, "growth")
         recent = self.entries(self.take(grower, "recent"), "recent rows")
-        counts = self.listed(self.take(grower, "counts"), "counts", len(_COUNTS))
+        counts = self.listed(self.take(grower, "counts"), "counts", len(_GROWTH_COUNTS))
         luck = [self.generator(one) for one in self.listed(self.take(grower, "luck"), "random state", 2)]
         described = self.listed(self.take(grower, "scouts"), "scouts")
         held = groups.pop("recent", {})
@@ -218,7 +218,7 @@ class _Version1:
         self.require_empty(groups)
         return {
             **grower,
-            **dict(zip(_COUNTS, counts, strict=True)),
+            **dict(zip(_GROWTH_COUNTS, counts, strict=True)),
             "luck": luck,
             "recent": self.recent(recent, held),
             "scouts": [

@@ -43,7 +43,7 @@ VERSION = 2
 MAX_HEADER = 1 << 24  # bytes
 MAX_TREE_DEPTH = 64
 MAX_ARRAY_AXES = 8
-_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
+_ARRAY_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
 _CANNOT_SYNC = (
@@ -145,7 +145,7 @@ def to_bytes(kind: str, tree: Tree) -> bytes:
     body = b"".join(
         [_PREFIX.pack(MAGIC, VERSION, len(header)), header]
         + [
-            np.ascontiguousarray(a, dtype=_TYPES[code]).tobytes()
+            np.ascontiguousarray(a, dtype=_ARRAY_TYPES[code]).tobytes()
             for a, (_, code, _) in zip(arrays, table, strict=True)
         ]
     )
@@ -259,7 +259,7 @@ def _array_at(data: bytes, start: int, code: Any, shape: Any) -> tuple[NDArray[A
     fits = isinstance(shape, list) and len(shape) <= MAX_ARRAY_AXES
     if not fits or not all(type(n) is int and 0 <= n < 1 << 48 for n in shape):
         raise ValueError("shape")
-    count, dtype = math.prod(shape), np.dtype(_TYPES[code])
+    count, dtype = math.prod(shape), np.dtype(_ARRAY_TYPES[code])
     size = count * dtype.itemsize
     if size > len(data) - _DIGEST - start:
         raise ValueError("size")

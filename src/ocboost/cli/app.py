@@ -22,15 +22,17 @@ from ocboost.cli import adapt, cascade, compare, evaluate, fit, info, predict, r
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import replace_closed_outputs, say
 
-HELP = """Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.
-
-Start with: ocboost reproduce synthetic --quick
-"""
+INTRODUCTION = (
+    "Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.\n\n"
+    "Start with: ocboost reproduce synthetic --quick\n"
+)
 
 
 def build_app() -> App:
     """The application with all its commands."""
-    app = App(name="ocboost", help=HELP, version=f"ocboost {ocboost.__version__}", help_format="plaintext")
+    app = App(
+        name="ocboost", help=INTRODUCTION, version=f"ocboost {ocboost.__version__}", help_format="plaintext"
+    )
     for command in (
         fit.fit,
         adapt.adapt,

@@ -9,7 +9,7 @@ from pathlib import Path
 from ocboost._core.file_lock import lock_name
 from ocboost.errors import InputError
 
-CHECKPOINT = ".checkpoint"
+CHECKPOINT_SUFFIX = ".checkpoint"
 
 
 def place_of(path: Path) -> Path:
@@ -28,7 +28,7 @@ def is_same(one: Path, other: Path) -> bool:
 def checkpoint_of(out: Path) -> Path:
     """Where ``adapt`` keeps its checkpoint: beside the file itself, not beside a link to it."""
     place = place_of(out) if out.is_symlink() else out
-    return place.with_name(place.name + CHECKPOINT)
+    return place.with_name(place.name + CHECKPOINT_SUFFIX)
 
 
 def check_out(path: Path, *inputs: Path) -> None:
@@ -48,10 +48,10 @@ def check_out(path: Path, *inputs: Path) -> None:
         )
     if not os.access(place.parent, os.W_OK):
         raise InputError(f"--out must lie in a folder that can be written; '{place.parent}' cannot.")
-    if place.name.endswith(CHECKPOINT):
+    if place.name.endswith(CHECKPOINT_SUFFIX):
         raise InputError(
-            f"--out must not end in {CHECKPOINT}, as the checkpoints of adapt do; got '{path}'. Give another "
-            "name."
+            f"--out must not end in {CHECKPOINT_SUFFIX}, as the checkpoints of adapt do; got '{path}'. "
+            "Give another name."
         )
     for read in inputs:
         if str(read) != "-" and is_same(read, path):
@@ -66,7 +66,7 @@ def check_apart(out: Path, **inputs: Path) -> None:
     place = place_of(out)
     own_files = {"the checkpoint": checkpoint_of(out), "the lock": lock_name(out)}
     temporary = re.compile(
-        rf"\.{re.escape(place.name)}(({re.escape(CHECKPOINT)})?|\.lock)\.[0-9a-zA-Z]{{8}}\.tmp"
+        rf"\.{re.escape(place.name)}(({re.escape(CHECKPOINT_SUFFIX)})?|\.lock)\.[0-9a-zA-Z]{{8}}\.tmp"
     )
     for what, path in inputs.items():
         if str(path) == "-":
