@@ -73,8 +73,8 @@ class TestModel:
             (["--window", "30"], "the last 30 examples and nothing else; smoothing 1"),
             (
                 ["--head", "20"],
-                "all examples in sums, up to 20 by themselves: those with large weights, and a sample of the others; "
-                "smoothing 1",
+                "all examples in sums, up to 20 by themselves: those with large weights, and a sample of the "
+                "others; smoothing 1",
             ),
             (
                 ["--head", "20", "--forgetting", "0.995", "--keep", "newest"],

@@ -237,21 +237,15 @@ _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _DECODER = json.JSONDecoder(parse_constant=_not_finite)
 
 
-def _require_bounded(tree: Tree) -> None:
+def _require_bounded(inner: Any, depth: int = 0) -> None:
     """Refuse a tree that is too deep, or has a number that is not finite."""
-    level: list[Any] = [tree]
-    for _ in range(MAX_TREE_DEPTH + 1):
-        inner: list[Any] = []
-        for value in level:
-            for each in value.values() if isinstance(value, dict) else value:
-                if isinstance(each, dict | list):
-                    inner.append(each)
-                elif isinstance(each, float) and not math.isfinite(each):
-                    raise ValueError("a number is not finite")
-        if not inner:
-            return
-        level = inner
-    raise ValueError("it has too many levels")
+    if depth > MAX_TREE_DEPTH:
+        raise ValueError("it has too many levels")
+    for value in inner.values() if isinstance(inner, dict) else inner:
+        if isinstance(value, dict | list):
+            _require_bounded(value, depth + 1)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ValueError("a number is not finite")
 
 
 def _array_at(data: bytes, start: int, code: Any, shape: Any) -> tuple[NDArray[Any], int]:
@@ -277,13 +271,9 @@ def _put(tree: Tree, path: Any, array: NDArray[Any]) -> None:
         if not _has(inner, step):
             raise ValueError("the path of an array leads nowhere")
         inner = inner[step]
-    if isinstance(inner, dict) and type(last) is str:
-        free = last not in inner
-    elif isinstance(inner, list) and _has(inner, last):
-        free = inner[last] is None
-    else:
+    if not (type(last) is str if isinstance(inner, dict) else _has(inner, last)):
         raise ValueError("the path of an array leads nowhere")
-    if not free:
+    if last in inner if isinstance(inner, dict) else inner[last] is not None:
         raise ValueError("the place of an array is taken")
     inner[last] = array
 
