@@ -73,19 +73,31 @@ def source(path: Path) -> Path | str:
 class MethodOptions:
     """How the weights follow the stream.
 
-    Parameters ---------- method The method that weights the hypotheses, by its name in `ocboost compare`: ocb
-    (the default of fit), oza, winnow, eg, logistic, perceptron, pa or huang; also ocb-forgetting,
-    ocb-window-200 and the like, and the same with growing instead of ocb. A model keeps its method. The
-    options below are for ocb; --grow is also for winnow, eg and the linear rules. forgetting λ: an example of
-    n examples ago has weight λ^n. 1 forgets nothing, 0.995 half in 139 examples. window Remember only the
-    last so many examples: quick to follow, for streams that change fast. head So many examples are kept;
-    "auto", the default of fit, takes twice the bytes of the sums of all pairs. memory The same in bytes, sums
-    included, for each class if there are more than two: 500000, 500kB or 4MB. keep Which examples are kept:
-    those with large weights (heavy, the default of fit where possible), or the newest (always with --window,
-    --grow or --head 1). adapt keeps the model's choice; from newest to heavy it can change only while all
-    examples are still kept. smoothing Smooths every weight, as if so many more examples had been undecided.
-    grow Let the stream bring new hypotheses where it is hard, up to so many in all, for each class if there
-    are more than two (adapt does; fit only prepares for it). Those with the least weight lately are removed.
+    Parameters
+    ----------
+    method
+        The method that weights the hypotheses, by its name in `ocboost compare`: ocb (the default of fit),
+        oza, winnow, eg, logistic, perceptron, pa or huang; also ocb-forgetting, ocb-window-200 and the like,
+        and the same with growing instead of ocb. A model keeps its method. The options below are for ocb;
+        --grow is also for winnow, eg and the linear rules.
+    forgetting
+        λ: an example of n examples ago has weight λ^n. 1 forgets nothing, 0.995 half in 139 examples.
+    window
+        Remember only the last so many examples: quick to follow, for streams that change fast.
+    head
+        So many examples are kept; "auto", the default of fit, takes twice the bytes of the sums of all pairs.
+    memory
+        The same in bytes, sums included, for each class if there are more than two: 500000, 500kB or 4MB.
+    keep
+        Which examples are kept: those with large weights (heavy, the default of fit where possible), or the
+        newest (always with --window, --grow or --head 1). adapt keeps the model's choice; from newest to
+        heavy it can change only while all examples are still kept.
+    smoothing
+        Smooths every weight, as if so many more examples had been undecided.
+    grow
+        Let the stream bring new hypotheses where it is hard, up to so many in all, for each class if there
+        are more than two (adapt does; fit only prepares for it). Those with the least weight lately are
+        removed.
     """
 
     method: str | None = None
