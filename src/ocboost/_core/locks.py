@@ -21,7 +21,7 @@ memory needs no copies: it belongs to whoever holds the lock. Locks are taken fr
 committee, booster.
 
 Estimators are fitted as drafts (`ocboost._core.interrupts.all_or_nothing`) whose attributes replace the old
-ones all at once; predictions take a snapshot of all attributes first (`GuardedEstimator._at_present`).
+ones all at once; predictions take a snapshot of all attributes first (`GuardedEstimator._snapshot`).
 
 Nothing here relies on the GIL: names are bound to finished values, all else happens under the lock. Locks are
 taken by ``with`` alone, which Ctrl-C cannot split, or while Ctrl-C is delayed.
@@ -159,7 +159,7 @@ class GuardedEstimator:
             guard = self.__dict__.setdefault("_guard_kept", Guard())
         return guard
 
-    def _at_present(self) -> Self:
+    def _snapshot(self) -> Self:
         """A snapshot: an estimator whose attributes are those of now."""
         other = type(self).__new__(type(self))
         other.__dict__ = self.__dict__.copy()

@@ -216,8 +216,9 @@ def _learn(
             for rows in stream:
                 check_missing(rows, stream, hypotheses)
                 # Rows that do not fill a batch are learnt only at the end of the stream.
-                whole, rest = rows.parted(len(rows) // batch_size * batch_size)
-                run.take(whole, batch_size)
+                n_whole = len(rows) // batch_size * batch_size
+                rest = rows[n_whole:]
+                run.take(rows[:n_whole], batch_size)
                 if run.rows - saved_rows >= every_rows or time.monotonic() - saved_at >= every_seconds:
                     run.save(checkpoint)
                     saved_rows, saved_at = run.rows, time.monotonic()

@@ -603,14 +603,14 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
 
         (n,) for two classes, positive for the second; (n, K) for more.
         """
-        now = self._at_present()
+        now = self._snapshot()
         rows = now._rows(X)
         committee: Committee = now.committee_
         return committee.votes(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest vote, of each row."""
-        now = self._at_present()
+        now = self._snapshot()
         rows = now._rows(X)
         result: NDArray[Any] = now.classes_[now.committee_.predict(rows)]
         return result
@@ -695,7 +695,7 @@ class OCBClassifier(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  
     @reads
     def __copy__(self) -> Self:
         """A classifier of its own with the same state; the hypotheses, which never change, are shared."""
-        other = self._at_present()
+        other = self._snapshot()
         other.__dict__.pop("_guard_kept", None)
         if hasattr(self, "committee_"):
             other.committee_ = copy.copy(self.committee_)

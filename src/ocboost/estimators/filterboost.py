@@ -310,9 +310,7 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         held: list[tuple[Any, NDArray[Any]]] = []
         shown: set[Any] = set()
         n = 0
-        anew = (
-            self._at_present()
-        )  # what was there stays until something has been learnt, and the end is known
+        anew = self._snapshot()  # what was there stays until something has been learnt, and the end is known
         for name in ("machines_", "classes_", "n_features_in_", "feature_names_in_", "_ended"):
             anew.__dict__.pop(name, None)
         try:
@@ -455,7 +453,7 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         the most frequent class is predicted.
         (n,) for two classes, positive for the second; (n, K) for more.
         """
-        return self._at_present()._scores(X)
+        return self._snapshot()._scores(X)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "machines_")
@@ -465,7 +463,7 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest score, of each row; the most frequent one while nothing is found."""
-        now = self._at_present()
+        now = self._snapshot()
         scores = now._scores(X)
         result: NDArray[Any] = now.classes_[winners(scores)]
         return result
@@ -492,7 +490,7 @@ class FilterBoost(OneRow, GuardedEstimator, ClassifierMixin, BaseEstimator):  # 
         A learner or a classifier given as ``estimator`` is not in the file: it is given again to `load`.
         """
         check_is_fitted(self, "machines_")
-        save(path, KIND, filterboost_tree(self._at_present()))
+        save(path, KIND, filterboost_tree(self._snapshot()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, estimator: Any = None) -> Self:
