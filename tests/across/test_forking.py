@@ -108,14 +108,12 @@ def learn():
         sketch.update(rows[learnt % 200])
         clf.partial_fit(X[:1], y[:1])
         learnt += 1
-child = os.fork()
+parent, child = os.getpid(), os.fork()
 if child == 0:
-    while True:
+    while os.getppid() == parent:  # or it would press on in somebody else's process
         time.sleep(random.random() * 0.002)
-        try:
-            os.kill(os.getppid(), signal.SIGINT)
-        except ProcessLookupError:
-            os._exit(0)
+        os.kill(parent, signal.SIGINT)
+    os._exit(0)
 heard, armed = 0, False
 def press(number, frame):
     if armed:
