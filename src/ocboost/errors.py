@@ -3,12 +3,12 @@
 ::
 
     OcboostError
-    ├── InputError (also a ValueError)     a parameter or an array is not what it must be
-    ├── ModelFileError (also a ValueError) a saved model cannot be read
-    ├── NotSavableError (also a TypeError) a model holds what a file of arrays cannot
+    ├── InputError (also a ValueError)           an argument is not what it must be
+    ├── ModelFileError (also a ValueError)       a saved model cannot be read
+    ├── NotSavableError (also a TypeError)       a model holds what a file of arrays cannot
     └── MissingExtraError (also an ImportError)  an optional dependency is not installed
 
-Every message names the parameter, what it must be, what came, and what to do.
+Every message names the argument, what it must be, what was given, and what to do.
 """
 
 from __future__ import annotations

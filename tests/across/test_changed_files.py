@@ -16,7 +16,7 @@ import pytest
 
 from ocboost import InputError, ModelFileError
 from ocboost._core.storage import MAGIC
-from ocboost.cli.info import held
+from ocboost.cli.info import load_saved
 from tests.old_files import make
 from tests.support.saved_trees import found, places
 
@@ -94,7 +94,7 @@ def read_changed(data, path, rng, times):
                 break
         path.write_bytes(sealed(version, changed, spoilt))
         try:
-            held(path)
+            load_saved(path)
         except (ModelFileError, InputError):
             refused += 1
     return refused
@@ -112,7 +112,7 @@ def test_changed_anywhere_it_is_refused_or_read(name, version, tmp_path):
         make.save(name, make.MODELS[name](), path)
     data = path.read_bytes()
     assert taken_apart(data)[0] == version
-    held(path)  # whatever is imported or compiled has been so then
+    load_saved(path)  # whatever is imported or compiled has been so then
     rng = np.random.default_rng([version, len(name), len(data)])
     tracemalloc.start()
     try:

@@ -16,7 +16,7 @@ import pytest
 
 from ocboost import BoostingSketch, ModelFileError, OCBClassifier
 from ocboost._core.storage import MAGIC
-from ocboost.cli.info import held
+from ocboost.cli.info import load_saved
 from ocboost.hypotheses import hypotheses_from_parts, hypotheses_parts
 from ocboost.offsets import ScaledOffset, offset_in, offset_parts
 from ocboost.paper.cache import OldEntry
@@ -100,7 +100,7 @@ def test_what_a_version_1_model_says_of_itself():
 
 
 def test_a_cache_entry_of_version_1():
-    kind, entry = held(make.place(make.ENTRY))
+    kind, entry = load_saved(make.place(make.ENTRY))
     assert (kind.axis, entry) == ("cache entry", OldEntry(make.ENTRY))
 
 
@@ -198,7 +198,7 @@ def test_an_array_of_version_1_that_belongs_nowhere(name, array, tmp_path):
         header_changed(make.place(name), lambda header: header["arrays"].append([array, "f8", [0]]))
     )
     with pytest.raises(ModelFileError, match="is not a valid model"):
-        held(path)
+        load_saved(path)
 
 
 @pytest.mark.parametrize("name", make.MODELS)
@@ -212,7 +212,7 @@ def test_no_array_of_version_1_may_be_missing_or_twice(name, tmp_path):
         for change in (renamed, doubled):
             path.write_bytes(header_changed(make.place(name), partial(change, k)))
             with pytest.raises(ModelFileError):
-                held(path)
+                load_saved(path)
 
 
 def renamed(k, header):

@@ -15,7 +15,7 @@ from tests.support.cli_runs import fitted, kill_after, killed, left_in, ran, ref
 @pytest.fixture
 def often(monkeypatch):
     """Read a few rows at once, so that small streams have many places to stop at."""
-    monkeypatch.setattr(adapt, "READ", 40)
+    monkeypatch.setattr(adapt, "ROWS_PER_READ", 40)
 
 
 class TestAdapt:
@@ -210,7 +210,7 @@ class TestBadInput:
         words = ["adapt", model, stream, "--out", out, "--batch", "7"]
         told = refused(capsys, *words)
         assert what in told
-        assert f"rows are kept in '{out}.checkpoint'; --resume goes on from there" in told
+        assert f"rows are kept in '{out}.checkpoint'; --resume continues from there" in told
         assert not out.exists()
         assert left_in(tmp_path) == ["out.ocb.checkpoint"]
         assert Adaptation.load(tmp_path / "out.ocb.checkpoint").rows in (84, 98)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +72,17 @@ class TestHelp:
         out = capsys.readouterr().out
         for option in ("--quick", "--out", "--seed", "--runs", "--data", "OCBOOST_DATA"):
             assert option in out
+
+    @pytest.mark.parametrize(
+        "command",
+        ["fit", "adapt", "predict", "info", "evaluate", "compare", "cascade adapt", "reproduce mnist"],
+    )
+    def test_every_option_is_explained(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*command.split(), "--help"]) == 0
+        out = capsys.readouterr().out
+        assert len(re.findall(r"^│ \*? *--[a-z]", out, re.MULTILINE)) >= 1
+        bare = re.findall(r"^│ \*? *(--[\w-]+)(?: [A-Z]+)? *(?:\[.*)?│$", out, re.MULTILINE)
+        assert bare == []
 
 
 class TestUsage:

@@ -47,7 +47,7 @@ class TestModel:
         model = fitted(tmp_path)
         alpha = Model.load(model).classifier.alpha_[0]
         out = told_by(capsys, model, "--top", "3")
-        assert "Weights for class 1, the heaviest 3 of 12:" in out
+        assert "Weights for class 1, the largest 3 of 12:" in out
         rows = [line.split() for line in out.splitlines() if "█" in line]
         order = np.argsort(-np.abs(alpha))[:3]
         assert [int(row[0]) - 1 for row in rows] == order.tolist()
@@ -72,8 +72,8 @@ class TestModel:
             (["--window", "30"], "the last 30 examples and nothing else; smoothing 1"),
             (
                 ["--head", "20"],
-                "all examples in sums, up to 20 by themselves: those that weigh, and a sample of the others; "
-                "smoothing 1",
+                "all examples in sums, up to 20 by themselves: those with large weights, and a sample of the "
+                "others; smoothing 1",
             ),
             (
                 ["--head", "20", "--forgetting", "0.995", "--keep", "newest"],
@@ -115,7 +115,7 @@ class TestModel:
 
 class TestOtherFiles:
     def test_a_checkpoint(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr(adapt, "READ", 40)
+        monkeypatch.setattr(adapt, "ROWS_PER_READ", 40)
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(200))
         with monkeypatch.context() as patch:
             kill_after(patch, Adaptation, "take", 3)
@@ -148,7 +148,7 @@ class TestOtherFiles:
         )
         clf = OCBClassifier.from_fitted(trees, X, y)
         clf.save(tmp_path / "m.ocb")
-        assert "the heaviest 4 of 4" in told_by(capsys, tmp_path / "m.ocb")
+        assert "the largest 4 of 4" in told_by(capsys, tmp_path / "m.ocb")
         clf.hypotheses_.save(tmp_path / "h.ocb")
         assert told_by(capsys, tmp_path / "h.ocb").startswith("4 trees of ")
 
@@ -190,7 +190,7 @@ class TestOtherFiles:
         assert "hypotheses 1 stumps over 1 of 4 features" in lines
         assert "rounds 1, 0, 1 finished for each class, 1, 0, 1 of 100 found" in lines
         assert f"has seen {clf.n_seen_} examples, and let {str(clf.n_accepted_)[1:-1]} through" in lines
-        assert "Weights for class yes — ähem, the heaviest 1 of 1:" in lines
+        assert "Weights for class yes — ähem, the largest 1 of 1:" in lines
         assert "Weights for class perhaps" not in out
         assert not any(line.startswith("ended") for line in lines)
         make.MODELS["filterboost ended"]().save(tmp_path / "f.ocb")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ocboost import Model, OCBClassifier
+from ocboost._core.kinds import KINDS
 from ocboost.boosters import BOOSTERS
-from ocboost.boosters.registry import KINDS
 from tests.support.cli_runs import fitted, ran, refused, table, write
 
 GROWING = ["growing", "growing-forgetting", "growing-window-200", "growing-window-20"]
@@ -117,7 +117,7 @@ def test_rows_of_an_unseen_class_can_be_left_out_from_there_on(tmp_path, capsys)
     rows = [*table(60, 3), [1, 2, 3, 4, 9], *table(30, 4)]
     model, stream, out = fitted(tmp_path), write(tmp_path / "s.csv", rows), tmp_path / "out.ocb"
     words = ["adapt", model, stream, "--out", out]
-    assert "--resume goes on from there" in refused(capsys, *words)
+    assert "--resume continues from there" in refused(capsys, *words)
     assert ran(capsys, *words, "--resume", "--leave-unseen")[0] == 0
     straight = tmp_path / "straight.ocb"
     assert ran(capsys, "adapt", model, stream, "--out", straight, "--leave-unseen")[0] == 0

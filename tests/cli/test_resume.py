@@ -33,7 +33,7 @@ posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs POSIX signal
 @pytest.fixture
 def often(monkeypatch):
     """Read a few rows at once, so that small streams have many places to stop at."""
-    monkeypatch.setattr(adapt, "READ", 40)
+    monkeypatch.setattr(adapt, "ROWS_PER_READ", 40)
 
 
 RUNS = {
@@ -57,9 +57,9 @@ class TestKilled:
         model = fitted(tmp_path, classes=classes)
         stream = write(tmp_path / name, table(403, classes=classes))
         whole = tmp_path / "whole.ocb"
-        monkeypatch.setattr(adapt, "READ", 500)
+        monkeypatch.setattr(adapt, "ROWS_PER_READ", 500)
         assert ran(capsys, "adapt", model, stream, "--out", whole, *options)[0] == 0
-        monkeypatch.setattr(adapt, "READ", 40)
+        monkeypatch.setattr(adapt, "ROWS_PER_READ", 40)
         out = model if in_place else tmp_path / "out.ocb"
         before = model.read_bytes()
         words = ["adapt", model, stream, "--out", out, *options, "--checkpoint-rows", "60"]
@@ -161,7 +161,7 @@ class TestResumption:
 
     def test_must_be_asked_for(self, begun, capsys, tmp_path):
         told = refused(capsys, *begun)
-        assert "interrupted after 120 rows. Give --resume to go on from there, or --restart" in told
+        assert "interrupted after 120 rows. Give --resume to continue it, or --restart" in told
         assert ran(capsys, *begun, "--restart")[0] == 0
         assert ran(capsys, *begun[:4], tmp_path / "whole.ocb")[0] == 0
         assert (tmp_path / "out.ocb").read_bytes() == (tmp_path / "whole.ocb").read_bytes()
@@ -227,7 +227,7 @@ class TestResumption:
         for words in (begun, [*begun, "--resume"]):
             told = refused(capsys, *words)
             assert "damaged or cut short" in told
-            assert "--restart to begin anew" in told
+            assert "--restart to start over" in told
         assert ran(capsys, *begun, "--restart")[0] == 0
 
     def test_both_options(self, begun, capsys):
@@ -287,7 +287,7 @@ class TestProcess:
         assert code == 130
         assert err.startswith("ocboost: interrupted. ")
         assert err.count("\n") == 1
-        assert "--resume goes on from there" in err
+        assert "--resume continues from there" in err
         assert Adaptation.load(tmp_path / "out.ocb.checkpoint").rows > 0
         assert not out.exists()
         assert left_in(tmp_path) == ["out.ocb.checkpoint"]
@@ -312,7 +312,7 @@ def test_other_rows_from_standard_input_are_not_dropped(tmp_path, capsys, monkey
     assert ran(capsys, "adapt", model, "-", "--out", model)[0] == 0
     feed(monkeypatch, second)
     err = refused(capsys, "adapt", model, "-", "--out", model, "--resume")
-    assert "nobody can tell whether through the same rows" in err
+    assert "nobody can tell whether the same rows" in err
     feed(monkeypatch, second)
     assert ran(capsys, "adapt", model, "-", "--out", model)[0] == 0
     assert [event["rows"] for event in Model.load(model).history] == [300, 60, 60]

@@ -158,7 +158,7 @@ class TestNet:
         def fails(words):
             raise error
 
-        monkeypatch.setattr(__main__, "_app", lambda: fails)
+        monkeypatch.setattr(__main__, "_command_line", lambda: fails)
         told = refused(capsys, "anything", code=code)
         assert what in told
         assert harmless(told)
@@ -168,7 +168,7 @@ class TestNet:
         def fails(words):
             raise Fraction(EVIL)
 
-        monkeypatch.setattr(__main__, "_app", lambda: fails)
+        monkeypatch.setattr(__main__, "_command_line", lambda: fails)
         monkeypatch.setenv("OCBOOST_TRACEBACK", "1")
         assert main([]) == 70
         told = capsys.readouterr().err

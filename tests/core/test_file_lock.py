@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from ocboost._core import file_lock
-from ocboost._core.file_lock import MARK, HeldError, lock_name, locked
+from ocboost._core.file_lock import LOCK_HEADER, HeldError, lock_name, locked
 from ocboost.errors import InputError
 
 posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs POSIX signals and links")
@@ -49,7 +49,7 @@ class TestLock:
         path = tmp_path / "m.ocb"
         for _ in range(2):
             with locked(path):
-                assert lock_name(path).read_bytes().startswith(MARK)
+                assert lock_name(path).read_bytes().startswith(LOCK_HEADER)
                 with (
                     pytest.raises(
                         HeldError, match=rf"being written by another run, process {os.getpid()}, since 2"
@@ -74,7 +74,9 @@ class TestLock:
                 with pytest.raises(HeldError), locked(name):
                     pass
 
-    @pytest.mark.parametrize("left", [b"", MARK[:5], MARK, MARK + b'{"process": 99999999, "host": "%s"}'])
+    @pytest.mark.parametrize(
+        "left", [b"", LOCK_HEADER[:5], LOCK_HEADER, LOCK_HEADER + b'{"process": 99999999, "host": "%s"}']
+    )
     def test_what_a_dead_process_left(self, left, tmp_path):
         host = file_lock.socket.gethostname().encode()
         lock_name(tmp_path / "m.ocb").write_bytes(left % host if b"%s" in left else left)
@@ -118,7 +120,7 @@ class TestProcesses:
 
     def test_a_file_that_its_holder_removes(self, tmp_path, monkeypatch):
         """Whoever opened the file before it was removed must not take it for the lock."""
-        path, opened, mine = tmp_path / "m.ocb", file_lock._opened, []
+        path, opened, mine = tmp_path / "m.ocb", file_lock._open, []
 
         def late(lock):
             handle = opened(lock)
@@ -127,7 +129,7 @@ class TestProcesses:
                 os.unlink(lock)  # its holder has let go meanwhile
             return handle
 
-        monkeypatch.setattr(file_lock, "_opened", late)
+        monkeypatch.setattr(file_lock, "_open", late)
         with locked(path), pytest.raises(HeldError), locked(path):
             pass
 
@@ -135,7 +137,7 @@ class TestProcesses:
 def test_a_holder_on_another_machine_without_locks(tmp_path, monkeypatch):
     monkeypatch.setattr(file_lock, "_system_lock", lambda handle: False)
     place = lock_name(tmp_path / "m.ocb")
-    place.write_bytes(MARK + b'{"process": 5, "host": "elsewhere", "since": 1700000000}')
+    place.write_bytes(LOCK_HEADER + b'{"process": 5, "host": "elsewhere", "since": 1700000000}')
     with (
         pytest.raises(HeldError, match=r"process 5 on elsewhere, since 2023.*remove '"),
         locked(tmp_path / "m.ocb"),

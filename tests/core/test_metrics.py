@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as reference
 
-from ocboost._core.metrics import BINS, MOST_POINTS, losses
+from ocboost._core.metrics import MAX_CURVE_POINTS, SCORE_BINS, losses
 from ocboost.errors import InputError
 from ocboost.evaluation import METRICS, Series, Tally, Window
 
@@ -137,7 +137,7 @@ def test_memory_does_not_grow():
     for seed in range(20):
         tally.add(*draw(seed, 500, 3))
         window.add(*draw(seed, 500, 3))
-    assert tally._bins.shape == (3, 2, BINS)
+    assert tally._bins.shape == (3, 2, SCORE_BINS)
     assert window._probabilities.shape == (50, 3)
     assert (tally.n, window.n) == (10_000, 50)
 
@@ -189,10 +189,10 @@ def test_the_prediction_may_be_given():
 class TestSeries:
     def test_thins_itself(self):
         series, n = Series(every=10), 0
-        while n < 10 * MOST_POINTS * 3:
+        while n < 10 * MAX_CURVE_POINTS * 3:
             n = series.due_after(n)
             series.record(n, 5, dict.fromkeys(METRICS, float(n)))
-            assert len(series) < MOST_POINTS
+            assert len(series) < MAX_CURVE_POINTS
             assert series.rows[0] == series.every
         assert series.every == 40
         assert series.rows == list(range(40, n + 1, 40))

@@ -107,7 +107,7 @@ class TestJobs:
         asked = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            with interrupts.deaf():
+            with interrupts.ignoring_ctrl_c():
                 child = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
             assert child.stdout == "True\n"
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,1 +1,1 @@
-"""What every other package stands on: checks of input, files, locks, threads, Ctrl-C."""
+"""The foundations of all other packages: checks of input, files, locks, threads, Ctrl-C, metrics."""

@@ -1,9 +1,8 @@
-"""What a file holds of one thing: entries by name, each checked as it is taken.
+"""Reading what a file holds: each entry is checked as it is taken.
 
-A file is a tree of plain values and arrays (`ocboost._core.storage`). Whoever makes a thing of a part of it
-takes
-the entries that it knows; what does not fit, is missing or is left over is a `ModelFileError` that names the
-file.
+A file is a tree of plain values and arrays (`ocboost._core.storage`). A class's ``from_tree(fields)`` takes
+the entries that it knows. An entry that does not fit, is missing or is left over is a `ModelFileError` that
+names the file.
 
 >>> tree = {"n": 2, "weights": np.array([0.5, 0.25])}
 >>> read(tree, "a file", lambda fields: fields.array("weights", np.float64, (fields.count("n"),)).sum())
@@ -11,10 +10,6 @@ np.float64(0.75)
 >>> read({**tree, "n": -1}, "a file", lambda fields: fields.count("n"))
 Traceback (most recent call last):
 ocboost.errors.ModelFileError: a file is not a valid model: n must be a whole number from 0 to 115...
-
-Rows of features in a file: an array where they are dense, three where they are sparse.
-
-The state of a generator of random numbers in a file.
 """
 
 from __future__ import annotations
@@ -30,18 +25,18 @@ from ocboost.errors import InputError, ModelFileError
 Tree = dict[str, Any]
 Made = TypeVar("Made")
 
-MOST = (1 << 60) - 1  # that anything is counted to
+MAX_COUNT = (1 << 60) - 1  # of examples, rows, bytes: whatever a file counts
 # Units of 2²⁵⁶ that a scaled number may count, up or down: λ = 1e-300 takes 10¹¹ examples to get there.
-MOST_UNITS = 1 << 40
+MAX_SCALE_UNITS = 1 << 40
 
 
 def refusal(name: str, what: str) -> ModelFileError:
-    """The error for a file whose contents cannot be a model's, however well its checksum fits."""
+    """The error for a file whose checksum fits and whose contents no model can have."""
     return ModelFileError(f"{name} is not a valid model: {what}. It was not written by ocboost.")
 
 
 def require(condition: bool, name: str, what: str) -> None:
-    """Refuse a file unless this holds."""
+    """Refuse the file ``name`` unless this holds."""
     if not condition:
         raise refusal(name, what)
 
@@ -55,25 +50,19 @@ def is_plain(value: object) -> bool:
     return value is None or type(value) in (bool, int, float, str)
 
 
-def read(tree: object, name: str, make: Callable[[Fields], Made]) -> Made:
-    """What a function makes of the tree of the file ``name``; it must take every entry."""
-    fields = Fields(tree, name)
+def read(tree: object, name: str, make: Callable[[Fields], Made], path: str = "") -> Made:
+    """What ``make`` builds from a tree of the file ``name``; it must take every entry."""
+    fields = Fields(tree, name, path)
     made = make(fields)
-    fields._done()
+    left = ", ".join(map(repr, fields._left))
+    fields.require(not left, f"it holds entries that are not known: {left:.80}")
     return made
 
 
 class Fields:
-    """The entries of one thing, to be taken.
+    """The entries of one tree, to be taken one by one.
 
-    Parameters
-    ----------
-    tree : dict
-        Anything else is refused.
-    name : str
-        The file's.
-    path : str
-        Where in the file this is, for errors.
+    ``name`` is the file's; ``path`` says where in the file the tree is, for errors.
     """
 
     def __init__(self, tree: object, name: str, path: str = "") -> None:
@@ -91,62 +80,62 @@ class Fields:
         if not condition:
             raise refusal(self.name, f"{self._path}: {what}" if self._path else what)
 
-    def _place(self, key: str) -> str:
+    def _full_key(self, key: str) -> str:
         return f"{self._path}.{key}" if self._path else key
 
     def take(self, key: str) -> Any:
-        """An entry, whatever it is."""
+        """An entry, unchecked."""
         if key not in self._left:
-            raise refusal(self.name, f"{self._place(key)} is missing")
+            raise refusal(self.name, f"{self._full_key(key)} is missing")
         return self._left.pop(key)
 
-    def _not(self, what: str, key: str, value: object) -> ModelFileError:
-        came = f"{value!r:.40}" if is_plain(value) else f"a {type(value).__name__}"
-        return refusal(self.name, f"{self._place(key)} must be {what}; it is {came}")
+    def _wrong(self, key: str, value: object, expected: str) -> ModelFileError:
+        found = f"{value!r:.40}" if is_plain(value) else f"a {type(value).__name__}"
+        return refusal(self.name, f"{self._full_key(key)} must be {expected}; it is {found}")
 
     # Plain values -----------------------------------------------------------------------------------------
 
-    def count(self, key: str, least: int = 0, most: int = MOST) -> int:
+    def count(self, key: str, least: int = 0, most: int = MAX_COUNT) -> int:
         """A whole number from ``least`` to ``most``."""
         value = self.take(key)
         if type(value) is int and least <= value <= most:
             return value
-        raise self._not(f"a whole number from {least} to {most}", key, value)
+        raise self._wrong(key, value, f"a whole number from {least} to {most}")
 
     def number(self, key: str, low: float, high: float) -> float:
-        """A number of floating point, at least ``low`` and less than ``high``."""
+        """A float of at least ``low`` and less than ``high``."""
         value = self.take(key)
         if type(value) is float and low <= value < high:
             return value
-        raise self._not(f"a number from {low:g} to less than {high:g}", key, value)
+        raise self._wrong(key, value, f"a number from {low:g} to less than {high:g}")
 
     def flag(self, key: str) -> bool:
         """True or false."""
         value = self.take(key)
         if type(value) is bool:
             return value
-        raise self._not("true or false", key, value)
+        raise self._wrong(key, value, "true or false")
 
     def text(self, key: str, most: int = 1000) -> str:
         """A text of at most so many characters."""
         value = self.take(key)
         if type(value) is str and len(value) <= most:
             return value
-        raise self._not(f"a text of at most {most} characters", key, value)
+        raise self._wrong(key, value, f"a text of at most {most} characters")
 
     def plain(self, key: str) -> Any:
-        """A single value, of whatever kind: its taker checks it."""
+        """A single value of any type; the caller checks it."""
         value = self.take(key)
         if is_plain(value):
             return value
-        raise self._not("a single value", key, value)
+        raise self._wrong(key, value, "a single value")
 
     def rest(self) -> Tree:
         """All that is left, each a single value."""
         return {key: self.plain(key) for key in list(self._left)}
 
     def takes(self, key: str, value: str | None) -> bool:
-        """Whether an entry is this value; it is taken then."""
+        """Whether an entry is this value; if so, it is taken."""
         found = self._left.get(key, self)
         if not is_plain(found) or found != value:
             return False
@@ -158,83 +147,76 @@ class Fields:
     def array(
         self, key: str, dtype: DTypeLike | None = None, shape: tuple[int | None, ...] | None = None
     ) -> NDArray[Any]:
-        """An array of this type and shape; None in a shape is any number."""
+        """An array of this type and shape; None in a shape stands for any length."""
         found = self.take(key)
         if (
             isinstance(found, np.ndarray)
             and (dtype is None or found.dtype == dtype)
-            and (shape is None or _is_of(found, shape))
+            and (shape is None or _has_shape(found, shape))
         ):
             return found
-        raise refusal(self.name, f"the array {self._place(key)} has the wrong shape or type")
+        raise refusal(self.name, f"the array {self._full_key(key)} has the wrong shape or type")
 
     def size(self, key: str) -> int:
-        """The entries of an array that is still to be taken; -1 if there is none."""
+        """How many numbers an array holds that is not taken yet; -1 if there is no such array."""
         found = self._left.get(key)
         return found.size if isinstance(found, np.ndarray) else -1
 
     def fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy arrays of the file into a model's of the same names, shapes and types."""
-        for key, like in arrays.items():
-            like[...] = self.array(key, like.dtype, like.shape)
+        for key, target in arrays.items():
+            target[...] = self.array(key, target.dtype, target.shape)
 
-    # What is within -----------------------------------------------------------------------------------------
+    # Trees within this one ----------------------------------------------------------------------------------
 
-    def items(self, key: str, n: int | None = None, most: int = MOST) -> list[Any]:
-        """A list, of n things or of at most so many."""
+    def items(self, key: str, n: int | None = None, most: int = MAX_COUNT) -> list[Any]:
+        """A list, of exactly n or of at most so many."""
         value = self.take(key)
         if isinstance(value, list) and (len(value) <= most if n is None else len(value) == n):
             return value
-        raise self._not(f"a list of at most {most}" if n is None else f"a list of {n}", key, value)
+        raise self._wrong(key, value, f"a list of at most {most}" if n is None else f"a list of {n}")
 
     def read(self, key: str, make: Callable[[Fields], Made]) -> Made:
-        """What a function makes of the entries of an entry; it must take all of them."""
-        return self._read(self.take(key), self._place(key), make)
+        """What ``make`` builds from the tree at an entry; it must take all of it."""
+        return read(self.take(key), self.name, make, self._full_key(key))
 
     def read_all(self, key: str, make: Callable[[Fields], Made], n: int | None = None) -> list[Made]:
-        """The same for each of a list."""
-        return [self._read(one, f"{self._place(key)}[{i}]", make) for i, one in enumerate(self.items(key, n))]
+        """The same for each tree of a list."""
+        path = self._full_key(key)
+        return [read(one, self.name, make, f"{path}[{i}]") for i, one in enumerate(self.items(key, n))]
 
     def read_any(self, key: str, make: Callable[[Fields], Made]) -> Made | None:
         """The same for an entry that may be None."""
         return None if self.takes(key, None) else self.read(key, make)
 
-    def _read(self, tree: object, path: str, make: Callable[[Fields], Made]) -> Made:
-        fields = Fields(tree, self.name, path)
-        made = make(fields)
-        fields._done()
-        return made
-
-    def _done(self) -> None:
-        if self._left:
-            self.require(
-                False, f"it holds entries that are not known: {', '.join(map(repr, self._left)):.80}"
-            )
-
-    # Making -------------------------------------------------------------------------------------------------
+    # Checks that a class does itself ------------------------------------------------------------------------
 
     def make(self, make: Callable[..., Made], *args: Any, **named: Any) -> Made:
-        """What a function makes of entries that it checks itself: its `InputError` is the file's fault."""
+        """Call a function that checks its arguments: its `InputError` is the file's fault."""
         try:
             return make(*args, **named)
         except InputError as error:
             raise ModelFileError(f"{self.name} is not a valid model: {error}") from None
 
     def require_normal(self, **numbers: tuple[NDArray[np.float64], NDArray[Any]]) -> None:
-        """Refuse what is no normal scaled number (`ocboost._kernels.scaled`): NaN and infinity too."""
+        """Refuse what is no normal scaled number (`ocboost._kernels.scaled`), NaN and infinity included."""
         for key, (value, unit) in numbers.items():
-            most = min(MOST_UNITS, np.iinfo(unit.dtype).max // 2)
+            most = min(MAX_SCALE_UNITS, np.iinfo(unit.dtype).max // 2)
             inside = (value >= 2.0**-128) & (value < 2.0**128) & (unit > -most) & (unit < most)
             self.require((inside | (value == 0.0)).all(), f"{key} must be a normal scaled number")
 
 
-def _is_of(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
-    sizes = zip(shape, array.shape, strict=False)
-    return array.shape == shape or (array.ndim == len(shape) and all(n in (None, size) for n, size in sizes))
+def _has_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+    if array.ndim != len(shape):
+        return False
+    return all(n in (None, size) for n, size in zip(shape, array.shape, strict=True))
+
+
+# Matrices and random generators -----------------------------------------------------------------------------
 
 
 def matrix_tree(X: Any) -> Any:
-    """A dense or a CSR matrix as a file holds it.
+    """A dense or a CSR matrix as a file holds it: one array, or three.
 
     >>> from scipy.sparse import csr_matrix
     >>> sorted(matrix_tree(csr_matrix([[0.0, 1.0]])))
@@ -246,12 +228,19 @@ def matrix_tree(X: Any) -> Any:
 
 
 def matrix_from(fields: Fields, key: str, n: int, n_features: int) -> Any:
-    """A matrix of n rows of what `matrix_tree` gave."""
+    """The matrix of n rows that `matrix_tree` described; NaN stands for a missing value."""
     if fields.size(key) >= 0:
         X = fields.array(key, shape=(n, n_features))
         _require_numbers(fields, key, X)
         return X
-    data, indices, indptr = fields.read(key, _three)
+    data, indices, indptr = fields.read(
+        key,
+        lambda parts: (
+            parts.array("data", shape=(None,)),
+            parts.array("indices", np.int64, (None,)),
+            parts.array("indptr", np.int64, (None,)),
+        ),
+    )
     _require_numbers(fields, key, data)
     fits = indptr.shape == (n + 1,) and data.shape == indices.shape
     fits = fits and indptr[0] == 0 and indptr[-1] == data.size and bool((np.diff(indptr) >= 0).all())
@@ -262,22 +251,13 @@ def matrix_from(fields: Fields, key: str, n: int, n_features: int) -> Any:
     return csr_matrix((data, indices, indptr), shape=(n, n_features))
 
 
-def _three(fields: Fields) -> tuple[Any, Any, Any]:
-    return (
-        fields.array("data", shape=(None,)),
-        fields.array("indices", np.int64, (None,)),
-        fields.array("indptr", np.int64, (None,)),
-    )
-
-
-def _require_numbers(fields: Fields, key: str, values: Any) -> None:
-    """NaN is a missing value, and may be there."""
+def _require_numbers(fields: Fields, key: str, values: NDArray[Any]) -> None:
     usable = values.dtype in (np.float32, np.float64) and not np.isinf(values).any()
     fields.require(usable, f"{key} must be finite numbers")
 
 
 def generator_tree(rng: np.random.Generator) -> Tree:
-    """What a file holds of NumPy's usual generator; its words of 128 bits in hexadecimal digits."""
+    """The state of NumPy's default generator; its words of 128 bits as hexadecimal digits."""
     state: dict[str, Any] = dict(rng.bit_generator.state)
     return {
         **{key: f"{word:x}" for key, word in state["state"].items()},
@@ -287,15 +267,19 @@ def generator_tree(rng: np.random.Generator) -> Tree:
 
 
 def generator_from(fields: Fields) -> np.random.Generator:
-    """One that goes on as the one that was saved.
+    """A generator that continues where the saved one was.
 
-    >>> from ocboost._core.codec import read
     >>> rng = np.random.default_rng(0)
     >>> again = read(generator_tree(rng), "a file", generator_from)
     >>> bool(again.random() == rng.random())
     True
     """
-    words = {key: _word(fields, key) for key in ("state", "inc")}
+    words = {}
+    for key in ("state", "inc"):
+        digits = fields.text(key, 32)
+        is_hexadecimal = bool(digits) and set(digits) <= set("0123456789abcdef")
+        fields.require(is_hexadecimal, f"{key} must be hexadecimal digits")
+        words[key] = int(digits, 16)
     fields.require(words["inc"] % 2 == 1, "the increment of its random numbers must be odd")
     bits: Any = np.random.PCG64()
     bits.state = {
@@ -305,11 +289,3 @@ def generator_from(fields: Fields) -> np.random.Generator:
         "uinteger": fields.count("uinteger", 0, (1 << 32) - 1),
     }
     return np.random.Generator(bits)
-
-
-def _word(fields: Fields, key: str) -> int:
-    digits = fields.text(key, 32)
-    fields.require(
-        bool(digits) and set(digits) <= set("0123456789abcdef"), f"{key} must be hexadecimal digits"
-    )
-    return int(digits, 16)

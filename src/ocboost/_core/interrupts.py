@@ -1,7 +1,4 @@
-"""Holding Ctrl-C back while something must not be left half-done.
-
-A call that fails leaves what it was called on as it was.
-"""
+"""Ctrl-C and errors leave nothing half-done: delay Ctrl-C, ignore it, or work on a draft."""
 
 from __future__ import annotations
 
@@ -10,52 +7,49 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
-# What the functions of `signal` call; those look for enumerations, which takes microseconds an example.
-_plain = import_module("_signal")
-_set_handler: Callable[[int, Any], Any] = _plain.signal
-_get_handler: Callable[[int], Any] = _plain.getsignal
+# The C functions behind those of `signal`, whose enumerations cost microseconds for each example.
+_c_signal = import_module("_signal")
+_set_handler: Callable[[int, Any], Any] = _c_signal.signal
+_get_handler: Callable[[int], Any] = _c_signal.getsignal
 _SIGINT = int(signal.SIGINT)
 
-_holding = False  # whether Ctrl-C is being held back already
+_delaying = False  # whether Ctrl-C is being delayed already
 
 
 class uninterrupted:  # noqa: N801
-    """Hold Ctrl-C back until the work inside is done, then let it through; within another one, do nothing."""
+    """Delay Ctrl-C until the block has ended; inside another such block, do nothing."""
 
-    __slots__ = ("_before", "_holds", "_pressed")
+    __slots__ = ("_delays", "_handler", "_pressed")
 
     def __enter__(self) -> None:
-        global _holding
-        self._holds = False
-        if _holding or threading.current_thread() is not threading.main_thread():
+        global _delaying
+        self._delays = False
+        if _delaying or threading.current_thread() is not threading.main_thread():
             return  # Python delivers signals to the main thread only
         if _get_handler(_SIGINT) is None:
-            return  # a handler that is not Python's
+            return  # a handler that was not set from Python
         self._pressed: list[int] = []
-        self._before = _set_handler(_SIGINT, self._hold)
-        self._holds = _holding = True
+        self._handler = _set_handler(_SIGINT, self._remember)
+        self._delays = _delaying = True
 
-    def _hold(self, number: int, frame: Any) -> None:
+    def _remember(self, number: int, frame: Any) -> None:
         self._pressed.append(number)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        global _holding
-        if not self._holds:
+    def __exit__(self, *error: object) -> None:
+        global _delaying
+        if not self._delays:
             return
-        _holding = False
-        _set_handler(_SIGINT, self._before)
+        _delaying = False
+        _set_handler(_SIGINT, self._handler)
         if self._pressed:
-            signal.raise_signal(signal.SIGINT)  # now whatever was to happen on Ctrl-C does
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
-def deaf() -> Iterator[None]:
-    """Do not listen to Ctrl-C, nor let a process that is started inside listen."""
+def ignoring_ctrl_c() -> Iterator[None]:
+    """Ignore Ctrl-C, here and in processes that are started inside."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -68,10 +62,10 @@ def deaf() -> Iterator[None]:
 
 @contextmanager
 def all_or_nothing(thing: Any) -> Iterator[Any]:
-    """Work on a draft of an object, whose attributes become the object's if the work comes to its end.
+    """Work on a draft of an object, whose attributes become the object's if the block ends without an error.
 
-    The draft has the same attributes, not copies of them: they are to be replaced, not changed. Whoever looks
-    at the object meanwhile sees it as it was.
+    The draft shares its attributes with the object: replace them, do not change them. Until the end other
+    threads see the object as it was.
 
     >>> class Counter: n = 0
     >>> counter = Counter()

@@ -1,7 +1,13 @@
-"""Everything that a file can hold, by the name that it has there, and how one thing is saved within another.
+"""Everything that a file can hold, by the name it has there.
 
-A class that is listed here has ``tree()``, what a file holds of it, and ``from_tree(fields)``, which makes
-one of that (`ocboost._core.codec`). A thing within another has its kind beside its entries.
+To add a kind, give its class
+
+- ``kind``, the name it has in files (never change it: saved files have it);
+- ``tree()``, a dict of plain values, lists, dicts and arrays that describes an object;
+- ``from_tree(fields)``, a class method that makes an object of that (`ocboost._core.codec`);
+
+and add a line to `KINDS` below. A new booster's line is in `ocboost.boosters.registry` instead, which
+registers it here. The contract suites in ``tests/contracts`` then test it.
 
 >>> KINDS["Stumps"].load()
 <class 'ocboost.hypotheses.stumps.Stumps'>
@@ -20,12 +26,12 @@ from typing import Any
 from ocboost._core.codec import Fields, Tree
 from ocboost.errors import ModelFileError, NotSavableError
 
-BOOSTER, HYPOTHESES, OFFSET = "booster", "hypotheses", "offset"  # what can be within something else
+BOOSTER, HYPOTHESES, OFFSET = "booster", "hypotheses", "offset"  # axes that can be part of something else
 
 
 @cache
 def class_at(place: str) -> Any:
-    """The class at a place of ocboost, imported when first asked for.
+    """Import a class of ocboost by its module and name.
 
     >>> class_at(".boosters.sketch.sketch:BoostingSketch")
     <class 'ocboost.boosters.sketch.sketch.BoostingSketch'>
@@ -38,16 +44,8 @@ def class_at(place: str) -> Any:
 class Kind:
     """Something that a file can hold.
 
-    Parameters
-    ----------
-    name : str
-        What it is called in files.
-    axis : str
-        What it is: what of the same axis can take its place.
-    place : str
-        Its module and class, with a colon between.
-    title : str
-        What it is called elsewhere.
+    ``name`` is its name in files, ``axis`` what it is (a booster, an offset, …), ``place`` its module and
+    class, imported when first needed, and ``title`` its name in messages.
     """
 
     name: str
@@ -56,7 +54,7 @@ class Kind:
     title: str
 
     def load(self) -> Any:
-        """Its class, imported when first asked for."""
+        """Import its class."""
         return class_at(self.place)
 
 
@@ -81,44 +79,42 @@ KINDS: dict[str, Kind] = {
 
 
 def register(kind: Kind) -> None:
-    """Let files hold one more kind; of several with one name the first counts."""
+    """Let files hold one more kind; of several with the same name the first counts."""
     KINDS.setdefault(kind.name, kind)
 
 
+def _names(axis: str | None) -> str:
+    return ", ".join(each.name for each in KINDS.values() if axis in (None, each.axis))
+
+
 def known(kind: str, axis: str | None, name: str) -> Kind:
-    """The kind of this name and axis; a file that says something else is refused."""
+    """The kind of this name and axis; the file ``name`` is refused if there is none."""
     found = KINDS.get(kind)
     if found is None or axis not in (None, found.axis):
-        names = ", ".join(each.name for each in KINDS.values() if axis in (None, each.axis))
         raise ModelFileError(
-            f"{name} holds {axis or 'something'} of the kind {kind!r:.40}, and this ocboost knows {names}. "
-            "Load it with the ocboost that saved it, or install a newer one."
+            f"{name} holds {axis or 'something'} of the kind {kind!r:.40}, and this ocboost knows "
+            f"{_names(axis)}. Load it with the ocboost that saved it, or install a newer one."
         )
     return found
 
 
 def is_known(thing: Any, axis: str) -> bool:
-    """Whether a file can hold a thing of this axis: a class of someone else's could not be loaded."""
+    """Whether a file can hold this object; one of somebody else's class could not be loaded again."""
     found = KINDS.get(getattr(thing, "kind", ""))
     return found is not None and found.axis == axis and found.load() is type(thing)
 
 
 def tree_within(thing: Any, axis: str) -> Tree:
-    """What a file holds of something within something else."""
+    """The tree of an object that is part of another one: its kind is among the entries."""
     tree = thing.tree()
     if not is_known(thing, axis):
-        names = ", ".join(each.name for each in KINDS.values() if each.axis == axis)
         raise NotSavableError(
-            f"{axis} must be of ocboost's own kinds, {names}, to be saved in a model; got "
+            f"{axis} must be of ocboost's own kinds, {_names(axis)}, to be saved in a model; got "
             f"{type(thing).__name__}. Save only the weights, with booster.save(path)."
         )
     return {"kind": thing.kind, **tree}
 
 
 def within(axis: str) -> Callable[[Fields], Any]:
-    """A function that makes what `tree_within` gave for this axis."""
-
-    def make(fields: Fields) -> Any:
-        return known(fields.text("kind"), axis, fields.name).load().from_tree(fields)
-
-    return make
+    """A function for `Fields.read` that makes what `tree_within` described."""
+    return lambda fields: known(fields.text("kind"), axis, fields.name).load().from_tree(fields)

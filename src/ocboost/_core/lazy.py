@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used: scikit-learn takes its time to load."""
+"""Names of a package that are imported when they are first used: scikit-learn is slow to import."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def lazy_names(package: str, places: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` for a package whose names are in other modules.
+    """``__getattr__`` and ``__dir__`` for a package whose names live in other modules.
 
-    ``places`` has the module of each name, relative to ``ocboost``; a name with an empty place is a module.
+    ``places`` has the module of each name, relative to ``ocboost``; an empty one marks a submodule.
     """
 
     def get(name: str) -> Any:

@@ -1,36 +1,33 @@
-"""Any number of threads may read while one learns: how that works, in one place.
+"""Locks that let any number of threads read an object while one changes it.
 
-Every object that learns has a `Guard`. Methods that change the object are marked `writes`, methods that look
-at all of its state are marked `reads`; both hold the guard's lock, so writers take turns, and nobody sees or
-saves what is half-done. What most readers want, α or the votes, is a *view*: a value that never changes once
-it is made. `Guard.view` hands it out:
+Every object that learns has a `Guard`. Methods that change the object are marked `writes`, methods that need
+all of its state are marked `reads`; both hold the guard's lock, so writers take turns, and nobody sees or
+saves a half-done change. Most readers want only α or the votes. These are a *view*, a value that never
+changes once it is made, and `Guard.view` returns it:
 
-- A view of the present state is kept until the next write begins. Whoever asks for it takes no lock.
-- While a write goes on, the view of the state before it is handed out, if there was one. A long fold puts α
-  in its place, solved with the whole head, before it touches the sums (`Guard.publish`), and whatever votes
-  with that α passes it on (`Guard.passing_on`).
-- Where there is no view, the first reader makes it while it holds the lock. Others wait for it, and all of
-  them for a write that had no view before it: until it ends, until a fold publishes one, or until the end of
-  the piece of about a tenth of a second that the writer is at (`Guard.wanted`). A committee of several
-  boosters, or one that still remembers deployed weights, has no such α of one moment: where a reader has had
-  to wait once, it keeps a view before a fold that is long (`Guard.keep`).
+- A view of the current state is kept until the next write begins. Reading it takes no lock.
+- During a write readers get the view from before it, if there was one. A long fold publishes α, solved with
+  the whole head, before it changes the sums (`Guard.publish`); an object that votes with that α publishes it
+  too (`Guard.passing_on`).
+- If there is no view, the first reader makes it while it holds the lock, and the others wait. During a write
+  that had no view before it they wait until it ends, until a fold publishes one, or until the end of the
+  writer's current block of about a tenth of a second (`Guard.wanted`). A committee of several boosters, or
+  one that still has deployed weights, has no single α to publish: once a reader has had to wait, it makes a
+  view before each long fold (`Guard.keep`).
 
-So a reader sees the state before a call or after it, or the α of a fold within it, and of a call that takes
-longer than a tenth of a second perhaps that between two pieces; a writer that is read by others does the
-same arithmetic as one that is not; and scratch memory needs no copies, as it belongs to whoever holds the
-lock. Locks are taken from the outside in: classifier, committee, booster.
+So a reader sees the state before a call or after it, the α of a fold within it, or, where a call takes longer
+than a tenth of a second, the state between two blocks. Readers do not change the writer's arithmetic. Scratch
+memory needs no copies: it belongs to whoever holds the lock. Locks are taken from the outside in: classifier,
+committee, booster.
 
-Estimators are fitted as drafts (`ocboost._core.interrupts`) whose attributes take the place of the old ones
-all
-at once; who predicts takes hold of all of them once (`GuardedEstimator._snapshot`).
+Estimators are fitted as drafts (`ocboost._core.interrupts.all_or_nothing`) whose attributes replace the old
+ones all at once; predictions take a snapshot of all attributes first (`GuardedEstimator._snapshot`).
 
-Nothing here relies on the interpreter's own lock. Names are bound to finished values, which threads may do at
-any time, and all else happens under the guard's lock. Kernels release the interpreter's lock, so readers
-compute side by side. Locks are taken by ``with`` alone, which no Ctrl-C comes between, or while Ctrl-C is
-held back.
+Nothing here relies on the GIL: names are bound to finished values, all else happens under the lock. Locks are
+taken by ``with`` alone, which Ctrl-C cannot split, or while Ctrl-C is delayed.
 
-A process may fork while other threads learn: the fork waits for them to come to the end of what they do.
-After `FORK_PATIENCE` seconds it goes on without, and whatever was being changed then is refused in the child.
+A fork waits until other threads have finished their writes. After `FORK_SECONDS` it goes ahead, and an object
+that was being changed then is refused in the child.
 """
 
 from __future__ import annotations
@@ -51,16 +48,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 V = TypeVar("V")
 
-POLL = 0.001  # seconds between two looks for a view that has been published
-PAUSE = 0.00005  # seconds that a writer leaves to those who wait
-FORK_PATIENCE = 5.0
+POLL_SECONDS = 0.001  # between two looks for a view that has been published
+YIELD_SECONDS = 0.00005  # that a writer leaves to waiting readers
+FORK_SECONDS = 5.0  # that a fork waits for writers
 
-# All there are. A WeakSet runs Python when one of them goes, and would swallow a Ctrl-C that comes just then.
+# Not a WeakSet: it runs Python code when an object is freed, and would swallow a Ctrl-C that comes just then.
 _guards: set[weakref.ref[Guard[Any]]] = set()
 
 
 class Guard(Generic[V]):
-    """Lets one thread change an object at a time, and hands out a view of it.
+    """Lets one thread at a time change an object, and gives readers a view of it.
 
     >>> guard = Guard()
     >>> guard.view(lambda: "made"), guard.view(lambda: "not made again")
@@ -71,53 +68,53 @@ class Guard(Generic[V]):
 
     def __init__(self) -> None:
         self.lock: Any = threading.RLock()
-        self._present: V | None = None  # a view of the state as it is; None while it is being changed
-        self._before: V | None = None  # what readers get meanwhile
-        self._wanted = False  # whether a reader waits for a view
-        self.contended = False  # whether one has ever had to
+        self._present: V | None = None  # a view of the current state; None during a write
+        self._before: V | None = None  # what readers get during a write
+        self._wanted = False  # whether a reader is waiting for a view
+        self.contended = False  # whether a reader has ever had to wait
         self._outer: tuple[Guard[Any], Callable[[V], Any]] | None = None
         _guards.add(weakref.ref(self, _guards.discard))
 
     def publish(self, view: V) -> None:
-        """Let readers have this until the state is whole again."""
+        """Give readers this view until the write ends."""
         self._before = view
         self._wanted = False
         if self._outer is not None:
-            outer, seen_there = self._outer
-            outer.publish(seen_there(view))
+            outer, view_there = self._outer
+            outer.publish(view_there(view))
 
-    def passing_on(self, outer: Guard[Any], seen_there: Callable[[V], Any]) -> _PassingOn:
-        """Within a write of what this is a part of: let its readers, too, have what is published here."""
-        return _PassingOn(self, (outer, seen_there))
+    def passing_on(self, outer: Guard[Any], view_there: Callable[[V], Any]) -> _PassingOn:
+        """During a write of the object that this is a part of: publish there, too, what is published here."""
+        return _PassingOn(self, (outer, view_there))
 
     def keep(self, make: Callable[[], V]) -> None:
-        """Before a change that takes long: see to it that readers need not wait, if there are any."""
+        """Before a long change: make a view for readers, if there have been any that had to wait."""
         if self.contended and self._before is None:
             self._before = make()
 
     @property
     def wanted(self) -> bool:
-        """Whether a reader waits for a view, and the writer does well to publish one."""
+        """Whether a reader is waiting, so that the writer should publish a view."""
         return self._wanted or (self._outer is not None and self._outer[0].wanted)
 
     def view(self, make: Callable[[], V]) -> V:
-        """The view of the state, made by ``make`` where there is none; it must never be changed."""
+        """The view of the state, made by ``make`` if there is none; nobody may change it."""
         view = self._present
         if view is not None:
             return view
-        if self.lock._is_owned():  # the writer itself, which sees its own work
+        if self.lock._is_owned():  # the writer itself sees its own changes
             return make()
         wait = 0.0
         while True:
-            found, view = self._tried(make, wait)
+            found, view = self._try_view(make, wait)
             if found:
                 return cast(V, view)
             self._wanted = self.contended = True
-            wait = POLL
+            wait = POLL_SECONDS
 
-    def _tried(self, make: Callable[[], V], wait: float) -> tuple[bool, V | None]:
-        """A view, if there is one or it can be made within ``wait`` seconds."""
-        with uninterrupted():  # no Ctrl-C between taking the lock and letting it go
+    def _try_view(self, make: Callable[[], V], wait: float) -> tuple[bool, V | None]:
+        """Whether there is a view or one can be made within ``wait`` seconds, and the view."""
+        with uninterrupted():  # no Ctrl-C between taking the lock and releasing it
             if not self.lock.acquire(timeout=wait):
                 view = self._before
                 return view is not None, view
@@ -131,14 +128,14 @@ class Guard(Generic[V]):
                 self.lock.release()
 
     def __reduce__(self) -> tuple[type[Guard[Any]], tuple[()]]:
-        return Guard, ()  # a copy is guarded on its own
+        return Guard, ()  # a copy has a guard of its own
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Guard[V]:
         return Guard()
 
 
 class _PassingOn:
-    """What `Guard.passing_on` gives; a generator would cost a microsecond for each example."""
+    """The context of `Guard.passing_on`; a generator would cost a microsecond for each example."""
 
     __slots__ = ("_guard", "_to")
 
@@ -153,24 +150,24 @@ class _PassingOn:
 
 
 class GuardedEstimator:
-    """Gives an estimator its guard when it first needs one: scikit-learn wants none among its attributes."""
+    """Makes an estimator's guard when it is first needed: scikit-learn wants no such attribute before."""
 
     @property
     def _guard(self) -> Guard[Any]:
         guard: Guard[Any] | None = self.__dict__.get("_guard_kept")
-        if guard is None:  # of two threads at once, one has its way
+        if guard is None:  # of two threads at once, one wins
             guard = self.__dict__.setdefault("_guard_kept", Guard())
         return guard
 
     def _snapshot(self) -> Self:
-        """The estimator as it is now: an object of its own whose attributes stay bound as they are."""
+        """A snapshot: an estimator whose attributes are those of now."""
         other = type(self).__new__(type(self))
         other.__dict__ = self.__dict__.copy()
         return other
 
 
 class DeepState:
-    """Lets an object be copied and pickled, with all that it holds, while another thread changes it."""
+    """Makes an object, with all that it holds, safe to copy and pickle while another thread changes it."""
 
     _guard: Guard[Any]
 
@@ -180,20 +177,20 @@ class DeepState:
 
 
 class Guarded(Protocol):
-    """What has a guard."""
+    """An object that has a guard."""
 
     @property
     def _guard(self) -> Guard[Any]: ...
 
 
 def written(thing: Guarded, work: Callable[[], R]) -> R:
-    """Change an object by ``work``: one thread at a time, and readers see it before or after."""
+    """Change an object by ``work``: one thread at a time; readers see it before or after."""
     guard = thing._guard
     lock = guard.lock
-    if lock._is_owned():  # a part of another write
+    if lock._is_owned():  # within another write
         return work()
-    if guard._wanted:  # or a writer that goes on and on would never let a reader in
-        time.sleep(PAUSE)
+    if guard._wanted:  # or a busy writer would never let a reader in
+        time.sleep(YIELD_SECONDS)
     with lock:
         guard._before, guard._present = guard._present, None
         try:
@@ -206,14 +203,14 @@ def writes(method: F) -> F:
     """Mark a method that changes its object, see `written`."""
 
     @wraps(method)
-    def alone(self: Guarded, *args: Any, **kwargs: Any) -> Any:
-        # `written` once more: a call and a closure would cost half a microsecond for each example.
+    def write(self: Guarded, *args: Any, **kwargs: Any) -> Any:
+        # The body of `written`: calling it would cost half a microsecond for each example.
         guard = self._guard
         lock = guard.lock
         if lock._is_owned():
             return method(self, *args, **kwargs)
         if guard._wanted:
-            time.sleep(PAUSE)
+            time.sleep(YIELD_SECONDS)
         with lock:
             guard._before, guard._present = guard._present, None
             try:
@@ -221,22 +218,22 @@ def writes(method: F) -> F:
             finally:
                 guard._before = None
 
-    return cast(F, alone)
+    return cast(F, write)
 
 
 def reads(method: F) -> F:
-    """Mark a method that needs all of its object's state as it is between two writes."""
+    """Mark a method that needs all of its object's state: it waits until no write is going on."""
 
     @wraps(method)
-    def between(self: Guarded, *args: Any, **kwargs: Any) -> Any:
+    def read(self: Guarded, *args: Any, **kwargs: Any) -> Any:
         with self._guard.lock:
             return method(self, *args, **kwargs)
 
-    return cast(F, between)
+    return cast(F, read)
 
 
 def locks_of(a: Guarded, b: Guarded) -> tuple[Any, Any]:
-    """The locks of two objects, always in the same order, so that no two threads wait for each other."""
+    """The locks of two objects, always in the same order, so that two threads cannot deadlock."""
     first, second = sorted((a._guard, b._guard), key=id)
     return first.lock, second.lock
 
@@ -244,13 +241,13 @@ def locks_of(a: Guarded, b: Guarded) -> tuple[Any, Any]:
 # Forking ---------------------------------------------------------------------------------------------------
 
 
-class _Torn:
-    """In the place of a lock whose object another thread was changing when the process forked."""
+class _BrokenLock:
+    """Replaces the lock of an object that another thread was changing when the process forked."""
 
     def _refuse(self, *args: object, **kwargs: object) -> Any:
         raise OcboostError(
             "this object was being changed by another thread when the process forked, so this process has "
-            "half of the change. Fork while nothing learns, or load the model anew in the child."
+            "half of the change. Fork while nothing learns, or load the model again in the child."
         )
 
     __enter__ = acquire = _refuse
@@ -264,8 +261,8 @@ class _Torn:
 
 
 _forking = threading.RLock()  # one thread at a time
-_taken: list[Guard[Any]] = []  # guards whose locks the forking thread has taken
-_torn: list[Guard[Any]] = []  # and those it could not get
+_taken: list[Guard[Any]] = []  # guards whose locks the forking thread holds
+_broken: list[Guard[Any]] = []  # and those it could not take
 
 
 def _all_guards() -> list[Guard[Any]]:
@@ -273,47 +270,45 @@ def _all_guards() -> list[Guard[Any]]:
         try:
             found = [reference() for reference in tuple(_guards)]
             return [guard for guard in found if guard is not None]
-        except RuntimeError:  # another thread has made one meanwhile
+        except RuntimeError:  # another thread has just made one
             continue
 
 
 def _before_fork() -> None:
-    """Wait until no other thread is changing anything."""
+    """Take all locks, so that no other thread is changing anything."""
     _forking.acquire()
-    deadline = time.monotonic() + FORK_PATIENCE
+    deadline = time.monotonic() + FORK_SECONDS
     with uninterrupted():
-        while not _all_taken():
-            if time.monotonic() > deadline:
-                break
-            _let_go()  # a writer may need one of these to come to its end
-            time.sleep(POLL)
+        while not _take_all() and time.monotonic() <= deadline:
+            _release_all()  # a writer may need one of these to finish
+            time.sleep(POLL_SECONDS)
 
 
-def _all_taken() -> bool:
+def _take_all() -> bool:
     for guard in _all_guards():
         taken = guard.lock.acquire(blocking=False)
         if not taken:
-            guard._wanted = True  # a writer that goes on and on makes a pause then
-            taken = guard.lock.acquire(timeout=POLL)
+            guard._wanted = True  # makes a busy writer pause
+            taken = guard.lock.acquire(timeout=POLL_SECONDS)
             guard._wanted = not taken
-        (_taken if taken else _torn).append(guard)
-    return not _torn
+        (_taken if taken else _broken).append(guard)
+    return not _broken
 
 
-def _let_go() -> None:
+def _release_all() -> None:
     for guard in _taken:
         guard.lock.release()
-    _taken[:], _torn[:] = [], []
+    _taken[:], _broken[:] = [], []
 
 
 def _after_fork_in_parent() -> None:
-    _let_go()
+    _release_all()
     _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    for guard in _torn:
-        guard.lock = _Torn()
+    for guard in _broken:
+        guard.lock = _BrokenLock()
     _after_fork_in_parent()
 
 

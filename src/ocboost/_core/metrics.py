@@ -1,7 +1,4 @@
-"""The area above the ROC curve, exactly.
-
-How good predictions were: so far, over the last few, and as curves; all in bounded memory.
-"""
+"""Metrics of predictions: of all so far, of a sliding window, and as curves; all in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,32 +13,24 @@ from ocboost.errors import InputError
 
 
 def one_minus_auc(votes: NDArray[np.floating[Any]], positive: NDArray[np.bool_]) -> float:
-    """The share of pairs, a positive and a negative each, that the votes put in the wrong order; ties half.
+    """The area above the ROC curve: the share of pairs of a positive and a negative in the wrong order.
 
-    Counted in whole numbers, so that areas of 1e-9 keep their digits, which 1 minus an area near 1 does not.
+    Ties count half. Counted in whole numbers, so that areas of 1e-9 keep their digits, which 1 minus an area
+    near 1 would lose.
 
-    Parameters
-    ----------
-    votes : ndarray of shape (n,)
-        Higher for positives, if the votes are good.
-    positive : ndarray of bool, shape (n,)
-        At least one of each kind.
-
-    Examples
-    --------
     >>> one_minus_auc(np.array([0.9, 0.2, 0.5, 0.2]), np.array([True, True, False, False]))
     0.375
     """
-    ours, others = votes[positive], np.sort(votes[~positive])
-    if not ours.size or not others.size:
+    positives, negatives = votes[positive], np.sort(votes[~positive])
+    if not positives.size or not negatives.size:
         raise InputError(
-            f"positive must hold both kinds; got {ours.size} positives and {others.size} negatives. "
+            f"positive must hold both kinds; got {positives.size} positives and {negatives.size} negatives. "
             "Test on both."
         )
     if not np.isfinite(votes).all():
         raise InputError("votes must be finite numbers. Look for NaN in the weights.")
-    below = np.searchsorted(others, ours, "left") + np.searchsorted(others, ours, "right")
-    pairs = 2 * ours.size * others.size
+    below = np.searchsorted(negatives, positives, "left") + np.searchsorted(negatives, positives, "right")
+    pairs = 2 * positives.size * negatives.size
     return (pairs - int(below.sum())) / pairs
 
 
@@ -53,10 +42,10 @@ Values = dict[str, float | None]
 METRICS = ("accuracy", "balanced_accuracy", "kappa", "auc", "log_loss")
 LOSSES = frozenset({"log_loss"})
 
-CLIP = 1e-15  # the least probability that log-loss sees: one certain and wrong answer costs 34.5
-BINS = 8192
-REACH = math.asinh(750.0)  # the log-odds of the smallest positive double are -745
-MOST_POINTS = 2000  # of a curve
+MIN_PROBABILITY = 1e-15  # that log-loss sees: one certain and wrong answer costs 34.5
+SCORE_BINS = 8192
+MAX_SCORE = math.asinh(750.0)  # the log-odds of the smallest positive double are -745
+MAX_CURVE_POINTS = 2000
 
 
 class Tally:
@@ -69,15 +58,15 @@ class Tally:
 
     Notes
     -----
-    Log-loss takes probabilities below 1e-15 as 1e-15: what it charges for one example is bounded by 34.5.
+    Log-loss takes probabilities below 1e-15 as 1e-15, so one example costs at most 34.5.
 
     The AUC comes from a histogram of 8,192 bins over asinh(log-odds): scores within about 0.2 % (0.002
     around even odds) share a bin and count as ties. It is off by at most `auc_bound`, half the share of
-    the pairs in bins that hold different scores. With more than two classes it is the mean of one class
-    against the rest, over the classes that have been seen.
+    the pairs in bins that hold different scores. With more than two classes it is the mean over
+    the classes seen so far, each against the rest.
 
-    What is undefined is None: everything before the first example, and all but accuracy and log-loss
-    while only one class has been seen (kappa where chance agrees always).
+    An undefined metric is None: all of them before the first example, and all but accuracy and log-loss
+    while only one class has been seen (kappa also where chance always agrees).
 
     Examples
     --------
@@ -92,9 +81,11 @@ class Tally:
         self.confusion: NDArray[np.int64] = np.zeros((K, K), np.int64)  # truth, prediction
         self._loss = 0.0
         n = 1 if K == 2 else K
-        self._bins = np.zeros((n, 2, BINS), np.int64)  # of a class, whether it was so, bin of the score
-        self._least = np.full((n, BINS), np.inf)  # score in a bin
-        self._most = np.full((n, BINS), -np.inf)
+        self._bins = np.zeros(
+            (n, 2, SCORE_BINS), np.int64
+        )  # class, whether it was that class, bin of the score
+        self._lowest = np.full((n, SCORE_BINS), np.inf)  # score in each bin
+        self._highest = np.full((n, SCORE_BINS), -np.inf)
 
     @property
     def n(self) -> int:
@@ -108,16 +99,16 @@ class Tally:
         self.confusion += confusion_of(codes, predicted, len(self.confusion))
         self._loss += float(losses(probabilities, codes).sum())
         for c, (score, positive) in enumerate(_one_against_rest(probabilities, codes)):
-            place = _bin_of(score)
-            self._bins[c, 0] += np.bincount(place[~positive], minlength=BINS)
-            self._bins[c, 1] += np.bincount(place[positive], minlength=BINS)
-            np.minimum.at(self._least[c], place, score)
-            np.maximum.at(self._most[c], place, score)
+            bins = _bins_of(score)
+            self._bins[c, 0] += np.bincount(bins[~positive], minlength=SCORE_BINS)
+            self._bins[c, 1] += np.bincount(bins[positive], minlength=SCORE_BINS)
+            np.minimum.at(self._lowest[c], bins, score)
+            np.maximum.at(self._highest[c], bins, score)
 
     @property
     def auc_bound(self) -> float | None:
-        """How far the AUC may be off at most; None where there is no AUC."""
-        mixed = self._least < self._most
+        """An upper bound of the AUC's error; None where there is no AUC."""
+        mixed = self._lowest < self._highest
         return _mean([_pairs_in(self._bins[c], mixed[c]) / 2.0 for c in self._defined()])
 
     def values(self) -> Values:
@@ -134,7 +125,7 @@ class Tally:
 
 
 class Window:
-    """The metrics of the last few examples, exactly.
+    """The exact metrics of the most recent examples.
 
     Parameters
     ----------
@@ -164,7 +155,7 @@ class Window:
         return min(self._added, self._size)
 
     def add(self, probabilities: Probabilities, codes: Codes, predicted: Codes | None = None) -> None:
-        """Add examples, as `Tally.add` does; the oldest leave."""
+        """Add examples, as `Tally.add` does; the oldest are dropped."""
         if predicted is None:
             predicted = probabilities.argmax(axis=1)
         m = min(len(codes), self._size)
@@ -221,15 +212,15 @@ class Series:
         self.counts.append(count)
         for name, column in self.values.items():
             column.append(values[name])
-        if len(self) == MOST_POINTS:
+        if len(self) == MAX_CURVE_POINTS:
             self.every *= 2
             self.rows, self.counts = self.rows[1::2], self.counts[1::2]
             self.values = {name: column[1::2] for name, column in self.values.items()}
 
 
 def losses(probabilities: Probabilities, codes: Codes) -> NDArray[np.float64]:
-    """Log-loss of each example, its probability taken as at least 1e-15."""
-    return -np.log(np.clip(probabilities[np.arange(len(codes)), codes], CLIP, 1.0))
+    """Log-loss of each example; probabilities below 1e-15 count as 1e-15."""
+    return -np.log(np.clip(probabilities[np.arange(len(codes)), codes], MIN_PROBABILITY, 1.0))
 
 
 def confusion_of(codes: Codes, predicted: Codes, n_classes: int) -> NDArray[np.int64]:
@@ -253,34 +244,34 @@ def _of_confusion(confusion: NDArray[np.int64]) -> Values:
 
 
 def _one_against_rest(probabilities: Probabilities, codes: Codes) -> list[tuple[Any, Any]]:
-    """Log-odds of a class, and whether it was that class; for two classes only of the second one."""
+    """Log-odds of each class, and whether it was that class; of two classes only for the second one."""
     K = probabilities.shape[1]
     with np.errstate(divide="ignore"):  # certainty has infinite log-odds
-        if K == 2:  # both columns: near certainty one of them has many more digits
+        if K == 2:  # from both columns: near certainty one of them has many more digits
             return [(np.log(probabilities[:, 1]) - np.log(probabilities[:, 0]), codes == 1)]
         odds = np.log(probabilities) - np.log1p(-probabilities)
     return [(odds[:, c], codes == c) for c in range(K)]
 
 
-def _bin_of(score: NDArray[np.float64]) -> NDArray[np.int64]:
-    share = np.clip((np.arcsinh(score) / REACH + 1.0) / 2.0, 0.0, 1.0)
-    return np.minimum((share * BINS).astype(np.int64), BINS - 1)
+def _bins_of(score: NDArray[np.float64]) -> NDArray[np.int64]:
+    share = np.clip((np.arcsinh(score) / MAX_SCORE + 1.0) / 2.0, 0.0, 1.0)
+    return np.minimum((share * SCORE_BINS).astype(np.int64), SCORE_BINS - 1)
 
 
 def _auc_from_bins(negative: NDArray[np.int64], positive: NDArray[np.int64]) -> float:
-    """The area, scores in one bin counted as ties."""
+    """The area; scores in one bin count as ties."""
     down, up = negative / negative.sum(), positive / positive.sum()
     return float(up @ (np.cumsum(down) - down / 2.0))
 
 
 def _pairs_in(histogram: NDArray[np.int64], bins: NDArray[np.bool_]) -> float:
-    """The share of pairs, one of each kind, that share one of these bins."""
+    """The share of pairs of a positive and a negative that are both in one of these bins."""
     down, up = histogram / histogram.sum(axis=1, keepdims=True)
     return float(up[bins] @ down[bins])
 
 
 def _auc_of_ranks(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """The area from ranks; equal scores share the mean of theirs."""
+    """The exact area; equal scores share the mean of their ranks."""
     _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
     rank = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
     p = int(positive.sum())

@@ -1,8 +1,8 @@
-"""Files of format version 1: parameters and named arrays, made into the tree that version 2 has.
+"""Files of format version 1, converted to the trees of version 2.
 
-An array's name told where it belongs, ``booster/0/W`` or ``growth/scout/1/worth``; what follows is all that
-still knows those names. Nothing is checked here but that everything finds a place: what the tree says is
-checked as any other tree is.
+Version 1 had parameters in JSON, and arrays with names such as ``booster/0/W`` or ``growth/scout/1/worth``.
+Here each array is moved to its place in the tree; the tree's contents are checked later, like those of a new
+file.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from ocboost._core.codec import Tree, require
 
 Arrays = dict[str, NDArray[Any]]
 
-_GROWTH = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
-_COUNTS = ("since", "n_grown", "n_retired")
+_GROWTH_SETTINGS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
+_GROWTH_COUNTS = ("since", "n_grown", "n_retired")
 _GENERATOR = ("state", "inc", "has_uint32", "uinteger")
-_ABOUT = {"origin", "leave_unseen", "finished", "confusion", "first", "rows", "learnt"}
+_CHECKPOINT = {"origin", "leave_unseen", "finished", "confusion", "first", "rows", "learnt"}
 
 
 def tree_of(kind: str, parameters: Tree, arrays: Arrays, name: str) -> Tree:
-    """The tree of what a file of version 1 says of a thing of this kind."""
-    old = _Old(name)
-    how: dict[str, Callable[[Tree, Arrays], Tree]] = {
-        "BoostingSketch": old.sketch,
+    """The tree of an object of this kind, from its parameters and arrays in a file of version 1."""
+    old = _Version1(name)
+    converters: dict[str, Callable[[Tree, Arrays], Tree]] = {
+        "BoostingSketch": lambda parameters, arrays: old.flat({"keep": "newest", **parameters}, arrays),
         "Joined": old.joined,
         "OCBClassifier": old.classifier,
         "Adaptation": old.adaptation,
         "FilterBoost": old.filterboost,
-        "CacheEntry": old.cache_entry,
-        "VotedOffset": partial(old.around, "hypotheses"),
-        "ScaledOffset": partial(old.around, "scorer"),
+        "CacheEntry": lambda parameters, arrays: {**parameters, "arrays": arrays},
+        "VotedOffset": partial(old.wrapper, "hypotheses"),
+        "ScaledOffset": partial(old.wrapper, "scorer"),
     }
-    return how.get(kind, old.flat)(parameters, arrays)
+    return converters.get(kind, old.flat)(parameters, arrays)
 
 
 def offset_tree_of(described: Any, arrays: Arrays, name: str) -> Tree | str | None:
-    """What a committee's tree has for an offset."""
-    return _Old(name).offset(described, arrays)
+    """The tree of a committee's offset."""
+    return _Version1(name).offset(described, arrays)
 
 
 def parts_of(tree: Tree) -> tuple[list[Any], Arrays]:
-    """The way back, for hypotheses and offsets: a kind with parameters, and named arrays."""
+    """The reverse, for hypotheses and offsets: a kind with parameters, and named arrays."""
     parameters: Tree = {}
     arrays: Arrays = {}
     for key, value in tree.items():
@@ -64,13 +64,11 @@ def parts_of(tree: Tree) -> tuple[list[Any], Arrays]:
     return [tree["kind"], parameters], arrays
 
 
-class _Old:
-    """Makes trees of what the file of this name holds."""
+class _Version1:
+    """Converts what the file of this name holds."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    # What they are made of --------------------------------------------------------------------------------
 
     def require(self, condition: bool, what: str) -> None:
         require(condition, self.name, what)
@@ -80,30 +78,29 @@ class _Old:
         return dict(value)
 
     def listed(self, value: Any, what: str, n: int | None = None) -> list[Any]:
-        fits = isinstance(value, list) and n in (None, len(value))
-        self.require(fits, f"its {what} must be a list")
-        found: list[Any] = value
-        return found
+        self.require(isinstance(value, list) and n in (None, len(value)), f"its {what} must be a list")
+        return list(value)
 
     def take(self, entries: Tree, key: str) -> Any:
         self.require(key in entries, f"{key} is missing")
         return entries.pop(key)
 
     def groups(self, arrays: Arrays) -> dict[str, Arrays]:
-        """Arrays by the first word of their names, with the others as names."""
+        """Arrays by the first part of their names, with the rest as their new names."""
         groups: dict[str, Arrays] = {}
         for key, array in arrays.items():
-            first, _, others = key.partition("/")
-            groups.setdefault(first, {})[others] = array
+            first, _, rest = key.partition("/")
+            groups.setdefault(first, {})[rest] = array
         return groups
 
-    def used(self, groups: dict[str, Arrays]) -> None:
+    def require_empty(self, groups: dict[str, Arrays]) -> None:
         self.require(not groups, f"it holds unknown arrays: {', '.join(map(repr, groups)):.80}")
 
-    def numbered(self, groups: dict[str, Arrays], n: int) -> list[Arrays]:
-        """The groups called 0, 1, …, n - 1; there must be no others."""
-        found = [groups.pop(str(k), {}) for k in range(n)]
-        self.used(groups)
+    def numbered(self, described: list[Any], arrays: Arrays) -> list[tuple[Any, Arrays]]:
+        """Each of a list with its arrays, in the groups called 0, 1, 2, …; there must be no others."""
+        groups = self.groups(arrays)
+        found = [(one, groups.pop(str(k), {})) for k, one in enumerate(described)]
+        self.require_empty(groups)
         return found
 
     def flat(self, parameters: Tree, arrays: Arrays) -> Tree:
@@ -111,7 +108,7 @@ class _Old:
         return {**parameters, **arrays}
 
     def nested(self, described: Any, arrays: Arrays) -> Tree:
-        """A thing with its kind, from a list of its kind and its parameters."""
+        """The tree of an object within another one, described by a list of its kind and its parameters."""
         kind, parameters = self.listed(described, "parts", 2)
         self.require(isinstance(kind, str), "a kind must be a text")
         return {"kind": kind, **tree_of(kind, self.entries(parameters, "parts"), arrays, self.name)}
@@ -122,8 +119,8 @@ class _Old:
             return None
         return self.nested(described, arrays)
 
-    def around(self, inner: str, parameters: Tree, arrays: Arrays) -> Tree:
-        """A thing with one other within."""
+    def wrapper(self, inner: str, parameters: Tree, arrays: Arrays) -> Tree:
+        """The tree of an object around another one."""
         held = {key: array for key, array in arrays.items() if key.startswith(f"{inner}/")}
         own = {key: array for key, array in arrays.items() if key not in held}
         described = self.take(parameters := dict(parameters), inner)
@@ -133,12 +130,10 @@ class _Old:
     def joined(self, parameters: Tree, arrays: Arrays) -> Tree:
         parameters = dict(parameters)
         described = self.listed(self.take(parameters, "sets"), "sets")
-        held = self.numbered(self.groups(arrays), len(described))
-        sets = [self.nested(one, own) for one, own in zip(described, held, strict=True)]
-        return {**parameters, "sets": sets}
+        return {**parameters, "sets": [self.nested(*one) for one in self.numbered(described, arrays)]}
 
     def matrix(self, arrays: Arrays, dense: str) -> Any:
-        """Rows: an array, or three of a sparse matrix."""
+        """A matrix of features: one array, or the three of a sparse one."""
         if set(arrays) == {dense}:
             return arrays[dense]
         return {
@@ -151,21 +146,15 @@ class _Old:
         code, values = self.listed(self.take(entries, "classes"), "classes", 2)
         return {"n_features": n, "feature_names": names, "classes": {"type": code, "values": values}}
 
-    # Boosters and committees ------------------------------------------------------------------------------
-
-    def sketch(self, parameters: Tree, arrays: Arrays) -> Tree:
-        return self.flat({"keep": "newest", **parameters}, arrays)
-
     def committee(self, value: Any, groups: dict[str, Arrays]) -> Tree:
         committee = {"booster": "BoostingSketch", "offset": None, **self.entries(value, "committee")}
         if committee["booster"] == "BoostingSketch":
             committee["settings"] = _with_keep(self.entries(self.take(committee, "settings"), "settings"))
         booster = str(committee["booster"])
         described = self.listed(self.take(committee, "boosters"), "boosters")
-        held = self.numbered(self.groups(groups.pop("booster", {})), len(described))
         boosters = [
             tree_of(booster, self.entries(one, "boosters"), own, self.name)
-            for one, own in zip(described, held, strict=True)
+            for one, own in self.numbered(described, groups.pop("booster", {}))
         ]
         handover = self.take(committee, "handover")
         hypotheses = self.nested(self.take(committee, "hypotheses"), groups.pop("hypotheses", {}))
@@ -195,18 +184,16 @@ class _Old:
             self.require(not own, "its handover's arrays are not known")
         return self.flat(self.entries(value, "handover"), weights)
 
-    # Classifiers ------------------------------------------------------------------------------------------
-
     def classifier(self, parameters: Tree, arrays: Arrays) -> Tree:
         tree = {"grower": None, "schema": None, "history": [], **parameters}
         groups = self.groups(arrays)
         settings = {"booster": "ocb", "grow": None, **self.entries(self.take(tree, "settings"), "settings")}
         if settings["grow"] is not None:
-            grow = self.listed(settings["grow"], "growth", len(_GROWTH))
-            settings["grow"] = dict(zip(_GROWTH, grow, strict=True))
+            grow = self.listed(settings["grow"], "growth", len(_GROWTH_SETTINGS))
+            settings["grow"] = dict(zip(_GROWTH_SETTINGS, grow, strict=True))
         grower = self.grower(self.take(tree, "grower"), groups.pop("growth", {}))
         committee = self.committee(self.take(tree, "committee"), groups)
-        self.used(groups)
+        self.require_empty(groups)
         return {
             **self.features(tree),
             **tree,
@@ -218,25 +205,25 @@ class _Old:
     def grower(self, value: Any, arrays: Arrays) -> Tree | None:
         groups = self.groups(arrays)
         if value is None:
-            self.used(groups)
+            self.require_empty(groups)
             return None
         grower = self.entries(value, "growth")
         recent = self.entries(self.take(grower, "recent"), "recent rows")
-        counts = self.listed(self.take(grower, "counts"), "counts", len(_COUNTS))
+        counts = self.listed(self.take(grower, "counts"), "counts", len(_GROWTH_COUNTS))
         luck = [self.generator(one) for one in self.listed(self.take(grower, "luck"), "random state", 2)]
         described = self.listed(self.take(grower, "scouts"), "scouts")
         held = groups.pop("recent", {})
-        scouts = self.numbered(self.groups(groups.pop("scout", {})), len(described))
-        candidates = self.numbered(self.groups(groups.pop("candidates", {})), len(described))
-        self.used(groups)
+        scouts = self.numbered(described, groups.pop("scout", {}))
+        candidates = self.numbered(described, groups.pop("candidates", {}))
+        self.require_empty(groups)
         return {
             **grower,
-            **dict(zip(_COUNTS, counts, strict=True)),
+            **dict(zip(_GROWTH_COUNTS, counts, strict=True)),
             "luck": luck,
             "recent": self.recent(recent, held),
             "scouts": [
                 self.scout(self.listed(one, "scouts", 2), own, members)
-                for one, own, members in zip(described, scouts, candidates, strict=True)
+                for (one, own), (_, members) in zip(scouts, candidates, strict=True)
             ],
         }
 
@@ -255,7 +242,7 @@ class _Old:
         return {"n_tested": described[0], "sample": sample, "candidates": candidates, **scout}
 
     def generator(self, value: Any) -> Tree:
-        """The state of random numbers: words of 128 bits are in hexadecimal digits, or were numbers."""
+        """The state of a random generator: words of 128 bits became hexadecimal digits."""
         state = dict(zip(_GENERATOR, self.listed(value, "random state", 4), strict=True))
         for key in ("state", "inc"):
             if type(state[key]) is int and state[key] >= 0:
@@ -263,9 +250,9 @@ class _Old:
         return state
 
     def adaptation(self, parameters: Tree, arrays: Arrays) -> Tree:
-        self.require(set(parameters) == {"model", "about"}, "a checkpoint holds a model and how far it came")
+        self.require(set(parameters) == {"model", "about"}, "a checkpoint holds a model and its progress")
         about = self.entries(parameters["about"], "checkpoint")
-        self.require(set(about) == _ABOUT, "the entries of its checkpoint are not known")
+        self.require(set(about) == _CHECKPOINT, "the entries of its checkpoint are not known")
         model = tree_of("OCBClassifier", self.entries(parameters["model"], "model"), arrays, self.name)
         rows = [self.listed(row, "counts") for row in self.listed(about["confusion"], "counts")]
         whole = all(type(count) is int and 0 <= count < 1 << 60 for row in rows for count in row)
@@ -275,9 +262,8 @@ class _Old:
     def filterboost(self, parameters: Tree, arrays: Arrays) -> Tree:
         tree = dict(parameters)
         described = self.listed(self.take(tree, "machines"), "machines")
-        held = self.numbered(self.groups(arrays), len(described))
         machines = [
-            self.machine(self.entries(one, "machines"), own) for one, own in zip(described, held, strict=True)
+            self.machine(self.entries(one, "machines"), own) for one, own in self.numbered(described, arrays)
         ]
         return {**self.features(tree), **tree, "machines": machines}
 
@@ -292,7 +278,7 @@ class _Old:
         if test is not None:
             test = dict(zip(("n", "right", "tau", "delta"), self.listed(test, "test", 4), strict=True))
         form, sample = self.take(machine, "sample"), groups.pop("sample", {})
-        self.used(groups)
+        self.require_empty(groups)
         rows = self.matrix(sample, "X") if sample else None
         known = None if rows is None else "dense" if isinstance(rows, np.ndarray) else "sparse"
         self.require(form == known, "its sample is not known")
@@ -304,10 +290,7 @@ class _Old:
         }
         return {**machine, **within, **own, **single}
 
-    def cache_entry(self, parameters: Tree, arrays: Arrays) -> Tree:
-        return {**parameters, "arrays": arrays}
-
 
 def _with_keep(settings: Tree) -> Tree:
-    """Settings from before there was something to keep but the newest examples."""
+    """Settings with those that came later: before, only the newest examples could be kept."""
     return {"memory": None, "keep": "newest", **settings}

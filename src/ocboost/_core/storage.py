@@ -1,4 +1,4 @@
-r"""The file a model is saved in: plain arrays behind a plain header, and a checksum. No pickle.
+r"""The file format of saved models: a header in JSON, plain arrays, a checksum. No pickle.
 
 ::
 
@@ -9,15 +9,12 @@ r"""The file a model is saved in: plain arrays behind a plain header, and a chec
     ...       the arrays, one after the other, C order, little-endian
     32 bytes  SHA-256 of everything before
 
-A tree is dicts with keys of text and lists, one within the other, of None, bool, int, finite float, str and
-arrays. The header leaves arrays out, in a list there is a null instead, and says where each belongs by its
-path, ``["committee", "boosters", 0, "W"]``. Files of version 1 had names for their arrays, of which
-`ocboost._core.old_format` makes trees.
+A tree is nested dicts (with text keys) and lists of None, bool, int, finite float, str and arrays. The header
+leaves arrays out, in a list there is a null instead, and has the path of each, such as ``["committee",
+"boosters", 0, "W"]``. Version 1 named its arrays; `ocboost._core.old_format` makes trees of those.
 
-A file is written beside its place and renamed, so a reader sees the old one or the new one, and so does
-whoever comes after a loss of power. Reading trusts nothing: sizes are checked against the length of the file
-before memory is asked for. The checksum finds damage, not malice; what the arrays say is checked by the model
-that takes them.
+Reading trusts nothing: sizes are checked against the length of the file before memory is allocated. The
+checksum finds damage, not malice; the class that reads the tree checks what the arrays say.
 """
 
 from __future__ import annotations
@@ -43,21 +40,25 @@ from ocboost.errors import InputError, ModelFileError
 
 MAGIC = b"ocboost\n"
 VERSION = 2
-MAX_HEADER = 1 << 24
-MOST_LEVELS = 64  # of a tree
-MOST_AXES = 8  # of an array
-_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
+MAX_HEADER = 1 << 24  # bytes
+MAX_TREE_DEPTH = 64
+MAX_ARRAY_AXES = 8
+_ARRAY_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
-_NO_SUCH_THING = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)  # what fsync says of folders it cannot sync
+_CANNOT_SYNC = (
+    errno.EINVAL,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+)  # errors of file systems without fsync of folders
 
-_Place = list[str | int]  # the path of an array
+_Path = list[str | int]  # of an array in a tree
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file beside its place and rename it: whoever reads sees the old one or the new one.
+    """Write a temporary file in the same folder, and rename it: readers see the old file or the new one.
 
-    When this returns the file is on the disk under its name, and outlasts a loss of power.
+    When this returns, the file is on the disk under its name, and survives a power failure.
     """
     place = Path(os.path.realpath(path))  # a link stays a link
     if place.is_dir():
@@ -86,10 +87,10 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
-    """Let the names in a folder outlast a loss of power, as fsync does what is in a file.
+    """Make the names in a folder survive a power failure, as fsync does the contents of a file.
 
-    Where the system knows no such thing (Windows, some file systems, a folder that may be written and not
-    read) nothing is done: a rename is whole there too, but may be forgotten.
+    Where that is not possible (Windows, some file systems, a folder that may be written and not read) nothing
+    is done: a rename is atomic there too, but may be lost.
     """
     if not hasattr(os, "O_DIRECTORY"):
         return
@@ -102,7 +103,7 @@ def sync_folder(folder: str | os.PathLike[str]) -> None:
     except PermissionError:
         pass
     except OSError as error:
-        if error.errno not in _NO_SUCH_THING:
+        if error.errno not in _CANNOT_SYNC:
             raise
 
 
@@ -113,29 +114,29 @@ def save(path: str | os.PathLike[str], kind: str, tree: Tree) -> None:
 
 def to_bytes(kind: str, tree: Tree) -> bytes:
     """A model's tree as the bytes of a file."""
-    table: list[tuple[_Place, str, list[int]]] = []
+    table: list[tuple[_Path, str, list[int]]] = []  # path, type and shape of each array
     arrays: list[NDArray[Any]] = []
 
-    def without_arrays(inner: Any, place: _Place) -> Any:
-        if len(place) > MOST_LEVELS:
+    def without_arrays(inner: Any, path: _Path) -> Any:
+        if len(path) > MAX_TREE_DEPTH:
             raise InputError(
-                f"what is saved must be at most {MOST_LEVELS} levels deep; got more at "
-                f"{'.'.join(map(str, place[:5]))!r:.80}. Flatten it."
+                f"what is saved must be at most {MAX_TREE_DEPTH} levels deep; got more at "
+                f"{'.'.join(map(str, path[:5]))!r:.80}. Flatten it."
             )
         is_list = isinstance(inner, list)
         kept: dict[Any, Any] = {}
         for key, value in enumerate(inner) if is_list else inner.items():
             if isinstance(value, np.ndarray):
-                table.append(([*place, key], f"{value.dtype.kind}{value.dtype.itemsize}", list(value.shape)))
+                table.append(([*path, key], f"{value.dtype.kind}{value.dtype.itemsize}", list(value.shape)))
                 arrays.append(value)
                 if is_list:
                     kept[key] = None
             else:
-                kept[key] = without_arrays(value, [*place, key]) if isinstance(value, dict | list) else value
+                kept[key] = without_arrays(value, [*path, key]) if isinstance(value, dict | list) else value
         return list(kept.values()) if is_list else kept
 
-    all_of_it = {"kind": kind, "tree": without_arrays(tree, []), "arrays": table}
-    header = _ENCODER.encode(all_of_it).encode()
+    contents = {"kind": kind, "tree": without_arrays(tree, []), "arrays": table}
+    header = _ENCODER.encode(contents).encode()
     if len(header) > MAX_HEADER:
         raise InputError(
             f"a model's names and settings must fit into {MAX_HEADER:,} bytes; these take {len(header):,}. "
@@ -144,7 +145,7 @@ def to_bytes(kind: str, tree: Tree) -> bytes:
     body = b"".join(
         [_PREFIX.pack(MAGIC, VERSION, len(header)), header]
         + [
-            np.ascontiguousarray(a, dtype=_TYPES[code]).tobytes()
+            np.ascontiguousarray(a, dtype=_ARRAY_TYPES[code]).tobytes()
             for a, (_, code, _) in zip(arrays, table, strict=True)
         ]
     )
@@ -158,19 +159,19 @@ def load(path: str | os.PathLike[str], kind: str) -> Tree:
 
 
 def load_any(path: str | os.PathLike[str]) -> tuple[str, Tree]:
-    """What a file says it holds, and its tree; whether that is one, its own class finds out."""
+    """The kind that a file says it holds, and its tree, which that kind's class has to check."""
     place = Path(path)
     return _parsed(place.read_bytes(), str(place))
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as those that `save` writes."""
+    """Whether a file begins like one that `save` wrote."""
     with open(path, "rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def from_bytes(data: bytes, kind: str, name: str = "the data") -> Tree:
-    """The tree that `to_bytes` has written."""
+    """The tree that `to_bytes` wrote."""
     found, tree = _parsed(data, name)
     if found != kind:
         raise ModelFileError(f"{name} holds {found!r:.40}, not {kind}. Load it with the class that saved it.")
@@ -190,12 +191,12 @@ def _parsed(data: bytes, name: str) -> tuple[str, Tree]:
             raise TypeError("tree")
         _require_bounded(tree)
         named: Arrays = {}
-        for place, code, shape in table:
+        for path, code, shape in table:
             array, start = _array_at(data, start, code, shape)
             if version > 1:
-                _put(tree, place, array)
-            elif type(place) is str and place not in named:
-                named[place] = array
+                _put(tree, path, array)
+            elif type(path) is str and path not in named:
+                named[path] = array
             else:
                 raise TypeError("name")
     except (KeyError, TypeError, ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
@@ -208,7 +209,7 @@ def _parsed(data: bytes, name: str) -> tuple[str, Tree]:
 
 
 def _checked(data: bytes, name: str) -> tuple[int, int]:
-    """The version of a file that is whole, and where its arrays begin."""
+    """The version of an undamaged file, and where its arrays begin."""
     if len(data) < _PREFIX.size or data[: len(MAGIC)] != MAGIC:
         raise ModelFileError(
             f"{name} is not an ocboost model: it does not begin as one. Was it saved by ocboost?"
@@ -236,29 +237,23 @@ _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _DECODER = json.JSONDecoder(parse_constant=_not_finite)
 
 
-def _require_bounded(tree: Tree) -> None:
-    """Refuse a tree of too many levels, or with a number that is not finite."""
-    level: list[Any] = [tree]
-    for _ in range(MOST_LEVELS + 1):
-        inner: list[Any] = []
-        for value in level:
-            for each in value.values() if isinstance(value, dict) else value:
-                if isinstance(each, dict | list):
-                    inner.append(each)
-                elif isinstance(each, float) and not math.isfinite(each):
-                    raise ValueError("a number is not finite")
-        if not inner:
-            return
-        level = inner
-    raise ValueError("it has too many levels")
+def _require_bounded(inner: Any, depth: int = 0) -> None:
+    """Refuse a tree that is too deep, or has a number that is not finite."""
+    if depth > MAX_TREE_DEPTH:
+        raise ValueError("it has too many levels")
+    for value in inner.values() if isinstance(inner, dict) else inner:
+        if isinstance(value, dict | list):
+            _require_bounded(value, depth + 1)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ValueError("a number is not finite")
 
 
 def _array_at(data: bytes, start: int, code: Any, shape: Any) -> tuple[NDArray[Any], int]:
-    """The array that begins at a byte of a file, and where the next one does."""
-    fits = isinstance(shape, list) and len(shape) <= MOST_AXES
+    """The array that begins at a byte of a file, and where the next one begins."""
+    fits = isinstance(shape, list) and len(shape) <= MAX_ARRAY_AXES
     if not fits or not all(type(n) is int and 0 <= n < 1 << 48 for n in shape):
         raise ValueError("shape")
-    count, dtype = math.prod(shape), np.dtype(_TYPES[code])
+    count, dtype = math.prod(shape), np.dtype(_ARRAY_TYPES[code])
     size = count * dtype.itemsize
     if size > len(data) - _DIGEST - start:
         raise ValueError("size")
@@ -266,29 +261,25 @@ def _array_at(data: bytes, start: int, code: Any, shape: Any) -> tuple[NDArray[A
     return array.astype(dtype.newbyteorder("=")), start + size  # a copy that may be written to
 
 
-def _put(tree: Tree, place: Any, array: NDArray[Any]) -> None:
-    """Put an array where its path leads, which must be free."""
-    if not isinstance(place, list) or not place:
+def _put(tree: Tree, path: Any, array: NDArray[Any]) -> None:
+    """Put an array at its path, which must lead to a free place."""
+    if not isinstance(path, list) or not path:
         raise TypeError("an array has no path")
-    *steps, last = place
+    *steps, last = path
     inner: Any = tree
     for step in steps:
         if not _has(inner, step):
             raise ValueError("the path of an array leads nowhere")
         inner = inner[step]
-    if isinstance(inner, dict) and type(last) is str:
-        free = last not in inner
-    elif isinstance(inner, list) and _has(inner, last):
-        free = inner[last] is None
-    else:
+    if not (type(last) is str if isinstance(inner, dict) else _has(inner, last)):
         raise ValueError("the path of an array leads nowhere")
-    if not free:
+    if last in inner if isinstance(inner, dict) else inner[last] is not None:
         raise ValueError("the place of an array is taken")
     inner[last] = array
 
 
 def _has(inner: Any, step: Any) -> bool:
-    """Whether a step of a path leads further into a tree."""
+    """Whether a tree has something at this step of a path."""
     if isinstance(inner, dict):
         return type(step) is str and step in inner
     return isinstance(inner, list) and type(step) is int and 0 <= step < len(inner)

@@ -1,13 +1,7 @@
-"""Keeping a warning quiet while threads work side by side.
+"""The thread pool that large folds run in, and warning filters that are safe to use from several threads.
 
-`warnings.catch_warnings` puts the filters back that it found: of two threads in it at once, the one that
-leaves last puts back those of the other. Here the first to come adds a filter, and the last to go takes it
-out.
-
-How many threads large folds use, and the pool they run in.
-
-The kernels release the GIL, so plain threads do; a pool of them survives being used from several
-threads at once, and is made anew in a forked child.
+The kernels release the GIL, so plain threads run them in parallel. The pool may be used from several threads
+at once; a forked child makes one of its own.
 """
 
 from __future__ import annotations
@@ -23,40 +17,21 @@ from typing import Any, TypeVar
 from ocboost._core.checks import as_count
 from ocboost.errors import InputError
 
-_lock = threading.Lock()
-_inside: dict[str, list[Any]] = {}  # for each message: the filter, and how many are in it
-
-
-@contextmanager
-def without_warning(message: str) -> Iterator[None]:
-    """Ignore warnings that begin like this, in all threads, until nobody wants it any more.
-
-    >>> with without_warning("never mind"):
-    ...     warnings.warn("never mind this")
-    """
-    with _lock:
-        if message not in _inside:
-            warnings.filterwarnings("ignore", message=message)
-            _inside[message] = [warnings.filters[0], 0]
-        _inside[message][1] += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside[message][1] -= 1
-            if _inside[message][1] == 0:
-                with suppress(ValueError):  # somebody has put other filters in place
-                    warnings.filters.remove(_inside[message][0])  # type: ignore[attr-defined]
-                del _inside[message]
-
-
 A = TypeVar("A")
 
 _pool: ThreadPoolExecutor | None = None
 _n_threads: int | None = None
 
 
-def _default() -> int:
+def get_num_threads() -> int:
+    """How many threads a large fold may use."""
+    global _n_threads
+    if _n_threads is None:
+        _n_threads = _default_num_threads()
+    return _n_threads
+
+
+def _default_num_threads() -> int:
     text = os.environ.get("OCBOOST_NUM_THREADS")
     if text is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
@@ -68,29 +43,21 @@ def _default() -> int:
         ) from None
 
 
-def get_num_threads() -> int:
-    """How many threads a large fold may use."""
-    global _n_threads
-    if _n_threads is None:
-        _n_threads = _default()
-    return _n_threads
-
-
 def set_num_threads(n: int) -> None:
     """Let large folds use n threads; the result is the same bit for bit.
 
     The default is the number of cores this process may use, or the environment variable
     ``OCBOOST_NUM_THREADS``.
     """
-    global _n_threads, _pool
+    global _n_threads
     _n_threads = as_count(n, "n", 1, 1024, "")
-    _pool = None  # a fold that is under way ends in the old one
+    _forget_pool()  # a fold that is running ends in the old one
 
 
 def run(task: Callable[[A], None], items: Iterable[A]) -> None:
     """Run a task on each item, in the pool; the first error is raised here."""
     global _pool
-    pool = _pool  # another thread may set another number meanwhile
+    pool = _pool  # another thread may change the number meanwhile
     if pool is None:
         pool = _pool = ThreadPoolExecutor(get_num_threads(), thread_name_prefix="ocboost")
     for _ in pool.map(task, items):
@@ -104,3 +71,33 @@ def _forget_pool() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
+
+
+_filters_lock = threading.Lock()
+_filters: dict[str, list[Any]] = {}  # for each message: its filter, and how many threads want it
+
+
+@contextmanager
+def without_warning(message: str) -> Iterator[None]:
+    """Ignore warnings that begin like this, in all threads, until the last thread has left this block.
+
+    `warnings.catch_warnings` restores the filters that it found: of two threads inside at once, the one that
+    leaves last would restore the other's.
+
+    >>> with without_warning("never mind"):
+    ...     warnings.warn("never mind this")
+    """
+    with _filters_lock:
+        if message not in _filters:
+            warnings.filterwarnings("ignore", message=message)
+            _filters[message] = [warnings.filters[0], 0]
+        _filters[message][1] += 1
+    try:
+        yield
+    finally:
+        with _filters_lock:
+            _filters[message][1] -= 1
+            if _filters[message][1] == 0:
+                with suppress(ValueError):  # somebody has replaced the filters
+                    warnings.filters.remove(_filters[message][0])  # type: ignore[attr-defined]
+                del _filters[message]

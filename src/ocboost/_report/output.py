@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ocboost._core.interrupts import deaf
+from ocboost._core.interrupts import ignoring_ctrl_c
 from ocboost._core.storage import sync_folder
 from ocboost.errors import InputError
 
@@ -71,7 +71,9 @@ class OutputFolder:
                     stream.write(content)
                     stream.flush()
                     os.fsync(stream.fileno())
-            with deaf():  # for the few renames, so that "nothing was written" stays true when it is said
+            with (
+                ignoring_ctrl_c()
+            ):  # for the few renames, so that "nothing was written" stays true when it is said
                 for beside, final in pairs:
                     os.replace(beside, final)
                 sync_folder(self.path)
@@ -159,7 +161,7 @@ class StagedFolder(OutputFolder):
         """Put all files in their place; if one cannot be, restore the folder."""
         assert self._stage is not None
         done: list[str] = []
-        with deaf():
+        with ignoring_ctrl_c():
             self._older = Path(tempfile.mkdtemp(prefix=".old", dir=self.path))
             try:
                 for name in self._added:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import (
-    MANY,
+    MAX_SETTING,
     as_array,
     as_count,
     as_margins,
@@ -239,7 +239,7 @@ class Booster(Copied):
         weights = as_weights(sample_weight, rows.shape[0])
         own = as_signs(labels, rows.shape[0])
         batch_size = as_count(batch_size, "batch_size", 1, None, "1 adds example by example.")
-        self._take(rows, weights, own, min(batch_size, MANY))
+        self._take(rows, weights, own, min(batch_size, MAX_SETTING))
 
     # Settings ---------------------------------------------------------------------------------------------
 

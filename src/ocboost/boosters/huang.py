@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._core.checks import MANY, as_array, as_count, as_number
+from ocboost._core.checks import MAX_SETTING, as_array, as_count, as_number
 from ocboost._core.codec import Fields, Tree
 from ocboost._core.locks import reads
 from ocboost._kernels.arrays import Floats, Int8s, Ints
@@ -128,13 +128,16 @@ class HuangBooster(KernelBooster):
         self._how = HuangSettings(
             share=as_number(share, "share", 0.0, 1.0, _SHARE_ADVICE),
             absorb=bool(absorb),
-            every=as_count(every, "every", 1, MANY, _EVERY_ADVICE),
-            max_steps=as_count(max_steps, "max_steps", 1, MANY, "20 is the usual choice."),
+            every=as_count(every, "every", 1, MAX_SETTING, _EVERY_ADVICE),
+            max_steps=as_count(max_steps, "max_steps", 1, MAX_SETTING, "20 is the usual choice."),
             tolerance=as_number(tolerance, "tolerance", 0.0, np.inf, ends),
             smoothing=as_number(smoothing, "smoothing", 0.0, np.inf, SMOOTHING_ADVICE),
             forgetting=as_number(forgetting, "forgetting", 0.0, 1.0, FORGETTING_ADVICE, low_open=True),
         )
-        J, n = self.n_hypotheses, as_count(window, "window", 1, MANY, "It is the number of examples kept.")
+        J, n = (
+            self.n_hypotheses,
+            as_count(window, "window", 1, MAX_SETTING, "It is the number of examples kept."),
+        )
         self._point = Point(alpha=np.zeros(J), length=np.ones(1))
         self._past = Past(right=np.full((2, J), 0.5), log_mass=np.full(2, -np.inf))
         self._recent = Recent(

@@ -1,4 +1,4 @@
-"""``ocboost adapt``: a model goes on learning from a stream, and loses nothing however it ends."""
+"""``ocboost adapt``: a model keeps learning from a stream, and an interruption loses nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
-from ocboost.cli.adapt_start import begun_run, check_same, start_of, sweep
 from ocboost.cli.files import check_apart, check_out, checkpoint_of, place_of
-from ocboost.cli.options import Count, Data, Flag, Following, Format, Names, UsageError
+from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag, MethodOptions, UsageError
+from ocboost.cli.resume import load_checkpoint, remove_temporary_files, require_same_run, starting_point
 from ocboost.cli.terminal import after_writing, results, say, stream_progress
 from ocboost.errors import InputError, OcboostError
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocboost.deployment.adaptation import Adaptation
-    from ocboost.streams import Batch, Stream
+    from ocboost.deployment.model import Model
+    from ocboost.streams import Stream
 
-WORSE = 0.03  # so much less often right than before is worth a word
-READ = 500  # rows read at once
-MOST_CLASSES = 20  # shown at the end
+NOTABLE_DROP = 0.03  # in accuracy, that is worth a hint
+ROWS_PER_READ = 500
+MAX_CLASSES_LISTED = 20
 Skip = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 
@@ -40,16 +41,16 @@ def adapt(
     again: Flag = False,
     new: Flag = False,
     label: str | None = None,
-    drop: Names = None,
-    following: Following = Following(),  # noqa: B008
+    drop: DropUnknown = None,
+    options: MethodOptions = MethodOptions(),  # noqa: B008
     skip: Skip = 0,
     leave_unseen: Flag = False,
     batch: Count = 1,
     checkpoint_rows: Count = 50_000,
     checkpoint_seconds: Seconds = 30.0,
-    format: Format | None = None,
+    format: FileFormat = None,
 ) -> int:
-    """Let a model go on learning from a stream: it predicts each row, then learns from it.
+    """Let a model keep learning from a stream: it predicts each row, then learns from it.
 
     The model follows the stream:
         ocboost adapt model.ocb stream.csv --out model.ocb
@@ -63,69 +64,62 @@ def adapt(
     From another program:
         producer | ocboost adapt model.ocb - --out model.ocb
 
-    After an interruption of whatever kind, the same command and --resume:
+    After an interruption of any kind, the same command and --resume:
         ocboost adapt model.ocb stream.csv --out model.ocb --resume
 
-    The log has grown: what was learnt before is passed over, the rest is learnt:
+    The log has grown: rows learnt before are skipped, the others are learnt:
         ocboost adapt model.ocb log.csv --out model.ocb
 
-    On the way the state is kept beside the model, in OUT.checkpoint. The model
+    On the way a checkpoint is kept beside the model, in OUT.checkpoint. The model
     itself is written at the end; exit status 0 means that it was. A second run
     to the same OUT at the same time is refused.
 
-    A stream that begins with all that was learnt before is known, whatever it
-    is called, and each row of it is learnt once. Standard input is not known
-    again: it is learnt whole.
+    A stream that begins with rows that were learnt before is recognized, even
+    under another name, and each of its rows is learnt once. Standard input is
+    not recognized: all of it is learnt.
 
     Parameters
     ----------
     model
         A model made by `ocboost fit`, or an OCBClassifier saved in Python.
-    stream
-        CSV, JSON lines or Parquet, gzipped or not; - is standard input.
     out
         The file for the adapted model; it may be the same as MODEL.
     resume
-        Go on where a run was interrupted, with the same stream from its beginning, and end in the same model.
+        Continue an interrupted run, with the same stream from its beginning; the model ends up the same.
     restart
-        Throw away the checkpoint of such a run, and begin anew.
+        Discard the checkpoint of such a run, and start over.
     again
-        Learn the whole stream once more, though the model has been through it.
+        Learn the whole stream once more, though the model has learnt it before.
     new
         Learn the whole stream as a new one, though another has been learnt under its name.
     label
-        The column that holds the class, if it is another than the model was fitted with.
-    drop
-        Columns to leave out; only for a model that does not know its columns.
+        The column that holds the class, if it is not the one the model was fitted with.
     skip
-        Pass over so many rows at the beginning, such as those the model was fitted on; where more were learnt
-        before, it goes on after those.
+        Skip so many rows at the beginning, such as those the model was fitted on; more if more were learnt
+        before.
     leave_unseen
         Leave out rows of a class that the model does not know, instead of stopping there.
     batch
-        Rows predicted before any of them is learnt: more of them are faster, and end in the same weights.
+        Rows predicted before any of them is learnt: larger batches are faster, and end in the same weights.
     checkpoint_rows
-        Keep the state after so many rows,
+        Write a checkpoint after so many rows,
     checkpoint_seconds
         or after so many seconds, whichever comes first.
-    format
-        What the file is, where its name does not say.
     """
     from ocboost._core.file_lock import locked
+    from ocboost.cli.columns import open_for
     from ocboost.cli.method import booster_of
+    from ocboost.deployment.adaptation import model_digest
+    from ocboost.deployment.model import Model
+    from ocboost.deployment.resume import coverage_record
 
     if resume and restart:
-        raise UsageError("--resume and --restart exclude each other: go on, or begin anew.")
+        raise UsageError("--resume and --restart exclude each other: continue, or start over.")
     if again and new:
         raise UsageError("--again and --new exclude each other: the same stream once more, or another one.")
-    settings = following.settings()
-    if following.method is not None:
-        booster_of(following.method)
-    check_out(out, stream)
-    check_apart(out, stream=stream, model=model)
-    options = {
-        "settings": settings,
-        **({} if following.method is None else {"method": following.method}),
+    origin: dict[str, Any] = {  # what makes this run the same when it is resumed
+        "settings": options.settings(),
+        **({} if options.method is None else {"method": options.method}),
         "label": label,
         "drop": sorted(drop or ()),
         "batch": batch,
@@ -133,127 +127,109 @@ def adapt(
         "leave_unseen": leave_unseen,
         "whole": "again" if again else "new" if new else None,
     }
+    if options.method is not None:
+        booster_of(options.method)
+    check_out(out, stream)
+    check_apart(out, stream=stream, model=model)
+    checkpoint = checkpoint_of(out)
     with after_writing("the model", out) as written:
-        with locked(out):
-            adaptation = _adapted(
-                model,
+        with locked(out):  # nobody else writes the model, its checkpoint or their temporary files
+            if resume or restart:
+                remove_temporary_files(out, checkpoint)
+            run = None if restart else load_checkpoint(checkpoint, resume=resume)
+            deployed = Model.load(model) if run is None else run.model
+            with open_for(
+                deployed,
                 stream,
-                out,
-                options,
-                written,
-                resume=resume,
-                restart=restart,
-                every=checkpoint_rows,
-                seconds=checkpoint_seconds,
+                batch_size=-(-ROWS_PER_READ // batch) * batch,  # whole batches, as after an interruption
+                label=label,
+                drop=drop,
                 format=format,
-            )
-        if isinstance(adaptation, int):
-            return adaptation
-        _report(adaptation, out)
+                skip=skip if run is None else run.rows,
+                tracked=True,
+            ) as opened:
+                origin |= {"model": model_digest(model), "stream": opened.fingerprint()}
+                if run is not None:
+                    require_same_run(run, origin, opened, checkpoint)
+                    run.leave_unseen = run.origin["leave_unseen"] = leave_unseen
+                else:
+                    run = _new_run(deployed, opened, stream, origin, out=out, at=model, resume=resume)
+                    if run is None:
+                        checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted
+                        return 0
+                for note in opened.notes:
+                    say(note)
+                if not run.finished and not _learn(
+                    run, opened, batch, checkpoint, checkpoint_rows, checkpoint_seconds
+                ):
+                    return 130
+                record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
+            stream_name = shown(stream.name) if str(stream) != "-" else "standard input"
+            _finish(run, stream_name, record, checkpoint, out, written)
+        _report(run, out)
     return 0
 
 
-def _adapted(
-    model: Path,
+def _new_run(
+    deployed: Model,
+    opened: Stream,
     stream: Path,
-    out: Path,
-    options: dict[str, Any],
-    written: Callable[[], None],
+    origin: dict[str, Any],
     *,
+    out: Path,
+    at: Path,
     resume: bool,
-    restart: bool,
-    every: int,
-    seconds: float,
-    format: Format | None,
-) -> Adaptation | int:
-    """The finished run, whose model has been written; or an exit code, if there was nothing to do or report.
+) -> Adaptation | None:
+    """A run from the model ``at`` a path; None, with the model written to ``out``, if nothing is new."""
+    from ocboost.cli.method import parameters_to_adapt
+    from ocboost.deployment.adaptation import Adaptation
 
-    Nobody else writes the model, its checkpoint or what lies beside them meanwhile.
-    """
-    from ocboost.cli.columns import open_for
-    from ocboost.cli.method import going_on
-    from ocboost.deployment.adaptation import Adaptation, model_digest
-    from ocboost.deployment.model import Model
-    from ocboost.deployment.resume import coverage_record
-
-    checkpoint = checkpoint_of(out)
-    if resume or restart:
-        sweep(out, checkpoint)
-    adaptation = None if restart else begun_run(checkpoint, resume=resume)
-    deployed = Model.load(model) if adaptation is None else adaptation.model
-    batch, skip = options["batch"], options["skip"]
-    rows = -(-READ // batch) * batch  # whole steps, so that they are the same ones after an interruption
-    at = skip if adaptation is None else adaptation.rows
-    with open_for(
-        deployed,
-        stream,
-        batch_size=rows,
-        label=options["label"],
-        drop=options["drop"],
-        format=format,
-        skip=at,
-        tracked=True,
-    ) as opened:
-        origin = {**options, "model": model_digest(model), "stream": opened.fingerprint()}
-        if adaptation is not None:
-            check_same(adaptation, origin, opened, checkpoint)
-            adaptation.leave_unseen = adaptation.origin["leave_unseen"] = options["leave_unseen"]
-        else:
-            start = start_of(deployed, opened, stream, origin, out=out, at=model, resume=resume)
-            if start.nothing_new is not None:
-                if place_of(model) != place_of(out) and not (resume and out.exists()):
-                    deployed.save(out)
-                checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted
-                say(start.nothing_new)
-                return 0
-            if start.row != skip:
-                opened.start_at(start.row)
-            origin["before"] = start.before
-            leave = options["leave_unseen"]
-            adaptation = Adaptation(deployed, origin, first=start.row, leave_unseen=leave)
-            deployed.classifier.set_params(
-                **going_on(options.get("method"), options["settings"], deployed.classifier)
-            )
-            deployed.classifier.follow_settings()
-        for note in opened.notes:
-            say(note)
-        if not adaptation.finished and not _run(adaptation, opened, batch, checkpoint, every, seconds):
-            return 130
-        record = coverage_record(opened.coverage(), stream, adaptation.rows, adaptation.origin.get("before"))
-    _finish(adaptation, stream, record, checkpoint, out, written)
-    return adaptation
+    start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
+    if start.nothing_to_do is not None:
+        if place_of(at) != place_of(out) and not (resume and out.exists()):
+            deployed.save(out)
+        say(start.nothing_to_do)
+        return None
+    if start.row != origin["skip"]:
+        opened.start_at(start.row)
+    origin["before"] = start.learnt_before
+    run = Adaptation(deployed, origin, first=start.row, leave_unseen=origin["leave_unseen"])
+    clf = deployed.classifier
+    clf.set_params(**parameters_to_adapt(origin.get("method"), origin["settings"], clf))
+    clf.follow_settings()
+    return run
 
 
-def _run(
-    adaptation: Adaptation, stream: Stream, step: int, checkpoint: Path, every: int, seconds: float
+def _learn(
+    run: Adaptation, stream: Stream, batch_size: int, checkpoint: Path, every_rows: int, every_seconds: float
 ) -> bool:
-    """Go through the stream, and say whether it came to its end; if not, somebody has interrupted it."""
+    """Learn the stream, writing checkpoints; False if Ctrl-C interrupted it."""
     from ocboost._core.interrupts import uninterrupted
+    from ocboost.cli.columns import check_missing
 
     rest = None
-    hypotheses = adaptation.model.classifier.hypotheses_
+    hypotheses = run.model.classifier.hypotheses_
     try:
         with stream_progress("adapting") as show:
-            # At once, since a run that has begun is to be told from one that has ended.
-            adaptation.save(checkpoint)
-            kept_rows, kept_at = adaptation.rows, time.monotonic()
-            for batch in stream:
-                _check(batch, stream, hypotheses)
-                # What is left over is a step only at the end of the stream.
-                n_whole = len(batch) // step * step
-                rest = batch[n_whole:]
-                adaptation.take(batch[:n_whole], step)
-                if adaptation.rows - kept_rows >= every or time.monotonic() - kept_at >= seconds:
-                    adaptation.save(checkpoint)
-                    kept_rows, kept_at = adaptation.rows, time.monotonic()
-                show(stream, adaptation.rows, _in_short(adaptation))
+            run.save(checkpoint)  # at once, to tell a run that has begun from one that has ended
+            saved_rows, saved_at = run.rows, time.monotonic()
+            for rows in stream:
+                check_missing(rows, stream, hypotheses)
+                # Rows that do not fill a batch are learnt only at the end of the stream.
+                n_whole = len(rows) // batch_size * batch_size
+                rest = rows[n_whole:]
+                run.take(rows[:n_whole], batch_size)
+                if run.rows - saved_rows >= every_rows or time.monotonic() - saved_at >= every_seconds:
+                    run.save(checkpoint)
+                    saved_rows, saved_at = run.rows, time.monotonic()
+                show(stream, run.rows, _progress_of(run))
             if rest is not None and len(rest):
-                adaptation.take(rest, step)
+                run.take(rest, batch_size)
     except (KeyboardInterrupt, OcboostError, OSError) as error:
         with uninterrupted():
-            if adaptation.rows > adaptation.first:
-                adaptation.save(checkpoint)
-                kept = f"{adaptation.rows:,} rows are kept in '{checkpoint}'; --resume goes on from there."
+            if run.rows > run.first:
+                run.save(checkpoint)
+                kept = f"{run.rows:,} rows are kept in '{checkpoint}'; --resume continues from there."
             else:
                 checkpoint.unlink(missing_ok=True)
                 kept = "Nothing was learnt."
@@ -267,32 +243,24 @@ def _run(
     return True
 
 
-def _check(batch: Batch, stream: Stream, hypotheses: Any) -> None:
-    from ocboost.cli.columns import require_complete
-
-    if not hypotheses.accepts_missing:
-        require_complete(batch.X, stream.schema.feature_names, batch.first, hypotheses.kind.lower())
-
-
 def _finish(
-    adaptation: Adaptation,
-    stream: Path,
+    run: Adaptation,
+    stream: str,
     record: dict[str, Any] | None,
     checkpoint: Path,
     out: Path,
     written: Callable[[], None],
 ) -> None:
-    """Write the model; whatever happens on the way, --resume takes it up without learning a row twice.
+    """Write the model; if that is interrupted, --resume completes it without learning a row twice.
 
-    The checkpoint goes last, when the model is safe in its place.
+    The checkpoint is removed last, when the model is safe in its place.
     """
     from ocboost._core.interrupts import uninterrupted
 
     with uninterrupted():
-        name = shown(stream.name) if str(stream) != "-" else "standard input"
-        adaptation.finish(name, record)
-        adaptation.save(checkpoint)
-        adaptation.model.save(out)
+        run.finish(stream, record)
+        run.save(checkpoint)
+        run.model.save(out)
         written()
         try:
             checkpoint.unlink()
@@ -303,46 +271,45 @@ def _finish(
             )
 
 
-def _in_short(adaptation: Adaptation) -> str:
-    if adaptation.accuracy is None or adaptation.recent_accuracy is None:
+def _progress_of(run: Adaptation) -> str:
+    if run.accuracy is None or run.recent_accuracy is None:
         return ""
-    return f"right: {adaptation.accuracy:.1%}, lately {adaptation.recent_accuracy:.1%}"
+    return f"right: {run.accuracy:.1%}, lately {run.recent_accuracy:.1%}"
 
 
-def _report(adaptation: Adaptation, out: Path) -> None:
+def _report(run: Adaptation, out: Path) -> None:
     from rich.table import Table
 
     from ocboost.boosters.sketch.sketch import BoostingSketch
     from ocboost.deployment.adaptation import RECENT_PREDICTIONS
 
     console = results()
-    classes = adaptation.model.classifier.classes_.tolist()
+    classes = run.model.classifier.classes_.tolist()
     console.print("Each row was predicted, then learnt:")
     table = Table()
     table.add_column("class")
     for heading in ("rows", "right"):
         table.add_column(heading, justify="right")
-    for code, label in enumerate(classes[:MOST_CLASSES]):
-        row = adaptation.confusion[code]
+    for code, label in enumerate(classes[:MAX_CLASSES_LISTED]):
+        row = run.confusion[code]
         table.add_row(shown(label), f"{row.sum():,}", f"{row[code] / row.sum():.1%}" if row.sum() else "–")
-    if len(classes) > MOST_CLASSES:
-        table.add_row(f"… {len(classes) - MOST_CLASSES:,} more", "", "")
-    total = adaptation.accuracy
-    table.add_row("all", f"{adaptation.learnt:,}", f"{total:.1%}" if total is not None else "–", style="bold")
+    if len(classes) > MAX_CLASSES_LISTED:
+        table.add_row(f"… {len(classes) - MAX_CLASSES_LISTED:,} more", "", "")
+    accuracy, lately = run.accuracy, run.recent_accuracy
+    table.add_row("all", f"{run.learnt:,}", f"{accuracy:.1%}" if accuracy is not None else "–", style="bold")
     console.print(table)
-    lately = adaptation.recent_accuracy
-    if lately is not None and adaptation.learnt > RECENT_PREDICTIONS:
+    if accuracy is not None and lately is not None and run.learnt > RECENT_PREDICTIONS:
         console.print(f"Of the last {RECENT_PREDICTIONS:,} rows {lately:.1%} were right.", soft_wrap=True)
-        booster = adaptation.model.classifier.boosters_[0]
-        all_sums = isinstance(booster, BoostingSketch) and booster.tail and booster.forgetting == 1.0
-        if total is not None and lately < total - WORSE and all_sums:
+        booster = run.model.classifier.boosters_[0]
+        remembers_all = isinstance(booster, BoostingSketch) and booster.tail and booster.forgetting == 1.0
+        if lately < accuracy - NOTABLE_DROP and remembers_all:
             console.print(
                 "That is less than before. If the stream changes, --window 200 or --forgetting 0.995 follows "
                 "faster; `ocboost evaluate` compares them.",
                 soft_wrap=True,
             )
-    left = adaptation.rows - adaptation.first - adaptation.learnt
-    if left:
-        why = "no label, or one the model does not know," if adaptation.leave_unseen else "no label"
-        console.print(f"{left:,} rows had {why} and were not learnt.", soft_wrap=True)
+    left_out = run.rows - run.first - run.learnt
+    if left_out:
+        why = "no label, or one the model does not know," if run.leave_unseen else "no label"
+        console.print(f"{left_out:,} rows had {why} and were not learnt.", soft_wrap=True)
     console.print(f"Wrote {out}", soft_wrap=True)

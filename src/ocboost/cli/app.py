@@ -1,12 +1,12 @@
-"""Words in, exit code out.
+"""Runs a command line: arguments in, exit code out.
 
 ====  =========================================================
 code  meaning
 ====  =========================================================
 0     done
-1     an error of ocboost's or of the system, in one line on stderr
+1     an error of ocboost or of the system, in one line on stderr
 2     wrong usage
-70    an error that nobody has foreseen, in one line on stderr
+70    an unexpected error, in one line on stderr
 130   interrupted (Ctrl-C)
 ====  =========================================================
 """
@@ -20,51 +20,52 @@ from cyclopts import App, CycloptsError, MissingArgumentError
 import ocboost
 from ocboost.cli import adapt, cascade, compare, evaluate, fit, info, predict, reproduce
 from ocboost.cli.options import UsageError
-from ocboost.cli.terminal import open_closed, say
+from ocboost.cli.terminal import replace_closed_outputs, say
 
-HELP = """Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.
-
-Start with: ocboost reproduce synthetic --quick
-"""
+INTRODUCTION = (
+    "Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.\n\n"
+    "Start with: ocboost reproduce synthetic --quick\n"
+)
 
 
 def build_app() -> App:
     """The application with all its commands."""
-    app = App(name="ocboost", help=HELP, version=f"ocboost {ocboost.__version__}", help_format="plaintext")
-    app.command(fit.fit)
-    app.command(adapt.adapt)
-    app.command(predict.predict)
-    app.command(evaluate.evaluate)
-    app.command(compare.compare)
-    app.command(info.info)
-    app.command(cascade.app)
-    app.command(reproduce.app)
+    app = App(
+        name="ocboost", help=INTRODUCTION, version=f"ocboost {ocboost.__version__}", help_format="plaintext"
+    )
+    for command in (
+        fit.fit,
+        adapt.adapt,
+        predict.predict,
+        evaluate.evaluate,
+        compare.compare,
+        info.info,
+        cascade.app,
+        reproduce.app,
+    ):
+        app.command(command)
     return app
 
 
 def run(words: Sequence[str]) -> int:
-    """Run one command line, and return its exit code; errors of ocboost's and the system pass through."""
-    open_closed()
+    """Run one command line and return its exit code; errors of ocboost and the system pass through."""
+    replace_closed_outputs()
     if any("\0" in word for word in words):
         say("an argument must not hold the character NUL; no file has such a name.")
         return 2
+    app = build_app()
     try:
-        command, bound, _ = build_app().parse_args(list(words), exit_on_error=False, print_error=False)
+        command, bound, _ = app.parse_args(list(words), exit_on_error=False, print_error=False)
+        code = command(*bound.args, **bound.kwargs)
     except MissingArgumentError as error:
         name = error.argument.name if error.argument is not None else "an argument"
-        say(f"{name} is missing. See: ocboost {_command_of(words)}--help")
-        return 2
-    except CycloptsError as error:
-        say(f"{error} See: ocboost {_command_of(words)}--help")
-        return 2
-    try:
-        code = command(*bound.args, **bound.kwargs)
-    except UsageError as error:
-        say(f"{error} See: ocboost {_command_of(words)}--help")
-        return 2
+        return _wrong_usage(f"{name} is missing.", app, words)
+    except (CycloptsError, UsageError) as error:
+        return _wrong_usage(str(error), app, words)
     return code if isinstance(code, int) else 0
 
 
-def _command_of(words: Sequence[str]) -> str:
-    """The command whose help tells more, and a space; nothing if there is no such command."""
-    return f"{words[0]} " if words and words[0] in build_app() and words[0].isalpha() else ""
+def _wrong_usage(message: str, app: App, words: Sequence[str]) -> int:
+    command = f"{words[0]} " if words and words[0] in app and words[0].isalpha() else ""
+    say(f"{message} See: ocboost {command}--help")
+    return 2

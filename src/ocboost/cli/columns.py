@@ -1,4 +1,4 @@
-"""Which columns of a file a model reads."""
+"""Opening a file as the columns that a model reads."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from ocboost.cli.options import source
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ocboost.deployment.model import Model
-    from ocboost.streams import Schema, Stream
+    from ocboost.hypotheses import Hypotheses
+    from ocboost.streams import Batch, Schema, Stream
 
 _LABEL_KINDS = {"i": "integer", "f": "number", "b": "boolean", "U": "text", "O": "text"}  # by a class's type
 
 
-def columns_for(
-    model: Model, label: str | None, *, need_label: bool = True
-) -> tuple[Schema | None, str | None]:
+def _columns_for(model: Model, label: str | None, need_label: bool) -> tuple[Schema | None, str | None]:
     """The schema to read a file with, None if only the file can tell, and the label column.
 
     A model fitted from a file knows both, a classifier saved in Python at most the names of its features.
+    Where no label is needed it is not read.
     """
     from ocboost.streams import Schema
 
@@ -37,9 +35,11 @@ def columns_for(
         if names is None:
             return None, label
         kind = None if label is None else _LABEL_KINDS.get(model.classifier.classes_.dtype.kind)
-        return Schema.of_numbers([str(name) for name in names], label, kind), label
-    if label is not None and label != schema.label:
+        schema = Schema.of_numbers([str(name) for name in names], label, kind)
+    elif label is not None:
         schema = dataclasses.replace(schema, label=label)
+    if not need_label:
+        schema = dataclasses.replace(schema, label=None, label_kind=None)
     return schema, schema.label
 
 
@@ -55,15 +55,10 @@ def open_for(
     skip: int = 0,
     tracked: bool = False,
 ) -> Stream:
-    """A file, read as the model's columns; or as numbers, if it does not know its columns.
-
-    Where no label is needed it is not looked at.
-    """
+    """Open a file as the model's columns, or as numbers if the model does not know its columns."""
     from ocboost.streams import open_stream
 
-    schema, label = columns_for(model, label, need_label=need_label)
-    if schema is not None and not need_label:
-        schema, label = dataclasses.replace(schema, label=None, label_kind=None), None
+    schema, label = _columns_for(model, label, need_label)
     stream = open_stream(
         source(path),
         label=label,
@@ -77,15 +72,15 @@ def open_for(
     )
     try:
         if schema is None:
-            _check_unknown(model, stream)
+            _check_unnamed(model, stream)
     except InputError:
         stream.close()
         raise
     return stream
 
 
-def _check_unknown(model: Model, stream: Stream) -> None:
-    """Whether columns that the model does not know by name may be its features."""
+def _check_unnamed(model: Model, stream: Stream) -> None:
+    """Refuse columns that cannot be the features of a model that does not know their names."""
     n, columns = model.classifier.n_features_in_, stream.schema.columns
     advice = "Leave others out with --drop, or fit the model with names."
     texts = [column.name for column in columns if column.kind == "category"]
@@ -101,14 +96,21 @@ def _check_unknown(model: Model, stream: Stream) -> None:
         )
 
 
-def require_complete(X: NDArray[Any], names: tuple[str, ...], first: int, what: str) -> None:
-    """Refuse a missing number; ``first`` is the number of the first row, ``what`` cannot take it."""
+def require_complete(batch: Batch, stream: Stream, what: str) -> None:
+    """Refuse a missing number; ``what`` cannot handle it."""
     import numpy as np
 
-    missing = np.isnan(X)
+    missing = np.isnan(batch.X)
     if missing.any():
         row, column = np.argwhere(missing)[0]
         raise InputError(
-            f"{names[column]!r:.80} is missing in row {first + int(row)} (the first is row 0), and {what} "
-            "need every number. Fill it in, leave such rows out, or fit a model of stumps."
+            f"{stream.schema.feature_names[column]!r:.80} is missing in row {batch.first + int(row)} (the "
+            f"first is row 0), and {what} need every number. Fill it in, leave such rows out, or fit a model "
+            "of stumps."
         )
+
+
+def check_missing(batch: Batch, stream: Stream, hypotheses: Hypotheses) -> None:
+    """Refuse a missing number unless the model's hypotheses accept it."""
+    if not hypotheses.accepts_missing:
+        require_complete(batch, stream, hypotheses.kind.lower())

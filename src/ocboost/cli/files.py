@@ -1,4 +1,4 @@
-"""The files a command reads and writes, checked against each other before the work."""
+"""The files a command reads and writes, checked against each other before the work begins."""
 
 from __future__ import annotations
 
@@ -9,32 +9,30 @@ from pathlib import Path
 from ocboost._core.file_lock import lock_name
 from ocboost.errors import InputError
 
-CHECKPOINT = ".checkpoint"
+CHECKPOINT_SUFFIX = ".checkpoint"
 
 
 def place_of(path: Path) -> Path:
-    """Where a file really is, links followed."""
+    """The real path of a file, links followed."""
     return Path(os.path.realpath(path))
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """Whether two names are of one file, through links of either kind."""
-    if place_of(one) == place_of(other):
-        return True
+    """Whether two paths name one file, through links of either kind."""
     try:
-        return os.path.samefile(one, other)
+        return place_of(one) == place_of(other) or os.path.samefile(one, other)
     except OSError:
         return False
 
 
 def checkpoint_of(out: Path) -> Path:
-    """Where a run keeps its state on the way: beside the file itself, not beside a link to it."""
+    """Where ``adapt`` keeps its checkpoint: beside the file itself, not beside a link to it."""
     place = place_of(out) if out.is_symlink() else out
-    return place.with_name(place.name + CHECKPOINT)
+    return place.with_name(place.name + CHECKPOINT_SUFFIX)
 
 
 def check_out(path: Path, *inputs: Path) -> None:
-    """Find out before the work that a file could not be written after it, or would replace what is read."""
+    """Refuse an output that could not be written after the work, or would replace an input."""
     place = place_of(path)
     if place.is_symlink():
         raise InputError(f"--out must be a file; '{path}' is a link that leads back to itself. Remove it.")
@@ -50,10 +48,10 @@ def check_out(path: Path, *inputs: Path) -> None:
         )
     if not os.access(place.parent, os.W_OK):
         raise InputError(f"--out must lie in a folder that can be written; '{place.parent}' cannot.")
-    if place.name.endswith(CHECKPOINT):
+    if place.name.endswith(CHECKPOINT_SUFFIX):
         raise InputError(
-            f"--out must not end in {CHECKPOINT}, as what adapt keeps on its way does; got '{path}'. Give "
-            "another name."
+            f"--out must not end in {CHECKPOINT_SUFFIX}, as the checkpoints of adapt do; got '{path}'. "
+            "Give another name."
         )
     for read in inputs:
         if str(read) != "-" and is_same(read, path):
@@ -61,26 +59,26 @@ def check_out(path: Path, *inputs: Path) -> None:
 
 
 def check_apart(out: Path, **inputs: Path) -> None:
-    """Refuse to read a file that writing ``out`` would replace or remove on the way.
+    """Refuse inputs that would be replaced or removed while ``out`` is written.
 
-    These are its checkpoint, its lock, and what is written beside either and renamed.
+    These are its checkpoint, its lock, and the temporary files of all three.
     """
     place = place_of(out)
-    ours = {"the checkpoint": checkpoint_of(out), "the lock": lock_name(out)}
-    passing = re.compile(
-        rf"\.{re.escape(place.name)}(({re.escape(CHECKPOINT)})?|\.lock)\.[0-9a-zA-Z]{{8}}\.tmp"
+    own_files = {"the checkpoint": checkpoint_of(out), "the lock": lock_name(out)}
+    temporary = re.compile(
+        rf"\.{re.escape(place.name)}(({re.escape(CHECKPOINT_SUFFIX)})?|\.lock)\.[0-9a-zA-Z]{{8}}\.tmp"
     )
     for what, path in inputs.items():
         if str(path) == "-":
             continue
-        for role, own in ours.items():
+        for role, own in own_files.items():
             if is_same(path, own):
                 raise InputError(
                     f"the {what} must not be '{path}': that is {role} of --out '{out}', which is replaced "
                     "and removed on the way. Rename it, or give another --out."
                 )
         real = place_of(path)
-        if real.parent == place.parent and passing.fullmatch(real.name):
+        if real.parent == place.parent and temporary.fullmatch(real.name):
             raise InputError(
                 f"the {what} must not be '{path}': files of such names are removed when '{out}' is written. "
                 "Rename it, or give another --out."

@@ -7,14 +7,27 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ocboost._core.escaping import shown
 from ocboost.cli.files import check_apart, check_out
-from ocboost.cli.options import Count, Data, Following, Format, Jobs, MaybeCount, Names, Seed, source
+from ocboost.cli.options import (
+    Count,
+    Data,
+    Drop,
+    FileFormat,
+    Jobs,
+    MaybeCount,
+    MethodOptions,
+    Names,
+    Seed,
+    source,
+)
 from ocboost.cli.terminal import after_writing, results, say, stream_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FEW = 50  # rows for each class, below which being right on them means nothing
+    from ocboost.streams import Stream
+
+FEW_ROWS_PER_CLASS = 50  # fewer, and accuracy on them means nothing
 
 
 def fit(
@@ -23,22 +36,22 @@ def fit(
     *,
     label: str,
     out: Path,
-    drop: Names = None,
+    drop: Drop = None,
     hypotheses: Count = 100,
     learner: Literal["stump", "ball"] = "stump",
     classes: Names = None,
     rows: MaybeCount = None,
-    following: Following = Following(),  # noqa: B008
+    options: MethodOptions = MethodOptions(),  # noqa: B008
     seed: Seed = 0,
     jobs: Jobs = None,
-    format: Format | None = None,
+    format: FileFormat = None,
 ) -> int:
     """Learn weak hypotheses and their weights from a file, and save them as a model.
 
     A model in one line:
         ocboost fit data.csv --label y --out model.ocb
 
-    Logistic regression over the hypotheses, in the place of Online Coordinate Boosting:
+    Logistic regression over the hypotheses, instead of Online Coordinate Boosting:
         ocboost fit data.csv --label y --method logistic --out model.ocb
 
     On the first rows of a stream:
@@ -46,16 +59,12 @@ def fit(
 
     Parameters
     ----------
-    data
-        CSV, JSON lines or Parquet, gzipped or not; - is standard input.
     label
         The column that holds the class.
     out
-        The file for the model; an old one is replaced when the new one is whole.
-    drop
-        Columns to leave out.
+        The file for the model; an old one is replaced when the new one is complete.
     hypotheses
-        Weak hypotheses to learn, for each class if they are more than two.
+        Weak hypotheses to learn, for each class if there are more than two.
     learner
         Decision stumps, or balls around examples.
     classes
@@ -63,58 +72,34 @@ def fit(
     rows
         Use only so many rows from the beginning.
     seed
-        For learners that draw.
+        For learners that use random numbers.
     jobs
-        Classes learnt at the same time, if they are more than two; -1 takes every core.
-    format
-        What the file is, where its name does not say.
+        Classes learnt at the same time, if there are more than two; -1 takes every core.
     """
     import numpy as np
 
     from ocboost._core.file_lock import locked
-    from ocboost.cli.columns import require_complete
-    from ocboost.cli.method import of_method
+    from ocboost.cli.method import parameters_to_fit
     from ocboost.deployment.model import Model
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.streams import open_stream
 
-    settings = of_method(following.method or "ocb", following.settings(), hypotheses)
+    parameters = parameters_to_fit(options.method or "ocb", options.settings(), hypotheses)
     check_out(out, data)
     check_apart(out, data=data)
     with after_writing("the model", out) as written:
         with locked(out):
-            Xs: list[Any] = []
-            ys: list[Any] = []
-            seen = unlabelled = 0
-            with (
-                open_stream(source(data), label=label, drop=tuple(drop or ()), format=format) as stream,
-                stream_progress("reading") as show,
-            ):
-                for note in stream.notes:
-                    say(note)
-                for batch in stream:
-                    part = slice(None) if rows is None else slice(rows - seen)
-                    known = batch.known[part]
-                    assert batch.y is not None
-                    if learner == "ball":
-                        require_complete(batch.X[part], stream.schema.feature_names, batch.first, "balls")
-                    Xs.append(batch.X[part][known])
-                    ys.append(batch.y[part][known])
-                    seen += len(known)
-                    unlabelled += int((~known).sum())
-                    show(stream, seen, "")
-                    if seen == rows:
-                        break
+            with open_stream(source(data), label=label, drop=tuple(drop or ()), format=format) as stream:
+                X, y, n_read = _read(stream, rows, needs_every_number=learner == "ball")
                 schema = stream.schema
-            X, y = np.concatenate(Xs), np.concatenate(ys)
             _check_classes(y, label)
-            clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **settings)
+            clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **parameters)
             with stream_progress("learning") as show:
                 show(
                     None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features"
                 )
-                clf.partial_fit(X, y, classes=_with_later(y, classes, label))
-            event = {"event": "fit", "stream": shown(data.name), "rows": seen, "learnt": len(y)}
+                clf.partial_fit(X, y, classes=_all_classes(y, classes, label))
+            event = {"event": "fit", "stream": shown(data.name), "rows": n_read, "learnt": len(y)}
             Model(clf, schema, [event]).save(out)
             written()
         console = results()
@@ -125,20 +110,45 @@ def fit(
             f"classes from {len(y):,} rows of {X.shape[1]:,} features; right on {right:.1%} of them.",
             soft_wrap=True,
         )
-        if len(y) < FEW * len(np.unique(y)):
+        if len(y) < FEW_ROWS_PER_CLASS * len(np.unique(y)):
             say(
-                f"{len(y):,} rows are few, less than {FEW} for each class: “right on {right:.1%}” is about "
-                "the very rows it learnt from, and says next to nothing about others. Give more rows, or see "
-                f"how it does on others: ocboost evaluate others.csv --model {shown(out.name)}."
+                f"{len(y):,} rows are few, less than {FEW_ROWS_PER_CLASS} for each class: “right on "
+                f"{right:.1%}” is about the very rows it learnt from, and says little about others. Give "
+                f"more rows, or test it on others: ocboost evaluate others.csv --model {shown(out.name)}."
             )
-        if unlabelled:
-            console.print(f"{unlabelled:,} rows had no label and were left out.", soft_wrap=True)
+        if n_read > len(y):
+            console.print(f"{n_read - len(y):,} rows had no label and were left out.", soft_wrap=True)
         console.print(f"Wrote {out}", soft_wrap=True)
     return 0
 
 
-def _with_later(y: NDArray[Any], later: list[str] | None, label: str) -> NDArray[Any]:
-    """All classes: those of the rows, and those that will come later."""
+def _read(stream: Stream, rows: int | None, *, needs_every_number: bool) -> tuple[Any, Any, int]:
+    """Features and labels of the first rows that have a label, and how many rows were read."""
+    import numpy as np
+
+    from ocboost.cli.columns import require_complete
+
+    Xs, ys, n_read = [], [], 0
+    for note in stream.notes:
+        say(note)
+    with stream_progress("reading") as show:
+        for batch in stream:
+            if rows is not None:
+                batch = batch[: rows - n_read]
+            if needs_every_number:
+                require_complete(batch, stream, "balls")
+            Xs.append(batch.X[batch.known])
+            assert batch.y is not None
+            ys.append(batch.y[batch.known])
+            n_read += len(batch)
+            show(stream, n_read, "")
+            if n_read == rows:
+                break
+    return np.concatenate(Xs), np.concatenate(ys), n_read
+
+
+def _all_classes(y: NDArray[Any], later: list[str] | None, label: str) -> NDArray[Any]:
+    """The classes of the rows, and those that will come later."""
     import numpy as np
 
     if not later:
@@ -158,7 +168,7 @@ def _with_later(y: NDArray[Any], later: list[str] | None, label: str) -> NDArray
 
 
 def _check_classes(y: NDArray[Any], label: str) -> None:
-    """Refuse labels that are no classes: one alone, or numbers to be guessed."""
+    """Refuse labels that are no classes: a single one, or measurements."""
     import numpy as np
 
     from ocboost._core.labels import require_class_labels

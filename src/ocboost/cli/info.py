@@ -1,15 +1,16 @@
-"""``ocboost info``: what is inside a model, the weights drawn."""
+"""``ocboost info``: what is inside a model, with a bar for each weight."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
+from ocboost._core.kinds import BOOSTER, HYPOTHESES, KINDS, OFFSET, known
 from ocboost.cli.terminal import results
 
 if TYPE_CHECKING:
@@ -23,21 +24,23 @@ if TYPE_CHECKING:
     from ocboost.lineage import FilterBoost
     from ocboost.offsets import Offset
     from ocboost.paper.cache import OldEntry
+    from ocboost.streams import Schema
 
-WIDTH = 28
-MOST_CLASSES = 5  # whose weights are drawn
-MOST_EVENTS = 5
+BAR_WIDTH = 28
+MAX_CLASSES_DRAWN = 5
+MAX_CLASSES_NAMED = 20
+MAX_EVENTS_SHOWN = 5
 
 
 class Feature(NamedTuple):
-    """What a feature is called: a column, and the category of it that the feature stands for."""
+    """The name of a feature: its column, and the category of it that the feature stands for."""
 
     column: str
     category: str | None = None
 
 
 def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 20) -> int:
-    """Show what is inside a model: its classes, its hypotheses and their weights, what it has been through.
+    """Show what is inside a model: its classes, its hypotheses and their weights, its history.
 
     For example:
         ocboost info model.ocb
@@ -51,29 +54,20 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
         A file that ocboost has saved: a model, a checkpoint, a classifier, a sketch or another booster,
         hypotheses, a FilterBoost.
     top
-        Show so many of the heaviest weights for each class.
+        Show so many of the largest weights for each class.
     """
-    from ocboost._core.kinds import BOOSTER, HYPOTHESES, OFFSET
+    from rich.table import Table
 
     console = results()
-    kind, thing = held(model)
-    show: dict[str, Callable[[Any, Any, Path, int], None]] = {
-        "model": _show_model,
-        "checkpoint": _show_checkpoint,
-        "filterboost": _show_filterboost,
-        BOOSTER: _show_booster,
-        HYPOTHESES: _show_hypotheses,
-        OFFSET: _show_offset,
-        "cache entry": _show_entry,
-    }
-    show[kind.axis](console, thing, model, top)
+    kind, thing = load_saved(model)
+    for part in CONTENTS[kind.axis](thing, model, top):
+        console.print(part, soft_wrap=not isinstance(part, Table))
     return 0
 
 
-def held(path: Path) -> tuple[Kind, Any]:
-    """What a file holds, whatever it is; what it leaves out to be given again need not be known here."""
+def load_saved(path: Path) -> tuple[Kind, Any]:
+    """The kind of what a file holds, and the object; a placeholder stands for what the file leaves out."""
     from ocboost._core.codec import read
-    from ocboost._core.kinds import known
     from ocboost._core.storage import load_any
     from ocboost.offsets.base import LEFT_OUT
 
@@ -90,72 +84,79 @@ def held(path: Path) -> tuple[Kind, Any]:
     return kind, read(tree, str(path), lambda fields: kind.load().from_tree(fields, **given))
 
 
-def _show_booster(console: Any, booster: Booster, path: Path, top: int) -> None:
-    console.print(f"{booster!r}, {booster.n_seen:,} examples seen", soft_wrap=True)
-    console.print(_weights(booster.alpha, top))
-
-
-def _show_hypotheses(console: Any, hypotheses: Hypotheses, path: Path, top: int) -> None:
-    from ocboost.hypotheses import Stumps
-
-    console.print(repr(hypotheses).strip("<>"), soft_wrap=True)
-    if isinstance(hypotheses, Stumps):
-        features = [Feature(f"x{i}") for i in range(hypotheses.n_features)]
-        for j in range(min(top, len(hypotheses))):
-            console.print(f"{j + 1:>6}  says yes if {describe(hypotheses, features, j)}", soft_wrap=True)
-
-
-def _show_offset(console: Any, offset: Offset, path: Path, top: int) -> None:
-    from ocboost._core.kinds import KINDS
-
-    console.print(f"An offset: {KINDS[offset.kind].title}. It is part of a model.", soft_wrap=True)
-
-
-def _show_entry(console: Any, entry: OldEntry, path: Path, top: int) -> None:
-    size = f"{path.stat().st_size:,} bytes"
-    console.print(f"A cached result of an earlier version, {size}. It can be deleted.", soft_wrap=True)
-
-
-def _show_checkpoint(console: Any, adaptation: Adaptation, path: Path, top: int) -> None:
-    right = adaptation.accuracy
-    so_far = f"right on {right:.1%} of {adaptation.learnt:,}" if right is not None else "no labels yet"
-    where = f"A checkpoint of ocboost adapt after {adaptation.rows:,} rows, {so_far}"
-    console.print(f"{where}; --resume goes on from it.", soft_wrap=True)
-    console.print()
-    _show_model(console, adaptation.model, path, top)
-
-
-def _show_model(console: Any, model: Model, path: Path, top: int) -> None:
+def _model(model: Model, path: Path, top: int) -> Iterator[Any]:
     clf = model.classifier
-    _show_facts(console, _facts(model, path))
+    yield _facts_table([*_file_and_classes(clf, path), *_model_facts(model)])
     own = [(clf.hypotheses_, columns.start) for columns in clf.committee_.columns]
-    _show_weights(console, clf, own, _features(model), top)
+    yield from _weights_of_classes(clf, own, _features(clf, model.schema), top)
 
 
-def _show_filterboost(console: Any, clf: FilterBoost, path: Path, top: int) -> None:
+def _checkpoint(run: Adaptation, path: Path, top: int) -> Iterator[Any]:
+    so_far = "no labels yet" if run.accuracy is None else f"right on {run.accuracy:.1%} of {run.learnt:,}"
+    yield f"A checkpoint of ocboost adapt after {run.rows:,} rows, {so_far}; --resume continues from it."
+    yield ""
+    yield from _model(run.model, path, top)
+
+
+def _filterboost(clf: FilterBoost, path: Path, top: int) -> Iterator[Any]:
     found, rounds = [len(alpha) for alpha in clf.alpha_], clf.rounds_
     kinds = {repr(own).strip("<>") for own in clf.hypotheses_ if own is not None}
     each = "" if len(found) == 1 else " for each class"
     facts = [
         *_file_and_classes(clf, path),
         ("booster", "FilterBoost: it filters a stream for examples that it finds hard"),
-        ("hypotheses", "; ".join(sorted(kinds)[:MOST_CLASSES]) or "none found yet"),
+        ("hypotheses", "; ".join(sorted(kinds)[:MAX_CLASSES_DRAWN]) or "none found yet"),
         ("rounds", f"{_listed(rounds)} finished{each}, {_listed(found)} of {clf.n_hypotheses:,} found"),
         ("has seen", f"{clf.n_seen_:,} examples, and let {_listed(clf.n_accepted_)} through"),
     ]
     for name, fact in (("ended", clf.stopped_), ("waits", clf.waiting_)):
         if fact is not None:
             facts.append((name, shown(fact)[:200]))
-    _show_facts(console, facts)
-    _show_weights(console, clf, [(own, 0) for own in clf.hypotheses_], _named_features(clf), top)
+    yield _facts_table(facts)
+    yield from _weights_of_classes(clf, [(own, 0) for own in clf.hypotheses_], _features(clf), top)
+
+
+def _booster(booster: Booster, path: Path, top: int) -> Iterator[Any]:
+    yield f"{booster!r}, {booster.n_seen:,} examples seen"
+    yield _weights_table(booster.alpha, top)
+
+
+def _hypotheses(hypotheses: Hypotheses, path: Path, top: int) -> Iterator[Any]:
+    from ocboost.hypotheses import Stumps
+
+    yield repr(hypotheses).strip("<>")
+    if isinstance(hypotheses, Stumps):
+        features = [Feature(f"x{i}") for i in range(hypotheses.n_features)]
+        for j in range(min(top, len(hypotheses))):
+            yield f"{j + 1:>6}  says yes if {describe(hypotheses, features, j)}"
+
+
+def _offset(offset: Offset, path: Path, top: int) -> Iterator[Any]:
+    yield f"An offset: {KINDS[offset.kind].title}. It is part of a model."
+
+
+def _cache_entry(entry: OldEntry, path: Path, top: int) -> Iterator[Any]:
+    yield f"A cached result of an earlier version, {path.stat().st_size:,} bytes. It can be deleted."
+
+
+# What to print for each kind of file: texts and tables.
+CONTENTS: dict[str, Callable[[Any, Path, int], Iterator[Any]]] = {
+    "model": _model,
+    "checkpoint": _checkpoint,
+    "filterboost": _filterboost,
+    BOOSTER: _booster,
+    HYPOTHESES: _hypotheses,
+    OFFSET: _offset,
+    "cache entry": _cache_entry,
+}
 
 
 def _listed(numbers: list[int]) -> str:
-    few = ", ".join(f"{number:,}" for number in numbers[:MOST_CLASSES])
-    return few + (", …" if len(numbers) > MOST_CLASSES else "")
+    few = ", ".join(f"{number:,}" for number in numbers[:MAX_CLASSES_DRAWN])
+    return few + (", …" if len(numbers) > MAX_CLASSES_DRAWN else "")
 
 
-def _show_facts(console: Any, facts: list[tuple[str, str]]) -> None:
+def _facts_table(facts: list[tuple[str, str]]) -> Any:
     from rich.table import Table
 
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -163,72 +164,37 @@ def _show_facts(console: Any, facts: list[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     for name, fact in facts:
         table.add_row(name, fact)
-    console.print(table)
-
-
-def _show_weights(
-    console: Any, clf: Any, own: Sequence[tuple[Hypotheses | None, int]], features: list[Feature], top: int
-) -> None:
-    """The weights of each class; ``own`` has its hypotheses, and where its first one is among them."""
-    from ocboost.hypotheses import Stumps
-
-    n = len(own)
-    for k, (alpha, (hypotheses, first)) in enumerate(zip(clf.alpha_[:MOST_CLASSES], own, strict=False)):
-        if not alpha.size:
-            continue
-        label = shown(clf.classes_[1 if n == 1 else k])[:40]
-        console.print()
-        console.print(
-            f"Weights for class {label}, the heaviest {min(top, alpha.size)} of {alpha.size}:",
-            style="bold",
-            soft_wrap=True,
-        )
-        words = None
-        if isinstance(hypotheses, Stumps):
-            words = [describe(hypotheses, features, j) for j in range(first, first + alpha.size)]
-        console.print(_weights(alpha, top, words))
-    if n > MOST_CLASSES:
-        console.print(f"\n… and {n - MOST_CLASSES:,} classes more")
+    return table
 
 
 def _file_and_classes(clf: Any, path: Path) -> list[tuple[str, str]]:
-    classes = [shown(label)[:40] for label in clf.classes_[:20]]
+    n = len(clf.classes_)
+    classes = ", ".join(shown(label)[:40] for label in clf.classes_[:MAX_CLASSES_NAMED])
     return [
         ("file", f"{path}, {path.stat().st_size:,} bytes"),
-        ("classes", ", ".join(classes) + (f", … ({len(clf.classes_):,})" if len(clf.classes_) > 20 else "")),
+        ("classes", classes + (f", … ({n:,})" if n > MAX_CLASSES_NAMED else "")),
     ]
 
 
-def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
-    """What there is to say besides the weights."""
-    from ocboost._core.kinds import KINDS
-
+def _model_facts(model: Model) -> list[tuple[str, str]]:
     clf = model.classifier
-    facts = [
-        *_file_and_classes(clf, path),
-        ("hypotheses", repr(clf.hypotheses_).strip("<>")),
-        *_of_booster(clf.boosters_[0]),
-    ]
+    facts = [("hypotheses", repr(clf.hypotheses_).strip("<>")), *_booster_facts(clf.boosters_[0])]
     offset = clf.committee_.offset
     if offset is not None:
-        known = KINDS.get(offset.kind)
-        facts.append(("offset", "not in the file: it is given to load it" if known is None else known.title))
+        kind = KINDS.get(offset.kind)
+        facts.append(("offset", "not in the file: it is given to load it" if kind is None else kind.title))
     if clf.grower_ is not None:
         budget = clf.grower_.growth.budget
-        facts.append(
-            (
-                "grows",
-                f"up to {budget:,} hypotheses; {clf.n_grown_:,} have come, {clf.n_retired_:,} have gone",
-            )
-        )
+        counts = f"{clf.n_grown_:,} have come, {clf.n_retired_:,} have gone"
+        facts.append(("grows", f"up to {budget:,} hypotheses; {counts}"))
     if model.schema is not None:
         columns = model.schema.columns
         texts = sum(column.kind == "category" for column in columns)
         reads = f"{len(columns):,} columns" + (f", {texts:,} of them categories" if texts else "")
         facts.append(("reads", f"{reads}; the label is {shown(model.schema.label)[:60]}"))
-    if len(model.history) > MOST_EVENTS:
-        facts.append(("…", f"{len(model.history) - MOST_EVENTS:,} events before"))
-    for event in model.history[-MOST_EVENTS:]:
+    if len(model.history) > MAX_EVENTS_SHOWN:
+        facts.append(("…", f"{len(model.history) - MAX_EVENTS_SHOWN:,} events before"))
+    for event in model.history[-MAX_EVENTS_SHOWN:]:
         accuracy, rows = event.get("accuracy"), event.get("rows")
         counted = f"{rows:,}" if isinstance(rows, int) else "some"
         right = f", right on {accuracy:.1%} before it learnt them" if isinstance(accuracy, float) else ""
@@ -237,9 +203,8 @@ def _facts(model: Model, path: Path) -> list[tuple[str, str]]:
     return facts
 
 
-def _of_booster(booster: Booster) -> list[tuple[str, str]]:
-    """What weighs the hypotheses, and what it remembers."""
-    from ocboost._core.kinds import KINDS
+def _booster_facts(booster: Booster) -> list[tuple[str, str]]:
+    """The booster's name, and what it remembers."""
     from ocboost.boosters.sketch.sketch import BoostingSketch
 
     if not isinstance(booster, BoostingSketch):
@@ -249,12 +214,13 @@ def _of_booster(booster: Booster) -> list[tuple[str, str]]:
             ("booster", f"{title} ({settings})" if settings else title),
             ("has seen", f"{booster.n_seen:,} examples"),
         ]
-    memory = f"the last {booster.head:,} examples and nothing else"
     if booster.keep == "heavy":
-        kept = "those that weigh, and a sample of the others"
+        kept = "those with large weights, and a sample of the others"
         memory = f"all examples in sums, up to {booster.head:,} by themselves: {kept}"
     elif booster.tail:
         memory = f"all examples in sums, up to {booster.head:,} recent ones exactly"
+    else:
+        memory = f"the last {booster.head:,} examples and nothing else"
     if booster.forgetting < 1:
         half = math.log(0.5) / math.log(booster.forgetting)
         memory += f"; forgets half in {half:,.0f} (forgetting {booster.forgetting:g})"
@@ -265,25 +231,43 @@ def _of_booster(booster: Booster) -> list[tuple[str, str]]:
     ]
 
 
-def _features(model: Model) -> list[Feature]:
-    if model.schema is not None:
-        return [
-            Feature(column.name, category)
-            for column in model.schema.columns
-            for category in (column.categories if column.kind == "category" else (None,))
-        ]
-    return _named_features(model.classifier)
-
-
-def _named_features(clf: Any) -> list[Feature]:
-    names = getattr(clf, "feature_names_in_", None)
-    if names is not None:
+def _features(clf: Any, schema: Schema | None = None) -> list[Feature]:
+    if schema is None:
+        names = getattr(clf, "feature_names_in_", [f"x{i}" for i in range(clf.n_features_in_)])
         return [Feature(str(name)) for name in names]
-    return [Feature(f"x{i}") for i in range(clf.n_features_in_)]
+    return [
+        Feature(column.name, category)
+        for column in schema.columns
+        for category in (column.categories if column.kind == "category" else (None,))
+    ]
 
 
-def _weights(alpha: NDArray[Any], top: int, words: list[str] | None = None) -> Any:
-    """A table of the heaviest weights with a bar for each."""
+def _weights_of_classes(
+    clf: Any, own: Sequence[tuple[Hypotheses | None, int]], features: list[Feature], top: int
+) -> Iterator[Any]:
+    """The weights of each class; ``own`` has its hypotheses, and the index of its first one among them."""
+    from rich.text import Text
+
+    from ocboost.hypotheses import Stumps
+
+    n = len(own)
+    for k, (alpha, (hypotheses, first)) in enumerate(zip(clf.alpha_[:MAX_CLASSES_DRAWN], own, strict=False)):
+        if not alpha.size:
+            continue
+        label = shown(clf.classes_[1 if n == 1 else k])[:40]
+        yield ""
+        heading = f"Weights for class {label}, the largest {min(top, alpha.size)} of {alpha.size}:"
+        yield Text(heading, style="bold")
+        words = None
+        if isinstance(hypotheses, Stumps):
+            words = [describe(hypotheses, features, j) for j in range(first, first + alpha.size)]
+        yield _weights_table(alpha, top, words)
+    if n > MAX_CLASSES_DRAWN:
+        yield f"\n… and {n - MAX_CLASSES_DRAWN:,} classes more"
+
+
+def _weights_table(alpha: NDArray[Any], top: int, words: list[str] | None = None) -> Any:
+    """A table of the largest weights, with a bar for each."""
     import numpy as np
     from rich.table import Table
     from rich.text import Text
@@ -291,13 +275,13 @@ def _weights(alpha: NDArray[Any], top: int, words: list[str] | None = None) -> A
     table = Table(box=None, pad_edge=False)
     for heading in ("j", "α"):
         table.add_column(heading, justify="right")
-    table.add_column("", width=WIDTH)
+    table.add_column("", width=BAR_WIDTH)
     if words is not None:
         table.add_column("says yes if", overflow="fold")
     order = np.argsort(-np.abs(alpha), kind="stable")[:top]
     largest = float(np.abs(alpha).max()) or 1.0
     for j in order:
-        length = round(WIDTH * abs(alpha[j]) / largest)
+        length = round(BAR_WIDTH * abs(alpha[j]) / largest)
         bar = Text("█" * length, style="blue" if alpha[j] >= 0 else "red")
         table.add_row(str(j + 1), f"{alpha[j]:.3f}", bar, *([] if words is None else [words[j]]))
     return table
@@ -309,8 +293,9 @@ def describe(stumps: Stumps, features: list[Feature], j: int) -> str:
     name, threshold = shown(column)[:60], float(stumps.threshold[j])
     below, missing = stumps.left[j] > 0, stumps.missing[j] > 0  # the answers: yes or no
     if math.isinf(threshold):
-        known = below if threshold > 0 else not below
-        return ("always" if known else "never") + ("" if known == missing else f", unless {name} is missing")
+        otherwise = below if threshold > 0 else not below
+        answer = "always" if otherwise else "never"
+        return answer if otherwise == missing else f"{answer}, unless {name} is missing"
     if category is not None and 0.0 <= threshold < 1.0:
         return f"{name} {'is not' if below else 'is'} {shown(category)[:60]}"
     # A missing value counts as large unless the data said otherwise.

@@ -12,71 +12,65 @@ if TYPE_CHECKING:
     from ocboost.boosters.registry import Registered
     from ocboost.estimators.classifier import OCBClassifier
 
-GROWING = "growing"  # and what OCB of the same name remembers: growing-forgetting, growing-window-200, …
+GROWING = "growing"  # as in growing-forgetting: like ocb-forgetting, with hypotheses that come and go
 
 
-def of_method(method: str, settings: dict[str, Any], hypotheses: int) -> dict[str, Any]:
-    """The parameters of a classifier: those of a method, and the settings that were given beside it."""
+def parameters_to_fit(method: str, settings: dict[str, Any], hypotheses: int) -> dict[str, Any]:
+    """The parameters of a new classifier: those of a method, and the settings that were given with it."""
+    from ocboost.boosters.sketch.sketch import BoostingSketch
+
     registered, grows = booster_of(method)
-    if not _is_sketch(registered):
-        settings = _without_keep(settings)
-    own: dict[str, Any] = {"booster": registered.name}
-    others = sorted(set(settings) - {"grow"})
-    if _is_sketch(registered):
-        own = {"booster": "ocb", **registered.settings}
+    kind = registered.load()
+    if kind is not BoostingSketch:
+        settings = _require_no_sketch_settings(
+            settings, f"are those of --method ocb, and have no meaning for --method {method}"
+        )
+        parameters: dict[str, Any] = {"booster": registered.name}
+    else:
+        parameters = {"booster": "ocb", **registered.settings}
+        others = _sketch_settings(settings)
         if registered.settings and others:
             raise UsageError(
-                f"--method {method} says what is remembered, and so do the options for {_options(others)}. "
+                f"--method {method} says what is remembered, and so do the options for {others}. "
                 "Leave out one of them; --method ocb takes them all."
             )
-    elif others:
+    if "grow" in settings and not kind.can_grow:
         raise UsageError(
-            f"the options for {_options(others)} are those of --method ocb, and have no meaning for --method "
-            f"{method}. Leave them out."
-        )
-    if "grow" in settings and not registered.load().can_grow:
-        raise UsageError(
-            f"--grow has no meaning for --method {method}, which can take in no further hypotheses. Leave "
-            "it out."
+            f"--grow has no meaning for --method {method}, which cannot take in new hypotheses. Leave it out."
         )
     if grows and "grow" not in settings:
-        own["grow"] = hypotheses * 3 // 2
-    return {**own, **settings}
+        parameters["grow"] = hypotheses * 3 // 2
+    return {**parameters, **settings}
 
 
-def going_on(method: str | None, settings: dict[str, Any], clf: OCBClassifier) -> dict[str, Any]:
-    """The parameters that a model goes on with; another method than its own is an error."""
+def parameters_to_adapt(method: str | None, settings: dict[str, Any], clf: OCBClassifier) -> dict[str, Any]:
+    """The parameters to change in a fitted classifier; a method other than its own is an error."""
     from ocboost.boosters.registry import BY_CLASS
     from ocboost.boosters.sketch.sketch import BoostingSketch
 
     kind = clf.committee_.kind
-    known = BY_CLASS[kind.kind].name
-    if kind is not BoostingSketch:
-        settings = _without_keep(settings)
-    others = sorted(set(settings) - {"grow"})
+    own_method = BY_CLASS[kind.kind].name
     if method is None:
-        if kind is not BoostingSketch and others:
-            raise UsageError(
-                f"the options for {_options(others)} are those of --method ocb, and the model's method is "
-                f"{known}. Leave them out."
+        if kind is not BoostingSketch:
+            settings = _require_no_sketch_settings(
+                settings, f"are those of --method ocb, and the model's method is {own_method}"
             )
         return settings
     registered, _ = booster_of(method)
     if registered.load() is not kind:
         raise InputError(
-            f"--method must be the model's own, {known}, or be left out; got {method}. What one method has "
-            "learnt another cannot go on with: fit a new model with --method."
+            f"--method must be the model's own, {own_method}, or be left out; got {method}. One method "
+            "cannot continue what another has learnt: fit a new model with --method."
         )
-    most = max(booster.n_hypotheses for booster in clf.boosters_)
-    wanted = of_method(method, settings, most)
-    if kind is BoostingSketch:
-        return {k: v for k, v in wanted.items() if k != "booster"}
-    if kind(1, **registered.settings).chosen != clf.committee_.settings:
+    largest = max(booster.n_hypotheses for booster in clf.boosters_)
+    parameters = parameters_to_fit(method, settings, largest)
+    del parameters["booster"]
+    if kind is not BoostingSketch and kind(1, **registered.settings).chosen != clf.committee_.settings:
         raise InputError(
             f"--method {method} has other settings than the model, which cannot change: fit a new model, or "
             "leave --method out."
         )
-    return settings
+    return parameters
 
 
 def booster_of(method: str) -> tuple[Registered, bool]:
@@ -84,42 +78,37 @@ def booster_of(method: str) -> tuple[Registered, bool]:
     from ocboost.boosters.registry import BOOSTERS
     from ocboost.evaluation.methods import METHODS
 
-    if method in BOOSTERS:
-        return BOOSTERS[method], False
-    kept = method.removeprefix(GROWING)
-    if method.startswith(GROWING) and f"ocb{kept}" in BOOSTERS:
-        return BOOSTERS[f"ocb{kept}"], True
-    known = [
-        *BOOSTERS,
-        *(f"{GROWING}{name.removeprefix('ocb')}" for name in BOOSTERS if name.startswith("ocb")),
-    ]
+    growing = {f"{GROWING}{name.removeprefix('ocb')}": name for name in BOOSTERS if name.startswith("ocb")}
+    if method in BOOSTERS or method in growing:
+        return BOOSTERS[growing.get(method, method)], method in growing
+    names = [*BOOSTERS, *growing]
     found = METHODS.get(method)
     if found is not None and found.deployable and found.kind == "features":
         raise UsageError(
             f"--method {method} finds hypotheses of its own, and is no model of the command line: it is "
-            f"ocboost.lineage's, in Python. Models can have {', '.join(known)}."
+            f"ocboost.lineage's, in Python. Models can have {', '.join(names)}."
         )
     if method == "static":
         raise UsageError("--method static is a model as it was fitted: fit one, and do not adapt it.")
     if found is not None:
         raise UsageError(
             f"--method {method} is for comparison only: it cannot be kept in a model's file, or is no model. "
-            f"Models can have {', '.join(known)}."
+            f"Models can have {', '.join(names)}."
         )
-    close = get_close_matches(method.lower(), known, 1)
+    close = get_close_matches(method.lower(), names, 1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    raise UsageError(f"--method must be one of {', '.join(known)}; got {method!r:.40}.{hint}")
+    raise UsageError(f"--method must be one of {', '.join(names)}; got {method!r:.40}.{hint}")
 
 
-def _is_sketch(registered: Registered) -> bool:
-    return registered.place.endswith(":BoostingSketch")
+def _sketch_settings(settings: dict[str, Any]) -> str:
+    """The names of the settings that only ocb has."""
+    return ", ".join(sorted(set(settings) - {"grow"}))
 
 
-def _without_keep(settings: dict[str, Any]) -> dict[str, Any]:
-    """Without what --grow says of the examples that a sketch keeps: nothing else keeps any."""
-    return {name: value for name, value in settings.items() if name != "keep" or value is not None}
-
-
-def _options(names: list[str]) -> str:
-    """Settings as the command line calls what sets them."""
-    return ", ".join(names)
+def _require_no_sketch_settings(settings: dict[str, Any], why: str) -> dict[str, Any]:
+    """Refuse settings that only ocb has, and drop what --grow says of the examples that it keeps."""
+    settings = {name: value for name, value in settings.items() if name != "keep" or value is not None}
+    others = _sketch_settings(settings)
+    if others:
+        raise UsageError(f"the options for {others} {why}. Leave them out.")
+    return settings

@@ -1,25 +1,35 @@
-"""``ocboost predict``: a model's answers, as CSV on standard output."""
+"""``ocboost predict``: a model's predictions, as CSV on standard output."""
 
 from __future__ import annotations
 
 import csv
 import sys
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from ocboost._core.escaping import shown
-from ocboost.cli.options import Count, Data, Flag, Format, Names
+from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag
 from ocboost.cli.terminal import say, stream_progress
+
+Unlabelled = Annotated[
+    Data,
+    Parameter(
+        help="CSV, JSON lines or Parquet, gzipped or not; - is standard input. A label column is not needed."
+    ),
+]
 
 
 def predict(
     model: Path,
-    data: Data,
+    data: Unlabelled,
     /,
     *,
     all: Flag = False,
-    drop: Names = None,
+    drop: DropUnknown = None,
     batch: Count = 10_000,
-    format: Format | None = None,
+    format: FileFormat = None,
 ) -> int:
     """Predict the class of each row of a file: CSV on standard output, in the order of the rows.
 
@@ -36,27 +46,21 @@ def predict(
     ----------
     model
         A model made by `ocboost fit` or `ocboost adapt`, or an OCBClassifier saved in Python.
-    data
-        CSV, JSON lines or Parquet, gzipped or not; - is standard input. A label column is not needed.
     all
-        A column for each class's probability, instead of that of the predicted one.
-    drop
-        Columns to leave out; only for a model that does not know its columns.
+        A column for each class's probability, instead of only that of the predicted one.
     batch
         Rows read, and written, at once.
-    format
-        What the file is, where its name does not say.
     """
     import numpy as np
 
-    from ocboost.cli.columns import open_for, require_complete
+    from ocboost.cli.columns import check_missing, open_for
     from ocboost.deployment.model import Model
     from ocboost.estimators.committee import probabilities, winners
 
     deployed = Model.load(model)
     clf = deployed.classifier
     labels = clf.classes_
-    if sys.stdout.isatty():  # a file gets them as they are
+    if sys.stdout.isatty():  # a file gets them unescaped
         labels = np.array([shown(label) for label in labels.tolist()], object)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     with (
@@ -66,15 +70,13 @@ def predict(
         for note in stream.notes:
             say(note)
         writer.writerow(["prediction", *([f"p({c})" for c in labels] if all else ["probability"])])
-        names = stream.schema.feature_names
         for rows in stream:
-            if not clf.hypotheses_.accepts_missing:
-                require_complete(rows.X, names, rows.first, clf.hypotheses_.kind.lower())
+            check_missing(rows, stream, clf.hypotheses_)
             votes = clf.committee_.votes(rows.X)
             codes, table = winners(votes), probabilities(votes)
-            shares = table if all else table[np.arange(len(codes)), codes][:, None]
-            for label, row in zip(labels[codes].tolist(), shares.tolist(), strict=True):
+            columns = table if all else table[np.arange(len(codes)), codes][:, None]
+            for label, row in zip(labels[codes].tolist(), columns.tolist(), strict=True):
                 writer.writerow([label, *(f"{p:.6g}" for p in row)])
-            sys.stdout.flush()  # whoever reads has the whole batch
+            sys.stdout.flush()  # so that a reader gets whole batches
             show(stream, rows.first + len(rows), "")
     return 0

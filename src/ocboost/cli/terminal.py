@@ -1,6 +1,6 @@
-"""What the commands write to: results to stdout, everything else to stderr.
+"""Output of the commands: results to stdout, everything else to stderr.
 
-Exit status 0 means written: what fails after that is told, and is no failure.
+Exit status 0 means that the file was written: an error after that is reported, but does not fail the command.
 """
 
 from __future__ import annotations
@@ -26,99 +26,96 @@ from rich.segment import Segment
 from ocboost._core.escaping import forget_output, one_line, shown
 
 
-def open_closed() -> None:
-    """Let what is written to an output that a shell has closed (``>&-``) go nowhere."""
+def replace_closed_outputs() -> None:
+    """Discard what is written to an output that a shell has closed (``>&-``)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  open until the end
 
 
 def say(message: str) -> None:
-    """One line on stderr, marked as ours; a stderr that takes nothing (a full disk) is no reason to stop."""
+    """Print one line on stderr, beginning with "ocboost:"; a full disk there is no reason to stop."""
     with suppress(OSError):
         print(f"ocboost: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 class _Escaped:
-    """Something to print, whose letters are safe to show when it has been laid out."""
+    """Something to print whose text is escaped after it has been laid out."""
 
-    def __init__(self, what: RenderableType) -> None:
-        self._what = what
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for segment in console.render(self._what, options):
-            yield segment if segment.control else segment._replace(text=_escaped(segment.text))
+        for segment in console.render(self._renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield segment._replace(text="\n".join(map(shown, segment.text.split("\n"))))
 
 
-def _escaped(text: str) -> str:
-    return text if text.isprintable() else "\n".join(map(shown, text.split("\n")))
-
-
-class _Escaping(RenderHook):
+class _EscapeAll(RenderHook):
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         return [_Escaped(each) for each in renderables]
 
 
 def results(piped: int = 100) -> Console:
-    """The console for results; no colours and so many columns when piped.
+    """The console for results; without colours and ``piped`` columns wide when piped.
 
-    Nothing printed on it is taken for markup, and what a terminal would obey is spelt out, see `shown`.
+    Text is never taken for markup, and what would control a terminal is escaped, see `shown`.
     """
     width = None if sys.stdout.isatty() else piped
     console = Console(highlight=False, markup=False, emoji=False, width=width)
-    console.push_render_hook(_Escaping())
+    console.push_render_hook(_EscapeAll())
     return console
+
+
+def _text_column(field: str) -> TextColumn:
+    return TextColumn(f"{{task.{field}}}", markup=False)
+
+
+def _progress_bar(*columns: TextColumn | TimeElapsedColumn | TimeRemainingColumn) -> Progress:
+    title = _text_column("description")
+    console = Console(stderr=True)
+    return Progress(SpinnerColumn(), title, BarColumn(), *columns, console=console, transient=True)
 
 
 @contextmanager
 def steps_progress(title: str) -> Iterator[Callable[[str, float, int], None]]:
-    """A progress bar that says what is being done, on stderr when that is a terminal; else nothing.
+    """A progress bar of steps, on stderr if that is a terminal.
 
-    Yields a function to call as ``told(what, done, total)``; of what is done in part ``done`` is a float, and
-    shown in percent. A spinner moves by itself.
+    Yields a function to call as ``show(what, done, total)``; where ``done`` is a float, it is shown in
+    percent.
     """
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
         return
-    title_column = TextColumn("{task.description}", markup=False)
-    count_column = TextColumn("{task.fields[count]}", markup=False)
-    columns = (SpinnerColumn(), title_column, BarColumn(), count_column, TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with _progress_bar(_text_column("fields[count]"), TimeElapsedColumn()) as bar:
         task = bar.add_task(title, total=None, count="")
 
-        def told(what: str, done: float, total: int) -> None:
-            said = f"{title}: {shown(what)}" if what else title
+        def show(what: str, done: float, total: int) -> None:
+            description = f"{title}: {shown(what)}" if what else title
             count = f"{done / total:.0%}" if isinstance(done, float) and total else f"{done:.0f}/{total}"
-            bar.update(task, description=said, completed=done, total=total, count=count)
+            bar.update(task, description=description, completed=done, total=total, count=count)
 
-        yield told
+        yield show
 
 
 @contextmanager
 def stream_progress(title: str) -> Iterator[Callable[[Any, int, str], None]]:
-    """A progress bar for a stream on stderr when that is a terminal, and nothing at all otherwise.
+    """A progress bar of a stream, on stderr if that is a terminal.
 
-    Yields a function to call as ``show(stream, rows, text)``; without a stream, or where nobody knows how
-    long it is, the bar only moves.
+    Yields a function to call as ``show(stream, rows, text)``; without a stream, or where its length is not
+    known, the bar only moves.
     """
     if not sys.stderr.isatty():
         yield lambda stream, rows, text: None
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[rows]}", markup=False),
-        TextColumn("{task.fields[text]}", markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    columns = (_text_column("fields[rows]"), _text_column("fields[text]"))
+    with _progress_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task(title, total=None, rows="", text="")
 
         def show(stream: Any, rows: int, text: str) -> None:
-            total = None if stream is None else stream.bytes_total
-            done = 0 if stream is None else stream.bytes_read
+            total, done = (None, 0) if stream is None else (stream.bytes_total, stream.bytes_read)
             counted = f"{rows:,} rows" if rows else ""
             bar.update(task, completed=done, total=total, rows=counted, text=shown(text))
 
@@ -127,16 +124,10 @@ def stream_progress(title: str) -> Iterator[Callable[[Any, int, str], None]]:
 
 @contextmanager
 def after_writing(what: str, path: Path) -> Iterator[Callable[[], None]]:
-    """Let nothing that goes wrong after a file was written look as if it had not been.
+    """Do not fail after a file was written, such as when a report cannot be printed to a full disk.
 
-    Yields a function to call as soon as the file is in its place. What fails before passes through; what
-    fails later, such as printing a report to a full disk, is said in one line, and the run has succeeded.
-
-    Parameters
-    ----------
-    what : str
-        What is written, in words.
-    path : path
+    Yields a function to call as soon as the file ``path``, which is ``what`` in messages, is written. Errors
+    before that pass through; later ones are reported in one line, and the command has succeeded.
     """
     done = False
 

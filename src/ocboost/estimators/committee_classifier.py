@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ocboost._core.checks import MANY, as_count
+from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import reads, writes, written
 from ocboost.boosters.base import Booster, Settings
@@ -65,7 +65,9 @@ class CommitteeClassifier(OnlineClassifier):
         return HypothesisGrower(growth, learner_of(growth, self.estimator), self.committee_, self._seed())
 
     def _checked_batch_size(self) -> int:
-        return min(as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MANY)
+        return min(
+            as_count(self.batch_size, "batch_size", 1, None, "1 adds example by example."), MAX_SETTING
+        )
 
     @writes
     def learn_rows(self, rows: Rows) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ocboost._core.checks import MANY, as_count, as_number
+from ocboost._core.checks import MAX_SETTING, as_count, as_number
 from ocboost.boosters.sketch.settings import automatic_head
 from ocboost.errors import InputError
 from ocboost.estimators.binary_filterboost import CONFIDENCE_ADVICE, acceptance
@@ -91,10 +91,10 @@ class Growth:
     def __post_init__(self) -> None:
         counts = {
             "budget": (1, MAX_BUDGET, "It is how many hypotheses there may be."),
-            "sample": (2, MANY, "50 hard rows are enough for a stump."),
-            "candidates": (1, MANY, "5 are learnt on one sample by default."),
-            "test": (1, MANY, "25 hard rows decide by default."),
-            "every": (1, MANY, "10 is the default."),
+            "sample": (2, MAX_SETTING, "50 hard rows are enough for a stump."),
+            "candidates": (1, MAX_SETTING, "5 are learnt on one sample by default."),
+            "test": (1, MAX_SETTING, "25 hard rows decide by default."),
+            "every": (1, MAX_SETTING, "10 is the default."),
         }
         for name, bounds in counts.items():  # as Python's own numbers, which a file can hold
             object.__setattr__(self, name, as_count(getattr(self, name), name, *bounds))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ocboost
-from ocboost._core.interrupts import deaf
+from ocboost._core.interrupts import ignoring_ctrl_c
 from ocboost._core.storage import write_atomically
 from ocboost.datasets.drift import stream_named
 from ocboost.errors import InputError
@@ -100,7 +100,7 @@ def run_tasks(
     )
     waiting: dict[Future[TaskResult], Task] = {}
     try:
-        with deaf():  # the processes inherit it: Ctrl-C is for this one
+        with ignoring_ctrl_c():  # the processes inherit it: Ctrl-C is for this one
             waiting = {pool.submit(_run, task): task for task in tasks}
         ours = set(multiprocessing.active_children()) - before
         running: dict[Task, tuple[str, float]] = {}  # what each task does, and the share that is done

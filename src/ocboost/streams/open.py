@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from ocboost._core.checks import MANY, as_count
+from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._core.storage import is_model
 from ocboost.errors import InputError
 from ocboost.streams.encoding import BadRowError, arrow
@@ -78,7 +78,7 @@ def open_stream(
     if isinstance(drop, str):
         raise InputError(f"drop must be a list of names; got the text {drop!r:.80}. Write [{drop!r:.80}].")
     dropped = tuple(drop)
-    batch_size = as_count(batch_size, "batch_size", 1, MANY, "")
+    batch_size = as_count(batch_size, "batch_size", 1, MAX_SETTING, "")
     skip = as_count(skip, "skip", 0, None, "")
     complete = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
     records = _open_records(path, format, short_sample=complete, tracked=tracked)

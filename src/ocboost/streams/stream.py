@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._core.checks import MANY, as_count
+from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost.errors import InputError
 from ocboost.streams.encoding import is_whole, row_name
 from ocboost.streams.rows import Rows
@@ -146,7 +146,7 @@ class ArrayStream(Stream):
             while label in names:
                 label += "_"
         schema = Schema.of_numbers(names, label, kind)
-        super().__init__(schema, as_count(batch_size, "batch_size", 1, MANY, ""), [])
+        super().__init__(schema, as_count(batch_size, "batch_size", 1, MAX_SETTING, ""), [])
         self._read = as_count(skip, "skip", 0, n, "That is all there are.")
         self._batches = self._cut(self._read)
 

@@ -5,7 +5,7 @@ import pytest
 
 from ocboost import BoostingSketch, InputError, ModelFileError, OCBClassifier
 from ocboost._core.codec import read
-from ocboost.cli.options import Following, UsageError
+from ocboost.cli.options import MethodOptions, UsageError
 from ocboost.estimators.classifier_file import committee_from_tree, committee_tree
 
 
@@ -134,12 +134,12 @@ def test_a_smaller_memory_leaves_no_room_behind():
 
 class TestOptions:
     def test_a_head_of_one_is_the_newest(self):
-        assert Following(head="1").settings() == {"head": 1, "memory": None, "tail": True, "keep": None}
+        assert MethodOptions(head="1").settings() == {"head": 1, "memory": None, "tail": True, "keep": None}
         with pytest.raises(UsageError, match="--head 1 needs the newest examples"):
-            Following(head="1", keep="heavy").settings()
+            MethodOptions(head="1", keep="heavy").settings()
 
     def test_a_model_that_keeps_heavy_ones_takes_it(self):
         X, y = rows()
         clf = OCBClassifier(n_hypotheses=8, keep="heavy").fit(X[:400], y[:400])
-        clf.set_params(**Following(head="1").settings()).partial_fit(X[400:], y[400:])
+        clf.set_params(**MethodOptions(head="1").settings()).partial_fit(X[400:], y[400:])
         assert (clf.boosters_[0].keep, clf.boosters_[0].head) == ("newest", 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.codec import MOST_UNITS, Fields, Tree
+from ocboost._core.codec import MAX_SCALE_UNITS, Fields, Tree
 from ocboost._kernels.arrays import Floats, Head, Ints, Tail, n_pairs
 from ocboost._kernels.fold import MOST_SHARE, N_COUNTERS, NOW_UNIT, N
 from ocboost._kernels.head import MAX_DRIFT
@@ -33,7 +33,9 @@ from ocboost.boosters.sketch.state import (
 PARAMETERS = ("n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction")
 HEAVY_PARAMETERS = ("n_hypotheses", "smoothing", "forgetting")  # and head or memory
 
-LARGEST_ALPHA = MOST_UNITS * LOG_UNIT  # half the logarithm of the ratio of the largest sum to the smallest
+LARGEST_ALPHA = (
+    MAX_SCALE_UNITS * LOG_UNIT
+)  # half the logarithm of the ratio of the largest sum to the smallest
 # By how much two sums of the same weights may differ, as a share of them: a digit for each example.
 ROUNDING, MOST_ROUNDING = 1e-6, 1e-3
 HALF_ONE = 0x3C00  # the bits of 1 as float16

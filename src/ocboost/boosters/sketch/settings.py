@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ocboost._core.checks import MANY, as_count
+from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._kernels.arrays import n_pairs
 from ocboost._kernels.heavy import PAD
 from ocboost._kernels.tail import CORRECTIONS
@@ -140,8 +140,8 @@ def plan_head(
     J = n_hypotheses
     if isinstance(head, str) and head != "auto":
         raise InputError(f"head must be a whole number of at least 1, or 'auto'; got {head!r}. {HEAD_ADVICE}")
-    count = 0 if isinstance(head, str) else as_count(head, "head", 1, MANY, HEAD_ADVICE)
-    size = None if memory is None else as_count(memory, "memory", 1, MANY, MEMORY_ADVICE)
+    count = 0 if isinstance(head, str) else as_count(head, "head", 1, MAX_SETTING, HEAD_ADVICE)
+    size = None if memory is None else as_count(memory, "memory", 1, MAX_SETTING, MEMORY_ADVICE)
     if size is not None and count != 1:
         raise InputError(
             f"head and memory exclude each other; got head={head!r:.40} and memory={size}. Give the "
