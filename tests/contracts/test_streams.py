@@ -19,8 +19,8 @@ from ocboost import InputError
 from ocboost.evaluation import prequential
 from ocboost.evaluation.contenders import Contender
 from ocboost.streams import ArrayStream, Batch, Column, Schema, Stream, open_stream
-from ocboost.streams.formats import ENDINGS
-from ocboost.streams.formats import FORMATS as KNOWN_FORMATS
+from ocboost.streams.open import ENDINGS
+from ocboost.streams.open import FORMATS as KNOWN_FORMATS
 from ocboost.streams.rows import Rows
 from tests.support.stream_files import (
     all_rows,

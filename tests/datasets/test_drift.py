@@ -15,7 +15,7 @@ from ocboost.datasets.drift import STREAMS, stream_named
 from ocboost.datasets.loaders import load_table, load_words
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.streams import open_stream
-from ocboost.streams.formats.records import SAMPLE_ROWS
+from ocboost.streams.records import SAMPLE_ROWS
 from ocboost.streams.rows import join_rows
 
 REAL = os.environ.get("OCBOOST_DATA")
@@ -57,7 +57,7 @@ class TestTables:
     @pytest.mark.parametrize("batch", [1, 2, 3, 7, 10])
     @pytest.mark.parametrize("most", [1, 2, 3, 4, 6, 9, 10, 99])
     def test_a_table_is_thinned_alike_however_it_is_read(self, tmp_path, monkeypatch, batch, most):
-        monkeypatch.setattr(loaders, "ROWS_PER_BATCH", batch)
+        monkeypatch.setattr(loaders, "LOADED_ROWS_PER_BATCH", batch)
         path = ten(tmp_path / "a.csv.gz")
         spread = load_table(path, "y", rows=most, spread=True).rows
         step = -(-10 // most)

@@ -14,24 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from ocboost.errors import InputError, MissingExtraError
-from ocboost.streams import Column, Schema, open_stream, source
-from tests.support.stream_files import rows_before_error, write_bytes, write_csv, write_jsonl, write_parquet
-
-
-@pytest.fixture(params=[1 << 19, 32])
-def chunk(request, monkeypatch):
-    """Large and small chunks."""
-    monkeypatch.setattr(source, "CHUNK_BYTES", request.param)
-
-
-def refused(path, match, **options):
-    """Opening or reading must fail with one line that says so; the rows that come before."""
-    sizes = []
-    with pytest.raises(InputError, match=match) as caught:
-        sizes.extend(len(batch) for batch in open_stream(path, **options))
-    assert "\n" not in str(caught.value)
-    return sum(sizes)
-
+from ocboost.streams import Column, Schema, open_stream
+from tests.support.stream_files import (
+    refused,
+    rows_before_error,
+    write_bytes,
+    write_csv,
+    write_jsonl,
+    write_parquet,
+)
 
 # Nothing in it ----------------------------------------------------------------------------------------
 
@@ -90,48 +81,7 @@ def test_other_formats_are_named(data, what, tmp_path):
     refused(write_bytes(tmp_path / "t.csv", data), what)
 
 
-def test_broken_parquet(tmp_path):
-    path = write_parquet(tmp_path / "t.parquet", ["a"], [(float(i),) for i in range(5000)], 1000)
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
-    refused(path, "not a Parquet file, or a damaged one")
-    path.write_bytes(b"a,b\n1,2\n")
-    refused(path, "not a Parquet file, or a damaged one")
-    path.write_bytes(b"\0" * 3000 + data[3000:])
-    refused(path, "not a Parquet file, or a damaged one", schema=Schema.of_numbers(["a"]))
-    refused(write_bytes(tmp_path / "t.parquet.gz", data), "not a Parquet file, or a damaged one")
-
-
 # Broken somewhere -------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("chunk")
-@pytest.mark.parametrize("batch_size", [1, 7, 1000])
-def test_csv_that_ends_in_a_row(batch_size, tmp_path):
-    whole = b"a,b,c\n" + b"".join(b"%d,2,x%d\n" % (i, i % 3) for i in range(50))
-    path = write_bytes(tmp_path / "t.csv", whole + b"50,2")
-    schema = Schema((Column("a"), Column("b"), Column("c", "category", ("x1",))))
-    for options in ({}, {"schema": schema}, {"schema": schema, "skip": 10}):
-        n = refused(
-            path, r"line 52: the file ends in the middle of a row, after 2 of 3 fields",
-            batch_size=batch_size, **options,
-        )  # fmt: skip
-        assert n == 50 - options.get("skip", 0)
-    path = write_bytes(tmp_path / "t.csv", whole + b'50,2,"open\n51,2,x1\n')
-    assert refused(path, r"line 52: the file ends inside a quoted field", batch_size=batch_size) == 50
-
-
-@pytest.mark.usefixtures("chunk")
-@pytest.mark.parametrize(("line", "count"), [(b"1,2,3,4", 4), (b"1,2", 2), (b"1", 1)])
-def test_csv_with_a_row_of_another_length(line, count, tmp_path):
-    before = b"".join(b'%d,"q\n\nr",x\n\n' % i for i in range(20))  # four lines each, one of them empty
-    path = write_bytes(tmp_path / "t.csv", b"a,b,c\n" + before + line + b"\n7,8,9\n")
-    assert refused(path, rf"line 82: a row must have 3 fields.*; got {count}\. ") == 20
-
-
-def test_csv_with_cr_alone_before_a_row_of_another_length(tmp_path):
-    path = write_bytes(tmp_path / "t.csv", b"a,b\r\n1,2\r\x951,2,3\r\n4,5\r\n")
-    assert refused(path, r"line \d: a row must have 2 fields.*; got 3\. ") == 0
 
 
 def test_the_first_row_is_broken(tmp_path):
@@ -172,46 +122,6 @@ def test_not_utf8(tmp_path):
     refused(write_bytes(tmp_path / "t.csv", b"a,\xe9\n1,2\n"), r"line 1: the text must be UTF-8")
     path = write_bytes(tmp_path / "t.jsonl", b'{"a":1,"c":"x"}\n' * 30 + b'{"a":1,"c":"\xe9"}\n')
     assert refused(path, r"line 31: the text must be UTF-8") == 30
-
-
-def test_a_row_without_end(tmp_path, monkeypatch):
-    from ocboost.streams.formats import records
-
-    monkeypatch.setattr(records, "MAX_ROW_BYTES", 1 << 20)
-    path = write_bytes(tmp_path / "t.csv", b"a,b\n1,2\n3," + b"4" * (3 << 20))
-    assert refused(path, r"line 3: a row must be shorter than 1 MB", schema=Schema.of_numbers("ab")) == 1
-    path = write_bytes(tmp_path / "t.csv", b"a,b\r1,2\r3,4\r")
-    refused(path, "lines must end in LF or CR LF; these end in CR alone")
-
-
-@pytest.mark.usefixtures("chunk")
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        (b"null", "must hold a JSON object.*got None"),
-        (b"[1, 2]", r"must hold a JSON object.*got \[1, 2\]\. Split the list"),
-        (b"3", "must hold a JSON object"),
-        (b'{"a":1', "must hold one JSON object"),
-        (b'{"a":1} {"a":2}', "must hold one JSON object.*Extra data"),
-        (b'{"a":1} null {"a":2}', "must hold one JSON object"),
-        (b'{"a":1,"a":2}', "a name appears twice"),
-        (b"{'a':1}", "must hold one JSON object"),
-        (b'{"a":1, "z":' + b"[" * 200000 + b"]" * 200000 + b"}", "nested too deep"),
-    ],
-)
-def test_json_line_that_is_no_object(line, what, tmp_path):
-    path = write_bytes(tmp_path / "t.jsonl", b'{"a":1}\n' * 30 + line + b'\n{"a":2}\n')
-    assert refused(path, r"line 31: .*" + what) == 30
-    assert refused(path, r"line 31: .*" + what, schema=Schema.of_numbers(["a"])) == 30
-    path = write_bytes(tmp_path / "first.jsonl", line + b'\n{"a":2}\n')
-    assert refused(path, r"line 1: .*" + what) == 0
-
-
-def test_json_that_ends_in_a_row(tmp_path):
-    path = write_bytes(tmp_path / "t.jsonl", b'{"a":1}\n' * 30 + b'{"a":')
-    assert refused(path, r"line 31: the file ends in the middle of a row") == 30
-    path = write_bytes(tmp_path / "t.json", b'[\n{"a":1},\n{"a":2}\n]\n')
-    refused(path, "line 1: a line must hold one JSON object")
 
 
 # Columns ----------------------------------------------------------------------------------------------
@@ -295,11 +205,6 @@ def test_infinity(text, tmp_path):
     assert refused(write_bytes(tmp_path / "t.jsonl", lines), what) == 20
 
 
-def test_infinity_in_parquet(tmp_path):
-    write_parquet(tmp_path / "t.parquet", ["a"], [(1.0,)] * 20 + [(np.inf,)])
-    assert refused(tmp_path / "t.parquet", "must hold finite numbers; got inf in row 20") == 20
-
-
 @pytest.mark.parametrize(
     ("first", "later", "what"),
     [("1", "2.5", "whole numbers"), ("1", "spam", "whole numbers; got 'spam'"),
@@ -335,21 +240,6 @@ def test_missing_pyarrow(monkeypatch, tmp_path):
         MissingExtraError, match=r"Reading streams needs the package 'pyarrow'.*ocboost\[streams\]"
     ):
         open_stream(tmp_path / "t.csv")
-
-
-def test_text_that_is_not_utf8_in_the_first_row(tmp_path):
-    path = write_bytes(tmp_path / "t.csv", b"a,b,y\n\xe9,1,1\n2,2,0\n")
-    refused(path, "line 2: the text must be UTF-8", label="y")
-
-
-def test_numbers_where_categories_should_be(tmp_path):
-    schema = Schema((Column("c", "category", ("x", "y")),))
-    pq.write_table(pa.table({"c": [1, 2, 3]}), tmp_path / "t.parquet")
-    refused(
-        tmp_path / "t.parquet",
-        "column 'c' must hold texts, such as 'x'; got values of type int64",
-        schema=schema,
-    )
 
 
 @pytest.mark.parametrize("values", [["5"] * 12, ["z"] * 11 + ["NA"]])

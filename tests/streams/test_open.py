@@ -16,17 +16,16 @@ from hypothesis import strategies as st
 
 from ocboost.errors import InputError
 from ocboost.streams import Column, Schema, encoding, open_stream, source
-from ocboost.streams.formats import delimited
-from tests.naive.streams import naive_csv, naive_features, naive_row_ends
 from tests.support.stream_files import (
+    AWKWARD_NAMES,
     all_rows,
+    awkward_rows,
     write_bytes,
     write_csv,
     write_jsonl,
     write_parquet,
 )
 
-NAMES = ["size", "flag", "carrier", "y"]
 SCHEMA = Schema(
     (Column("size"), Column("flag"), Column("carrier", "category", ("a", 'b"', "c\nd", "é, x"))),
     "y",
@@ -41,19 +40,6 @@ def same(one, other):
     assert np.array_equal(known, known2)
     assert y.dtype == y2.dtype
     assert np.array_equal(y, y2)
-
-
-def table(rng, n):
-    """Rows with everything that can occur, some of it missing."""
-    return [
-        (
-            rng.choice([None, 0.0, -1.5, 1e-300, 2.0, 1 / 3, 1e10]),
-            rng.choice([True, False, None]),
-            rng.choice([None, "a", 'b"', "c\nd", "é, x", "other", "NA", 'x"y"', "\r\n", " "]),
-            rng.choice([None, 0, 1, 7]),
-        )
-        for _ in range(n)
-    ]
 
 
 @given(
@@ -83,12 +69,12 @@ def test_every_format_and_every_cut_gives_the_same_batches(rows, chunk, batch_si
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "CHUNK_BYTES", chunk)
         paths = [
-            write_csv(Path(folder, "t.csv"), NAMES, rows),
-            write_csv(Path(folder, "t.csv.gz"), NAMES, rows),
-            write_csv(Path(folder, "t.tsv"), NAMES, rows, delimiter="\t"),
-            write_jsonl(Path(folder, "t.jsonl"), NAMES, rows),
-            write_jsonl(Path(folder, "t.ndjson.gz"), NAMES, rows),
-            write_parquet(Path(folder, "t.parquet"), NAMES, rows),
+            write_csv(Path(folder, "t.csv"), AWKWARD_NAMES, rows),
+            write_csv(Path(folder, "t.csv.gz"), AWKWARD_NAMES, rows),
+            write_csv(Path(folder, "t.tsv"), AWKWARD_NAMES, rows, delimiter="\t"),
+            write_jsonl(Path(folder, "t.jsonl"), AWKWARD_NAMES, rows),
+            write_jsonl(Path(folder, "t.ndjson.gz"), AWKWARD_NAMES, rows),
+            write_parquet(Path(folder, "t.parquet"), AWKWARD_NAMES, rows),
         ]
         for path in paths:
             with open_stream(path, schema=SCHEMA, batch_size=batch_size, skip=skip) as stream:
@@ -99,28 +85,12 @@ def test_every_format_and_every_cut_gives_the_same_batches(rows, chunk, batch_si
             same(all_rows(batches), expected)
 
 
-def test_csv_is_decoded_as_plain_loops_do(tmp_path):
-    rng = random.Random(1)
-    path = write_csv(tmp_path / "t.csv", NAMES, table(rng, 3000))
-    names, texts = naive_csv(path)
-    with open_stream(path, label="y", batch_size=700) as stream:
-        X, y, known = all_rows(stream)
-    assert [(c.name, c.kind) for c in stream.schema.columns] == [
-        ("size", "number"), ("flag", "number"), ("carrier", "category"),
-    ]  # fmt: skip
-    assert np.array_equal(X, naive_features(stream.schema.columns, names, texts), equal_nan=True)
-    labels = [row[3] for row in texts]
-    assert known.tolist() == [text != "" for text in labels]
-    assert y.tolist() == [int(text or 0) for text in labels]
-    assert len(y) == 3000
-
-
 def test_skip_is_slicing(tmp_path):
-    rows = table(random.Random(2), 100)
+    rows = awkward_rows(random.Random(2), 100)
     for path in (
-        write_csv(tmp_path / "t.csv", NAMES, rows),
-        write_jsonl(tmp_path / "t.jsonl.gz", NAMES, rows),
-        write_parquet(tmp_path / "t.parquet", NAMES, rows),
+        write_csv(tmp_path / "t.csv", AWKWARD_NAMES, rows),
+        write_jsonl(tmp_path / "t.jsonl.gz", AWKWARD_NAMES, rows),
+        write_parquet(tmp_path / "t.parquet", AWKWARD_NAMES, rows),
     ):
         whole = all_rows(open_stream(path, schema=SCHEMA))
         for skip in (0, 1, 6, 7, 8, 50, 99):
@@ -186,28 +156,8 @@ def test_values_that_the_first_rows_did_not_lead_to_expect(tmp_path, monkeypatch
     assert (y[-2:].tolist(), known[-2:].tolist()) == ([2, 0], [True, False])
 
 
-@given(st.text('""",,\na\r', max_size=40), st.sampled_from([b",", b"\t"]))
-@settings(max_examples=400)
-def test_rows_end_where_a_plain_loop_says(text, delimiter):
-    data = text.encode()
-    assert delimited.row_ends(data, delimiter).tolist() == naive_row_ends(data, delimiter)
-    complete = [end + 1 for end in naive_row_ends(data, delimiter)]
-    assert delimited.end_of_quoted(data, delimiter) == max(complete, default=0)
-
-
-def test_a_quote_inside_a_field_is_a_letter(tmp_path, monkeypatch):
-    path = write_bytes(tmp_path / "t.csv", b'a,c\n1,5" pipe\n2,6\n3,"x ""y""\nz"\n4,7" pipe\n5,"q"\n')
-    schema = Schema((Column("a"), Column("c", "category", ('5" pipe', 'x "y"\nz', '7" pipe', "q"))))
-    for chunk in (1, 9, 1000):
-        monkeypatch.setattr(source, "CHUNK_BYTES", chunk)
-        X, _, _ = all_rows(open_stream(path, schema=schema))
-        assert X[:, 0].tolist() == [1, 2, 3, 4, 5]
-        assert X[:, 1:].argmax(axis=1).tolist() == [0, 0, 1, 2, 3]
-        assert X[:, 1:].sum(axis=1).tolist() == [1, 0, 1, 1, 1]
-
-
 def test_the_cut_of_batches_does_not_depend_on_chunks(tmp_path, monkeypatch):
-    path = write_csv(tmp_path / "t.csv", NAMES, table(random.Random(3), 500))
+    path = write_csv(tmp_path / "t.csv", AWKWARD_NAMES, awkward_rows(random.Random(3), 500))
     sizes = []
     for chunk in (3, 50, 1 << 20):
         monkeypatch.setattr(source, "CHUNK_BYTES", chunk)
@@ -219,9 +169,9 @@ def test_the_cut_of_batches_does_not_depend_on_chunks(tmp_path, monkeypatch):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("format", ["csv", "jsonl"])
 def test_standard_input_loses_nothing(format, packed, tmp_path, monkeypatch):
-    rows = table(random.Random(4), 300)
+    rows = awkward_rows(random.Random(4), 300)
     write = write_csv if format == "csv" else write_jsonl
-    path = write(tmp_path / (f"t.{format}" + ".gz" * packed), NAMES, rows)
+    path = write(tmp_path / (f"t.{format}" + ".gz" * packed), AWKWARD_NAMES, rows)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     with open_stream("-", label="y", format=None if format == "csv" else format) as stream:
         same(all_rows(stream), all_rows(open_stream(path, label="y")))
@@ -234,9 +184,9 @@ def test_standard_input_loses_nothing(format, packed, tmp_path, monkeypatch):
 
 
 def test_gzip_is_known_by_its_beginning(tmp_path):
-    rows = table(random.Random(5), 50)
-    packed = write_csv(tmp_path / "t.csv.gz", NAMES, rows).read_bytes()
-    plain = write_csv(tmp_path / "plain.csv", NAMES, rows)
+    rows = awkward_rows(random.Random(5), 50)
+    packed = write_csv(tmp_path / "t.csv.gz", AWKWARD_NAMES, rows).read_bytes()
+    plain = write_csv(tmp_path / "plain.csv", AWKWARD_NAMES, rows)
     expected = all_rows(open_stream(plain, schema=SCHEMA))
     (tmp_path / "packed.csv").write_bytes(packed)
     (tmp_path / "plain.csv.gz").write_bytes(plain.read_bytes())
@@ -296,9 +246,9 @@ def test_a_label_may_be_absent_or_have_another_name(tmp_path):
 def test_progress_and_fingerprint(tmp_path):
     rows = [(float(i), True, "a", 1) for i in range(20000)]
     for path in (
-        write_csv(tmp_path / "t.csv", NAMES, rows),
-        write_csv(tmp_path / "t.csv.gz", NAMES, rows),
-        write_parquet(tmp_path / "t.parquet", NAMES, rows, 5000),
+        write_csv(tmp_path / "t.csv", AWKWARD_NAMES, rows),
+        write_csv(tmp_path / "t.csv.gz", AWKWARD_NAMES, rows),
+        write_parquet(tmp_path / "t.parquet", AWKWARD_NAMES, rows, 5000),
     ):
         with open_stream(path, schema=SCHEMA) as stream:
             seen = [stream.bytes_read for _ in stream]

@@ -10,6 +10,12 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+
+from ocboost.errors import InputError
+from ocboost.streams import open_stream
+
+AWKWARD_NAMES = ["size", "flag", "carrier", "y"]
 
 
 def write_csv(path, names, rows, delimiter=","):
@@ -73,3 +79,25 @@ def rows_before_error(stream, error):
     except error as caught:
         return n, str(caught)
     raise AssertionError("there was no error")
+
+
+def awkward_rows(rng, n):
+    """Rows of `AWKWARD_NAMES` with everything that can occur, some of it missing."""
+    return [
+        (
+            rng.choice([None, 0.0, -1.5, 1e-300, 2.0, 1 / 3, 1e10]),
+            rng.choice([True, False, None]),
+            rng.choice([None, "a", 'b"', "c\nd", "é, x", "other", "NA", 'x"y"', "\r\n", " "]),
+            rng.choice([None, 0, 1, 7]),
+        )
+        for _ in range(n)
+    ]
+
+
+def refused(path, match, **options):
+    """Opening or reading must fail with one line that says so; the rows that come before."""
+    sizes = []
+    with pytest.raises(InputError, match=match) as caught:
+        sizes.extend(len(batch) for batch in open_stream(path, **options))
+    assert "\n" not in str(caught.value)
+    return sum(sizes)

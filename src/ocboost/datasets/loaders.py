@@ -17,7 +17,7 @@ from ocboost.errors import MissingExtraError
 from ocboost.streams import Schema, open_stream
 from ocboost.streams.rows import Rows, join_rows
 
-ROWS_PER_BATCH = 10_000
+LOADED_ROWS_PER_BATCH = 10_000
 SEA_CONCEPTS = (0, 1, 2, 3)  # thresholds 8, 9, 7 and 9.5
 SEA_NOISE = 0.1
 AGRAWAL_CONCEPTS = (6, 1, 2, 0)  # the functions; some others have few examples of a class
@@ -56,7 +56,7 @@ def load_table(
     """
     _require(path)
     try:
-        with open_stream(path, label=label, drop=drop, batch_size=ROWS_PER_BATCH) as stream:
+        with open_stream(path, label=label, drop=drop, batch_size=LOADED_ROWS_PER_BATCH) as stream:
             total = 0 if rows is None else _length(path, stream.schema)
             step = -(-total // rows) if spread and rows is not None else 1
             taken = join_rows(list(_every(stream, step, rows)))
@@ -75,7 +75,7 @@ def load_table(
 def _length(path: Path, schema: Schema) -> int:
     """How many rows a table has."""
     one = replace(schema, columns=schema.columns[:1])
-    with open_stream(path, schema=one, batch_size=ROWS_PER_BATCH) as stream:
+    with open_stream(path, schema=one, batch_size=LOADED_ROWS_PER_BATCH) as stream:
         return sum(map(len, stream))
 
 

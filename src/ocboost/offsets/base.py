@@ -15,9 +15,9 @@ from ocboost._core.old_format import Arrays, offset_tree_of, parts_of
 from ocboost._core.threads import without_warning
 from ocboost.errors import InputError, ModelFileError, NotSavableError
 
-MAX_SCORE = 1e100  # so that sums and doubles of scores are finite
+MAX_OFFSET = 1e100  # so that sums and doubles of scores are finite
 MAX_LOG_WEIGHT = 690.0  # |log| of a weight w·exp(-y F₀): from 1e-299 to 1e299, so that their sums are finite
-LEFT_OUT = "given"  # in the place of an offset that the file does not hold
+LEFT_OUT = "given"  # stands in files for an offset that they do not hold
 
 
 class Offset(ABC):
@@ -77,7 +77,7 @@ def as_finite(value: ArrayLike, name: str, dimensions: tuple[int, ...]) -> NDArr
     """Check that a parameter holds finite numbers with one of these numbers of dimensions."""
     array = as_array(value)
     usable = array.dtype.kind in "iuf" and array.ndim in dimensions
-    if not usable or not (np.abs(array) < MAX_SCORE).all():
+    if not usable or not (np.abs(array) < MAX_OFFSET).all():
         raise InputError(
             f"{name} must be finite numbers, of {' or '.join(map(str, dimensions))} dimensions; got "
             f"{value!r:.80}."
@@ -109,11 +109,11 @@ def checked_scores(offset: Any, X: Any) -> NDArray[np.float64]:
             f"{scores.shape}."
         )
     scores = scores.astype(np.float64)
-    bad = ~(np.abs(scores) < MAX_SCORE)
+    bad = ~(np.abs(scores) < MAX_OFFSET)
     if bad.any():
         row = int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))
         raise InputError(
-            f"offset must be finite, below {MAX_SCORE:g}; got {scores[row].tolist()!s:.80} for row {row}. "
+            f"offset must be finite, below {MAX_OFFSET:g}; got {scores[row].tolist()!s:.80} for row {row}. "
             "Leave such rows out, or bound the score."
         )
     return scores

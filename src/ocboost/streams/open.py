@@ -1,19 +1,22 @@
-"""Opening a file as a stream."""
+"""Opening a file as a stream.
+
+A new format is a subclass of `Records` in a module of its own and an entry in `FORMATS`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._core.storage import is_model
 from ocboost.errors import InputError
+from ocboost.streams.csv import CsvRecords
 from ocboost.streams.encoding import BadRowError, arrow
-from ocboost.streams.formats import ENDINGS, FORMATS
-from ocboost.streams.formats.records import Records, Role
 from ocboost.streams.inference import (
     infer,
     label_kind,
@@ -22,12 +25,37 @@ from ocboost.streams.inference import (
     require_columns,
     require_name,
 )
+from ocboost.streams.json_lines import JsonRecords
+from ocboost.streams.parquet import ParquetRecords
+from ocboost.streams.records import Records, Role
 from ocboost.streams.rows import Rows, rebatch
 from ocboost.streams.schema import Schema
 from ocboost.streams.source import STDIN, Coverage, Fit, Source, size_of
 from ocboost.streams.stream import Stream
 
 _CELLS_PER_PART = 1 << 18  # features encoded at a time
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files.
+
+    ``reader`` makes its records: from a `Source` and ``short_sample`` for text, else from a path and
+    ``tracked``.
+    """
+
+    endings: tuple[str, ...]
+    reader: Callable[..., Records]
+    is_text: bool = True
+
+
+FORMATS = {
+    "csv": Format((".csv",), partial(CsvRecords, delimiter=",")),
+    "tsv": Format((".tsv",), partial(CsvRecords, delimiter="\t")),
+    "jsonl": Format((".jsonl", ".ndjson", ".json"), JsonRecords),
+    "parquet": Format((".parquet",), ParquetRecords, is_text=False),
+}
+ENDINGS = {ending: name for name, format in FORMATS.items() for ending in format.endings}
 
 
 def open_stream(

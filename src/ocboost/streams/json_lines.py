@@ -13,16 +13,8 @@ from typing import Any
 
 from ocboost.errors import InputError
 from ocboost.streams.encoding import arrow
-from ocboost.streams.formats.records import (
-    SAMPLE_ROWS,
-    Block,
-    Role,
-    TextRecords,
-    end_of_lines,
-    is_utf8,
-    one_batch,
-)
 from ocboost.streams.inference import usable_names
+from ocboost.streams.records import SAMPLE_ROWS, Block, Role, TextRecords, is_utf8, one_batch
 from ocboost.streams.source import Source
 
 _MAX_BRACKETS = 1000  # on a line; with more, Arrow's parser may use much of the stack
@@ -40,9 +32,6 @@ class JsonRecords(TextRecords):
         if not names:
             raise InputError(f"{self.name} must have an object with names on each line; its first are empty.")
         self.names = usable_names(names, self.name, self.notes)
-
-    def _end_of_rows(self, data: bytes) -> int:
-        return end_of_lines(data)
 
     def _parse_first_rows(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
@@ -135,9 +124,7 @@ class JsonRecords(TextRecords):
             try:
                 row = json.loads(text.decode(), object_pairs_hook=_unique)
             except UnicodeDecodeError:
-                raise InputError(
-                    f"{place}: the text must be UTF-8; it is not. Convert the file first."
-                ) from None
+                raise self._not_utf8(line) from None
             except RecursionError:
                 raise InputError(f"{place}: the object is nested too deep. Write flat objects.") from None
             except ValueError as error:

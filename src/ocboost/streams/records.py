@@ -1,4 +1,4 @@
-"""What the readers of all formats have in common, and those of text: blocks of whole rows."""
+"""Base classes of the readers: `Records` for all formats, `TextRecords` for text in blocks of whole rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Role = Literal["number", "text", "label"]
 
 
 class AnySource(Protocol):
-    """A file that is read, whatever its format; `Source` is that of text."""
+    """The file behind the records of any format; for text it is a `Source`."""
 
     @property
     def bytes_read(self) -> int: ...  # noqa: D102
@@ -93,9 +93,9 @@ class TextRecords(Records):
         self._failure: InputError | None = None  # what comes after them
         self._rest = self._read_blocks(source)
 
-    @abstractmethod
     def _end_of_rows(self, data: bytes) -> int:
         """Where the last whole row of some bytes ends; 0 if there is none."""
+        return end_of_lines(data)
 
     @abstractmethod
     def _count_rows(self, data: bytes) -> int:
@@ -122,6 +122,12 @@ class TextRecords(Records):
                 raise failure
         if row < skip:
             raise self._too_short(skip, row)
+
+    def _not_utf8(self, line: int) -> InputError:
+        return InputError(
+            f"{self.name}, line {line}: the text must be UTF-8; it is not. "
+            "Convert the file first: iconv -f LATIN1 -t UTF-8."
+        )
 
     def _first_rows(self) -> bytes:
         """Enough rows for a sample, at least one, however the bytes arrive; they are used again later."""

@@ -18,23 +18,15 @@ from numpy.typing import NDArray
 
 from ocboost.errors import InputError
 from ocboost.streams.encoding import FALSE, MISSING, TRUE, arrow
-from ocboost.streams.formats.records import (
-    SAMPLE_ROWS,
-    Block,
-    Role,
-    TextRecords,
-    end_of_lines,
-    is_utf8,
-    one_batch,
-)
 from ocboost.streams.inference import usable_names
+from ocboost.streams.records import SAMPLE_ROWS, Block, Role, TextRecords, end_of_lines, is_utf8, one_batch
 from ocboost.streams.source import LINE_ENDS, Source
 
 _QUOTE, _LINE_FEED = b'"\n'
 _ASCII = bytes(range(128)) + b"?" * 128
 
 
-class DelimitedRecords(TextRecords):
+class CsvRecords(TextRecords):
     """The rows of a CSV or TSV file."""
 
     typed = False
@@ -221,12 +213,6 @@ class DelimitedRecords(TextRecords):
         return InputError(
             f"{self.name}, line {line}: a row must have {expected} fields, as the first line has names; "
             f"got {actual}. Correct the line; a field that holds the separator needs quotes."
-        )
-
-    def _not_utf8(self, line: int) -> InputError:
-        return InputError(
-            f"{self.name}, line {line}: the text must be UTF-8; it is not. "
-            "Convert the file first: iconv -f LATIN1 -t UTF-8."
         )
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from ocboost.errors import InputError
 from ocboost.streams.encoding import arrow, is_text, plain
-from ocboost.streams.formats.records import SAMPLE_BYTES, SAMPLE_ROWS, Records, Role
 from ocboost.streams.inference import usable_names
+from ocboost.streams.records import SAMPLE_BYTES, SAMPLE_ROWS, Records, Role
 from ocboost.streams.source import STDIN, Coverage, Fit, name_of, size_of, usable_coverages
 
-_ROWS_PER_BATCH = 1 << 13
-_SAMPLE_ROWS_PER_BATCH = 500  # few, since the sample may be wide
+_ROWS_PER_RECORD_BATCH = 1 << 13
+_SAMPLE_ROWS_PER_RECORD_BATCH = 500  # few, since the sample may be wide
 
 
 class ParquetRecords(Records):
@@ -77,7 +77,9 @@ class ParquetRecords(Records):
         batches: list[Any] = []
         rows = size = 0
         with self._readable():
-            for batch in self._file.iter_batches(_SAMPLE_ROWS_PER_BATCH, columns=names, use_threads=False):
+            for batch in self._file.iter_batches(
+                _SAMPLE_ROWS_PER_RECORD_BATCH, columns=names, use_threads=False
+            ):
                 batches.append(batch)
                 rows += batch.num_rows
                 size += batch.nbytes
@@ -100,7 +102,7 @@ class ParquetRecords(Records):
         self._n_read = row
         with self._readable():
             batches = self._file.iter_batches(
-                _ROWS_PER_BATCH,
+                _ROWS_PER_RECORD_BATCH,
                 row_groups=list(range(group, metadata.num_row_groups)),
                 columns=list(roles),
                 use_threads=False,
@@ -136,7 +138,9 @@ class ParquetRecords(Records):
         ends = sorted({coverage["rows"] for coverage in usable.values()})
         digest = TableDigest(self._types)
         with self._readable():
-            for batch in self._file.iter_batches(_ROWS_PER_BATCH, columns=[*self._types], use_threads=False):
+            for batch in self._file.iter_batches(
+                _ROWS_PER_RECORD_BATCH, columns=[*self._types], use_threads=False
+            ):
                 rest = batch.select([*self._types])
                 while rest.num_rows:
                     n = next((end for end in ends if end > digest.rows), self._n_rows) - digest.rows
@@ -207,7 +211,7 @@ class TableDigest:
 def _row_bytes(column: Any) -> tuple[bytes, bytes]:
     """Bytes that depend on the values alone: which rows have one (and how long a text is), and the values.
 
-    A missing value counts as nothing, whatever the array holds in its place.
+    Arrays may hold any bytes where a value is missing; they do not count.
     """
     pa, compute = arrow(), arrow("compute")
     column = plain(column)
