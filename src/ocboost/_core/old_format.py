@@ -18,6 +18,7 @@ from ocboost._core.codec import Tree, require
 
 Arrays = dict[str, NDArray[Any]]
 
+GIVEN_OFFSET = "GivenOffset"  # the kind of an offset that the file does not hold
 _GROWTH_SETTINGS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
 _GROWTH_COUNTS = ("since", "n_grown", "n_retired")
 _GENERATOR = ("state", "inc", "has_uint32", "uinteger")
@@ -167,7 +168,7 @@ class _Version1:
         }
 
     def offset(self, described: Any, arrays: Arrays) -> Tree | str | None:
-        if described == ["GivenOffset", {}] and not arrays:
+        if described == [GIVEN_OFFSET, {}] and not arrays:
             return "given"
         return self.nested_or_none(described, arrays)
 

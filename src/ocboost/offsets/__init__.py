@@ -22,7 +22,6 @@ Save such a classifier with ``clf.save(path, without_offset=True)``, and load it
 """
 
 from ocboost.offsets.base import (
-    GivenOffset,
     Offset,
     offset_in,
     offset_parts,
@@ -32,7 +31,10 @@ from ocboost.offsets.base import (
     scores_of,
 )
 from ocboost.offsets.fitting import fit_offset
-from ocboost.offsets.scorers import LinearOffset, ScaledOffset, VotedOffset, as_offset
+from ocboost.offsets.given import GivenOffset, as_offset
+from ocboost.offsets.linear import LinearOffset
+from ocboost.offsets.scaled import ScaledOffset
+from ocboost.offsets.voted import VotedOffset
 
 __all__ = [
     "GivenOffset",

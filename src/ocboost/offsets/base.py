@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ocboost._core.checks import as_array
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.kinds import OFFSET, is_known, tree_within, within
-from ocboost._core.old_format import Arrays, offset_tree_of, parts_of
-from ocboost._core.threads import without_warning
+from ocboost._core.old_format import GIVEN_OFFSET, Arrays, offset_tree_of, parts_of
 from ocboost.errors import InputError, ModelFileError, NotSavableError
 
 MAX_OFFSET = 1e100  # so that sums and doubles of scores are finite
@@ -42,29 +41,8 @@ class Offset(ABC):
         """The contents of a file: plain values and arrays by name."""
 
 
-class GivenOffset(Offset):
-    """A score that is a Python function.
-
-    No file holds it: a classifier is saved without it, and gets it again when it is loaded.
-    """
-
-    kind = "GivenOffset"
-
-    def __init__(self, function: Any, classes: NDArray[Any] | None = None) -> None:
-        self.function = function
-        self.classes = classes
-
-    def __call__(self, X: Any) -> Any:
-        """The scores of rows X."""
-        with without_warning("X does not have valid feature names"):
-            return self.function(X)
-
-    def tree(self) -> NoReturn:
-        """A function cannot be written to a file: this raises `NotSavableError`."""
-        raise _not_savable()
-
-
-def _not_savable() -> NotSavableError:
+def not_savable() -> NotSavableError:
+    """The error of an offset that no file holds."""
     return NotSavableError(
         "offset must be made of numbers to be saved; this one holds Python code, a function or a model, "
         "which no file does, and nothing was written. Use one of ocboost.offsets, such as "
@@ -179,11 +157,11 @@ def offset_tree(offset: Offset | None, *, without: bool = False) -> Tree | str |
     if without:
         return LEFT_OUT
     if not is_known(offset, OFFSET):
-        raise _not_savable()
+        raise not_savable()
     try:
         return tree_within(offset, OFFSET)
     except NotSavableError as error:  # something within it cannot be saved
-        raise _not_savable() from error
+        raise not_savable() from error
 
 
 def offset_from(fields: Fields, key: str, given: Offset | None) -> Offset | None:
@@ -205,7 +183,7 @@ def offset_from(fields: Fields, key: str, given: Offset | None) -> Offset | None
 def offset_parts(offset: Offset, *, without: bool = False) -> tuple[list[Any], Arrays]:
     """An offset as files of version 1 have it: its kind with parameters, and its arrays."""
     tree = offset_tree(offset, without=without)
-    return parts_of(tree) if isinstance(tree, dict) else ([GivenOffset.kind, {}], {})
+    return parts_of(tree) if isinstance(tree, dict) else ([GIVEN_OFFSET, {}], {})
 
 
 def offset_in(described: Any, held: Arrays, name: str, given: Offset | None) -> Offset | None:

@@ -13,7 +13,8 @@ from ocboost._core.labels import codes_of, sorted_classes
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import as_features
 from ocboost.offsets.base import require_classes, scores_of
-from ocboost.offsets.scorers import ScaledOffset, as_offset
+from ocboost.offsets.given import as_offset
+from ocboost.offsets.scaled import ScaledOffset
 
 # In units of examples. They keep both numbers finite if the score separates the classes, or if one class has
 # no example, and change them by less than a hundredth if a few hundred examples overlap.
