@@ -21,7 +21,7 @@ REAL = os.environ.get("OCBOOST_DATA")
 
 
 def png(width, height, rows, *, depth=8, colour=0):
-    """A PNG with any header, and whatever bytes are to be its pixels."""
+    """A PNG with any header and any bytes for its pixels."""
 
     def chunk(name, content):
         return (
@@ -44,9 +44,9 @@ class TestFaceMosaics:
             assert y.tolist() == [1] * 6 + [-1] * 5
         assert "6 faces and 5 others for training, 6 faces and 5 others for testing" in images.source
 
-    def test_other_numbers_are_told(self, mosaics, monkeypatch):
-        told = "these mosaics hold 6 and 5 for training, 6 and 5 for testing"
-        assert told in load_faces(mosaics[0]).unusual
+    def test_unusual_numbers_are_reported(self, mosaics, monkeypatch):
+        expected = "these mosaics hold 6 and 5 for training, 6 and 5 for testing"
+        assert expected in load_faces(mosaics[0]).unusual
         monkeypatch.setattr(faces, "_FACES", 6)
         monkeypatch.setattr(faces, "_OTHERS", 5)
         assert load_faces(mosaics[0]).unusual == ""

@@ -73,9 +73,9 @@ class TestMnistFiles:
             with pytest.raises(InputError, match=r"data must be a folder; got the file .*-ubyte\.gz'\. Give"):
                 load(file)
 
-    def test_other_numbers_are_told(self, digits, monkeypatch):
-        told = "MNIST has 60,000 training and 10,000 test images; these files hold 7 and 4, so"
-        assert told in load_mnist(digits[0]).unusual
+    def test_unusual_numbers_are_reported(self, digits, monkeypatch):
+        expected = "MNIST has 60,000 training and 10,000 test images; these files hold 7 and 4, so"
+        assert expected in load_mnist(digits[0]).unusual
         monkeypatch.setattr(mnist, "_TRAIN", 7)
         monkeypatch.setattr(mnist, "_TEST", 4)
         assert load_mnist(digits[0]).unusual == ""

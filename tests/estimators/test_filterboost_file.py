@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, ModelFileError, NotSavableError, OCBClassifier
 from ocboost._core.codec import read
-from ocboost._core.kinds import HYPOTHESES, tree_within
+from ocboost._core.kinds import HYPOTHESES, nested_tree
 from ocboost._core.storage import from_bytes, to_bytes
 from ocboost.estimators.filterboost_file import filterboost_tree
 from ocboost.hypotheses import Stumps
@@ -218,7 +218,7 @@ COLLECTING = [
     ("0.sample", {}, "sample.data is missing"),
     ("0.sample", "x", "sample must be entries"),
     ("0.sample", None, "sample must be entries"),
-    ("0.candidate", tree_within(STUMP, HYPOTHESES), "belong together"),
+    ("0.candidate", nested_tree(STUMP, HYPOTHESES), "belong together"),
     ("0.candidate", {"kind": "Stumps"}, "feature is missing"),
     ("0.test", {"n": 3, "right": 1, "tau": 0.5, "delta": 0.01}, "belong together"),
     ("0.taken", 1, "labels"),

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import Growth, InputError, Model, ModelFileError, NotSavableError, OCBClassifier
 from ocboost._core.codec import read
-from ocboost._core.kinds import HYPOTHESES, tree_within
+from ocboost._core.kinds import HYPOTHESES, nested_tree
 from ocboost.estimators.classifier_file import classifier_tree
 from ocboost.hypotheses import Balls, Stumps
 from ocboost.hypotheses.learners import StumpLearner
@@ -346,7 +346,7 @@ def test_entries_that_make_no_sense(path, value, files):
 def test_candidates_over_other_features(files):
     size = len(files["dense"]["grower"]["scouts"][0]["right"])
     for n_features, fits in ((4, True), (3, False)):
-        balls = tree_within(Balls(np.ones((size, n_features)), np.ones(size)), HYPOTHESES)
+        balls = nested_tree(Balls(np.ones((size, n_features)), np.ones(size)), HYPOTHESES)
         tree = changed(files["dense"], "grower.scouts.0.candidates", balls)
         if fits:
             back(tree)

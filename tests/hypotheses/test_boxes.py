@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from ocboost._core import storage
 from ocboost._core.codec import read
-from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, Boxes, all_boxes
 from ocboost.hypotheses.boxes import boxes_at, n_boxes
@@ -183,7 +183,7 @@ def test_a_saved_file_brings_them_back(tmp_path):
     assert np.array_equal(back.values(X), boxes.values(X))
     assert np.array_equal(back.answers(X), boxes.answers(X))
     assert np.array_equal(back[[4, 1]].answers(X), boxes.answers(X)[:, [4, 1]])
-    assert isinstance(read(tree_within(boxes, HYPOTHESES), "a file", within(HYPOTHESES)), Boxes)
+    assert isinstance(read(nested_tree(boxes, HYPOTHESES), "a file", nested_reader(HYPOTHESES)), Boxes)
 
 
 def changed(index, value):

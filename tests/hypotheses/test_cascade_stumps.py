@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from ocboost import OCBClassifier
 from ocboost._core.codec import read
-from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.cascade import stage_sums
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, CascadeStumps
@@ -87,7 +87,7 @@ def test_some_of_them_and_files(cascade, tmp_path):
     stumps.save(tmp_path / "stumps")
     again = CascadeStumps.load(tmp_path / "stumps")
     np.testing.assert_array_equal(again.answers(windows), stumps.answers(windows))
-    known = read(tree_within(stumps, HYPOTHESES), "a file", within(HYPOTHESES))
+    known = read(nested_tree(stumps, HYPOTHESES), "a file", nested_reader(HYPOTHESES))
     np.testing.assert_array_equal(known.answers(windows), stumps.answers(windows))
     assert "12 stumps over Haar features of windows of 9 × 8 pixels" in repr(stumps)
 

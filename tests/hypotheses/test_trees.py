@@ -9,7 +9,7 @@ from scipy import sparse
 from ocboost import InputError, ModelFileError, set_num_threads
 from ocboost._core import threads
 from ocboost._core.codec import read
-from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.hypotheses import Ballot, Trees
 from ocboost.hypotheses import trees as module
 from tests.support.saved_trees import GONE, changed
@@ -210,13 +210,13 @@ def test_saved_and_loaded(tmp_path, n_answers):
     again, X = Trees.load(tmp_path / "trees"), rows(rng, 200)
     assert np.array_equal(again.answers(X), trees.answers(X))
     assert (again.precision, again.n_features, repr(again)) == ("single", 5, repr(trees))
-    known = read(tree_within(trees, HYPOTHESES), "file", within(HYPOTHESES))
+    known = read(nested_tree(trees, HYPOTHESES), "file", nested_reader(HYPOTHESES))
     assert np.array_equal(known.answers(X), trees.answers(X))
 
 
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ModelFileError, match="file holds hypotheses of the kind 'Callables'"):
-        read({"kind": "Callables"}, "file", within(HYPOTHESES))
+        read({"kind": "Callables"}, "file", nested_reader(HYPOTHESES))
 
 
 def _one_tree():

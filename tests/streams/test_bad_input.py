@@ -243,7 +243,7 @@ def test_missing_pyarrow(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("values", [["5"] * 12, ["z"] * 11 + ["NA"]])
-def test_categories_none_of_which_is_known_are_told(values, tmp_path):
+def test_a_note_where_no_category_is_known(values, tmp_path):
     schema = Schema((Column("c", "category", ("x", "y")),))
     path = write_csv(tmp_path / "t.csv", ["c"], [(value,) for value in values])
     with open_stream(path, schema=schema) as stream:

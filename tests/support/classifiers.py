@@ -27,6 +27,14 @@ def joined_pool():
     return join([Stumps([0, 1], [0.0, 0.1], [-1, -1], n_features=4), Balls(np.eye(4)[:2], [1.0, 0.8])])
 
 
+SETTINGS = {
+    "auto": {},
+    "small head": {"head": 7},
+    "window": {"head": 30, "tail": False},
+    "forgetting": {"forgetting": 0.97, "head": 16},
+    "band": {"order": 2, "head": 9, "batch_size": 5},
+}
+
 MODELS = {
     "stumps": lambda K: OCBClassifier(n_hypotheses=6, head=20).fit(*examples(K)),
     "window": lambda K: OCBClassifier(n_hypotheses=6, head=20, tail=False).fit(*examples(K)),

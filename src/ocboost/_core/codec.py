@@ -25,7 +25,7 @@ from ocboost.errors import InputError, ModelFileError
 Tree = dict[str, Any]
 Made = TypeVar("Made")
 
-MAX_COUNT = (1 << 60) - 1  # of examples, rows, bytes: whatever a file counts
+MAX_COUNT = (1 << 60) - 1  # the largest number of examples, rows or bytes in a file
 # Units of 2²⁵⁶ that a scaled number may count, up or down: λ = 1e-300 takes 10¹¹ examples to get there.
 MAX_SCALE_UNITS = 1 << 40
 
@@ -185,7 +185,7 @@ class Fields:
         path = self._full_key(key)
         return [read(one, self.name, make, f"{path}[{i}]") for i, one in enumerate(self.items(key, n))]
 
-    def read_any(self, key: str, make: Callable[[Fields], Made]) -> Made | None:
+    def read_optional(self, key: str, make: Callable[[Fields], Made]) -> Made | None:
         """The same for an entry that may be None."""
         return None if self.takes(key, None) else self.read(key, make)
 

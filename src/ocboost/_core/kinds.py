@@ -104,7 +104,7 @@ def is_known(thing: Any, axis: str) -> bool:
     return found is not None and found.axis == axis and found.load() is type(thing)
 
 
-def tree_within(thing: Any, axis: str) -> Tree:
+def nested_tree(thing: Any, axis: str) -> Tree:
     """The tree of an object that is part of another one: its kind is among the entries."""
     tree = thing.tree()
     if not is_known(thing, axis):
@@ -115,6 +115,6 @@ def tree_within(thing: Any, axis: str) -> Tree:
     return {"kind": thing.kind, **tree}
 
 
-def within(axis: str) -> Callable[[Fields], Any]:
-    """A function for `Fields.read` that makes what `tree_within` described."""
+def nested_reader(axis: str) -> Callable[[Fields], Any]:
+    """A function for `Fields.read` that makes what `nested_tree` described."""
     return lambda fields: known(fields.text("kind"), axis, fields.name).load().from_tree(fields)

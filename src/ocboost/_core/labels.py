@@ -48,7 +48,7 @@ def require_same(given: NDArray[Any], classes: NDArray[Any]) -> None:
     if not np.array_equal(given, classes):
         raise InputError(
             f"classes must be those of the first call, {classes.tolist()!s:.80}; got "
-            f"{given.tolist()!s:.80}. Leave it out, or fit anew."
+            f"{given.tolist()!s:.80}. Leave it out, or fit again."
         )
 
 
@@ -68,7 +68,7 @@ def codes_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
         row = int(np.argmax(unknown))
         raise InputError(
             f"y must hold the classes {classes.tolist()!s:.80}; got {y.tolist()[row]!r:.80} in row {row}. "
-            "Leave such examples out, or fit anew with that class."
+            "Leave such examples out, or fit again with that class."
         )
     return codes.astype(np.int64)
 

@@ -81,9 +81,7 @@ class Tally:
         self.confusion: NDArray[np.int64] = np.zeros((K, K), np.int64)  # truth, prediction
         self._loss = 0.0
         n = 1 if K == 2 else K
-        self._bins = np.zeros(
-            (n, 2, SCORE_BINS), np.int64
-        )  # class, whether it was that class, bin of the score
+        self._bins = np.zeros((n, 2, SCORE_BINS), np.int64)  # class, whether it was that class, bin
         self._lowest = np.full((n, SCORE_BINS), np.inf)  # score in each bin
         self._highest = np.full((n, SCORE_BINS), -np.inf)
 

@@ -46,11 +46,8 @@ MAX_ARRAY_AXES = 8
 _ARRAY_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
-_CANNOT_SYNC = (
-    errno.EINVAL,
-    errno.ENOTSUP,
-    errno.EOPNOTSUPP,
-)  # errors of file systems without fsync of folders
+# Errors of file systems that cannot sync folders.
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 _Path = list[str | int]  # of an array in a tree
 

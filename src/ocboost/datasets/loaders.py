@@ -79,15 +79,15 @@ def _length(path: Path, schema: Schema) -> int:
         return sum(map(len, stream))
 
 
-def _every(batches: Iterable[Rows], step: int, most: int | None) -> Iterator[Rows]:
-    """One in ``step`` rows, at most ``most`` of them, numbered from 0; the others are not kept in memory."""
+def _every(batches: Iterable[Rows], step: int, max_rows: int | None) -> Iterator[Rows]:
+    """One in ``step`` rows, at most ``max_rows``, numbered from 0; the others are not kept in memory."""
     n = 0
     for batch in batches:
-        part = batch[-batch.first % step :: step][: None if most is None else most - n]
+        part = batch[-batch.first % step :: step][: None if max_rows is None else max_rows - n]
         if len(part):
             yield Rows(part.X, part.y, part.known, n)
         n += len(part)
-        if n == most:
+        if n == max_rows:
             return
 
 
@@ -152,28 +152,20 @@ def draw_sea(rows: int, seed: int, *, drifts: bool) -> Loaded:
 
     With drift, the threshold is another one in each quarter.
     """
-    synth = _river().synth
-    concepts = SEA_CONCEPTS if drifts else SEA_CONCEPTS[:1]
-    return _draw_concepts(
-        lambda concept, own: synth.SEA(variant=concept, noise=SEA_NOISE, seed=own),
-        concepts,
-        rows,
-        seed,
-        "SEA",
-    )
+
+    def make(concept: int, own_seed: int) -> Any:
+        return _river().synth.SEA(variant=concept, noise=SEA_NOISE, seed=own_seed)
+
+    return _draw_concepts("SEA", make, SEA_CONCEPTS if drifts else SEA_CONCEPTS[:1], rows, seed)
 
 
 def draw_agrawal(rows: int, seed: int, *, drifts: bool) -> Loaded:
     """Agrawal: whether a loan is granted; with drift, by another function in each quarter."""
-    synth = _river().synth
-    concepts = AGRAWAL_CONCEPTS if drifts else AGRAWAL_CONCEPTS[:1]
-    return _draw_concepts(
-        lambda concept, own: synth.Agrawal(classification_function=concept, seed=own),
-        concepts,
-        rows,
-        seed,
-        "Agrawal",
-    )
+
+    def make(concept: int, own_seed: int) -> Any:
+        return _river().synth.Agrawal(classification_function=concept, seed=own_seed)
+
+    return _draw_concepts("Agrawal", make, AGRAWAL_CONCEPTS if drifts else AGRAWAL_CONCEPTS[:1], rows, seed)
 
 
 def draw_rbf(rows: int, seed: int, *, drifts: bool) -> Loaded:
@@ -193,7 +185,7 @@ def draw_hyperplane(rows: int, seed: int, *, drifts: bool) -> Loaded:
 
 
 def _draw_concepts(
-    make: Callable[[int, int], Iterable[Any]], concepts: tuple[int, ...], rows: int, seed: int, name: str
+    name: str, make: Callable[[int, int], Iterable[Any]], concepts: tuple[int, ...], rows: int, seed: int
 ) -> Loaded:
     """Equally many rows of each concept, one after the other."""
     pairs: list[Any] = []

@@ -22,7 +22,7 @@ from ocboost._core.codec import (
     matrix_from,
     matrix_tree,
 )
-from ocboost._core.kinds import BOOSTER, HYPOTHESES, is_known, known, tree_within, within
+from ocboost._core.kinds import BOOSTER, HYPOTHESES, is_known, known, nested_reader, nested_tree
 from ocboost._core.locks import Guard
 from ocboost.boosters.base import Booster
 from ocboost.boosters.registry import BOOSTERS
@@ -115,7 +115,7 @@ def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
     fields.require(clf.grow is not None or fields.takes("grower", None), "its growth has no settings")
     clf.grower_ = None
     if clf.grow is not None:
-        clf.grower_ = fields.read_any(
+        clf.grower_ = fields.read_optional(
             "grower", lambda one: _grower_from_tree(one, clf.grow, clf.estimator, committee, len(classes))
         )
     return clf
@@ -123,7 +123,7 @@ def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
 
 def _unfitted(fields: Fields, committee: Committee, make: Any, offset: Any) -> Any:
     """A classifier with the settings of a file, which must be those of its committee."""
-    growth = fields.read_any("grow", _growth_from_tree)
+    growth = fields.read_optional("grow", _growth_from_tree)
     booster = fields.plain("booster")
     if booster is None:
         booster = committee.kind.made(1, committee.settings)
@@ -165,7 +165,7 @@ def committee_tree(committee: Committee, *, without_offset: bool = False) -> Tre
     return {
         "booster": committee.kind.kind,
         "settings": {name: plain(value) for name, value in committee.settings.items()},
-        "hypotheses": tree_within(committee.hypotheses, HYPOTHESES),
+        "hypotheses": nested_tree(committee.hypotheses, HYPOTHESES),
         "columns": [[c.start, c.stop] for c in committee.columns],
         "boosters": [booster.tree() for booster in committee.boosters],
         "handover": None if deployed is None else deployed.tree(),
@@ -177,7 +177,7 @@ def committee_from_tree(fields: Fields, n_classes: int, offset: Offset | None = 
     """A committee from what `committee_tree` gave; ``offset`` is one that the file does not hold."""
     committee = Committee.__new__(Committee)
     committee._guard = Guard()
-    committee.hypotheses = fields.read("hypotheses", within(HYPOTHESES))
+    committee.hypotheses = fields.read("hypotheses", nested_reader(HYPOTHESES))
     n = 1 if n_classes == 2 else n_classes
     columns = fields.items("columns", n)
     fields.require(all(_is_span(c, len(committee.hypotheses)) for c in columns), "its columns do not fit")
@@ -189,7 +189,7 @@ def committee_from_tree(fields: Fields, n_classes: int, offset: Offset | None = 
         fields.require(booster.n_hypotheses == stop - start, "a booster does not fit its hypotheses")
         fields.require(booster.made_with(committee.settings), "a booster does not fit its settings")
     sizes = [booster.n_hypotheses for booster in committee.boosters]
-    committee.deployed_weights = fields.read_any(
+    committee.deployed_weights = fields.read_optional(
         "handover", lambda one: DeployedWeights.from_tree(one, sizes)
     )
     committee.offset = offset_from(fields, "offset", offset)
@@ -315,12 +315,12 @@ def _search_from_tree(
 
 def hypotheses_tree(hypotheses: Hypotheses | None) -> Tree | None:
     """What a file holds of hypotheses, if there are any."""
-    return None if hypotheses is None else tree_within(hypotheses, HYPOTHESES)
+    return None if hypotheses is None else nested_tree(hypotheses, HYPOTHESES)
 
 
 def hypotheses_from(fields: Fields, key: str, n_features: int) -> Hypotheses | None:
     """The hypotheses of an entry, over so many features, or None."""
-    found: Hypotheses | None = fields.read_any(key, within(HYPOTHESES))
+    found: Hypotheses | None = fields.read_optional(key, nested_reader(HYPOTHESES))
     fits = found is None or found.n_features == n_features
     fields.require(fits, f"its {key} do not fit its features")
     return found

@@ -113,7 +113,7 @@ def _booster_from(fields: Fields, n_features: int) -> BinaryFilterBoost:
     booster.voters = _voters(fields, n_features)
     fields.require(len(booster.voters) < booster.round, "its rounds do not fit its hypotheses")
     booster.candidate = hypotheses_from(fields, "candidate", n_features)
-    booster.test = fields.read_any("test", _test_from)
+    booster.test = fields.read_optional("test", _test_from)
     both = (booster.candidate is None) == (booster.test is None)
     fields.require(both, "a candidate and its test belong together")
     fields.require(booster.candidate is None or len(booster.candidate) == 1, "there is one candidate at most")

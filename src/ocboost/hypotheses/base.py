@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.codec import Fields, Tree, read
-from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost._core.old_format import Arrays, parts_of, tree_of
 from ocboost._core.storage import load, save
 from ocboost._core.threads import get_num_threads, run
@@ -211,13 +211,13 @@ class ArrayHypotheses(Hypotheses):
 
 def hypotheses_parts(hypotheses: Hypotheses) -> tuple[list[Any], Arrays]:
     """Hypotheses as files of version 1 had them: kind and parameters, and their arrays by name."""
-    return parts_of(tree_within(hypotheses, HYPOTHESES))
+    return parts_of(nested_tree(hypotheses, HYPOTHESES))
 
 
 def hypotheses_from_parts(kind: str, parameters: Tree, arrays: Arrays, name: str) -> Hypotheses:
     """Hypotheses from what `hypotheses_parts` returned; invalid contents raise `ModelFileError`."""
     made: Hypotheses = read(
-        {"kind": kind, **tree_of(kind, parameters, arrays, name)}, name, within(HYPOTHESES)
+        {"kind": kind, **tree_of(kind, parameters, arrays, name)}, name, nested_reader(HYPOTHESES)
     )
     return made
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree
-from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import Hypotheses
 from ocboost.hypotheses.stumps import Stumps
@@ -61,12 +61,12 @@ class Joined(Hypotheses):
 
     def tree(self) -> Tree:
         """What a file holds."""
-        return {"sets": [tree_within(each, HYPOTHESES) for each in self.sets]}
+        return {"sets": [nested_tree(each, HYPOTHESES) for each in self.sets]}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
         """Several sets from what a file holds."""
-        sets = fields.read_all("sets", within(HYPOTHESES))
+        sets = fields.read_all("sets", nested_reader(HYPOTHESES))
         fields.require(bool(sets) and not any(isinstance(each, cls) for each in sets), "a set is not known")
         return fields.make(cls, sets)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_array
 from ocboost._core.codec import Fields, Tree, read
-from ocboost._core.kinds import OFFSET, is_known, tree_within, within
+from ocboost._core.kinds import OFFSET, is_known, nested_reader, nested_tree
 from ocboost._core.old_format import GIVEN_OFFSET, Arrays, offset_tree_of, parts_of
 from ocboost.errors import InputError, ModelFileError, NotSavableError
 
@@ -159,7 +159,7 @@ def offset_tree(offset: Offset | None, *, without: bool = False) -> Tree | str |
     if not is_known(offset, OFFSET):
         raise not_savable()
     try:
-        return tree_within(offset, OFFSET)
+        return nested_tree(offset, OFFSET)
     except NotSavableError as error:  # something within it cannot be saved
         raise not_savable() from error
 
@@ -173,7 +173,7 @@ def offset_from(fields: Fields, key: str, given: Offset | None) -> Offset | None
                 "left out when it was saved. Give it again: OCBClassifier.load(path, offset=scorer)."
             )
         return given
-    found: Offset | None = fields.read_any(key, within(OFFSET))
+    found: Offset | None = fields.read_optional(key, nested_reader(OFFSET))
     if given is not None:
         what = "has none" if found is None else "is in the file"
         raise InputError(f"offset must be left out for {fields.name}, whose own {what}; got {given!r:.80}.")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.codec import Fields, Tree
-from ocboost._core.kinds import OFFSET, tree_within, within
+from ocboost._core.kinds import OFFSET, nested_reader, nested_tree
 from ocboost.errors import InputError
 from ocboost.offsets.base import Offset, as_finite, checked_scores
 from ocboost.offsets.given import as_offset
@@ -59,11 +59,11 @@ class ScaledOffset(Offset):
 
     def tree(self) -> Tree:
         """The contents of a file."""
-        return {"scorer": tree_within(self.scorer, OFFSET), "scale": self.scale, "shift": self.shift}
+        return {"scorer": nested_tree(self.scorer, OFFSET), "scale": self.scale, "shift": self.shift}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
         """The inverse of `tree`."""
-        scorer = fields.read("scorer", within(OFFSET))
+        scorer = fields.read("scorer", nested_reader(OFFSET))
         fields.require(not isinstance(scorer, cls), "a score on another scale is not scaled again")
         return fields.make(cls, scorer, fields.array("scale"), fields.array("shift"))

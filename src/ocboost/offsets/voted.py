@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.codec import Fields, Tree
-from ocboost._core.kinds import HYPOTHESES, tree_within, within
+from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.errors import InputError
 from ocboost.hypotheses import Ballot, Hypotheses
 from ocboost.hypotheses.adopt import from_adaboost
@@ -77,7 +77,7 @@ class VotedOffset(Offset):
     def tree(self) -> Tree:
         """The contents of a file."""
         return {
-            "hypotheses": tree_within(self.hypotheses, HYPOTHESES),
+            "hypotheses": nested_tree(self.hypotheses, HYPOTHESES),
             "alpha": self.alpha,
             "shift": self.shift,
         }
@@ -85,5 +85,5 @@ class VotedOffset(Offset):
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
         """The inverse of `tree`."""
-        members = fields.read("hypotheses", within(HYPOTHESES))
+        members = fields.read("hypotheses", nested_reader(HYPOTHESES))
         return fields.make(cls, members, fields.array("alpha"), fields.array("shift"))

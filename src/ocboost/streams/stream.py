@@ -22,7 +22,7 @@ FINGERPRINT_BYTES = 65_536
 
 
 class Stream(ABC):
-    """Batches of rows, once through; a context manager that closes what it reads.
+    """Batches of rows, read once; a context manager that closes the file.
 
     Attributes
     ----------
