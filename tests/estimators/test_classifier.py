@@ -24,9 +24,18 @@ from sklearn.tree import DecisionTreeClassifier
 from ocboost import InputError, OCBClassifier, adaboost_weights
 from ocboost.hypotheses import Stumps
 from ocboost.hypotheses.learners import Learner, StumpLearner
-from tests.support.classifiers import SETTINGS, assert_same_weights, examples
+from tests.support.classifiers import assert_same_weights, examples
 
 # What it learns ---------------------------------------------------------------------------------------
+
+
+SETTINGS = {
+    "auto": {},
+    "small head": {"head": 7},
+    "window": {"head": 30, "tail": False},
+    "forgetting": {"forgetting": 0.97, "head": 16},
+    "band": {"order": 2, "head": 9, "batch_size": 5},
+}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

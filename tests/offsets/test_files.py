@@ -15,8 +15,7 @@ from ocboost._core import storage
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.hypotheses import Callables
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset, fit_offset
-from tests.support.classifiers import assert_same_answers
-from tests.support.offset_examples import examples, linear
+from tests.support.offset_examples import assert_same, examples, linear
 from tests.support.saved_trees import GONE, changed
 
 
@@ -41,10 +40,10 @@ def test_an_offset_of_numbers_is_saved(make, n_classes, tmp_path):
     clf.save(tmp_path / "model")
     for loaded in (OCBClassifier.load(tmp_path / "model"), Model.load(tmp_path / "model").classifier):
         expected = copy.copy(clf)
-        assert_same_answers(loaded, expected, X)
+        assert_same(loaded, expected, X)
         for each in (loaded, expected):
             each.partial_fit(X[100:], y[100:])
-        assert_same_answers(loaded, expected, X)
+        assert_same(loaded, expected, X)
         assert type(loaded.offset) is type(clf.offset)
         loaded.save(tmp_path / "one")
         expected.save(tmp_path / "other")
@@ -79,7 +78,7 @@ def test_a_function_is_given_again(n_classes, tmp_path):
             with pytest.raises(ModelFileError, match=r"without its offset.*Give it again: .*offset=scorer"):
                 load(tmp_path / "model")
         loaded = OCBClassifier.load(tmp_path / "model", offset=offset)
-        assert_same_answers(loaded.partial_fit(X, y), clf.partial_fit(X, y), X)
+        assert_same(loaded.partial_fit(X, y), clf.partial_fit(X, y), X)
     with pytest.raises(InputError, match="offset must score the classes"):
         OCBClassifier.load(tmp_path / "model", offset=LogisticRegression().fit(X, y + 1))
     with pytest.raises(InputError, match="offset must be None, an offset"):
@@ -95,7 +94,7 @@ def test_an_offset_of_numbers_may_be_left_out(tmp_path):
     clf.save(tmp_path / "model", without_offset=True)
     with pytest.raises(ModelFileError, match="Give it again"):
         OCBClassifier.load(tmp_path / "model")
-    assert_same_answers(OCBClassifier.load(tmp_path / "model", offset=linear(2)), clf, X)
+    assert_same(OCBClassifier.load(tmp_path / "model", offset=linear(2)), clf, X)
     # One without an offset has none to leave out.
     OCBClassifier(n_hypotheses=5).fit(X, y).save(tmp_path / "other", without_offset=True)
     OCBClassifier.load(tmp_path / "other")
@@ -120,13 +119,13 @@ def test_an_offset_that_load_does_not_know_is_not_saved(make, tmp_path):
     with pytest.raises(NotSavableError, match="made of numbers"):
         clf.save(tmp_path / "model")
     clf.save(tmp_path / "model", without_offset=True)
-    assert_same_answers(OCBClassifier.load(tmp_path / "model", offset=offset), clf, X)
+    assert_same(OCBClassifier.load(tmp_path / "model", offset=offset), clf, X)
 
 
 def test_a_pickle_keeps_what_a_file_does_not():
     X, y = examples()
     clf = OCBClassifier(n_hypotheses=5, offset=LogisticRegression().fit(X, y)).fit(X, y)
-    assert_same_answers(pickle.loads(pickle.dumps(clf)), clf, X)
+    assert_same(pickle.loads(pickle.dumps(clf)), clf, X)
 
 
 FILES = {

@@ -13,8 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, OCBClassifier
 from ocboost.offsets import LinearOffset
-from tests.support.classifiers import assert_same_answers
-from tests.support.offset_examples import examples, linear, pool
+from tests.support.offset_examples import assert_same, examples, linear, pool
 
 
 def raising(X):
@@ -109,7 +108,7 @@ def test_it_cannot_change_once_fitted():
     with pytest.raises(InputError, match="offset cannot change"):
         OCBClassifier(n_hypotheses=4).fit(X, y).set_params(offset=linear(2)).partial_fit(X, y)
     fresh = OCBClassifier(n_hypotheses=4).fit(X, y)
-    assert_same_answers(clf.set_params(offset=None).fit(X, y), fresh, X)
+    assert_same(clf.set_params(offset=None).fit(X, y), fresh, X)
     deployed = AdaBoostClassifier(n_estimators=3, random_state=0).fit(X, y)
     with pytest.raises(InputError, match="offset must be None for from_fitted"):
         OCBClassifier.from_fitted(deployed, X, y, offset=linear(2))

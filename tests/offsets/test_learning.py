@@ -20,8 +20,8 @@ from ocboost.hypotheses.learners import StumpLearner
 from ocboost.offsets import ScaledOffset, fit_offset
 from ocboost.streams import Batch
 from tests.naive.offsets import adaboost_in_logarithms
-from tests.support.classifiers import SETTINGS, assert_same_answers
-from tests.support.offset_examples import examples, linear, pool, zero
+from tests.support.classifiers import BOOSTER_SETTINGS
+from tests.support.offset_examples import assert_same, examples, linear, pool, zero
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
@@ -78,41 +78,42 @@ def test_before_the_first_example_it_is_the_offset(n_classes):
     clf.partial_fit(X[:100], y[:100])
     assert (clf.predict_proba(X) != before).any()
     started = OCBClassifier(pool(), offset=offset).partial_fit(X[:100], y[:100], np.arange(n_classes))
-    assert_same_answers(clf, started, X)
+    assert_same(clf, started, X)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", BOOSTER_SETTINGS)
 @pytest.mark.parametrize("estimator", [None, "ball", DecisionTreeClassifier(max_depth=2)])
 def test_an_offset_of_zero_is_none(estimator, name, n_classes):
     X, y = examples(n_classes, 200)
     w = np.random.default_rng(1).uniform(0, 2, 200)
-    settings = {"n_hypotheses": 6, "smoothing": 1.0, "random_state": 0, **SETTINGS[name]}
+    settings = {"n_hypotheses": 6, "smoothing": 1.0, "random_state": 0, **BOOSTER_SETTINGS[name]}
     pair = [OCBClassifier(estimator, offset=offset, **settings) for offset in (None, zero(n_classes))]
     for clf in pair:
         clf.fit(X[:80], y[:80], w[:80]).partial_fit(X[80:150], y[80:150], sample_weight=w[80:150])
         for i in range(150, 170):
             clf.partial_fit(X[i : i + 1], y[i : i + 1])
-    assert_same_answers(*pair, X)
+    assert_same(*pair, X)
     for mine, others in zip(pair[0].alpha_, pair[1].alpha_, strict=True):
         np.testing.assert_array_equal(mine, others)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", BOOSTER_SETTINGS)
 def test_however_the_stream_is_cut(name, n_classes):
     X, y = examples(n_classes, 150)
     offset = linear(n_classes)
     whole, rows, parts = (
-        OCBClassifier(n_hypotheses=6, offset=offset, **SETTINGS[name]).fit(X[:60], y[:60]) for _ in range(3)
+        OCBClassifier(n_hypotheses=6, offset=offset, **BOOSTER_SETTINGS[name]).fit(X[:60], y[:60])
+        for _ in range(3)
     )
     whole.partial_fit(X[60:], y[60:])
     for i in range(60, 150):
         rows.partial_fit(X[i : i + 1], y[i : i + 1])
     for start, stop in ((60, 77), (77, 78), (78, 140), (140, 150)):
         parts.partial_fit(X[start:stop], y[start:stop])
-    assert_same_answers(rows, whole, X)
-    assert_same_answers(parts, whole, X)
+    assert_same(rows, whole, X)
+    assert_same(parts, whole, X)
 
 
 def test_forgetting_and_a_window():
@@ -137,9 +138,9 @@ def test_jobs_and_one_booster_at_a_time_change_nothing(monkeypatch):
 
     expected = made()
     monkeypatch.setattr(committee, "MIN_ANSWERS_FOR_JOBS", 1)
-    assert_same_answers(made(2), expected, X)
+    assert_same(made(2), expected, X)
     monkeypatch.setattr(committee, "MAX_ANSWERS_IN_MEMORY", 10)
-    assert_same_answers(made(), expected, X)
+    assert_same(made(), expected, X)
 
 
 def test_sparse_rows_and_float32():
@@ -265,7 +266,7 @@ def test_copies_go_their_own_ways():
     clf = OCBClassifier(n_hypotheses=6, offset=linear(3)).fit(X, y)
     before = clf.decision_function(X)
     for made in (copy.copy(clf), copy.deepcopy(clf), pickle.loads(pickle.dumps(clf))):
-        assert_same_answers(made, clf, X)
+        assert_same(made, clf, X)
         made.partial_fit(X, y)
         assert (made.decision_function(X) != before).any()
     np.testing.assert_array_equal(clf.decision_function(X), before)
@@ -284,13 +285,13 @@ def test_through_a_stream_with_checkpoints(n_classes, tmp_path):
     partly = Adaptation(Model(copy.copy(clf)), {})
     partly.take(Batch(X[100:], y[100:], labels, 0), 10)
     some = copy.copy(clf).partial_fit(X[100:][labels], y[100:][labels])
-    assert_same_answers(partly.model.classifier, some, X)
+    assert_same(partly.model.classifier, some, X)
     adaptation = Adaptation(Model(copy.copy(clf)), {})
     adaptation.take(Batch(X[100:150], y[100:150], known, 0))
     adaptation.save(tmp_path / "checkpoint")
     adaptation = Adaptation.load(tmp_path / "checkpoint")
     adaptation.take(Batch(X[150:], y[150:], known, 50), 7)
-    assert_same_answers(adaptation.model.classifier, expected, X)
+    assert_same(adaptation.model.classifier, expected, X)
     first = clf.predict(X[100:101])[0]
     assert adaptation.confusion[:, first].sum() > 0
     contender = OCB(copy.copy(clf))

@@ -11,8 +11,7 @@ from sklearn.model_selection import cross_val_score
 
 from ocboost import InputError, OCBClassifier
 from ocboost.offsets import ScaledOffset, fit_offset
-from tests.support.classifiers import assert_same_answers
-from tests.support.offset_examples import examples, linear
+from tests.support.offset_examples import assert_same, examples, linear
 
 
 def test_scales_that_make_no_sense():
@@ -30,7 +29,7 @@ def test_clone_and_parameters():
         assert clf.get_params()["offset"] is offset
         fresh = clone(clf)
         assert not hasattr(fresh, "committee_")
-        assert_same_answers(fresh.fit(X, y), clf.fit(X, y), X)
+        assert_same(fresh.fit(X, y), clf.fit(X, y), X)
         assert cross_val_score(clf, X, y, cv=2, error_score="raise").mean() > 0.6
     with pytest.raises(InputError, match="clone takes away what was fitted"):
         clone(OCBClassifier(offset=fitted)).fit(X, y)

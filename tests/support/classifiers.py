@@ -9,6 +9,14 @@ from sklearn.tree import DecisionTreeClassifier
 from ocboost import OCBClassifier
 from ocboost.hypotheses import Balls, Stumps, join
 
+BOOSTER_SETTINGS = {
+    "auto": {},
+    "small head": {"head": 7},
+    "window": {"head": 30, "tail": False},
+    "forgetting": {"forgetting": 0.97, "head": 16},
+    "band": {"order": 2, "head": 9, "batch_size": 5},
+}
+
 
 def examples(n_classes=2, n=120, seed=0):
     rng = np.random.default_rng(seed)
@@ -26,14 +34,6 @@ def adopted(n_classes):
 def joined_pool():
     return join([Stumps([0, 1], [0.0, 0.1], [-1, -1], n_features=4), Balls(np.eye(4)[:2], [1.0, 0.8])])
 
-
-SETTINGS = {
-    "auto": {},
-    "small head": {"head": 7},
-    "window": {"head": 30, "tail": False},
-    "forgetting": {"forgetting": 0.97, "head": 16},
-    "band": {"order": 2, "head": 9, "batch_size": 5},
-}
 
 MODELS = {
     "stumps": lambda K: OCBClassifier(n_hypotheses=6, head=20).fit(*examples(K)),

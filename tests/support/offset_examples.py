@@ -34,3 +34,8 @@ def zero(n_classes):
 def pool(n=20):
     rng = np.random.default_rng(3)
     return Stumps(rng.integers(4, size=n), rng.normal(size=n), rng.choice([-1, 1], n), n_features=4)
+
+
+def assert_same(a, b, X):
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+    np.testing.assert_array_equal(a.predict(X), b.predict(X))

@@ -44,7 +44,7 @@ LOSSES = frozenset({"log_loss"})
 
 MIN_PROBABILITY = 1e-15  # that log-loss sees: one certain and wrong answer costs 34.5
 SCORE_BINS = 8192
-MAX_ASINH_LOG_ODDS = math.asinh(750.0)  # the log-odds of the smallest positive double are -745
+MAX_BINNED_SCORE = math.asinh(750.0)  # the log-odds of the smallest positive double are -745
 MAX_CURVE_POINTS = 2000
 
 
@@ -252,7 +252,7 @@ def _one_against_rest(probabilities: Probabilities, codes: Codes) -> list[tuple[
 
 
 def _bins_of(score: NDArray[np.float64]) -> NDArray[np.int64]:
-    share = np.clip((np.arcsinh(score) / MAX_ASINH_LOG_ODDS + 1.0) / 2.0, 0.0, 1.0)
+    share = np.clip((np.arcsinh(score) / MAX_BINNED_SCORE + 1.0) / 2.0, 0.0, 1.0)
     return np.minimum((share * SCORE_BINS).astype(np.int64), SCORE_BINS - 1)
 
 
