@@ -7,6 +7,7 @@ import json
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -141,6 +142,11 @@ def test_every_format_is_tried():
     tried = {f".{name.removesuffix('.gz')}" for name in FILES}
     assert tried == set(ENDINGS)
     assert {ENDINGS[ending] for ending in tried} == set(KNOWN_FORMATS)
+
+
+def test_the_command_line_knows_every_format():
+    options = pytest.importorskip("ocboost.cli.options")
+    assert set(get_args(options.Format)) == set(KNOWN_FORMATS)
 
 
 # The same rows ----------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def read(tree: object, name: str, make: Callable[[Fields], Made], path: str = ""
     """What ``make`` builds from a tree of the file ``name``; it must take every entry."""
     fields = Fields(tree, name, path)
     made = make(fields)
-    left = ", ".join(map(repr, fields._left))
+    left = ", ".join(map(repr, fields._remaining))
     fields.require(not left, f"it holds entries that are not known: {left:.80}")
     return made
 
@@ -70,10 +70,10 @@ class Fields:
             raise refusal(name, f"{path or 'what it holds'} must be entries with names")
         self.name = name
         self._path = path
-        self._left = dict(tree)
+        self._remaining = dict(tree)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._left
+        return key in self._remaining
 
     def require(self, condition: bool | np.bool_, what: str) -> None:
         """Refuse the file unless this holds."""
@@ -85,9 +85,9 @@ class Fields:
 
     def take(self, key: str) -> Any:
         """An entry, unchecked."""
-        if key not in self._left:
+        if key not in self._remaining:
             raise refusal(self.name, f"{self._full_key(key)} is missing")
-        return self._left.pop(key)
+        return self._remaining.pop(key)
 
     def _wrong(self, key: str, value: object, expected: str) -> ModelFileError:
         found = f"{value!r:.40}" if is_plain(value) else f"a {type(value).__name__}"
@@ -132,14 +132,14 @@ class Fields:
 
     def rest(self) -> Tree:
         """All that is left, each a single value."""
-        return {key: self.plain(key) for key in list(self._left)}
+        return {key: self.plain(key) for key in list(self._remaining)}
 
     def takes(self, key: str, value: str | None) -> bool:
         """Whether an entry is this value; if so, it is taken."""
-        found = self._left.get(key, self)
+        found = self._remaining.get(key, self)
         if not is_plain(found) or found != value:
             return False
-        del self._left[key]
+        del self._remaining[key]
         return True
 
     # Arrays -----------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class Fields:
 
     def size(self, key: str) -> int:
         """How many numbers an array holds that is not taken yet; -1 if there is no such array."""
-        found = self._left.get(key)
+        found = self._remaining.get(key)
         return found.size if isinstance(found, np.ndarray) else -1
 
     def fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:

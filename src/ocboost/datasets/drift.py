@@ -116,8 +116,8 @@ class NamedStream:
         if reason is not None:
             raise InputError(f"the stream {self.name!r} is not available: {reason}.")
         folder = None if data is None else data_folder(data)
-        most = self.rows if rows is None else rows if self.rows is None else min(rows, self.rows)
-        return self.make(folder, most, seed)
+        max_rows = self.rows if rows is None else rows if self.rows is None else min(rows, self.rows)
+        return self.make(folder, max_rows, seed)
 
 
 def stream_named(name: str) -> NamedStream:
@@ -130,9 +130,9 @@ def stream_named(name: str) -> NamedStream:
 def _file(
     name: str, title: str, about: str, file: str, load: Callable[..., Loaded], rows: int | None = None
 ) -> NamedStream:
-    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
+    def make(folder: Path | None, max_rows: int | None, seed: int) -> Loaded:
         assert folder is not None
-        return load(folder / file, rows=most)
+        return load(folder / file, rows=max_rows)
 
     return NamedStream(name, title, about, "file", True, make, rows, file)
 
@@ -140,8 +140,8 @@ def _file(
 def _halved(stream: NamedStream, name: str, title: str, about: str) -> NamedStream:
     """The first half of the classes against the others."""
 
-    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
-        loaded = stream.make(folder, most, seed)
+    def make(folder: Path | None, max_rows: int | None, seed: int) -> Loaded:
+        loaded = stream.make(folder, max_rows, seed)
         rows, y = loaded.rows, loaded.rows.y
         assert y is not None
         first = rows.classes[: len(rows.classes) // 2]
@@ -154,7 +154,13 @@ def _halved(stream: NamedStream, name: str, title: str, about: str) -> NamedStre
 
 def _bundled(name: str, title: str, about: str, rows: int | None = None) -> NamedStream:
     return NamedStream(
-        name, title, about, "bundled", False, lambda _, most, seed: loaders.load_bundled(title, most), rows
+        name,
+        title,
+        about,
+        "bundled",
+        False,
+        lambda _, max_rows, seed: loaders.load_bundled(title, max_rows),
+        rows,
     )
 
 
@@ -163,8 +169,8 @@ def _generated(
 ) -> NamedStream:
     rows = 16_000 if drifts else 8_000
 
-    def make(folder: Path | None, most: int | None, seed: int) -> Loaded:
-        return draw(rows if most is None else most, seed, drifts=drifts)
+    def make(folder: Path | None, max_rows: int | None, seed: int) -> Loaded:
+        return draw(rows if max_rows is None else max_rows, seed, drifts=drifts)
 
     return NamedStream(name, title, about, "generated", drifts, make, rows)
 

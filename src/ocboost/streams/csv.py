@@ -1,4 +1,4 @@
-"""CSV and its relatives, block by block.
+"""CSV and TSV files, read in blocks of whole rows.
 
 Arrow reads each block of whole rows with the type of every column given: left to itself, it infers the types
 from the first block alone. Where that fails, the block is read again as texts: there rows with a wrong number

@@ -1,4 +1,4 @@
-"""The columns of a file: are their names usable, which are meant, and what do the first rows hold."""
+"""The columns of a file: checks of their names, and the schema that the first rows suggest."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Records(ABC):
 
 
 class Block(NamedTuple):
-    """Whole rows as they stand in the file."""
+    """Whole rows of a file, not parsed yet."""
 
     data: bytes
     line: int  # the number of the first line, counted from 1
@@ -89,8 +89,8 @@ class TextRecords(Records):
         self.notes = []
         self.source = source
         self._short_sample = short_sample
-        self._ahead: list[Block] = []  # read, but not used yet
-        self._failure: InputError | None = None  # what comes after them
+        self._ahead: list[Block] = []  # read early, to find the names and the types; their rows come first
+        self._failure: InputError | None = None  # the error that comes after them
         self._rest = self._read_blocks(source)
 
     def _end_of_rows(self, data: bytes) -> int:
