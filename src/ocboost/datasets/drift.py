@@ -153,15 +153,10 @@ def _halved(stream: NamedStream, name: str, title: str, about: str) -> NamedStre
 
 
 def _bundled(name: str, title: str, about: str, rows: int | None = None) -> NamedStream:
-    return NamedStream(
-        name,
-        title,
-        about,
-        "bundled",
-        False,
-        lambda _, max_rows, seed: loaders.load_bundled(title, max_rows),
-        rows,
-    )
+    def make(folder: Path | None, max_rows: int | None, seed: int) -> Loaded:
+        return loaders.load_bundled(title, max_rows)
+
+    return NamedStream(name, title, about, "bundled", False, make, rows)
 
 
 def _generated(
