@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, OCBClassifier, adaboost_weights
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from tests.support.classifiers import assert_same_weights, examples
 
 # What it learns ---------------------------------------------------------------------------------------

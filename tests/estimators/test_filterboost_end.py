@@ -11,7 +11,7 @@ import pytest
 from ocboost import InputError
 from ocboost.estimators.binary_filterboost import BinaryFilterBoost, EdgeTest, Voters
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from ocboost.lineage import FilterBoost
 from ocboost.streams.rows import Rows
 from tests.support.filterboost import noisy, separable, state_of

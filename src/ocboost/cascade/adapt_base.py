@@ -20,7 +20,7 @@ from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.windows import as_windows, has_contrast
 from ocboost.errors import InputError
-from ocboost.hypotheses.learners.base import as_labels
+from ocboost.learners.base import as_labels
 from ocboost.offsets.base import reweighted
 from ocboost.offsets.fitting import scale_and_shift
 

@@ -20,7 +20,7 @@ from ocboost._kernels.answers import first_unusable
 from ocboost.errors import InputError
 from ocboost.estimators.committee import probabilities, winners
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner
+from ocboost.learners import Learner
 
 _FLOAT64 = np.dtype(np.float64)  # compared by `is`, which takes nanoseconds
 

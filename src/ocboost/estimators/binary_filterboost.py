@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.checks import as_number
 from ocboost.hypotheses import Ballot, Hypotheses, Stumps, join
-from ocboost.hypotheses.learners import Learner
+from ocboost.learners import Learner
 from ocboost.streams.rows import Rows, stack_matrices
 
 CONFIDENCE_ADVICE = "It is the chance of being wrong that is accepted: 0.05 is one in twenty."

@@ -26,7 +26,7 @@ from ocboost.estimators.committee import Committee, learn_hypotheses
 from ocboost.estimators.committee_classifier import CommitteeClassifier, adjustable
 from ocboost.estimators.growth import Growth, as_growth
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner, learner_for
+from ocboost.learners import Learner, learner_for
 from ocboost.offsets import as_offset, require_classes, require_range, scores_of
 from ocboost.streams.rows import Rows
 

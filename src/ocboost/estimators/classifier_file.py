@@ -34,7 +34,7 @@ from ocboost.estimators.growth import CandidateSearch, Growth, HypothesisGrower,
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.adopt import MAX_WEIGHT
 from ocboost.hypotheses.base import MAX_COLUMNS
-from ocboost.hypotheses.learners.choose import NAMED, learner_for
+from ocboost.learners import LEARNERS, learner_for
 from ocboost.offsets import Offset, as_offset, require_classes
 from ocboost.offsets.base import offset_from, offset_tree
 from ocboost.streams.recent_rows import RecentRows
@@ -129,7 +129,7 @@ def _unfitted(fields: Fields, committee: Committee, make: Any, offset: Any) -> A
         booster = committee.kind.made(1, committee.settings)
     fields.require(isinstance(booster, Booster) or booster in BOOSTERS, "its booster is not known")
     estimator = fields.plain("estimator") if "estimator" in fields else committee.hypotheses
-    named = estimator is committee.hypotheses or estimator is None or estimator in NAMED
+    named = estimator is committee.hypotheses or estimator is None or estimator in LEARNERS
     fields.require(named, "its estimator is not known")
     settings = {key: fields.plain(key) for key in _SETTINGS}
     for key in ("batch_size", "n_hypotheses"):
@@ -235,7 +235,7 @@ def _growth_tree(growth: Growth | None, estimator: Any) -> Tree | None:
 def _growth_from_tree(fields: Fields) -> Growth:
     settings = {name: fields.plain(name) for name in _GROWTH_SETTINGS}
     learner = settings["learner"]
-    fields.require(learner is None or learner in NAMED, "its learner is not known")
+    fields.require(learner is None or learner in LEARNERS, "its learner is not known")
     numbers = all(type(settings[name]) in (int, float) for name in _GROWTH_SETTINGS[:-1])
     fields.require(numbers, "its settings must be numbers")
     return fields.make(Growth, **settings)

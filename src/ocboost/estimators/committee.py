@@ -20,7 +20,7 @@ from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import InputError
 from ocboost.estimators.deployed_weights import DeployedWeights
 from ocboost.hypotheses import Ballot, Hypotheses, join, join_tightly
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from ocboost.offsets import Offset, require_range, reweighted, scores_of
 
 

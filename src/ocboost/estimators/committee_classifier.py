@@ -22,7 +22,7 @@ from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_setting
 from ocboost.estimators.committee import Committee, CommitteeView, probabilities
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner, learner_for
+from ocboost.learners import Learner, learner_for
 from ocboost.offsets import Offset, require_range
 from ocboost.streams.rows import Rows
 

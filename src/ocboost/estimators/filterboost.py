@@ -28,7 +28,7 @@ from ocboost.estimators.binary_filterboost import (
 from ocboost.estimators.committee import probabilities, signs
 from ocboost.estimators.filterboost_file import FILTERBOOST_KIND, filterboost_from_tree, filterboost_tree
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner, learner_for
+from ocboost.learners import Learner, learner_for
 from ocboost.streams.rows import Rows
 
 ROWS_DRAWN_AT_ONCE = 1 << 13  # from a training set

@@ -23,7 +23,7 @@ from ocboost.estimators.classifier_file import (
     plain,
     set_columns,
 )
-from ocboost.hypotheses.learners.choose import NAMED
+from ocboost.learners import LEARNERS
 from ocboost.streams.rows import stack_matrices
 
 FILTERBOOST_KIND = "FilterBoost"  # the name of the kind in files
@@ -68,7 +68,7 @@ def _unfitted(fields: Fields, make: Any, estimator: Any) -> Any:
     """A FilterBoost with the settings of a file."""
     if "estimator" in fields:
         own = fields.plain("estimator")
-        fields.require(own is None or own in NAMED, "its estimator is not known")
+        fields.require(own is None or own in LEARNERS, "its estimator is not known")
         estimator = own if estimator is None else estimator
     elif estimator is None:
         raise InputError(

@@ -6,17 +6,16 @@ With sampling, a hypothesis is looked for in a sample drawn by the weights, and 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.checks import as_count
 from ocboost._kernels.learn_stumps import reweigh, weigh
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners.base import Learner, as_examples
+from ocboost.learners.base import Learner
 
 MIN_EDGE = 1e-9  # a hypothesis this little better than chance, relative to the total weight, is useless
 MAX_FAILED_SAMPLES = 10  # in a row that gave nothing better than chance, before learning stops
@@ -74,7 +73,7 @@ class SampleSearch(Protocol):
         """All that were found, with their signs."""
 
 
-class SamplingLearner(Learner):
+class SamplingLearner(Learner, ABC):
     """AdaBoost with sampling. A subclass says how to search a sample."""
 
     n_sample: int
@@ -82,20 +81,16 @@ class SamplingLearner(Learner):
     @abstractmethod
     def _search(self, X: NDArray[Any], y: NDArray[np.int8]) -> SampleSearch: ...
 
-    def learn(
+    def _learn(
         self,
-        X: Any,
+        X: NDArray[Any],
         y: NDArray[np.int8],
-        *,
+        weights: NDArray[np.float64],
         n_hypotheses: int,
-        sample_weight: NDArray[np.float64] | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Any:
-        """Find at most ``n_hypotheses`` of them, and at least one; ``rng`` draws the samples."""
-        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        X, y, weights = as_examples(X, y, sample_weight, sparse=False, what=type(self).__name__)
+        rng: np.random.Generator,
+    ) -> Hypotheses:
         search = self._search(X, y)
-        found = boost(search, y, weights, n_hypotheses, self.n_sample, rng or np.random.default_rng())
+        found = boost(search, y, weights, n_hypotheses, self.n_sample, rng)
         return search.hypotheses(*zip(*found, strict=True))
 
 

@@ -15,9 +15,9 @@ from ocboost._kernels.binning import MAX_BINS
 from ocboost._kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
 from ocboost.errors import InputError
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners.base import Learner, as_examples, weights_for_each
-from ocboost.hypotheses.learners.bins import Bins, bins_of
-from ocboost.hypotheses.learners.boosting import MIN_EDGE, step, worth_of_one
+from ocboost.learners.base import Learner, weights_for_each
+from ocboost.learners.bins import Bins, bins_of
+from ocboost.learners.boosting import MIN_EDGE, step, worth_of_one
 
 CRITERIA = ("error", "gini")
 THREADS_ADVICE = "None takes as many as ocboost.get_num_threads() says."
@@ -86,17 +86,15 @@ class StumpLearner(Learner):
         given = f"max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads}"
         return f"StumpLearner({given})"
 
-    def learn(
+    def _learn(
         self,
         X: Any,
         y: NDArray[np.int8],
-        *,
+        weights: NDArray[np.float64],
         n_hypotheses: int,
-        sample_weight: NDArray[np.float64] | None = None,
-        rng: np.random.Generator | None = None,
+        rng: np.random.Generator,
     ) -> Stumps:
-        """Find at most ``n_hypotheses`` stumps; ``rng`` is not used."""
-        return self.learn_each(X, [y], n_hypotheses=n_hypotheses, sample_weight=sample_weight)[0]
+        return self._boost_each(X, [(y, weights)], n_hypotheses)[0]
 
     def learn_each(
         self,
@@ -125,8 +123,17 @@ class StumpLearner(Learner):
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
         work = []
         for y, own in zip(targets, weights_for_each(sample_weight, len(targets)), strict=True):
-            X, labels, weights = as_examples(X, y, own, sparse=True, what="StumpLearner")
+            X, labels, weights = self._examples(X, y, own)
             work.append((labels, weights))
+        return self._boost_each(X, work, n_hypotheses, n_jobs)
+
+    def _boost_each(
+        self,
+        X: Any,
+        work: list[tuple[NDArray[np.int8], NDArray[np.float64]]],
+        n_hypotheses: int,
+        n_jobs: int | None = None,
+    ) -> list[Stumps]:
         n_threads = get_num_threads() if self.n_threads is None else self.n_threads
         bins = bins_of(X, self.max_bins, n_threads)
         gini, stop = self.criterion == "gini", threading.Event()
