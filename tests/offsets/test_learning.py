@@ -20,6 +20,7 @@ from ocboost.learners import StumpLearner
 from ocboost.offsets import ScaledOffset, fit_offset
 from ocboost.streams import Batch
 from tests.naive.offsets import adaboost_in_logarithms
+from tests.support.classifiers import BOOSTER_SETTINGS
 from tests.support.offset_examples import assert_same, examples, linear, pool, zero
 
 
@@ -80,22 +81,13 @@ def test_before_the_first_example_it_is_the_offset(n_classes):
     assert_same(clf, started, X)
 
 
-SETTINGS = {
-    "auto": {},
-    "small head": {"head": 7},
-    "window": {"head": 30, "tail": False},
-    "forgetting": {"forgetting": 0.97, "head": 16},
-    "band": {"order": 2, "head": 9, "batch_size": 5},
-}
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", BOOSTER_SETTINGS)
 @pytest.mark.parametrize("estimator", [None, "ball", DecisionTreeClassifier(max_depth=2)])
 def test_an_offset_of_zero_is_none(estimator, name, n_classes):
     X, y = examples(n_classes, 200)
     w = np.random.default_rng(1).uniform(0, 2, 200)
-    settings = {"n_hypotheses": 6, "smoothing": 1.0, "random_state": 0, **SETTINGS[name]}
+    settings = {"n_hypotheses": 6, "smoothing": 1.0, "random_state": 0, **BOOSTER_SETTINGS[name]}
     pair = [OCBClassifier(estimator, offset=offset, **settings) for offset in (None, zero(n_classes))]
     for clf in pair:
         clf.fit(X[:80], y[:80], w[:80]).partial_fit(X[80:150], y[80:150], sample_weight=w[80:150])
@@ -107,12 +99,13 @@ def test_an_offset_of_zero_is_none(estimator, name, n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", BOOSTER_SETTINGS)
 def test_however_the_stream_is_cut(name, n_classes):
     X, y = examples(n_classes, 150)
     offset = linear(n_classes)
     whole, rows, parts = (
-        OCBClassifier(n_hypotheses=6, offset=offset, **SETTINGS[name]).fit(X[:60], y[:60]) for _ in range(3)
+        OCBClassifier(n_hypotheses=6, offset=offset, **BOOSTER_SETTINGS[name]).fit(X[:60], y[:60])
+        for _ in range(3)
     )
     whole.partial_fit(X[60:], y[60:])
     for i in range(60, 150):

@@ -9,6 +9,14 @@ from sklearn.tree import DecisionTreeClassifier
 from ocboost import OCBClassifier
 from ocboost.hypotheses import Balls, Stumps, join
 
+BOOSTER_SETTINGS = {
+    "auto": {},
+    "small head": {"head": 7},
+    "window": {"head": 30, "tail": False},
+    "forgetting": {"forgetting": 0.97, "head": 16},
+    "band": {"order": 2, "head": 9, "batch_size": 5},
+}
+
 
 def examples(n_classes=2, n=120, seed=0):
     rng = np.random.default_rng(seed)

@@ -206,7 +206,7 @@ class OCBClassifier(CommitteeClassifier):
         y : array of shape (n,)
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all. A class
-            of which the first call has no example is told apart by the hypotheses of all others.
+            of which the first call has no example gets the hypotheses of all others.
         sample_weight : array of shape (n,), optional
         """
         if hasattr(self, "committee_"):

@@ -17,7 +17,7 @@ from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import reads, writes, written
 from ocboost.boosters.base import Booster, Settings
 from ocboost.errors import InputError
-from ocboost.estimators.base import OnlineClassifier, as_one_row, as_one_weight
+from ocboost.estimators.base import OnlineClassifier, as_one_row
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee, CommitteeView, probabilities
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
@@ -241,17 +241,7 @@ class CommitteeClassifier(OnlineClassifier):
         return shares
 
     @writes
-    def learn_one(self, row: Sequence[float], label: Any, sample_weight: float = 1.0) -> Self:
-        """Learn one row, as `partial_fit` would; a weight of 0 counts as an example without weight.
-
-        Parameters
-        ----------
-        row : sequence of n_features numbers
-        label : object
-            Its class, one of ``classes_``.
-        sample_weight : float, default 1.0
-            Not negative.
-        """
+    def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
         now = self._fitted_attributes()
         x = _checked_row(now, row)
         try:
@@ -261,10 +251,8 @@ class CommitteeClassifier(OnlineClassifier):
                 f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
                 "such examples out, or fit again with that class."
             ) from None
-        weight = as_one_weight(sample_weight)
         weights = None if weight == 1.0 else np.array([weight])
         written(self.committee_, partial(self._learn, Rows.one(x, code, weights)))
-        return self
 
     def _fitted_attributes(self) -> dict[str, Any]:
         """The present attributes; fitting replaces all of them at once, as another dictionary."""

@@ -27,14 +27,14 @@ from ocboost.learners import LEARNERS
 from ocboost.streams.rows import stack_matrices
 
 FILTERBOOST_KIND = "FilterBoost"  # the name of the kind in files
-_SETTINGS = ("n_hypotheses", "epsilon", "delta", "tau", "sample", "most_examples", "random_state")
+_FILTERBOOST_SETTINGS = ("n_hypotheses", "epsilon", "delta", "tau", "sample", "most_examples", "random_state")
 _COUNTS = ("round", "calls", "waited", "taken", "tries", "n_seen", "n_positive", "n_accepted")
 
 
 def filterboost_tree(clf: Any) -> Tree:
     """What a file holds of a fitted FilterBoost."""
     clf.learner(), clf.settings()  # refuse what `set_params` set and could not be loaded
-    settings = {name: plain(getattr(clf, name)) for name in _SETTINGS}
+    settings = {name: plain(getattr(clf, name)) for name in _FILTERBOOST_SETTINGS}
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
     return {
@@ -75,7 +75,7 @@ def _unfitted(fields: Fields, make: Any, estimator: Any) -> Any:
             f"estimator must be given: {fields.name} was made with one that is a Python object, which no "
             "file holds. Use FilterBoost.load(path, estimator=...)."
         )
-    clf = make(estimator, **{key: fields.plain(key) for key in _SETTINGS})
+    clf = make(estimator, **{key: fields.plain(key) for key in _FILTERBOOST_SETTINGS})
     fields.make(clf.settings)
     return clf
 
