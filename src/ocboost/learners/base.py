@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,14 @@ def as_labels(y: ArrayLike, n: int) -> NDArray[np.int8]:
             f"y must be -1 and +1; got {np.unique(given)[:5]!r:.80}. Convert with np.where(positive, 1, -1)."
         )
     return np.ascontiguousarray(given, dtype=np.int8)
+
+
+class CheckedExamples(NamedTuple):
+    """Examples that have been checked."""
+
+    X: Any  # C-contiguous float32 or float64, or CSR
+    y: NDArray[np.int8]
+    weights: NDArray[np.float64]
 
 
 class Learner:
@@ -64,22 +72,12 @@ class Learner:
         """
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
         examples = self._examples(X, y, sample_weight)
-        return self._learn(*examples, n_hypotheses, np.random.default_rng() if rng is None else rng)
+        return self._learn(examples, n_hypotheses, np.random.default_rng() if rng is None else rng)
 
-    def _learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        n_hypotheses: int,
-        rng: np.random.Generator,
-    ) -> Hypotheses:
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Hypotheses:
         raise NotImplementedError(f"{type(self).__name__} implements neither _learn nor learn")
 
-    def _examples(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[np.int8], NDArray[np.float64]]:
-        """Check examples; X becomes C-contiguous float32 or float64, or CSR."""
+    def _examples(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> CheckedExamples:
         X = as_features(X, sparse=self.accepts_sparse, what=self._name)
         if X.ndim != 2 or 0 in X.shape:
             raise InputError(
@@ -92,7 +90,7 @@ class Learner:
             raise InputError(
                 f"sample_weight must have a finite sum above zero; got {total}. Give 1.0 to each example."
             )
-        return X, as_labels(y, X.shape[0]), weights
+        return CheckedExamples(X, as_labels(y, X.shape[0]), weights)
 
     @property
     def _name(self) -> str:

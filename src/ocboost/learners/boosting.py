@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ocboost._kernels.learn_stumps import reweigh, weigh
 from ocboost.hypotheses import Hypotheses
-from ocboost.learners.base import Learner
+from ocboost.learners.base import CheckedExamples, Learner
 
 MIN_EDGE = 1e-9  # a hypothesis this little better than chance, relative to the total weight, is useless
 MAX_FAILED_SAMPLES = 10  # in a row that gave nothing better than chance, before learning stops
@@ -81,56 +81,33 @@ class SamplingLearner(Learner, ABC):
     @abstractmethod
     def _search(self, X: NDArray[Any], y: NDArray[np.int8]) -> SampleSearch: ...
 
-    def _learn(
-        self,
-        X: NDArray[Any],
-        y: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        n_hypotheses: int,
-        rng: np.random.Generator,
-    ) -> Hypotheses:
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Hypotheses:
+        X, y, weights = examples
         search = self._search(X, y)
-        found = boost(search, y, weights, n_hypotheses, self.n_sample, rng)
-        return search.hypotheses(*zip(*found, strict=True))
-
-
-def boost(
-    search: SampleSearch,
-    y: NDArray[np.int8],
-    weights: NDArray[np.float64],
-    n_hypotheses: int,
-    n_sample: int,
-    rng: np.random.Generator,
-) -> list[tuple[Found, int]]:
-    """At most ``n_hypotheses``, and at least one, each with its sign.
-
-    One that is worse than chance on all examples gets the sign -1. Boosting ends early when ten samples in a
-    row gave nothing new that is better than chance.
-    """
-    n, one = y.size, worth_of_one(weights)
-    d, unused = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
-    members: list[tuple[Found, int]] = []
-    taken: Taken = set()
-    failed = 0
-    while len(members) < n_hypotheses and failed < MAX_FAILED_SAMPLES:
-        best = search.find(*draw(d, n_sample, rng), rng, taken)
-        if best is None:
-            failed += 1
-            continue
-        found, key = best
-        answers = search.answers(found)
-        right, wrong, _ = weigh(answers, y, d)
-        turned = right < wrong
-        if turned:
-            np.negative(answers, out=answers)
-            right, wrong = wrong, right
-        better = right - wrong > MIN_EDGE * (right + wrong)
-        failed = 0 if better else failed + 1
-        if not better and (members or failed < MAX_FAILED_SAMPLES):
-            continue
-        members.append((found, -1 if turned else 1))
-        taken.add(key)
-        if not better:
-            break
-        reweigh(answers, y, d, *step(right, wrong, one), False, *unused)
-    return members
+        n, one = y.size, worth_of_one(weights)
+        d, unused = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
+        members: list[tuple[Found, int]] = []
+        taken: Taken = set()
+        failed = 0
+        while len(members) < n_hypotheses and failed < MAX_FAILED_SAMPLES:
+            best = search.find(*draw(d, self.n_sample, rng), rng, taken)
+            if best is None:
+                failed += 1
+                continue
+            found, key = best
+            answers = search.answers(found)
+            right, wrong, _ = weigh(answers, y, d)
+            turned = right < wrong
+            if turned:
+                np.negative(answers, out=answers)
+                right, wrong = wrong, right
+            better = right - wrong > MIN_EDGE * (right + wrong)
+            failed = 0 if better else failed + 1
+            if not better and (members or failed < MAX_FAILED_SAMPLES):
+                continue
+            members.append((found, -1 if turned else 1))
+            taken.add(key)
+            if not better:
+                break
+            reweigh(answers, y, d, *step(right, wrong, one), False, *unused)
+        return search.hypotheses(*zip(*members, strict=True))

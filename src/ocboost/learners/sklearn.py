@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ocboost.errors import InputError
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.adopt import from_sklearn, input_tags
-from ocboost.learners.base import Learner
+from ocboost.learners.base import CheckedExamples, Learner
 from ocboost.learners.boosting import MIN_EDGE, step, worth_of_one
 
 _EXAMPLE = "For example DecisionTreeClassifier(max_depth=3)."
@@ -63,16 +63,10 @@ class SklearnLearner(Learner):
     def _name(self) -> str:
         return repr(self.estimator)
 
-    def _learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        n_hypotheses: int,
-        rng: np.random.Generator,
-    ) -> Hypotheses:
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Hypotheses:
         from sklearn.utils.validation import has_fit_parameter
 
+        X, y, weights = examples
         weighted = has_fit_parameter(self.estimator, "sample_weight")
         one = worth_of_one(weights)
         counts = weights > 0.0

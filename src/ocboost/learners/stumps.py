@@ -15,7 +15,7 @@ from ocboost._kernels.binning import MAX_BINS
 from ocboost._kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
 from ocboost.errors import InputError
 from ocboost.hypotheses import Stumps
-from ocboost.learners.base import Learner, weights_for_each
+from ocboost.learners.base import CheckedExamples, Learner, weights_for_each
 from ocboost.learners.bins import Bins, bins_of
 from ocboost.learners.boosting import MIN_EDGE, step, worth_of_one
 
@@ -86,15 +86,8 @@ class StumpLearner(Learner):
         given = f"max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads}"
         return f"StumpLearner({given})"
 
-    def _learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        n_hypotheses: int,
-        rng: np.random.Generator,
-    ) -> Stumps:
-        return self._boost_each(X, [(y, weights)], n_hypotheses)[0]
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Stumps:
+        return self._boost_each([examples], n_hypotheses)[0]
 
     def learn_each(
         self,
@@ -121,30 +114,29 @@ class StumpLearner(Learner):
             Targets boosted at the same time, as joblib counts; the threads are shared among them.
         """
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        work = []
+        work: list[CheckedExamples] = []
         for y, own in zip(targets, weights_for_each(sample_weight, len(targets)), strict=True):
-            X, labels, weights = self._examples(X, y, own)
-            work.append((labels, weights))
-        return self._boost_each(X, work, n_hypotheses, n_jobs)
+            work.append(self._examples(X, y, own))
+            X = work[0].X  # converted once
+        return self._boost_each(work, n_hypotheses, n_jobs)
 
     def _boost_each(
-        self,
-        X: Any,
-        work: list[tuple[NDArray[np.int8], NDArray[np.float64]]],
-        n_hypotheses: int,
-        n_jobs: int | None = None,
+        self, work: list[CheckedExamples], n_hypotheses: int, n_jobs: int | None = None
     ) -> list[Stumps]:
+        """Stumps for each target; all have the same X."""
+        if not work:
+            return []
         n_threads = get_num_threads() if self.n_threads is None else self.n_threads
-        bins = bins_of(X, self.max_bins, n_threads)
+        bins = bins_of(work[0].X, self.max_bins, n_threads)
         gini, stop = self.criterion == "gini", threading.Event()
         if n_jobs is None or n_jobs == 1 or len(work) < 2:
-            return [_boost(bins, *each, n_hypotheses, gini, n_threads, stop) for each in work]
+            return [_boost(bins, y, w, n_hypotheses, gini, n_threads, stop) for _, y, w in work]
         from joblib import Parallel, delayed, effective_n_jobs
 
         share = max(1, n_threads // min(len(work), effective_n_jobs(n_jobs)))
         try:
             found: list[Stumps] = Parallel(n_jobs, prefer="threads")(
-                delayed(_boost)(bins, *each, n_hypotheses, gini, share, stop) for each in work
+                delayed(_boost)(bins, y, w, n_hypotheses, gini, share, stop) for _, y, w in work
             )
         finally:
             stop.set()  # after Ctrl-C the other targets' threads end with their next round
