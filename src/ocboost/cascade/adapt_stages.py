@@ -44,7 +44,7 @@ class _Stage(AdaptedStumps):
         return self.stumps.answers(windows.reshape(len(windows), -1))
 
     def sums(self, answers: Signs) -> Floats:
-        """The stage's sums for windows whose answers these are, on the shipped scale."""
+        """The stage's sums, on the shipped scale, from the stumps' answers."""
         sums: Floats = answers @ self.corrected_reach() + self.middle.sum()
         return sums
 

@@ -145,7 +145,7 @@ class CommitteeClassifier(OnlineClassifier):
         return applied is not None and all(map(is_, adjustable(self.__dict__), applied))
 
     def with_booster(self, booster: str | Booster, rows: Rows | None = None) -> Self:
-        """A classifier of its own with the same hypotheses and classes, and another booster.
+        """An independent classifier with the same hypotheses and classes, and another booster.
 
         It starts from ``rows``, checked and with codes, as ``fit`` does; without them it has learnt nothing.
         """
@@ -265,7 +265,7 @@ class CommitteeClassifier(OnlineClassifier):
 
     @reads
     def __copy__(self) -> Self:
-        """A classifier of its own with the same state; the hypotheses, which never change, are shared."""
+        """An independent copy; the hypotheses, which never change, are shared."""
         other = self._snapshot()
         other.__dict__.pop("_guard_kept", None)
         if hasattr(self, "committee_"):

@@ -51,7 +51,7 @@ Taken = set[Hashable]
 def draw(
     d: NDArray[np.float64], n_sample: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Rows drawn by their weights with replacement, each once, and how often it came."""
+    """Rows drawn by their weights with replacement: each row once, and how often it was drawn."""
     reach = np.cumsum(d)
     drawn = np.searchsorted(reach, rng.random(n_sample) * reach[-1], side="right")
     rows, times = np.unique(np.minimum(drawn, d.size - 1), return_counts=True)
