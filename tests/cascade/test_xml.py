@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocboost.cascade import Cascade, read_cascade, xml_reader, xml_tree
+from ocboost.cascade import Cascade, read_cascade
 from ocboost.cascade import cascade as cascade_module
+from ocboost.cascade import xml as cascade_xml
 from ocboost.errors import InputError, ModelFileError
 from tests.support.cascades import as_xml, random_cascade
 
@@ -211,16 +212,16 @@ def test_damage_is_refused_or_makes_another_cascade(tmp_path_factory, data):
 
 
 def test_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(xml_tree, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(cascade_xml, "MAX_BYTES", 1 << 20)
     bomb = gzip.compress(b" " * (50 << 20))
     assert len(bomb) < 1 << 17
     for data in (bomb, b" " * ((1 << 20) + 1), gzip.compress(b" " * (1 << 20)) * 3):
         with pytest.raises(ModelFileError, match="more than 1 MB"):
             read(tmp_path, data)
-    monkeypatch.setattr(xml_tree, "MAX_ELEMENTS", 100)
+    monkeypatch.setattr(cascade_xml, "MAX_ELEMENTS", 100)
     with pytest.raises(ModelFileError, match="more than 100 elements"):
         read(tmp_path, b"<opencv_storage>" + b"<a/>" * 200)
-    monkeypatch.setattr(xml_tree, "MAX_PIECES", 100)
+    monkeypatch.setattr(cascade_xml, "MAX_TEXT_PIECES", 100)
     with pytest.raises(ModelFileError, match=r"more than 100 lines and pieces of text \(line 101\)\. OpenCV"):
         read(tmp_path, b"<opencv_storage>" + b"\n" * 200)
 
@@ -246,9 +247,9 @@ def with_trees(xml, trees):
     ids=["words", "bytes", "nodes"],
 )
 def test_too_many_numbers_are_refused_before_they_are_read(tmp_path, xml, trees, text, monkeypatch):
-    assert len(trees) < xml_tree.MAX_BYTES
+    assert len(trees) < cascade_xml.MAX_BYTES
     monkeypatch.setattr(
-        xml_reader.CascadeReader, "_numbers", numbers_of_features(xml_reader.CascadeReader._numbers)
+        cascade_xml.CascadeReader, "_numbers", numbers_of_features(cascade_xml.CascadeReader._numbers)
     )
     with pytest.raises(ModelFileError, match=text):
         read(tmp_path, with_trees(xml, trees))

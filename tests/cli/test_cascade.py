@@ -30,7 +30,6 @@ from tests.support.toy_cascade import (
     noisy,
     picture_of,
     toy_cascade,
-    write_cascade_inputs,
     write_detector,
     write_folder,
     write_video,
@@ -39,33 +38,26 @@ from tests.support.toy_cascade import (
 posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs a pseudo-terminal")
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A folder with a detector and mosaics of faces and others, and in it."""
-    monkeypatch.chdir(tmp_path)
-    return write_cascade_inputs(tmp_path)
-
-
 class TestInfo:
-    def test_stumps(self, here, capsys):
-        code, told, err = ran(capsys, "cascade", "info", "toy.xml")
+    def test_stumps(self, cascade_folder, capsys):
+        code, printed, err = ran(capsys, "cascade", "info", "toy.xml")
         assert (code, err) == (0, "")
-        assert "toy.xml: windows of 24 × 24 pixels; 3 stages, 30 stumps; 30 features, none tilted." in told
-        rows = [line.split() for line in told.splitlines() if re.match(r" *\d", line)]
+        assert "toy.xml: windows of 24 × 24 pixels; 3 stages, 30 stumps; 30 features, none tilted." in printed
+        rows = [line.split() for line in printed.splitlines() if re.match(r" *\d", line)]
         ends = np.cumsum(SIZES)
         for s, (stage, stumps, end, bar) in enumerate(rows):
             assert (int(stage), int(stumps), int(end)) == (s + 1, SIZES[s], ends[s])
             assert float(bar) == pytest.approx(toy_cascade().stage_threshold[s], rel=1e-5)
         assert len(rows) == 3
 
-    def test_trees_and_tilted(self, here, capsys):
+    def test_trees_and_tilted(self, cascade_folder, capsys):
         made = random_cascade(1, max_nodes=3, share_tilted=1.0)
-        (here / "trees.xml.gz").write_bytes(gzip.compress(as_xml(made)))
-        code, told, _ = ran(capsys, "cascade", "info", "trees.xml.gz")
+        (cascade_folder / "trees.xml.gz").write_bytes(gzip.compress(as_xml(made)))
+        code, printed, _ = ran(capsys, "cascade", "info", "trees.xml.gz")
         assert code == 0
-        assert "windows of 8 × 7 pixels; 3 stages, 12 trees of up to 3 nodes; 12 features, " in told
-        assert f"{np.unique(made.node_feature).size} of those in use tilted" in told
-        assert "this one can be evaluated only" in told
+        assert "windows of 8 × 7 pixels; 3 stages, 12 trees of up to 3 nodes; 12 features, " in printed
+        assert f"{np.unique(made.node_feature).size} of those in use tilted" in printed
+        assert "this one can be evaluated only" in printed
 
 
 def pixels(path, mode):
@@ -74,8 +66,8 @@ def pixels(path, mode):
 
 
 @pytest.fixture
-def pictures(here):
-    folder = here / "pictures"
+def pictures(cascade_folder):
+    folder = cascade_folder / "pictures"
     folder.mkdir()
     faces = noisy(15, 3, noise=10)[0]
     for name, face in zip(("a.bmp", "b.png", "b.tif"), faces, strict=True):
@@ -88,7 +80,7 @@ def pictures(here):
 class TestDetect:
     def test_a_folder(self, pictures, capsys):
         words = ["--scale-factor", "1.2", "--min-neighbors", "1", "--min-size", "30", "--max-size", "90"]
-        code, told, err = ran(capsys, "cascade", "detect", "toy.xml", pictures, "--out", "found", *words)
+        code, printed, err = ran(capsys, "cascade", "detect", "toy.xml", pictures, "--out", "found", *words)
         assert (code, err) == (0, f"ocboost: 1 of 5 things in '{pictures}' is no image and was left out.\n")
         out = pictures.parent / "found"
         names = ["a.png", "b.png.png", "b.tif.png", "detections.csv", "tiny.png"]
@@ -101,7 +93,7 @@ class TestDetect:
             own = sorted(detect(read_cascade("toy.xml").cascade, grey, 1.2, 1, (30, 30), (90, 90)))
             boxes = [tuple(int(row[key]) for key in list(row)[1:]) for row in rows if row["image"] == name]
             assert boxes == own
-            assert re.search(rf"{re.escape(name)} +{len(own)} ", told)
+            assert re.search(rf"{re.escape(name)} +{len(own)} ", printed)
             total += len(own)
             drawn = out / {"a.bmp": "a.png", "tiny.png": "tiny.png"}.get(name, f"{name}.png")
             changed = (pixels(drawn, "RGB") != grey[:, :, None]).any(axis=2)
@@ -109,8 +101,8 @@ class TestDetect:
             for x, y, _, _ in own[-1:]:
                 assert changed[y + 1, x + 1]
         assert total
-        assert f"{total} found, in " in told
-        assert f"Wrote 4 images and detections.csv to {out}" in told
+        assert f"{total} found, in " in printed
+        assert f"Wrote 4 images and detections.csv to {out}" in printed
 
     def test_names_that_could_be_the_same(self, pictures, capsys):
         for name in ("astro.bmp", "astro.png", "astro.bmp.png"):
@@ -138,32 +130,34 @@ class TestDetect:
         assert ran(capsys, "cascade", "detect", "toy.xml", pictures / "a.bmp", "--out", "x/y")[0] == 0
         assert sorted(p.name for p in (pictures.parent / "x" / "y").iterdir()) == ["a.png", "detections.csv"]
 
-    def test_many_images_are_not_all_shown(self, here, capsys):
-        write_folder(here / "many", noisy(1, 25)[0])
-        told = ran(capsys, "cascade", "detect", "toy.xml", "many", "--out", "found")[1]
-        assert "… 5 more" in told
-        assert len(list((here / "found").iterdir())) == 26
+    def test_many_images_are_not_all_shown(self, cascade_folder, capsys):
+        write_folder(cascade_folder / "many", noisy(1, 25)[0])
+        printed = ran(capsys, "cascade", "detect", "toy.xml", "many", "--out", "found")[1]
+        assert "… 5 more" in printed
+        assert len(list((cascade_folder / "found").iterdir())) == 26
 
-    def test_a_video(self, here, capsys):
-        write_video(here / "v.avi", frames=7)
-        code, told, _ = ran(capsys, "cascade", "detect", "toy.xml", "v.avi", "--out", "found", "--every", "3")
+    def test_a_video(self, cascade_folder, capsys):
+        write_video(cascade_folder / "v.avi", frames=7)
+        code, printed, _ = ran(
+            capsys, "cascade", "detect", "toy.xml", "v.avi", "--out", "found", "--every", "3"
+        )
         assert code == 0
         names = [f"frame-{n:06d}.png" for n in (0, 3, 6)]
-        assert sorted(p.name for p in (here / "found").iterdir()) == ["detections.csv", *names]
-        assert "in 0 of 3 images" in told
+        assert sorted(p.name for p in (cascade_folder / "found").iterdir()) == ["detections.csv", *names]
+        assert "in 0 of 3 images" in printed
 
-    def test_no_video(self, here):
+    def test_no_video(self, cascade_folder):
         pytest.importorskip("cv2")
-        (here / "v.mp4").write_bytes(b"no video" * 100)
+        (cascade_folder / "v.mp4").write_bytes(b"no video" * 100)
         done = process("cascade", "detect", "toy.xml", "v.mp4", "--out", "found")
         assert done.returncode == 1
         assert re.fullmatch(r"ocboost: 'v.mp4' must be a video that OpenCV can read; .*\n", done.stderr)
-        assert not (here / "found").exists()
+        assert not (cascade_folder / "found").exists()
 
     def test_nothing_is_written_half_way(self, pictures, capsys):
         (pictures / "z.png").write_bytes(b"no image")
-        told = refused_last(capsys, "cascade", "detect", "toy.xml", pictures, "--out", "found")
-        assert "z.png' must be an image" in told
+        printed = refused_last(capsys, "cascade", "detect", "toy.xml", pictures, "--out", "found")
+        assert "z.png' must be an image" in printed
         assert not (pictures.parent / "found").exists()
         (pictures.parent / "found").mkdir()
         refused_last(capsys, "cascade", "detect", "toy.xml", pictures, "--out", "found")
@@ -175,8 +169,8 @@ class TestDetect:
         found = pictures.parent / "found"
         found.mkdir()
         (found / "a.png").write_text("older")
-        told = refused(capsys, *words, "found")
-        assert "--out must be a new or an empty folder; 'found' holds something." in told
+        printed = refused(capsys, *words, "found")
+        assert "--out must be a new or an empty folder; 'found' holds something." in printed
         assert (found / "a.png").read_text() == "older"
         assert ran(capsys, *words, "found", "--overwrite")[0] == 0
         assert (found / "a.png").read_bytes().startswith(b"\x89PNG")
@@ -219,19 +213,25 @@ def refused_last(capsys, *words):
 
 
 class TestEvaluate:
-    def test_before_and_after(self, here, capsys):
+    def test_before_and_after(self, cascade_folder, capsys):
         assert ran(capsys, *ADAPT, "--out", "a.xml", "--keep", "1")[0] == 0
-        code, told, err = ran(capsys, "cascade", "evaluate", "toy.xml", "a.xml", *WINDOWS, "--out", "report")
+        code, printed, err = ran(
+            capsys, "cascade", "evaluate", "toy.xml", "a.xml", *WINDOWS, "--out", "report"
+        )
         assert code == 0
-        assert sorted(p.name for p in (here / "report").iterdir()) == ["results.json", "roc.png", "roc.svg"]
-        assert (here / "report" / "roc.png").read_bytes().startswith(b"\x89PNG")
-        record = json.loads((here / "report" / "results.json").read_text())
+        assert sorted(p.name for p in (cascade_folder / "report").iterdir()) == [
+            "results.json",
+            "roc.png",
+            "roc.svg",
+        ]
+        assert (cascade_folder / "report" / "roc.png").read_bytes().startswith(b"\x89PNG")
+        record = json.loads((cascade_folder / "report" / "results.json").read_text())
         assert (record["n_faces"], record["n_others"]) == (N, N)
         faces, others = noisy(11, N)
         for entry, name in zip(record["standings"], ("toy", "a"), strict=True):
             own = measure_cascade(name, read_cascade(f"{name}.xml").cascade, faces, others)
             assert entry == own.as_dict()
-            row = re.search(rf"^ {name} +(.*)$", told, re.MULTILINE).group(1).split()
+            row = re.search(rf"^ {name} +(.*)$", printed, re.MULTILINE).group(1).split()
             shares = [own.hits, own.false_positives, *(own.curve.misses_at(r) for r in (1e-2, 1e-3, 1e-4))]
             assert [float(cell.rstrip("%")) for cell in row[:5]] == pytest.approx(
                 [100 * share for share in shares], abs=0.006
@@ -239,25 +239,25 @@ class TestEvaluate:
             assert float(row[5]) == pytest.approx(own.cost, abs=0.06)
             assert len(row) == 6
         assert [entry["score"] for entry in record["standings"]] == ["slack", "last stage"]
-        assert "Score of toy: by how much a window clears the stage it clears least." in told
-        assert "Score of a: by how much a window clears the last stage" in told
+        assert "Score of toy: by how much a window clears the stage it clears least." in printed
+        assert "Score of a: by how much a window clears the last stage" in printed
         assert (
             "\n1 − AUC is left out: the scores are of different kinds, and that of the last stage is the "
             "same for all windows that earlier stages reject.\n"
-        ) in told
+        ) in printed
         beyond = "0.001 and 0.0001 are each less than one of 400 others: there, none of them may pass."
         assert err == f"ocboost: {beyond}\n"
         kinds, last = record["notes"]
         assert kinds.startswith("one_minus_auc must not be compared: the scores are of different kinds")
         assert last == beyond
 
-    def test_areas_of_scores_of_one_kind(self, here, capsys):
-        (here / "c.xml").write_bytes(as_xml(toy_cascade().with_thresholds([0, 0, 0])))
-        told = ran(capsys, "cascade", "evaluate", "toy.xml", "c.xml", *WINDOWS, "--out", "report")[1]
-        assert "1 − AUC is left out" not in told
+    def test_areas_of_scores_of_one_kind(self, cascade_folder, capsys):
+        (cascade_folder / "c.xml").write_bytes(as_xml(toy_cascade().with_thresholds([0, 0, 0])))
+        printed = ran(capsys, "cascade", "evaluate", "toy.xml", "c.xml", *WINDOWS, "--out", "report")[1]
+        assert "1 − AUC is left out" not in printed
         for name in ("toy", "c"):
             own = measure_cascade(name, read_cascade(f"{name}.xml").cascade, *noisy(11, N))
-            row = re.search(rf"^ {name} +(.*)$", told, re.MULTILINE).group(1).split()
+            row = re.search(rf"^ {name} +(.*)$", printed, re.MULTILINE).group(1).split()
             assert float(row[5]) == pytest.approx(own.one_minus_auc, rel=0.01)
             assert len(row) == 7
 
@@ -267,43 +267,43 @@ class TestEvaluate:
     def test_rates_beyond_the_others(self, n, beyond):
         scores = np.arange(n + 5, dtype=float)
         curve = roc(scores, scores >= n)
-        told = _remarks(SimpleNamespace(curve=curve))
+        printed = _remarks(SimpleNamespace(curve=curve))
         last = f"less than one of {n:,} others: there, none of them may pass."
-        assert told == ([] if beyond is None else [f"{beyond} {last}"])
+        assert printed == ([] if beyond is None else [f"{beyond} {last}"])
 
-    def test_one_detector_of_trees(self, here, capsys):
-        (here / "trees.xml").write_bytes(as_xml(random_cascade(max_nodes=3, width=24, height=24)))
+    def test_one_detector_of_trees(self, cascade_folder, capsys):
+        (cascade_folder / "trees.xml").write_bytes(as_xml(random_cascade(max_nodes=3, width=24, height=24)))
         assert ran(capsys, "cascade", "evaluate", "trees.xml", *WINDOWS, "--out", "report")[0] == 0
 
-    def test_other_sizes(self, here, capsys):
-        (here / "small.xml").write_bytes(as_xml(random_cascade()))
-        told = refused(capsys, "cascade", "evaluate", "toy.xml", "small.xml", *WINDOWS, "--out", "report")
-        assert "'toy.xml' has 24 × 24 pixels and 'small.xml' 8 × 7" in told
+    def test_other_sizes(self, cascade_folder, capsys):
+        (cascade_folder / "small.xml").write_bytes(as_xml(random_cascade()))
+        printed = refused(capsys, "cascade", "evaluate", "toy.xml", "small.xml", *WINDOWS, "--out", "report")
+        assert "'toy.xml' has 24 × 24 pixels and 'small.xml' 8 × 7" in printed
 
-    def test_the_same_name_twice(self, here, capsys):
-        (here / "other").mkdir()
-        write_detector(here / "other" / "toy.xml")
+    def test_the_same_name_twice(self, cascade_folder, capsys):
+        (cascade_folder / "other").mkdir()
+        write_detector(cascade_folder / "other" / "toy.xml")
         words = ["cascade", "evaluate", "toy.xml", "other/toy.xml", *WINDOWS, "--out", "report"]
-        told = ran(capsys, *words)[1]
-        assert "Score of toy.xml, other/toy.xml:" in told
+        printed = ran(capsys, *words)[1]
+        assert "Score of toy.xml, other/toy.xml:" in printed
 
-    def test_refusals_write_nothing(self, here, capsys):
+    def test_refusals_write_nothing(self, cascade_folder, capsys):
         words = ["cascade", "evaluate", "toy.xml", "--faces", "faces.png", "--out", "report", "--others"]
         assert "'none' does not exist" in refused(capsys, *words, "none")
-        assert not (here / "report").exists()
+        assert not (cascade_folder / "report").exists()
         assert "detector" in refused(capsys, "cascade", "evaluate", *WINDOWS, code=2)
         assert "can be written" in refused(
             capsys, "cascade", "evaluate", "toy.xml", *WINDOWS, "--out", "toy.xml"
         )
 
-    def test_ctrl_c(self, here, capsys, monkeypatch):
+    def test_ctrl_c(self, cascade_folder, capsys, monkeypatch):
         def interrupted(*_):
             raise KeyboardInterrupt
 
         monkeypatch.setattr("ocboost.cascade.measure.measure_cascade", interrupted)
         code, _, err = ran(capsys, "cascade", "evaluate", "toy.xml", *WINDOWS, "--out", "report")
         assert (code, err) == (130, "ocboost: interrupted; nothing was written to 'report'.\n")
-        assert not (here / "report").exists()
+        assert not (cascade_folder / "report").exists()
 
 
 class TestHelp:
@@ -318,13 +318,13 @@ class TestHelp:
         ],
     )
     def test_examples(self, capsys, words, example):
-        code, told, _ = ran(capsys, "cascade", *words, "--help")
+        code, printed, _ = ran(capsys, "cascade", *words, "--help")
         assert code == 0
-        assert example in [line.strip() for line in told.splitlines()]
+        assert example in [line.strip() for line in printed.splitlines()]
 
 
 class TestProcess:
-    def test_quiet_when_piped(self, here):
+    def test_quiet_when_piped(self, cascade_folder):
         done = process(*ADAPT, "--out", "a.xml", "--false-positives", "0.1")
         assert (done.returncode, done.stderr) == (0, "")
         assert "\x1b" not in done.stdout
@@ -344,11 +344,11 @@ class TestProcess:
         ):
             narrow.file = io.StringIO()
             assert ran(capsys, "cascade", *words)[0] == 0
-            told = "\n".join(line.rstrip() for line in narrow.file.getvalue().splitlines())
-            assert re.search(row, told, re.MULTILINE), told
+            printed = "\n".join(line.rstrip() for line in narrow.file.getvalue().splitlines())
+            assert re.search(row, printed, re.MULTILINE), printed
 
     @posix
-    def test_progress_on_a_terminal(self, here):
+    def test_progress_on_a_terminal(self, cascade_folder):
         text, code = shown_on_terminal(*ADAPT, "--out", "a.xml")
         assert code == 0
         assert "adapting" in text

@@ -9,9 +9,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import InputError, OCBClassifier
-from ocboost.hypotheses import Hypotheses, learners
-from ocboost.hypotheses.learners import (
+from ocboost import InputError, OCBClassifier, learners
+from ocboost.hypotheses import Hypotheses
+from ocboost.learners import LEARNERS as NAMED
+from ocboost.learners import (
     BallLearner,
     BoxLearner,
     Learner,
@@ -19,7 +20,6 @@ from ocboost.hypotheses.learners import (
     StumpLearner,
     learner_for,
 )
-from ocboost.hypotheses.learners.choose import NAMED
 from tests.contracts.test_hypotheses import subclasses
 
 LEARNERS = {

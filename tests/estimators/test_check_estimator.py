@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 
 from ocboost import OCBClassifier
-from ocboost.hypotheses.learners import BallLearner
+from ocboost.learners import BallLearner
 from ocboost.lineage import FilterBoost, OzaRussellClassifier
 
 KINDS = {

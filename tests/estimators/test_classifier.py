@@ -23,23 +23,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, OCBClassifier, adaboost_weights
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners import Learner, StumpLearner
-from tests.support.classifiers import assert_same_weights, examples
+from ocboost.learners import Learner, StumpLearner
+from tests.support.classifiers import BOOSTER_SETTINGS, assert_same_weights, examples
 
 # What it learns ---------------------------------------------------------------------------------------
 
 
-SETTINGS = {
-    "auto": {},
-    "small head": {"head": 7},
-    "window": {"head": 30, "tail": False},
-    "forgetting": {"forgetting": 0.97, "head": 16},
-    "band": {"order": 2, "head": 9, "batch_size": 5},
-}
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", BOOSTER_SETTINGS)
 @given(data=st.data())
 @settings(max_examples=5)
 def test_however_the_stream_is_cut(name, n_classes, data):
@@ -47,7 +38,7 @@ def test_however_the_stream_is_cut(name, n_classes, data):
     weights = np.random.default_rng(1).uniform(0, 2, 100) if data.draw(st.booleans()) else None
     cuts = sorted(data.draw(st.sets(st.integers(41, 99), max_size=8)))
     whole, parts, rows = (
-        OCBClassifier(n_hypotheses=6, **SETTINGS[name]).fit(X[:40], y[:40]) for _ in range(3)
+        OCBClassifier(n_hypotheses=6, **BOOSTER_SETTINGS[name]).fit(X[:40], y[:40]) for _ in range(3)
     )
 
     def feed(clf, start, stop):

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ocboost import OCBClassifier
 from ocboost.estimators.filterboost import draw_places
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners import BallLearner, Learner, StumpLearner
+from ocboost.learners import BallLearner, Learner, StumpLearner
 from ocboost.lineage import FilterBoost
 from tests.naive.filterboost import plain_filterboost
 from tests.support.filterboost import base_of, cut, noisy, separable, state_of

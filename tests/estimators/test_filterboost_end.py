@@ -11,7 +11,7 @@ import pytest
 from ocboost import InputError
 from ocboost.estimators.binary_filterboost import BinaryFilterBoost, EdgeTest, Voters
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from ocboost.lineage import FilterBoost
 from ocboost.streams.rows import Rows
 from tests.support.filterboost import noisy, separable, state_of
@@ -67,7 +67,7 @@ class TestTheEnd:
         X = np.random.default_rng(2).normal(size=(60_000, 2))
         clf = FilterBoost(sample=50, most_examples=2_000, random_state=0).partial_fit(X, y)
         assert clf.stopped_ == (
-            "the edge could not be told from zero in 2,000 examples, of 3 hypotheses in a row"
+            "the edge could not be distinguished from zero in 2,000 examples, of 3 hypotheses in a row"
         )
         assert clf.rounds_ == [3]
         assert clf.n_accepted_ == [3 * 2_050]

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from ocboost import InputError
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from ocboost.lineage import FilterBoost
 from ocboost.streams import ArrayStream, Batch
 from tests.support.filterboost import noisy, state_of

@@ -41,12 +41,12 @@ def test_of_several_classes_too():
 
 
 def test_fit_that_finds_nothing_answers_with_the_majority():
-    """Labels at random: no edge can be told from zero."""
+    """Labels at random: no edge can be distinguished from zero."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(5_000, 2)), (rng.random(5_000) < 0.5).astype(int)
     y[:1_500] = 1  # so that +1 is about 65 of 100, in rows that nothing tells from the others
     clf = FilterBoost(sample=20, most_examples=40, random_state=0).fit(X, y)
-    assert clf.stopped_.startswith("the edge could not be told from zero")
+    assert clf.stopped_.startswith("the edge could not be distinguished from zero")
     assert clf.hypotheses_ == [None]
     assert (clf.predict(X) == 1).all()
     n = clf.boosters_[0].n_seen

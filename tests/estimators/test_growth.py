@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from ocboost import Growth, InputError, OCBClassifier
 from ocboost.hypotheses import Balls, Joined, Stumps
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from tests.naive.growth import NaiveGrowth, as_tuples
 from tests.support.growing import QUICK, SETTINGS, assert_sound, growing, pools_of, state_of, stream
 

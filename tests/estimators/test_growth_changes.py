@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import Growth, InputError, OCBClassifier
 from ocboost.hypotheses import Balls, Callables, Joined, Stumps, Trees, from_sklearn
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from tests.across.test_interruption import interrupted_at
 from tests.support.growing import QUICK, SETTINGS, assert_sound, growing, state_of, stream
 

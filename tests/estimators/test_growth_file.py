@@ -17,7 +17,7 @@ from ocboost._core.codec import read
 from ocboost._core.kinds import HYPOTHESES, nested_tree
 from ocboost.estimators.classifier_file import classifier_tree
 from ocboost.hypotheses import Balls, Stumps
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
 from tests.support.saved_trees import GONE, arrays_of, changed, places
 
 QUICK = {"budget": 8, "sample": 9, "candidates": 3, "test": 6, "delta": 0.6, "every": 4}

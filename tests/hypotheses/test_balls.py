@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ocboost._core import storage
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, Balls
-from ocboost.hypotheses.learners import BallLearner
+from ocboost.learners import BallLearner
 from tests.naive.balls import plain_answers, plain_squared
 
 

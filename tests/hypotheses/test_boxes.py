@@ -12,7 +12,7 @@ from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, Boxes, all_boxes
 from ocboost.hypotheses.boxes import boxes_at, n_boxes
-from ocboost.hypotheses.learners import BoxLearner
+from ocboost.learners import BoxLearner
 from tests.naive.boxes import plain_all, plain_values
 
 

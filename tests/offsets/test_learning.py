@@ -16,7 +16,7 @@ from ocboost.deployment.adaptation import Adaptation
 from ocboost.estimators import committee
 from ocboost.evaluation import View
 from ocboost.evaluation.contenders import OCB
-from ocboost.hypotheses.learners import StumpLearner
+from ocboost.learners import StumpLearner
 from ocboost.offsets import ScaledOffset, fit_offset
 from ocboost.streams import Batch
 from tests.naive.offsets import adaboost_in_logarithms

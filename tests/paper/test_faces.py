@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from ocboost import BoostingSketch, adaboost_weights, approximation_error
 from ocboost.datasets import Images
 from ocboost.datasets.faces import draw_toys
-from ocboost.hypotheses.learners import BoxLearner
+from ocboost.learners import BoxLearner
 from ocboost.paper import faces, faces_section
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import OnlineMethod

@@ -10,7 +10,7 @@ import pytest
 
 from ocboost import adaboost_weights, approximation_error, datasets
 from ocboost.__main__ import main
-from ocboost.hypotheses.learners import BallLearner
+from ocboost.learners import BallLearner
 from ocboost.paper import mnist, mnist_section
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import ONLINE

@@ -20,7 +20,7 @@ from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.windows import as_windows, has_contrast
 from ocboost.errors import InputError
-from ocboost.hypotheses.learners.base import as_labels
+from ocboost.learners.base import as_labels
 from ocboost.offsets.base import reweighted
 from ocboost.offsets.fitting import scale_and_shift
 
@@ -97,7 +97,7 @@ class AdaptedStumps:
         self.sketch: BoostingSketch | None = None
 
     def calibrated(self, sums: Floats, labels: Signs, weights: Floats) -> Calibration:
-        """The calibration that fits labelled windows whose sums of leaves these are."""
+        """The calibration that fits the sums of leaves of labelled windows."""
         a, b, turned = scale_and_shift(sums, labels.astype(np.float64), weights)
         largest = a * (np.abs(self.reach).sum() + abs(self.middle.sum())) + abs(b)
         scale, shift = a / 2.0, b / 2.0
@@ -112,7 +112,7 @@ class AdaptedStumps:
         self.sketch = BoostingSketch(len(self.stumps), smoothing=smoothing * found.mean_weight, **settings)
 
     def update(self, answers: Signs, labels: Signs, weights: Floats, batch_size: int) -> None:
-        """Let the sketch learn from windows whose answers these are; they are changed."""
+        """Let the sketch learn from the stumps' answers to windows; changes the answers in place."""
         assert self.sketch is not None
         offset = self.scale * (answers @ self.reach + self.middle.sum()) + self.shift
         entering = reweighted(weights, labels, offset)

@@ -44,7 +44,7 @@ class _Stage(AdaptedStumps):
         return self.stumps.answers(windows.reshape(len(windows), -1))
 
     def sums(self, answers: Signs) -> Floats:
-        """The stage's sums for windows whose answers these are, on the shipped scale."""
+        """The stage's sums, on the shipped scale, from the stumps' answers."""
         sums: Floats = answers @ self.corrected_reach() + self.middle.sum()
         return sums
 
@@ -147,7 +147,7 @@ class StageAdapter(CascadeAdapter):
                 break
             answers = stage.answers(windows)
             stage.learn(answers.copy(), labels, weights, self)
-            # All faces go on: those that a stage rejects now may pass when its threshold changes.
+            # All faces reach the next stage: those rejected now may pass when this threshold changes.
             passes = (labels > 0) | (stage.sums(answers) >= stage.threshold)
             windows, labels, weights = windows[passes], labels[passes], weights[passes]
         if self._faces >= 2 * self._faces_at_thresholds or self._faces >= self._faces_at_thresholds + 2000:

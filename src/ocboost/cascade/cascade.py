@@ -287,7 +287,7 @@ def _check(cascade: Cascade) -> None:
         _require(inside.all(), f"{side} must be a node or a leaf of its tree")
         later = (child <= 0) | (child > own)
         _require(later.all(), f"{side} must lead to later nodes of its tree or to leaves")
-    if nodes.max() == 1:  # OpenCV then takes the two leaves in their order, whatever the node says
+    if nodes.max() == 1:  # OpenCV then takes the two leaves in their order and ignores the node's children
         plain = (checked["node_left"] == 0) & (checked["node_right"] == -1)
         _require(plain.all(), "node_left and node_right of stumps must be 0 and -1")
     if cascade.stage_origin is not None:

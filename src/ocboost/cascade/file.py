@@ -1,4 +1,4 @@
-"""A cascade's file: read from OpenCV's XML, and written back. Whatever has not changed keeps its bytes."""
+"""A cascade's file: read from OpenCV's XML, and written back. What has not changed keeps its bytes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.storage import write_atomically
 from ocboost.cascade.cascade import Cascade
-from ocboost.cascade.xml_reader import CascadeReader, Places, Span, words_in
-from ocboost.cascade.xml_tree import read_bytes
+from ocboost.cascade.xml import CascadeReader, CascadeSpans, Span, read_bytes, words_in
 from ocboost.errors import InputError
 
 Edit = tuple[int, int, bytes]
@@ -31,8 +30,8 @@ def number(value: np.floating) -> bytes:
 class CascadeWriter:
     """Puts a file together from the old one's pieces and new numbers."""
 
-    def __init__(self, data: bytes, old: Cascade, places: Places, new: Cascade) -> None:
-        self._data, self._old, self._places, self._new = data, old, places, new
+    def __init__(self, data: bytes, old: Cascade, spans: CascadeSpans, new: Cascade) -> None:
+        self._data, self._old, self._spans, self._new = data, old, spans, new
         same = (old.width, old.height) == (new.width, new.height) and all(
             np.array_equal(a, b) for a, b in zip(old.features, new.features, strict=True)
         )
@@ -44,7 +43,7 @@ class CascadeWriter:
 
     def written(self) -> bytes:
         """The new file."""
-        stages, new = self._places.stages, self._new
+        stages, new = self._spans.stages, self._new
         origins = range(new.n_stages) if new.stage_origin is None else new.stage_origin.tolist()
         pieces: list[bytes] = []
         for s, origin in enumerate(origins):
@@ -57,9 +56,9 @@ class CascadeWriter:
             else:
                 pieces.append(self._fresh(s) if s == 0 else b"\n    " + self._fresh(s))
         edits = [(stages[0].element[0], stages[-1].element[1], b"".join(pieces))]
-        edits += _count(self._places.stage_count, self._old.n_stages, new.n_stages)
+        edits += _count(self._spans.stage_count, self._old.n_stages, new.n_stages)
         sizes = [int(np.diff(c.stage_tree).max()) for c in (self._old, new)]
-        edits += _count(self._places.largest_count, sizes[0], sizes[1])
+        edits += _count(self._spans.max_weak_count, sizes[0], sizes[1])
         return self._edited((0, len(self._data)), edits)
 
     def _fits(self, s: int, origin: int) -> bool:
@@ -79,12 +78,12 @@ class CascadeWriter:
 
     def _edits(self, s: int, origin: int) -> list[Edit]:
         """What differs between a stage and that of the file."""
-        old, new, places = self._old, self._new, self._places.stages[origin]
+        old, new, spans = self._old, self._new, self._spans.stages[origin]
         edits: list[Edit] = []
         if new.stage_threshold[s] != old.stage_threshold[origin]:
-            edits.append((*places.threshold, number(new.stage_threshold[s])))
+            edits.append((*spans.threshold, number(new.stage_threshold[s])))
         first, its_first = int(new.stage_tree[s]), int(old.stage_tree[origin])
-        for t, (nodes, leaves) in enumerate(places.trees):
+        for t, (nodes, leaves) in enumerate(spans.trees):
             n, m = slice(*new.tree_node[first + t :][:2]), slice(*old.tree_node[its_first + t :][:2])
             edits += self._renumbered(nodes, 4, new.node_threshold[n], old.node_threshold[m])
             n, m = slice(*new.tree_leaf[first + t :][:2]), slice(*old.tree_leaf[its_first + t :][:2])
@@ -156,7 +155,7 @@ class CascadeFile:
     name: str
     cascade: Cascade
     _data: bytes = field(repr=False)
-    _places: Places = field(repr=False)
+    _spans: CascadeSpans = field(repr=False)
 
     def __repr__(self) -> str:
         return f"<'{self.name}': {self.cascade!r}>"
@@ -193,7 +192,7 @@ class CascadeFile:
         """What `write` writes, not packed."""
         if cascade is None or cascade is self.cascade:
             return self._data
-        return CascadeWriter(self._data, self.cascade, self._places, cascade).written()
+        return CascadeWriter(self._data, self.cascade, self._spans, cascade).written()
 
 
 def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
@@ -217,5 +216,5 @@ def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
     ocboost.errors.InputError: path must be an XML file of a cascade; 'no.xml' does not exist. Check the name.
     """
     data = read_bytes(path)
-    cascade, places = CascadeReader(data, os.fspath(path)).read()
-    return CascadeFile(os.fspath(path), cascade, data, places)
+    cascade, spans = CascadeReader(data, os.fspath(path)).read()
+    return CascadeFile(os.fspath(path), cascade, data, spans)

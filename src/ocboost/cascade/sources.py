@@ -176,7 +176,7 @@ def windows_in(
 
 @dataclass(frozen=True)
 class ImageSource:
-    """Images one after the other, each read when it is asked for: those of files, or of a video."""
+    """Images one after the other, each read when it is needed: those of files, or of a video."""
 
     place: Path
     files: list[Path]

@@ -35,7 +35,7 @@ MAX_SMOOTHING_PER_WINDOW = 10  # beyond it the windows are few beside the smooth
 MIN_FACES_FOR_THRESHOLD = 100  # a threshold set by fewer is rough
 MAX_FALSE_POSITIVES = 1e-3  # per window: more are worth a word
 WINDOWS_PER_UPDATE = 500
-HELD_OUT = 10  # every tenth is not shown
+HOLD_OUT_EVERY = 10
 
 
 def adapt(
@@ -193,7 +193,7 @@ class _Windows:
 
         rng = np.random.default_rng(seed)
         orders = [rng.permutation(len(windows)) for windows in self.clear]
-        tests = [order[HELD_OUT - 1 :: HELD_OUT] for order in orders]
+        tests = [order[HOLD_OUT_EVERY - 1 :: HOLD_OUT_EVERY] for order in orders]
         self.tests = [windows[test] for windows, test in zip(self.clear, tests, strict=True)]
         sums = np.concatenate([leaf_sums(self.cascade, windows) for windows in self.tests])
         if one_minus_auc(sums, np.repeat([True, False], [len(t) for t in self.tests])) > 0.5:
@@ -201,7 +201,7 @@ class _Windows:
                 "--faces must hold faces and --others windows without; the detector's score is higher for "
                 "the others. Are the two turned round?"
             )
-        learnt = [np.delete(order, slice(HELD_OUT - 1, None, HELD_OUT)) for order in orders]
+        learnt = [np.delete(order, slice(HOLD_OUT_EVERY - 1, None, HOLD_OUT_EVERY)) for order in orders]
         windows = np.concatenate([w[rows] for w, rows in zip(self.clear, learnt, strict=True)])
         labels = np.repeat(np.array([1, -1], np.int8), [len(rows) for rows in learnt])
         order = rng.permutation(len(labels))

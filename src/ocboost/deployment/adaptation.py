@@ -44,9 +44,7 @@ class Adaptation:
         self.learnt = 0  # rows that had a label
         self.finished = False  # whether the stream has ended
         K = len(model.classifier.classes_)
-        self.confusion = np.zeros(
-            (K, K), np.int64
-        )  # how often class i was predicted as j before it was learnt
+        self.confusion = np.zeros((K, K), np.int64)  # how often class i was predicted as j, before learning
         self._recent: deque[bool] = deque(maxlen=RECENT_PREDICTIONS)
 
     def take(self, batch: Rows, step: int = 1) -> None:
@@ -154,7 +152,7 @@ class Adaptation:
 
 
 def run_id(origin: dict[str, Any]) -> str:
-    """Identifies a run by its stream and settings, whatever model it began with."""
+    """Identifies a run by its stream and settings; the model it began with does not count."""
     named = {key: value for key, value in origin.items() if key not in ("model", "before")}
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 

@@ -1,8 +1,8 @@
 """Which streams a model has learnt, and where in one of them to continue.
 
 Each ``adapt`` records in the model's history how much of a stream it has learnt (`ocboost.streams.source`).
-A stream is recognised by its beginning, whatever its name is now: a log that has grown continues after the
-rows learnt before. The name only serves to notice that another stream is there under the same name.
+A stream is recognised by its first rows, not by its name: a log that has grown continues after the rows
+learnt before. The name only serves to notice that a file now holds another stream.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ocboost._kernels.answers import first_unusable
 from ocboost.errors import InputError
 from ocboost.estimators.committee import probabilities, winners
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner
+from ocboost.learners import Learner
 
 _FLOAT64 = np.dtype(np.float64)  # compared by `is`, which takes nanoseconds
 
@@ -129,12 +129,12 @@ class OnlineClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # typ
         sample_weight : float, default 1.0
             Not negative.
         """
-        weight = as_one_weight(sample_weight)
-        self._learn_one(self._one_row(row), np.asarray([label]), None if weight == 1.0 else weight)
+        self._learn_one(row, label, as_one_weight(sample_weight))
         return self
 
-    def _learn_one(self, x: NDArray[Any], label: NDArray[Any], weight: float | None) -> None:
-        self.partial_fit(x, label, sample_weight=None if weight is None else np.array([weight]))
+    def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
+        weights = None if weight == 1.0 else np.array([weight])
+        self.partial_fit(self._one_row(row), np.asarray([label]), sample_weight=weights)
 
     def _one_row(self, row: Sequence[float]) -> NDArray[Any]:
         check_is_fitted(self)

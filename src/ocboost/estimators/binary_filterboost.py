@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.checks import as_number
 from ocboost.hypotheses import Ballot, Hypotheses, Stumps, join
-from ocboost.hypotheses.learners import Learner
+from ocboost.learners import Learner
 from ocboost.streams.rows import Rows, stack_matrices
 
 CONFIDENCE_ADVICE = "It is the chance of being wrong that is accepted: 0.05 is one in twenty."
@@ -122,7 +122,7 @@ class Voters:
         return self.hypotheses.votes(X, [Ballot.of(self.alpha)])
 
 
-MAX_FAILED_TESTS = 3  # hypotheses in a row whose edge is not told from zero, before boosting ends
+MAX_FAILED_TESTS = 3  # hypotheses in a row whose edge is not distinguishable from zero, before boosting ends
 MAX_DRAWS = 1 << 60  # more than there will ever be
 _NEAR_THRESHOLD = 1.0 - 1e-9  # of the test's threshold: from there on the test itself decides
 
@@ -352,8 +352,8 @@ class BinaryFilterBoost:
             self.tries += 1
             if self.tries == MAX_FAILED_TESTS:
                 self.reason = (
-                    f"the edge could not be told from zero in {settings.most_examples:,} examples, of "
-                    f"{MAX_FAILED_TESTS} hypotheses in a row"
+                    f"the edge could not be distinguished from zero in {settings.most_examples:,} examples, "
+                    f"of {MAX_FAILED_TESTS} hypotheses in a row"
                 )
         self.candidate = self.test = None
         self.round += 1

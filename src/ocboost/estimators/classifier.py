@@ -26,7 +26,7 @@ from ocboost.estimators.committee import Committee, learn_hypotheses
 from ocboost.estimators.committee_classifier import CommitteeClassifier, adjustable
 from ocboost.estimators.growth import Growth, as_growth
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner, learner_for
+from ocboost.learners import Learner, learner_for
 from ocboost.offsets import as_offset, require_classes, require_range, scores_of
 from ocboost.streams.rows import Rows
 
@@ -206,7 +206,7 @@ class OCBClassifier(CommitteeClassifier):
         y : array of shape (n,)
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all. A class
-            of which the first call has no example is told apart by the hypotheses of all others.
+            of which the first call has no example gets the hypotheses of all others.
         sample_weight : array of shape (n,), optional
         """
         if hasattr(self, "committee_"):

@@ -34,7 +34,7 @@ from ocboost.estimators.growth import CandidateSearch, Growth, HypothesisGrower,
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.adopt import MAX_WEIGHT
 from ocboost.hypotheses.base import MAX_COLUMNS
-from ocboost.hypotheses.learners.choose import NAMED, learner_for
+from ocboost.learners import LEARNERS, learner_for
 from ocboost.offsets import Offset, as_offset, require_classes
 from ocboost.offsets.base import offset_from, offset_tree
 from ocboost.streams.recent_rows import RecentRows
@@ -43,7 +43,7 @@ from ocboost.streams.rows import stack_matrices
 CLASSIFIER_KIND = "OCBClassifier"  # the name of the kind in files
 MAX_SAVED_CLASSES = 10_000
 MAX_NAME_CHARACTERS = 1 << 26  # in the names of all classes, each as long as the longest
-_SETTINGS = ("n_hypotheses", *SKETCH_DEFAULTS, "batch_size", "n_jobs", "random_state")
+_CLASSIFIER_SETTINGS = ("n_hypotheses", *SKETCH_DEFAULTS, "batch_size", "n_jobs", "random_state")
 _GROWTH_SETTINGS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
 _CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
 _CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
@@ -54,7 +54,7 @@ _CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
 
 def classifier_tree(clf: Any, *, without_offset: bool = False) -> Tree:
     """What a file holds of a fitted classifier; an offset that is left out is given again to load it."""
-    settings = {name: plain(getattr(clf, name)) for name in _SETTINGS}
+    settings = {name: plain(getattr(clf, name)) for name in _CLASSIFIER_SETTINGS}
     committee = _checked_committee(clf, settings)
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
@@ -129,9 +129,9 @@ def _unfitted(fields: Fields, committee: Committee, make: Any, offset: Any) -> A
         booster = committee.kind.made(1, committee.settings)
     fields.require(isinstance(booster, Booster) or booster in BOOSTERS, "its booster is not known")
     estimator = fields.plain("estimator") if "estimator" in fields else committee.hypotheses
-    named = estimator is committee.hypotheses or estimator is None or estimator in NAMED
+    named = estimator is committee.hypotheses or estimator is None or estimator in LEARNERS
     fields.require(named, "its estimator is not known")
-    settings = {key: fields.plain(key) for key in _SETTINGS}
+    settings = {key: fields.plain(key) for key in _CLASSIFIER_SETTINGS}
     for key in ("batch_size", "n_hypotheses"):
         fields.require(type(settings[key]) is int and settings[key] >= 1, f"{key} must be a count")
     most, has_offset = max(c.stop - c.start for c in committee.columns), committee.offset is not None
@@ -235,7 +235,7 @@ def _growth_tree(growth: Growth | None, estimator: Any) -> Tree | None:
 def _growth_from_tree(fields: Fields) -> Growth:
     settings = {name: fields.plain(name) for name in _GROWTH_SETTINGS}
     learner = settings["learner"]
-    fields.require(learner is None or learner in NAMED, "its learner is not known")
+    fields.require(learner is None or learner in LEARNERS, "its learner is not known")
     numbers = all(type(settings[name]) in (int, float) for name in _GROWTH_SETTINGS[:-1])
     fields.require(numbers, "its settings must be numbers")
     return fields.make(Growth, **settings)

@@ -20,7 +20,7 @@ from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import InputError
 from ocboost.estimators.deployed_weights import DeployedWeights
 from ocboost.hypotheses import Ballot, Hypotheses, join, join_tightly
-from ocboost.hypotheses.learners import Learner, StumpLearner
+from ocboost.learners import Learner, StumpLearner
 from ocboost.offsets import Offset, require_range, reweighted, scores_of
 
 
@@ -349,7 +349,7 @@ class Committee:
 
     @reads
     def __copy__(self) -> Self:
-        """A committee of its own with the same state; the hypotheses, which never change, are shared."""
+        """An independent copy; the hypotheses, which never change, are shared."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, _guard=Guard())
         other.boosters = [booster.copy() for booster in self.boosters]
@@ -444,7 +444,7 @@ def learn_hypotheses(
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> tuple[Hypotheses, list[slice]]:
-    """Learn hypotheses for each booster; gives them as one set, and which of it are whose.
+    """Learn hypotheses for each booster; returns all as one set, and the columns of each booster.
 
     Each booster gets ``n_hypotheses``, but none weighs more than ``budget``. ``scores`` are those of an
     offset, where there is one, (n, n_boosters).

@@ -17,12 +17,12 @@ from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import reads, writes, written
 from ocboost.boosters.base import Booster, Settings
 from ocboost.errors import InputError
-from ocboost.estimators.base import OnlineClassifier, as_one_row, as_one_weight
+from ocboost.estimators.base import OnlineClassifier, as_one_row
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee, CommitteeView, probabilities
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner, learner_for
+from ocboost.learners import Learner, learner_for
 from ocboost.offsets import Offset, require_range
 from ocboost.streams.rows import Rows
 
@@ -145,7 +145,7 @@ class CommitteeClassifier(OnlineClassifier):
         return applied is not None and all(map(is_, adjustable(self.__dict__), applied))
 
     def with_booster(self, booster: str | Booster, rows: Rows | None = None) -> Self:
-        """A classifier of its own with the same hypotheses and classes, and another booster.
+        """An independent classifier with the same hypotheses and classes, and another booster.
 
         It starts from ``rows``, checked and with codes, as ``fit`` does; without them it has learnt nothing.
         """
@@ -241,17 +241,7 @@ class CommitteeClassifier(OnlineClassifier):
         return shares
 
     @writes
-    def learn_one(self, row: Sequence[float], label: Any, sample_weight: float = 1.0) -> Self:
-        """Learn one row, as `partial_fit` would; a weight of 0 counts as an example without weight.
-
-        Parameters
-        ----------
-        row : sequence of n_features numbers
-        label : object
-            Its class, one of ``classes_``.
-        sample_weight : float, default 1.0
-            Not negative.
-        """
+    def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
         now = self._fitted_attributes()
         x = _checked_row(now, row)
         try:
@@ -261,10 +251,8 @@ class CommitteeClassifier(OnlineClassifier):
                 f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
                 "such examples out, or fit again with that class."
             ) from None
-        weight = as_one_weight(sample_weight)
         weights = None if weight == 1.0 else np.array([weight])
         written(self.committee_, partial(self._learn, Rows.one(x, code, weights)))
-        return self
 
     def _fitted_attributes(self) -> dict[str, Any]:
         """The present attributes; fitting replaces all of them at once, as another dictionary."""
@@ -277,7 +265,7 @@ class CommitteeClassifier(OnlineClassifier):
 
     @reads
     def __copy__(self) -> Self:
-        """A classifier of its own with the same state; the hypotheses, which never change, are shared."""
+        """An independent copy; the hypotheses, which never change, are shared."""
         other = self._snapshot()
         other.__dict__.pop("_guard_kept", None)
         if hasattr(self, "committee_"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from ocboost.estimators.binary_filterboost import (
 from ocboost.estimators.committee import probabilities, signs
 from ocboost.estimators.filterboost_file import FILTERBOOST_KIND, filterboost_from_tree, filterboost_tree
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner, learner_for
+from ocboost.learners import Learner, learner_for
 from ocboost.streams.rows import Rows
 
 ROWS_DRAWN_AT_ONCE = 1 << 13  # from a training set
@@ -104,11 +104,11 @@ class FilterBoost(OnlineClassifier):
     It needs many examples: an edge of 0.2 is tested on a few thousand that the filter lets through, one of
     0.05 on about fifty thousand, and the better F is, the fewer it lets through.
 
-    Where we depart from the paper: a hypothesis whose edge cannot be told from zero in ``most_examples`` is
-    dropped, and a new sample is collected, in a round of its own, so that the confidences still sum to δ;
-    after three in a row boosting ends. A sample has both classes. While only one has come, boosting waits
-    with half of the sample free; only where the other exists and the filter finds none in ``most_examples``
-    is the hypothesis the constant one.
+    Where we depart from the paper: a hypothesis whose edge cannot be distinguished from zero in
+    ``most_examples`` is dropped, and a new sample is collected, in a round of its own, so that the
+    confidences still sum to δ; after three in a row boosting ends. A sample has both classes. While only one
+    has come, boosting waits with half of the sample free; only where the other exists and the filter finds
+    none in ``most_examples`` is the hypothesis the constant one.
 
     The examples of a stream have no weights; those of ``fit`` are drawn by theirs. The promises are for
     examples that are independent, all from the same source.
@@ -207,13 +207,13 @@ class FilterBoost(OnlineClassifier):
             draft.boosters_, draft._ended = boosters, None
         return self
 
-    def _learn_one(self, x: NDArray[Any], label: NDArray[Any], weight: float | None) -> None:
-        if weight is not None:
+    def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
+        if weight != 1.0:
             raise InputError(
                 f"sample_weight must be 1 for FilterBoost, whose filter takes rows without weights; got "
                 f"{weight:g}. Leave it out."
             )
-        self.partial_fit(x, label)
+        self.partial_fit(self._one_row(row), np.asarray([label]))
 
     @writes
     def fit_stream(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Self:

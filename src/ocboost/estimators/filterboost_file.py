@@ -23,18 +23,18 @@ from ocboost.estimators.classifier_file import (
     plain,
     set_columns,
 )
-from ocboost.hypotheses.learners.choose import NAMED
+from ocboost.learners import LEARNERS
 from ocboost.streams.rows import stack_matrices
 
 FILTERBOOST_KIND = "FilterBoost"  # the name of the kind in files
-_SETTINGS = ("n_hypotheses", "epsilon", "delta", "tau", "sample", "most_examples", "random_state")
+_FILTERBOOST_SETTINGS = ("n_hypotheses", "epsilon", "delta", "tau", "sample", "most_examples", "random_state")
 _COUNTS = ("round", "calls", "waited", "taken", "tries", "n_seen", "n_positive", "n_accepted")
 
 
 def filterboost_tree(clf: Any) -> Tree:
     """What a file holds of a fitted FilterBoost."""
     clf.learner(), clf.settings()  # refuse what `set_params` set and could not be loaded
-    settings = {name: plain(getattr(clf, name)) for name in _SETTINGS}
+    settings = {name: plain(getattr(clf, name)) for name in _FILTERBOOST_SETTINGS}
     if isinstance(clf.estimator, str) or clf.estimator is None:
         settings["estimator"] = clf.estimator
     return {
@@ -68,14 +68,14 @@ def _unfitted(fields: Fields, make: Any, estimator: Any) -> Any:
     """A FilterBoost with the settings of a file."""
     if "estimator" in fields:
         own = fields.plain("estimator")
-        fields.require(own is None or own in NAMED, "its estimator is not known")
+        fields.require(own is None or own in LEARNERS, "its estimator is not known")
         estimator = own if estimator is None else estimator
     elif estimator is None:
         raise InputError(
             f"estimator must be given: {fields.name} was made with one that is a Python object, which no "
             "file holds. Use FilterBoost.load(path, estimator=...)."
         )
-    clf = make(estimator, **{key: fields.plain(key) for key in _SETTINGS})
+    clf = make(estimator, **{key: fields.plain(key) for key in _FILTERBOOST_SETTINGS})
     fields.make(clf.settings)
     return clf
 

@@ -23,7 +23,7 @@ from ocboost.errors import InputError
 from ocboost.estimators.binary_filterboost import CONFIDENCE_ADVICE, acceptance
 from ocboost.estimators.committee import Committee, signs
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners import Learner, StumpLearner, learner_for
+from ocboost.learners import Learner, StumpLearner, learner_for
 from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import Rows, stack_matrices
 

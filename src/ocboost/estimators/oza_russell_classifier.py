@@ -384,7 +384,7 @@ class OzaRussellClassifier(OnlineClassifier):
     # Copies ----------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Self:
-        """A classifier of its own, members included: they learn."""
+        """An independent copy, members included: they learn."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__getstate__())
         other.__dict__.pop("_sklearn_version", None)

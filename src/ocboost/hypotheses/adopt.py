@@ -32,7 +32,7 @@ class _Member(NamedTuple):
     features: NDArray[np.int64] | None  # the columns it was given; None for all
 
 
-class _Translated:
+class _TranslatedMember:
     """A member of an ensemble that was given other labels, or only some of the columns."""
 
     def __init__(self, member: _Member) -> None:
@@ -93,11 +93,11 @@ def from_sklearn(fitted: Any, *, classes: ArrayLike | None = None) -> Hypotheses
     members, own = _members_of(fitted)
     if not members:
         raise InputError(f"fitted must have at least one member; got {fitted!r:.80}.")
-    order = _order(classes, own)
+    order = _class_order(classes, own)
     n_features = _n_features(fitted, members)
     if all(_is_tree(member.estimator) for member in members):
         return _from_trees(members, order, n_features)
-    return _from_others(members, order, n_features)
+    return _from_classifiers(members, order, n_features)
 
 
 def _members_of(fitted: Any) -> tuple[list[_Member], NDArray[Any] | None]:
@@ -113,7 +113,7 @@ def _members_of(fitted: Any) -> tuple[list[_Member], NDArray[Any] | None]:
     )
 
     if isinstance(fitted, Sequence | np.ndarray) and not isinstance(fitted, str):
-        members = [_alone(estimator) for estimator in fitted]
+        members = [_single_member(estimator) for estimator in fitted]
         labels = [member.labels for member in members if member.labels is not None]
         return members, np.unique(np.concatenate(labels)) if labels else None
     if isinstance(fitted, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
@@ -124,7 +124,7 @@ def _members_of(fitted: Any) -> tuple[list[_Member], NDArray[Any] | None]:
         )
     codes = RandomForestClassifier | ExtraTreesClassifier | BaggingClassifier | VotingClassifier
     if not isinstance(fitted, codes | AdaBoostClassifier):
-        member = _alone(fitted)
+        member = _single_member(fitted)
         return [member], member.labels
     _require_fitted(fitted)
     own = _classes(fitted)
@@ -144,7 +144,7 @@ def _members_of(fitted: Any) -> tuple[list[_Member], NDArray[Any] | None]:
     ], own
 
 
-def _alone(estimator: Any) -> _Member:
+def _single_member(estimator: Any) -> _Member:
     """A tree or a classifier that is no ensemble."""
     from sklearn.base import is_regressor
 
@@ -202,7 +202,7 @@ def _n_features(fitted: Any, members: list[_Member]) -> int:
     return counts.pop()
 
 
-def _order(given: ArrayLike | None, own: NDArray[Any] | None) -> NDArray[Any] | None:
+def _class_order(given: ArrayLike | None, own: NDArray[Any] | None) -> NDArray[Any] | None:
     """The classes in the order of the columns."""
     order = own if given is None else np.asarray(given)
     if order is None or (own is None and order.size == 2):
@@ -218,7 +218,7 @@ def _order(given: ArrayLike | None, own: NDArray[Any] | None) -> NDArray[Any] | 
     return order
 
 
-def _from_others(members: list[_Member], order: NDArray[Any] | None, n_features: int) -> Callables:
+def _from_classifiers(members: list[_Member], order: NDArray[Any] | None, n_features: int) -> Callables:
     predicting = []
     for member in members:
         if member.labels is None:
@@ -227,7 +227,7 @@ def _from_others(members: list[_Member], order: NDArray[Any] | None, n_features:
                 "classifiers that are no trees. Take them over one by one."
             )
         same = member.features is None and np.array_equal(member.labels, member.estimator.classes_)
-        predicting.append(member.estimator if same else _Translated(member))
+        predicting.append(member.estimator if same else _TranslatedMember(member))
     tags = [input_tags(member.estimator) for member in members]
     return Callables(
         predicting,
@@ -259,7 +259,9 @@ def _from_trees(members: list[_Member], order: NDArray[Any] | None, n_features: 
             "fitted must be classifiers if there are more than two classes; got a regression tree, whose "
             "sign cannot name them. Take it over alone."
         )
-    return _made_of([m.estimator.tree_ for m in members], answers, [m.features for m in members], n_features)
+    return _stumps_or_trees(
+        [m.estimator.tree_ for m in members], answers, [m.features for m in members], n_features
+    )
 
 
 def _answers(member: _Member, order: NDArray[Any] | None) -> NDArray[np.int8]:
@@ -281,7 +283,7 @@ def _signs(value: NDArray[np.float64]) -> NDArray[np.int8]:
 
 def _gradient_boosting(fitted: Any, classes: ArrayLike | None) -> Hypotheses:
     own = _classes(fitted)
-    order = _order(classes, own)
+    order = _class_order(classes, own)
     assert order is not None
     if order.size != own.size:
         raise InputError(
@@ -292,10 +294,10 @@ def _gradient_boosting(fitted: Any, classes: ArrayLike | None) -> Hypotheses:
     trees = [each.tree_ for k in places for each in fitted.estimators_[:, k]]
     swapped = own.size == 2 and order[0] != own[0]
     answers = [-_signs(tree.value) if swapped else _signs(tree.value) for tree in trees]
-    return _made_of(trees, answers, [None] * len(trees), int(fitted.n_features_in_))
+    return _stumps_or_trees(trees, answers, [None] * len(trees), int(fitted.n_features_in_))
 
 
-def _made_of(
+def _stumps_or_trees(
     trees: list[Any],
     answers: list[NDArray[np.int8]],
     columns: list[NDArray[np.int64] | None],

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ocboost._core.metrics import one_minus_auc
 from ocboost.datasets import Images, load_faces
-from ocboost.hypotheses.learners import BoxLearner
+from ocboost.learners import BoxLearner
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import (
     BALANCED,

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ocboost.datasets import load_mnist
-from ocboost.hypotheses.learners import BallLearner
+from ocboost.learners import BallLearner
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import (
     BALANCED,

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocboost._kernels.binning import edges_of
-from ocboost.hypotheses.learners import StumpLearner
-from ocboost.hypotheses.learners.bins import DenseBins, bins_of
+from ocboost.learners import StumpLearner
+from ocboost.learners.bins import DenseBins, bins_of
 from tests.support.noisy_features import noisy
 
 numbers = st.floats(allow_nan=False, width=64)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.checks import as_count
 from ocboost.errors import InputError
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.adopt import from_sklearn, input_tags
-from ocboost.hypotheses.learners.base import Learner, as_examples
-from ocboost.hypotheses.learners.boosting import MIN_EDGE, step, worth_of_one
+from ocboost.learners.base import CheckedExamples, Learner
+from ocboost.learners.boosting import MIN_EDGE, step, worth_of_one
 
 _EXAMPLE = "For example DecisionTreeClassifier(max_depth=3)."
 
@@ -60,22 +59,14 @@ class SklearnLearner(Learner):
     def __repr__(self) -> str:
         return f"SklearnLearner({self.estimator!r})"
 
-    def learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        *,
-        n_hypotheses: int,
-        sample_weight: NDArray[np.float64] | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Hypotheses:
-        """Find at most ``n_hypotheses`` of them, and at least one; y is ±1."""
+    @property
+    def _name(self) -> str:
+        return repr(self.estimator)
+
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Hypotheses:
         from sklearn.utils.validation import has_fit_parameter
 
-        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        what = repr(self.estimator)
-        X, labels, weights = as_examples(X, y, sample_weight, sparse=self.accepts_sparse, what=what)
-        rng = np.random.default_rng() if rng is None else rng
+        X, y, weights = examples
         weighted = has_fit_parameter(self.estimator, "sample_weight")
         one = worth_of_one(weights)
         counts = weights > 0.0
@@ -84,11 +75,11 @@ class SklearnLearner(Learner):
         while len(members) < n_hypotheses:
             member = _unfitted(self.estimator, rng)
             if weighted:
-                member.fit(X, labels, sample_weight=d * d.size)
+                member.fit(X, y, sample_weight=d * d.size)
             else:
-                rows = _drawn(d, labels, rng)
-                member.fit(X[rows], labels[rows])
-            wrong = np.asarray(member.predict(X)) != labels
+                rows = _drawn(d, y, rng)
+                member.fit(X[rows], y[rows])
+            wrong = np.asarray(member.predict(X)) != y
             error = float(d[wrong].sum())
             chance = error >= 0.5 - MIN_EDGE
             if not chance or not members:

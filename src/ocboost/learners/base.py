@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._core.checks import as_weights
+from ocboost._core.checks import as_count, as_weights
 from ocboost.errors import InputError
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.base import as_features
-
-
-def as_examples(
-    X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, sparse: bool, what: str
-) -> tuple[Any, NDArray[np.int8], NDArray[np.float64]]:
-    """Check rows of features, labels and weights; X is C-contiguous float32 or float64, or CSR."""
-    X = as_features(X, sparse=sparse, what=what)
-    if X.ndim != 2 or 0 in X.shape:
-        raise InputError(
-            f"X must be a matrix of at least one example and one feature; got shape {X.shape}. "
-            "One example alone is X.reshape(1, -1)."
-        )
-    weights = as_weights(sample_weight, X.shape[0])
-    total = float(weights.sum())
-    if not 0.0 < total < np.inf:
-        raise InputError(
-            f"sample_weight must have a finite sum above zero; got {total}. Give 1.0 to each example."
-        )
-    return X, as_labels(y, X.shape[0]), weights
 
 
 def as_labels(y: ArrayLike, n: int) -> NDArray[np.int8]:
@@ -48,13 +28,23 @@ def as_labels(y: ArrayLike, n: int) -> NDArray[np.int8]:
     return np.ascontiguousarray(given, dtype=np.int8)
 
 
-class Learner(ABC):
-    """Finds weak hypotheses by boosting: each next one is good where the ones before were wrong."""
+class CheckedExamples(NamedTuple):
+    """Examples that have been checked."""
+
+    X: Any  # C-contiguous float32 or float64, or CSR
+    y: NDArray[np.int8]
+    weights: NDArray[np.float64]
+
+
+class Learner:
+    """Finds weak hypotheses by boosting: each next one is good where the ones before were wrong.
+
+    A subclass implements ``_learn``, which gets checked examples, or overrides `learn`.
+    """
 
     accepts_missing: bool = False
     accepts_sparse: bool = False
 
-    @abstractmethod
     def learn(
         self,
         X: Any,
@@ -63,8 +53,49 @@ class Learner(ABC):
         n_hypotheses: int,
         sample_weight: NDArray[np.float64] | None = None,
         rng: np.random.Generator | None = None,
-    ) -> Hypotheses:
-        """Find at most ``n_hypotheses`` of them, and at least one; y is ±1."""
+    ) -> Any:
+        """Find hypotheses in examples.
+
+        Parameters
+        ----------
+        X : array of shape (n, F), or CSR matrix where ``accepts_sparse``
+        y : array of shape (n,), each -1 or +1
+        n_hypotheses : int
+            The most to find; at least one is found.
+        sample_weight : array of shape (n,), optional
+        rng : numpy.random.Generator, optional
+            For learners that draw examples.
+
+        Returns
+        -------
+        Hypotheses
+        """
+        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
+        examples = self._examples(X, y, sample_weight)
+        return self._learn(examples, n_hypotheses, np.random.default_rng() if rng is None else rng)
+
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Hypotheses:
+        raise NotImplementedError(f"{type(self).__name__} implements neither _learn nor learn")
+
+    def _examples(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> CheckedExamples:
+        X = as_features(X, sparse=self.accepts_sparse, what=self._name)
+        if X.ndim != 2 or 0 in X.shape:
+            raise InputError(
+                f"X must be a matrix of at least one example and one feature; got shape {X.shape}. "
+                "One example alone is X.reshape(1, -1)."
+            )
+        weights = as_weights(sample_weight, X.shape[0])
+        total = float(weights.sum())
+        if not 0.0 < total < np.inf:
+            raise InputError(
+                f"sample_weight must have a finite sum above zero; got {total}. Give 1.0 to each example."
+            )
+        return CheckedExamples(X, as_labels(y, X.shape[0]), weights)
+
+    @property
+    def _name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
 
     def learn_each(
         self,
@@ -85,7 +116,7 @@ class Learner(ABC):
 
         def learn(
             y: NDArray[np.int8], weights: NDArray[np.float64] | None, own: np.random.Generator | None
-        ) -> Hypotheses:
+        ) -> Any:
             return self.learn(X, y, n_hypotheses=n_hypotheses, sample_weight=weights, rng=own)
 
         work = list(zip(targets, weights_for_each(sample_weight, len(targets)), rngs, strict=True))

@@ -12,8 +12,8 @@ from ocboost._kernels.boxes import bound_scores
 from ocboost.errors import InputError
 from ocboost.hypotheses import Boxes
 from ocboost.hypotheses.boxes import boxes_at, n_boxes
-from ocboost.hypotheses.learners import BoxLearner, learner_for
-from ocboost.hypotheses.learners import boxes as box_learner
+from ocboost.learners import BoxLearner, learner_for
+from ocboost.learners import boxes as box_learner
 from tests.naive.boxes import plain_best, plain_learn
 
 

@@ -11,8 +11,8 @@ from ocboost._core.threads import get_num_threads, set_num_threads
 from ocboost._kernels.balls import best_cuts, rough_scores
 from ocboost.errors import InputError
 from ocboost.hypotheses import Ballot
-from ocboost.hypotheses.learners import BallLearner
-from ocboost.hypotheses.learners import balls as ball_learner
+from ocboost.learners import BallLearner
+from ocboost.learners import balls as ball_learner
 from tests.naive.balls import plain_best_cut
 
 

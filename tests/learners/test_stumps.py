@@ -15,9 +15,9 @@ from ocboost import adaboost_weights
 from ocboost._kernels.learn_stumps import search_dense
 from ocboost.errors import InputError
 from ocboost.hypotheses import Ballot, Hypotheses, Stumps
-from ocboost.hypotheses.learners import BallLearner, StumpLearner
-from ocboost.hypotheses.learners.bins import DenseBins
-from ocboost.hypotheses.learners.boosting import alpha_of, worth_of_one
+from ocboost.learners import BallLearner, StumpLearner
+from ocboost.learners.bins import DenseBins
+from ocboost.learners.boosting import alpha_of, worth_of_one
 from tests.naive.stumps import check_each_round, check_each_round_by_gini
 from tests.support.noisy_features import noisy
 
@@ -150,7 +150,7 @@ def test_carried_sums_choose_what_fresh_sums_choose(criterion, monkeypatch):
 @pytest.mark.parametrize("criterion", ["error", "gini"])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_threads_change_nothing(kind, criterion, monkeypatch):
-    monkeypatch.setattr("ocboost.hypotheses.learners.bins.MIN_ENTRIES_FOR_THREADS", 1)
+    monkeypatch.setattr("ocboost.learners.bins.MIN_ENTRIES_FOR_THREADS", 1)
     X, y = noisy(300, 23, 7, missing=0.1, levels=5)
     X = np.hstack([X, X[:, ::-1], -X])  # many ties
     given = X if kind == "dense" else sp.csr_matrix(X)

@@ -15,9 +15,9 @@ from ocboost._kernels.binning import MAX_BINS
 from ocboost._kernels.learn_stumps import TIE, answer_column, renormalise, reweigh, sides, weigh
 from ocboost.errors import InputError
 from ocboost.hypotheses import Stumps
-from ocboost.hypotheses.learners.base import Learner, as_examples, weights_for_each
-from ocboost.hypotheses.learners.bins import Bins, bins_of
-from ocboost.hypotheses.learners.boosting import MIN_EDGE, step, worth_of_one
+from ocboost.learners.base import CheckedExamples, Learner, weights_for_each
+from ocboost.learners.bins import Bins, bins_of
+from ocboost.learners.boosting import MIN_EDGE, step, worth_of_one
 
 CRITERIA = ("error", "gini")
 THREADS_ADVICE = "None takes as many as ocboost.get_num_threads() says."
@@ -86,17 +86,8 @@ class StumpLearner(Learner):
         given = f"max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads}"
         return f"StumpLearner({given})"
 
-    def learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        *,
-        n_hypotheses: int,
-        sample_weight: NDArray[np.float64] | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Stumps:
-        """Find at most ``n_hypotheses`` stumps; ``rng`` is not used."""
-        return self.learn_each(X, [y], n_hypotheses=n_hypotheses, sample_weight=sample_weight)[0]
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Stumps:
+        return self._boost_each([examples], n_hypotheses)[0]
 
     def learn_each(
         self,
@@ -123,21 +114,29 @@ class StumpLearner(Learner):
             Targets boosted at the same time, as joblib counts; the threads are shared among them.
         """
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        work = []
+        work: list[CheckedExamples] = []
         for y, own in zip(targets, weights_for_each(sample_weight, len(targets)), strict=True):
-            X, labels, weights = as_examples(X, y, own, sparse=True, what="StumpLearner")
-            work.append((labels, weights))
+            work.append(self._examples(X, y, own))
+            X = work[0].X  # converted once
+        return self._boost_each(work, n_hypotheses, n_jobs)
+
+    def _boost_each(
+        self, work: list[CheckedExamples], n_hypotheses: int, n_jobs: int | None = None
+    ) -> list[Stumps]:
+        """Stumps for each target; all have the same X."""
+        if not work:
+            return []
         n_threads = get_num_threads() if self.n_threads is None else self.n_threads
-        bins = bins_of(X, self.max_bins, n_threads)
+        bins = bins_of(work[0].X, self.max_bins, n_threads)
         gini, stop = self.criterion == "gini", threading.Event()
         if n_jobs is None or n_jobs == 1 or len(work) < 2:
-            return [_boost(bins, *each, n_hypotheses, gini, n_threads, stop) for each in work]
+            return [_boost(bins, y, w, n_hypotheses, gini, n_threads, stop) for _, y, w in work]
         from joblib import Parallel, delayed, effective_n_jobs
 
         share = max(1, n_threads // min(len(work), effective_n_jobs(n_jobs)))
         try:
             found: list[Stumps] = Parallel(n_jobs, prefer="threads")(
-                delayed(_boost)(bins, *each, n_hypotheses, gini, share, stop) for each in work
+                delayed(_boost)(bins, y, w, n_hypotheses, gini, share, stop) for _, y, w in work
             )
         finally:
             stop.set()  # after Ctrl-C the other targets' threads end with their next round

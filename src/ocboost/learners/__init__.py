@@ -1,4 +1,4 @@
-"""Choosing a learner by name or by a scikit-learn classifier; or none, where hypotheses are given."""
+"""Learners: each finds weak hypotheses in labelled examples."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any
 
 from ocboost.errors import InputError
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners.balls import BallLearner
-from ocboost.hypotheses.learners.base import Learner
-from ocboost.hypotheses.learners.boxes import BoxLearner
-from ocboost.hypotheses.learners.sklearn import SklearnLearner
-from ocboost.hypotheses.learners.stumps import StumpLearner
+from ocboost.learners.balls import BallLearner
+from ocboost.learners.base import Learner
+from ocboost.learners.boxes import BoxLearner
+from ocboost.learners.sklearn import SklearnLearner
+from ocboost.learners.stumps import StumpLearner
 
-NAMED: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner, "box": BoxLearner}
+__all__ = ["BallLearner", "BoxLearner", "Learner", "SklearnLearner", "StumpLearner", "learner_for"]
+
+LEARNERS: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner, "box": BoxLearner}
 
 
 def learner_for(estimator: Any) -> Learner | Hypotheses:
@@ -25,8 +27,8 @@ def learner_for(estimator: Any) -> Learner | Hypotheses:
         return StumpLearner()
     if isinstance(estimator, Learner | Hypotheses):
         return estimator
-    if isinstance(estimator, str) and estimator in NAMED:
-        return NAMED[estimator]()
+    if isinstance(estimator, str) and estimator in LEARNERS:
+        return LEARNERS[estimator]()
     if hasattr(estimator, "fit") and hasattr(estimator, "predict"):
         return SklearnLearner(estimator)
     raise InputError(

@@ -20,7 +20,7 @@ from ocboost._kernels.boxes import (
     pack,
 )
 from ocboost.hypotheses.boxes import MAX_SIDE, SIDE_ADVICE, Boxes, as_images, boxes_at, n_boxes, side_of
-from ocboost.hypotheses.learners.boosting import Found, SamplingLearner, Taken
+from ocboost.learners.boosting import Found, SamplingLearner, Taken
 
 MORE_ADVICE = "More find better filters, and take longer."
 IMAGES_PER_TABLE = 1024  # examples whose integral images lie together

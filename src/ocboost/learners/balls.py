@@ -19,7 +19,7 @@ from ocboost._kernels.balls import (
 )
 from ocboost.hypotheses.balls import Balls, finite
 from ocboost.hypotheses.base import for_each
-from ocboost.hypotheses.learners.boosting import Found, SamplingLearner, Taken
+from ocboost.learners.boosting import Found, SamplingLearner, Taken
 
 TILES_PER_TASK = 64
 ENOUGH_FOR_SHORTLIST = 200  # candidates from which on a rough look first saves time

@@ -6,17 +6,16 @@ With sampling, a hypothesis is looked for in a sample drawn by the weights, and 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.checks import as_count
 from ocboost._kernels.learn_stumps import reweigh, weigh
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.learners.base import Learner, as_examples
+from ocboost.learners.base import CheckedExamples, Learner
 
 MIN_EDGE = 1e-9  # a hypothesis this little better than chance, relative to the total weight, is useless
 MAX_FAILED_SAMPLES = 10  # in a row that gave nothing better than chance, before learning stops
@@ -52,7 +51,7 @@ Taken = set[Hashable]
 def draw(
     d: NDArray[np.float64], n_sample: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Rows drawn by their weights with replacement, each once, and how often it came."""
+    """Rows drawn by their weights with replacement: each row once, and how often it was drawn."""
     reach = np.cumsum(d)
     drawn = np.searchsorted(reach, rng.random(n_sample) * reach[-1], side="right")
     rows, times = np.unique(np.minimum(drawn, d.size - 1), return_counts=True)
@@ -74,7 +73,7 @@ class SampleSearch(Protocol):
         """All that were found, with their signs."""
 
 
-class SamplingLearner(Learner):
+class SamplingLearner(Learner, ABC):
     """AdaBoost with sampling. A subclass says how to search a sample."""
 
     n_sample: int
@@ -82,60 +81,33 @@ class SamplingLearner(Learner):
     @abstractmethod
     def _search(self, X: NDArray[Any], y: NDArray[np.int8]) -> SampleSearch: ...
 
-    def learn(
-        self,
-        X: Any,
-        y: NDArray[np.int8],
-        *,
-        n_hypotheses: int,
-        sample_weight: NDArray[np.float64] | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Any:
-        """Find at most ``n_hypotheses`` of them, and at least one; ``rng`` draws the samples."""
-        n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
-        X, y, weights = as_examples(X, y, sample_weight, sparse=False, what=type(self).__name__)
+    def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Hypotheses:
+        X, y, weights = examples
         search = self._search(X, y)
-        found = boost(search, y, weights, n_hypotheses, self.n_sample, rng or np.random.default_rng())
-        return search.hypotheses(*zip(*found, strict=True))
-
-
-def boost(
-    search: SampleSearch,
-    y: NDArray[np.int8],
-    weights: NDArray[np.float64],
-    n_hypotheses: int,
-    n_sample: int,
-    rng: np.random.Generator,
-) -> list[tuple[Found, int]]:
-    """At most ``n_hypotheses``, and at least one, each with its sign.
-
-    One that is worse than chance on all examples gets the sign -1. Boosting ends early when ten samples in a
-    row gave nothing new that is better than chance.
-    """
-    n, one = y.size, worth_of_one(weights)
-    d, unused = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
-    members: list[tuple[Found, int]] = []
-    taken: Taken = set()
-    failed = 0
-    while len(members) < n_hypotheses and failed < MAX_FAILED_SAMPLES:
-        best = search.find(*draw(d, n_sample, rng), rng, taken)
-        if best is None:
-            failed += 1
-            continue
-        found, key = best
-        answers = search.answers(found)
-        right, wrong, _ = weigh(answers, y, d)
-        turned = right < wrong
-        if turned:
-            np.negative(answers, out=answers)
-            right, wrong = wrong, right
-        better = right - wrong > MIN_EDGE * (right + wrong)
-        failed = 0 if better else failed + 1
-        if not better and (members or failed < MAX_FAILED_SAMPLES):
-            continue
-        members.append((found, -1 if turned else 1))
-        taken.add(key)
-        if not better:
-            break
-        reweigh(answers, y, d, *step(right, wrong, one), False, *unused)
-    return members
+        n, one = y.size, worth_of_one(weights)
+        d, unused = weights / weights.sum(), (np.empty(n, np.uint32), np.empty(n))
+        members: list[tuple[Found, int]] = []
+        taken: Taken = set()
+        failed = 0
+        while len(members) < n_hypotheses and failed < MAX_FAILED_SAMPLES:
+            best = search.find(*draw(d, self.n_sample, rng), rng, taken)
+            if best is None:
+                failed += 1
+                continue
+            found, key = best
+            answers = search.answers(found)
+            right, wrong, _ = weigh(answers, y, d)
+            turned = right < wrong
+            if turned:
+                np.negative(answers, out=answers)
+                right, wrong = wrong, right
+            better = right - wrong > MIN_EDGE * (right + wrong)
+            failed = 0 if better else failed + 1
+            if not better and (members or failed < MAX_FAILED_SAMPLES):
+                continue
+            members.append((found, -1 if turned else 1))
+            taken.add(key)
+            if not better:
+                break
+            reweigh(answers, y, d, *step(right, wrong, one), False, *unused)
+        return search.hypotheses(*zip(*members, strict=True))

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ocboost import InputError
 from ocboost.hypotheses import Callables, Stumps, Trees
-from ocboost.hypotheses.learners import SklearnLearner
+from ocboost.learners import SklearnLearner
 
 
 def examples(n=300, seed=0):
