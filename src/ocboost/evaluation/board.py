@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ocboost._core.metrics import LOSSES, METRICS
+from ocboost._core.metrics import METRIC_TABLE, METRICS
 from ocboost.evaluation.contenders import Role
 
 if TYPE_CHECKING:
@@ -319,4 +319,4 @@ def best_of(values: Sequence[float | None], metric: str) -> float | None:
     known = [value for value in values if value is not None]
     if not known:
         return None
-    return min(known) if metric in LOSSES else max(known)
+    return max(known) if METRIC_TABLE[metric].larger_is_better else min(known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ocboost._core.metrics import METRIC_TABLE
 from ocboost._report import document
 from ocboost._report.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
 from ocboost._report.figures import render
@@ -49,13 +50,11 @@ _MEASURED = (
     "stumps aside."
 )
 _METRICS = (
-    "Accuracy flatters whoever says the frequent class; balanced accuracy is the mean over the classes, and "
-    "Cohen's kappa is 0 for whoever guesses by frequency alone. Where labels come in runs, compare with “no "
-    "change”, which repeats the last label. AUC and log-loss look at the probabilities: the AUC at their "
-    f"order, log-loss at their size, taken as at least 1e-15. {UNDEFINED}, or a gap in a curve: not defined, "
-    "as where only one class came."
+    " ".join(metric.explanation for metric in METRIC_TABLE.values())
+    + " Where labels come in runs, compare with “no change”, which repeats the last label. "
+    f"{UNDEFINED}, or a gap in a curve: not defined, as where only one class came."
 )
-_SETTINGS = "Each method has the defaults of its class for settings, unless its title says otherwise."
+_DEFAULT_SETTINGS = "Each method has the defaults of its class for settings, unless its title says otherwise."
 _HINDSIGHT = (
     " They are the same on every stream. Those of growing OCB were chosen by accuracy on nine "
     "streams, five of them real ones that are also here (see ocboost.Growth), those of Winnow and EG± on "
@@ -81,7 +80,7 @@ def protocol(board: Board, *, file: bool) -> list[str]:
     texts = [_LEARNT if board.start else _DEPLOYED]
     if len(board.seeds) > 1:
         texts.append(_REPEATS + ("" if file else " So are generated streams."))
-    texts += [_MEASURED, _METRICS, _SETTINGS + ("" if file else _HINDSIGHT)]
+    texts += [_MEASURED, _METRICS, _DEFAULT_SETTINGS + ("" if file else _HINDSIGHT)]
     names = [*(entry.name for entry in board.entries), *board.skipped]
     if any(name.startswith("oza-") and METHODS[name].kind == "features" for name in names if name in METHODS):
         texts.append(_GAPS)
