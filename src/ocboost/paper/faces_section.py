@@ -43,7 +43,7 @@ STUDY_LINES: dict[str, tuple[str, dict[str, Any]]] = {
     "ocb-order-400-own": ("order {order}, total not kept", {"color": PALE, "lw": 1.6}),
     "ocb-full-own": ("full order, total not kept", {"color": PALE, "lw": 1.6, "ls": DASHED}),
 }
-# The two of order 400, and how they are told apart in sentences.
+# The two of order 400, and how sentences call them.
 TWO_CORRECTIONS = ((THEOREM, "by the paper's theorem"), (BALANCED, "with our balanced correction"))
 
 
