@@ -60,10 +60,7 @@ _HINDSIGHT = (
     "streams, five of them real ones that are also here (see ocboost.Growth), those of Winnow and EG± on "
     "six, elec2 and INSECTS among them: on these their figures are partly hindsight."
 )
-_GAPS = (
-    "Missing numbers become the mean of the first rows for methods that cannot do without (Oza-Russell over "
-    "features)."
-)
+_GAPS = "Missing numbers become the mean of the first rows for methods that cannot do without"
 _ONLY = (
     "Some take part for comparison only: what is no model (the most frequent class, the last label, "
     "retraining), and what cannot be saved without pickle (those of river, and boosting over them). The best "
@@ -82,8 +79,9 @@ def protocol(board: Board, *, file: bool) -> list[str]:
         texts.append(_REPEATS + ("" if file else " So are generated streams."))
     texts += [_MEASURED, _METRICS, _DEFAULT_SETTINGS + ("" if file else _HINDSIGHT)]
     names = [*(entry.name for entry in board.entries), *board.skipped]
-    if any(name.startswith("oza-") and METHODS[name].kind == "features" for name in names if name in METHODS):
-        texts.append(_GAPS)
+    filled = [METHODS[name].title for name in names if name in METHODS and METHODS[name].fills_gaps]
+    if filled:
+        texts.append(f"{_GAPS}: {'; '.join(filled)}.")
     if any(not entry.deployable for entry in board.entries):
         texts.append(_ONLY)
     return texts
