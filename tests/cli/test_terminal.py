@@ -154,7 +154,7 @@ class TestNet:
             (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "no"), 70, "UnicodeEncodeError"),
         ],
     )
-    def test_whatever_happens_is_one_line(self, error, code, what, capsys, monkeypatch):
+    def test_every_error_is_one_line(self, error, code, what, capsys, monkeypatch):
         def fails(words):
             raise error
 

@@ -242,7 +242,7 @@ class TestReport:
 
 @pytest.fixture
 def faces(monkeypatch):
-    """A face experiment that takes no time, in the place of the real one."""
+    """A face experiment that takes no time, instead of the real one."""
 
     class FacesSettings(SimpleNamespace):
         quick = False

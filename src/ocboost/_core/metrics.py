@@ -84,7 +84,7 @@ METRIC_TABLE = {
     ),
     "log_loss": Metric(
         "log-loss",
-        "Log-loss is about their size, taken as at least 1e-15.",
+        "Log-loss is about the size of the probabilities, taken as at least 1e-15.",
         highest=math.inf,
         larger_is_better=False,
         importance=5,

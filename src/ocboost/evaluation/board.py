@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ocboost.evaluation.comparison import Comparison
     from ocboost.evaluation.result import Result
 
-MAX_CURVE_POINTS = 250  # of a curve
+MAX_BOARD_POINTS = 250  # of a curve
 DRAWN_PER_SEED = "Each seed draws another stream."
 LEVEL_ERRORS = 2.0  # a method is level with the best within so many standard errors
 Numbers = list[float | None]
@@ -162,7 +162,7 @@ class Board:
         ranks = {seed: _ranked([run for run in runs if run.seed == seed]) for seed in seeds}
         full = _full(first)
         shown = slice(full or 0, min(len(result.curve_rows) for result in results))
-        per_point = -(-len(first.curve_rows[shown]) // MAX_CURVE_POINTS)
+        per_point = -(-len(first.curve_rows[shown]) // MAX_BOARD_POINTS)
         entries = []
         for name in dict.fromkeys(run.method for run in runs):
             own = {run.seed: run for run in runs if run.method == name}

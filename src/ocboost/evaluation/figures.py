@@ -36,7 +36,7 @@ from ocboost._report.figures import (
 )
 from ocboost._report.page import printable
 from ocboost.errors import InputError
-from ocboost.evaluation.board import MAX_CURVE_POINTS, Board, BoardEntry, board_of, thinned
+from ocboost.evaluation.board import MAX_BOARD_POINTS, Board, BoardEntry, board_of, thinned
 from ocboost.evaluation.contenders import Role
 from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
@@ -129,7 +129,7 @@ def draw(
     title: str | None = None,
     metrics: Sequence[str] | None = None,
     alarms: Sequence[str] | None = None,
-    most_points: int = MAX_CURVE_POINTS,
+    most_points: int = MAX_BOARD_POINTS,
     named: bool = True,
 ) -> Figure:
     """Draw windowed metrics against the rows of the stream, one panel for each metric.
