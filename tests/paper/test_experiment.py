@@ -185,6 +185,17 @@ class TestCachedWeights:
         assert 1 <= stored < 41
 
 
+def waiting(ended):
+    """A task that waits to be stopped, and then adds to a list."""
+
+    def waits(going):
+        while going():
+            time.sleep(0.01)
+        ended.append(True)
+
+    return waits
+
+
 class TestSideBySide:
     def test_results_by_key_and_progress_of_each(self):
         progress = []
@@ -195,31 +206,21 @@ class TestSideBySide:
     def test_an_error_ends_the_others(self):
         ended = []
 
-        def waits(going):
-            while going():
-                time.sleep(0.01)
-            ended.append(True)
-
         def fails(going):
             raise InputError("no luck")
 
         with pytest.raises(InputError, match="no luck"):
-            side_by_side({"waits": waits, "fails": fails})
+            side_by_side({"waits": waiting(ended), "fails": fails})
         assert ended == [True]
 
     def test_ctrl_c_ends_them(self):
         ended = []
 
-        def waits(going):
-            while going():
-                time.sleep(0.01)
-            ended.append(True)
-
         def progress(key):
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            side_by_side({"waits": waits, "quick": lambda going: None}, progress)
+            side_by_side({"waits": waiting(ended), "quick": lambda going: None}, progress)
         assert ended == [True]
 
     def test_a_method_stops_between_checkpoints(self, margins):

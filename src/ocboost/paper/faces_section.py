@@ -8,17 +8,7 @@ import numpy as np
 
 from ocboost._report.figures import GREY, PALE, RED, house_style
 from ocboost._report.tables import Row, Table
-from ocboost.paper.experiment import (
-    ADABOOST,
-    BALANCED,
-    FULL,
-    HEAD,
-    NEWEST,
-    ONLINE,
-    OZA_RUSSELL,
-    THEOREM,
-    Floats,
-)
+from ocboost.paper.experiment import ADABOOST, BALANCED, FULL, HEAD, NEWEST, ONLINE, OZA_RUSSELL, THEOREM
 from ocboost.paper.faces import ONE_BY_ONE, FacesResult
 from ocboost.paper.section import (
     DASHED,
@@ -242,15 +232,13 @@ def _shows(result: FacesResult) -> str:
 
 
 def _headline(result: FacesResult) -> tuple[HeadlineRow, ...]:
-    def ends(errors: dict[str, Floats]) -> tuple[float, ...]:
-        return tuple(at_end(errors[key]) for key in ONLINE)
-
     ada = at_end(result.one_minus_auc[ADABOOST])
-    return (
-        HeadlineRow(
-            f"{result.name}, approximation error at the end", ends(result.approximation_error), ".4f"
-        ),
-        HeadlineRow(f"{result.name}, 1 − AUC (AdaBoost {ada:.3e})", ends(result.one_minus_auc), ".3e"),
+    return tuple(
+        HeadlineRow(f"{result.name}, {what}", tuple(at_end(errors[key]) for key in ONLINE), form)
+        for what, errors, form in (
+            ("approximation error at the end", result.approximation_error, ".4f"),
+            (f"1 − AUC (AdaBoost {ada:.3e})", result.one_minus_auc, ".3e"),
+        )
     )
 
 
