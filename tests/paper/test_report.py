@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -18,6 +19,7 @@ from ocboost._report.document import as_html, as_markdown
 from ocboost._report.figures import INK, render
 from ocboost._report.tables import Row, Table
 from ocboost._report.tables import as_markdown as table_in_markdown
+from ocboost.cli.reproduce import EXPERIMENTS
 from ocboost.errors import InputError
 from ocboost.paper import erratum, mnist, mnist_section, report, synthetic, synthetic_section
 from ocboost.paper.mnist import MnistSettings, run_mnist
@@ -411,6 +413,16 @@ class TestCommands:
         assert f"ocboost reproduce {name} --quick" in printed
         for option in ("--quick", "--out", "--seed", "--data", "OCBOOST_DATA"):
             assert option in printed
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_its_module_and_section(name):
+    module = import_module(f"ocboost.paper.{name}")
+    assert getattr(module, f"{name.capitalize()}Settings").small(seed=1).quick
+    assert name == getattr(module, f"{name.capitalize()}Result").NAME
+    assert callable(getattr(module, f"run_{name}"))
+    assert callable(import_module(f"ocboost.paper.{name}_section").section)
+    assert not EXPERIMENTS[name].loader or callable(getattr(datasets, EXPERIMENTS[name].loader))
 
 
 def not_to_be_reached(*_, **__):
