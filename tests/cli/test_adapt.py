@@ -23,7 +23,7 @@ class TestAdapt:
         model, rows = fitted(tmp_path), table(400)
         stream = write(tmp_path / "s.csv", rows)
         out = tmp_path / "out.ocb"
-        code, told, err = ran(capsys, "adapt", model, stream, "--out", out, "--window", "30")
+        code, printed, err = ran(capsys, "adapt", model, stream, "--out", out, "--window", "30")
         assert (code, err) == (0, "")
         clf = Model.load(model).classifier.set_params(head=30, tail=False)
         clf.follow_settings()
@@ -35,8 +35,8 @@ class TestAdapt:
         found = Model.load(out)
         np.testing.assert_array_equal(found.classifier.alpha_[0], clf.alpha_[0])
         assert found.history[-1]["accuracy"] == right / 400
-        assert f"{right / 400:.1%}" in told
-        assert f"Wrote {out}" in told
+        assert f"{right / 400:.1%}" in printed
+        assert f"Wrote {out}" in printed
         assert left_in(tmp_path) == []
         assert Model.load(model).classifier.boosters_[0].n_seen == 300
 
@@ -115,9 +115,11 @@ class TestAdapt:
         model = fitted(tmp_path)
         out = tmp_path / "out.ocb"
         for words in ([], ["--batch", "3"]):
-            code, told, _ = ran(capsys, "adapt", model, write(tmp_path / "s.csv", rows), "--out", out, *words)
+            code, printed, _ = ran(
+                capsys, "adapt", model, write(tmp_path / "s.csv", rows), "--out", out, *words
+            )
             assert code == 0
-            assert "4 rows had no label" in told
+            assert "4 rows had no label" in printed
             found = Model.load(out)
             assert found.classifier.boosters_[0].n_seen == 396
             assert (found.history[-1]["rows"], found.history[-1]["learnt"]) == (100, 96)
@@ -133,10 +135,10 @@ class TestAdapt:
         data = write(tmp_path / "d.csv", rows)
         model = tmp_path / "m.ocb"
         assert ran(capsys, "fit", data, "--label", "y", "--out", model, "--hypotheses", "2")[0] == 0
-        _, told, _ = ran(capsys, "adapt", model, data, "--out", model)
-        assert "[b]19" in told
-        assert "[b]20" not in told
-        assert "… 5 more" in told
+        _, printed, _ = ran(capsys, "adapt", model, data, "--out", model)
+        assert "[b]19" in printed
+        assert "[b]20" not in printed
+        assert "… 5 more" in printed
 
 
 class TestFromPython:
@@ -153,8 +155,8 @@ class TestFromPython:
 
     def test_needs_a_label(self, tmp_path, capsys):
         model, stream = self.saved(tmp_path / "m.ocb"), write(tmp_path / "s.csv", table(60))
-        told = refused(capsys, "adapt", model, stream, "--out", model)
-        assert "--label must name the column that holds the class" in told
+        message = refused(capsys, "adapt", model, stream, "--out", model)
+        assert "--label must name the column that holds the class" in message
 
     def test_without_names_the_order_counts(self, tmp_path, capsys):
         model, stream = self.saved(tmp_path / "m.ocb"), write(tmp_path / "s.csv", table(60))
@@ -208,9 +210,9 @@ class TestBadInput:
         lines[101] = bad
         stream.write_text("\n".join(lines) + "\n")
         words = ["adapt", model, stream, "--out", out, "--batch", "7"]
-        told = refused(capsys, *words)
-        assert what in told
-        assert f"rows are kept in '{out}.checkpoint'; --resume continues from there" in told
+        message = refused(capsys, *words)
+        assert what in message
+        assert f"rows are kept in '{out}.checkpoint'; --resume continues from there" in message
         assert not out.exists()
         assert left_in(tmp_path) == ["out.ocb.checkpoint"]
         assert Adaptation.load(tmp_path / "out.ocb.checkpoint").rows in (84, 98)
@@ -247,8 +249,8 @@ class TestBadInput:
         stream = write(tmp_path / "s.csv", rows)
         assert ran(capsys, "adapt", fitted(tmp_path), stream, "--out", tmp_path / "a.ocb")[0] == 0
         balls = fitted(tmp_path, "--learner", "ball")
-        told = refused(capsys, "adapt", balls, stream, "--out", tmp_path / "b.ocb")
-        assert "'b' is missing in row 60 (the first is row 0), and balls need every number" in told
+        message = refused(capsys, "adapt", balls, stream, "--out", tmp_path / "b.ocb")
+        assert "'b' is missing in row 60 (the first is row 0), and balls need every number" in message
 
     @pytest.mark.parametrize("out", ["none/out.ocb", ".", "s.csv"])
     def test_out(self, out, tmp_path, capsys, monkeypatch):
@@ -314,9 +316,9 @@ class TestBadInput:
         assert left_in(tmp_path) == ["out.ocb.checkpoint"]
 
     def test_help_has_examples(self, capsys):
-        code, told, _ = ran(capsys, "adapt", "--help")
+        code, printed, _ = ran(capsys, "adapt", "--help")
         assert code == 0
-        lines = [line.strip() for line in told.splitlines()]
+        lines = [line.strip() for line in printed.splitlines()]
         assert "ocboost adapt model.ocb stream.csv --out model.ocb" in lines
         assert "ocboost adapt model.ocb stream.csv --out model.ocb --resume" in lines
 
@@ -343,11 +345,11 @@ class TestWhatIsLearnt:
         err = refused(capsys, "adapt", model, path, "--out", tmp_path / "a.ocb")
         assert "the label 7 in row 5 " in err
         assert "--leave-unseen" in err
-        code, told, _ = ran(
+        code, printed, _ = ran(
             capsys, "adapt", model, path, "--out", tmp_path / "a.ocb", "--leave-unseen", "--restart"
         )
         assert code == 0
-        assert "2 rows had no label, or one the model does not know," in told
+        assert "2 rows had no label, or one the model does not know," in printed
         assert ran(capsys, "adapt", model, clean, "--out", tmp_path / "b.ocb")[0] == 0
         a, b = (Model.load(tmp_path / name).classifier.alpha_[0] for name in ("a.ocb", "b.ocb"))
         np.testing.assert_array_equal(a, b)
@@ -367,12 +369,12 @@ class TestWhatIsLearnt:
         words = ("fit", data, "--label", "y", "--out", tmp_path / "m.ocb", "--classes", "many")
         assert "--classes must be whole numbers" in refused(capsys, *words)
 
-    def test_a_stream_that_changes_is_told(self, tmp_path, capsys):
+    def test_a_stream_that_changes_gets_a_hint(self, tmp_path, capsys):
         model = fitted(tmp_path)
         rows = table(2600, 3, drift=False)
         turned = [[*row[:4], 1 - row[4]] if i > 1300 else row for i, row in enumerate(rows)]
-        for name, lines, told in (("steady", rows, False), ("turned", turned, True)):
+        for name, lines, hinted in (("steady", rows, False), ("turned", turned, True)):
             path = write(tmp_path / f"{name}.csv", lines)
             _, out, _ = ran(capsys, "adapt", model, path, "--out", tmp_path / "a.ocb", "--batch", "50")
             assert "Of the last 1,000 rows" in out
-            assert ("--window 200" in out) is told
+            assert ("--window 200" in out) is hinted

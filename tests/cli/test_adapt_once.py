@@ -17,18 +17,14 @@ from tests.support.cli_runs import (
     fitted,
     kill_after,
     killed,
+    n_seen,
     ran,
     refused,
     table,
     write,
 )
 
-posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs links, or devices")
 FORMATS = ["s.csv", "s.csv.gz", "s.jsonl", "s.parquet"]
-
-
-def n_seen(model):
-    return Model.load(model).classifier.boosters_[0].n_seen
 
 
 def weighted(classes=2, **parameters):
@@ -81,12 +77,12 @@ class TestGrown:
         words = ["adapt", model, stream, "--out", model]
         assert ran(capsys, *words)[0] == 0
         before = model.read_bytes()
-        code, told, err = ran(capsys, *words)
-        assert (code, told) == (0, "")
+        code, printed, err = ran(capsys, *words)
+        assert (code, printed) == (0, "")
         assert "nothing new: all 120 rows of" in err
         assert model.read_bytes() == before
         write(stream, rows + more)
-        code, told, err = ran(capsys, *words, "--window", "40")  # settings make no difference
+        code, printed, err = ran(capsys, *words, "--window", "40")  # settings make no difference
         assert code == 0
         assert "the first 120 rows were learnt before; continuing at row 120" in err
         assert Model.load(model).history[-1]["rows"] == 50
@@ -122,8 +118,8 @@ class TestGrown:
         before = model.read_bytes()
         write(stream, table(40, 2))
         for more in ([], ["--again"], ["--resume"], ["--restart"]):
-            told = refused(capsys, *words, *more)
-            assert "does not begin as it did when 60 rows of it were learnt. Give --new" in told
+            message = refused(capsys, *words, *more)
+            assert "does not begin as it did when 60 rows of it were learnt. Give --new" in message
         assert model.read_bytes() == before
         assert ran(capsys, *words, "--new")[0] == 0
         assert n_seen(model) == 400
@@ -219,8 +215,8 @@ class TestALineThatWasCut:
         stream.write_text(whole[:-2])  # 2.2 instead of 2.25
         ran(capsys, "adapt", model, stream, "--out", model)
         stream.write_text(whole + "yes,3.0\n")
-        told = ran(capsys, "adapt", model, stream, "--out", model)[2]
-        assert "row 299, the last of them, was learnt while it was still being written" in told
+        printed = ran(capsys, "adapt", model, stream, "--out", model)[2]
+        assert "row 299, the last of them, was learnt while it was still being written" in printed
         assert n_seen(model) == seen + 301
         assert "nothing new" in ran(capsys, "adapt", model, stream, "--out", model)[2]
 
@@ -228,5 +224,5 @@ class TestALineThatWasCut:
 def test_a_row_too_long_that_is_not_utf8(tmp_path, capsys):
     stream = tmp_path / "log.csv"
     stream.write_bytes(b"a,y\n1,yes\n2,\xff,no\n3,no\n")
-    told = refused(capsys, "fit", stream, "--label", "y", "--out", tmp_path / "model.ocb")
-    assert "line 3: a row must have 2 fields, as the first line has names; got 3" in told
+    message = refused(capsys, "fit", stream, "--label", "y", "--out", tmp_path / "model.ocb")
+    assert "line 3: a row must have 2 fields, as the first line has names; got 3" in message

@@ -18,6 +18,7 @@ from ocboost.__main__ import main
 from ocboost.errors import InputError
 from ocboost.paper import synthetic
 from ocboost.paper.synthetic import SyntheticResult, SyntheticSettings, run_synthetic
+from tests.support.cli_runs import process, shown_on_terminal, started
 
 WRITTEN = {"results.json", "report.html", "report.md", "synthetic.png", "synthetic.svg"}
 INSTALL = "pip install 'ocboost[all]'"
@@ -44,13 +45,6 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the work was started")
 
     monkeypatch.setattr(synthetic, "run_synthetic", run)
-
-
-def process(
-    *words: str, cwd: Path | None = None, env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ocboost", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd, env=env)
 
 
 class TestHelp:
@@ -103,11 +97,11 @@ class TestUsage:
     @pytest.mark.usefixtures("no_work")
     def test_wrong_usage(self, words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(words) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert told.err.count("\n") == 1
-        assert told.err.startswith("ocboost: ")
-        assert text in told.err
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.count("\n") == 1
+        assert printed.err.startswith("ocboost: ")
+        assert text in printed.err
 
 
 @pytest.mark.usefixtures("small")
@@ -119,11 +113,11 @@ class TestSynthetic:
         results = json.loads((out / "results.json").read_text())
         assert results["seeds"] == [[7, 0], [7, 1]]
         assert results["quick"] is True
-        told = capsys.readouterr()
-        assert "quick" in told.out
-        assert "OCB, order 20" in told.out
-        assert str(out.resolve()) in told.out
-        assert told.err == ""
+        printed = capsys.readouterr()
+        assert "quick" in printed.out
+        assert "OCB, order 20" in printed.out
+        assert str(out.resolve()) in printed.out
+        assert printed.err == ""
 
     def test_default_folder(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -161,9 +155,9 @@ class TestErrors:
     ) -> None:
         (tmp_path / "file").write_text("")
         assert main(["reproduce", "synthetic", "--out", str(tmp_path / "file")]) == 1
-        told = capsys.readouterr().err
-        assert told.startswith("ocboost: out must be a folder that can be written")
-        assert told.count("\n") == 1
+        message = capsys.readouterr().err
+        assert message.startswith("ocboost: out must be a folder that can be written")
+        assert message.count("\n") == 1
 
     @pytest.mark.parametrize("error", [InputError("margins must be\n±1"), OSError(28, "No space left")])
     def test_an_error_is_one_line(
@@ -198,10 +192,10 @@ class TestErrors:
     ) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         assert main(["reproduce", "synthetic", "--out", str(tmp_path / "a")]) == 1
-        told = capsys.readouterr().err
-        assert INSTALL in told
-        assert "'matplotlib'" in told
-        assert told.count("\n") == 1
+        message = capsys.readouterr().err
+        assert INSTALL in message
+        assert "'matplotlib'" in message
+        assert message.count("\n") == 1
 
     @pytest.mark.parametrize("package", ["cyclopts", "rich"])
     def test_without_the_command_line_extra(
@@ -212,10 +206,10 @@ class TestErrors:
                 monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, package, None)
         assert main(["--version"]) == 1
-        told = capsys.readouterr().err
-        assert INSTALL in told
-        assert f"'{package}'" in told
-        assert told.count("\n") == 1
+        message = capsys.readouterr().err
+        assert INSTALL in message
+        assert f"'{package}'" in message
+        assert message.count("\n") == 1
 
 
 class TestProcess:
@@ -239,42 +233,23 @@ class TestProcess:
 
     @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
     def test_progress_on_a_terminal(self, tmp_path: Path) -> None:
-        import pty
-
-        ours, theirs = pty.openpty()
-        words = [sys.executable, "-m", "ocboost", "reproduce", "synthetic", "--quick", "--runs", "1"]
-        env = {**os.environ, "TERM": "xterm"}
-        running = subprocess.Popen(
-            [*words, "--out", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=theirs, env=env
-        )
-        os.close(theirs)
-        shown = b""
-        try:
-            while piece := os.read(ours, 4096):
-                shown += piece
-        except OSError:  # Linux says EIO, not end of file, when the other side closes
-            pass
-        os.close(ours)
-        assert running.wait(timeout=60) == 0
-        assert b"synthetic" in shown
-        assert b"\x1b" in shown
+        words = ["reproduce", "synthetic", "--quick", "--runs", "1", "--out", tmp_path]
+        shown, code = shown_on_terminal(*words, stdout=subprocess.DEVNULL)
+        assert code == 0
+        assert "synthetic" in shown
+        assert "\x1b" in shown
 
     @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
     def test_ctrl_c(self, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        # A shell that starts jobs in the background has them ignore SIGINT: put the usual handler back.
-        code = (
-            "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-            "from ocboost.__main__ import main; sys.exit(main())"
-        )
-        words = [sys.executable, "-c", code, "reproduce", "synthetic", "--out", str(out)]
-        running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        words = ["reproduce", "synthetic", "--out", out]
+        running = started(*words, stderr=subprocess.PIPE, text=True)
         until = time.monotonic() + 60
         while not out.exists() and time.monotonic() < until:
             time.sleep(0.02)
         time.sleep(0.2)
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
+        _, printed = running.communicate(timeout=60)
         assert running.returncode == 130
-        assert told.strip() == f"ocboost: interrupted; nothing was written to '{out}'."
+        assert printed.strip() == f"ocboost: interrupted; nothing was written to '{out}'."
         assert not out.exists()

@@ -60,7 +60,7 @@ def record(out):
 class TestFile:
     def test_table_page_curves_and_results(self, stream, tmp_path, capsys):
         out = tmp_path / "report"
-        code, told, err = ran(capsys, *compare(stream, out, "--label", "y", "--seeds", "2"))
+        code, printed, err = ran(capsys, *compare(stream, out, "--label", "y", "--seeds", "2"))
         assert (code, err) == (0, "")
         assert sorted(p.name for p in out.iterdir()) == FILES
         found = record(out)
@@ -73,8 +73,8 @@ class TestFile:
         static = found["places"][0]
         assert static["values"]["accuracy"][0] == pytest.approx(expected, abs=1e-12)
         assert static["accuracy"]["mean"] == pytest.approx(np.mean(static["values"]["accuracy"]))
-        assert f"{static['accuracy']['mean']:.4f} ± {static['accuracy']['sd']:.4f}" in told
-        assert "★" in told
+        assert f"{static['accuracy']['mean']:.4f} ± {static['accuracy']['sd']:.4f}" in printed
+        assert "★" in printed
         page = (out / "report.html").read_text()
         assert "stream.csv" in page
         assert not re.search(r"""(src|href)=["'](?!#)""", page), "the page must need nothing but itself"
@@ -169,19 +169,19 @@ class TestFile:
 class TestNamed:
     def test_one_stream(self, named, tmp_path, capsys):
         out = tmp_path / "report"
-        code, told, err = ran(capsys, *compare("one", out, "--seeds", "2", "--jobs", "1", "--rows", "400"))
+        code, printed, err = ran(capsys, *compare("one", out, "--seeds", "2", "--jobs", "1", "--rows", "400"))
         assert code == 0
         assert "Each seed draws another stream." in err
         assert sorted(p.name for p in out.iterdir()) == FILES
         found = record(out)
         assert found["command"].startswith(f"ocboost compare one --methods {FEW} --seeds 2 --start 100")
         assert found["n_scored"] == 300
-        assert "static" in told
-        assert "Highest accuracy: " in told
+        assert "static" in printed
+        assert "Highest accuracy: " in printed
 
     def test_all(self, named, tmp_path, capsys):
         out = tmp_path / "report"
-        code, told, err = ran(capsys, *compare("all", out, "--seeds", "2", "--jobs", "1"))
+        code, printed, err = ran(capsys, *compare("all", out, "--seeds", "2", "--jobs", "1"))
         assert code == 0
         assert err == (
             "ocboost: file is left out: it needs streams/a.csv.gz of a data folder; say where with --data or "
@@ -195,7 +195,7 @@ class TestNamed:
         assert set(found["summary"]["mean_ranks"]) == set(FEW.split(","))
         assert list(found["left_out"]) == ["file"]
         assert "file was left out" in (out / "report.md").read_text()
-        assert "Best mean rank" in told
+        assert "Best mean rank" in printed
 
     def test_a_stream_of_one_class_is_left_out(self, named, tmp_path, capsys):
         def make(folder, rows, seed):
@@ -204,7 +204,7 @@ class TestNamed:
 
         named["bad"] = drift.NamedStream("bad", "Bad", "rows", "generated", True, make)
         out = tmp_path / "report"
-        code, told, err = ran(capsys, *compare("all", out, "--seeds", "2", "--jobs", "1"))
+        code, printed, err = ran(capsys, *compare("all", out, "--seeds", "2", "--jobs", "1"))
         assert code == 0
         said = "the first 100 rows must hold at least two classes; they hold 1. Take more with --start"
         assert f"ocboost: bad is left out: {said}" in err
@@ -212,14 +212,14 @@ class TestNamed:
         assert said in record(out)["left_out"]["bad"]
         assert f"bad was left out: {said}" in (out / "report.md").read_text()
         assert not (out / "stream-bad.svg").exists()
-        assert " 4 figures" in told
+        assert " 4 figures" in printed
         assert f"the stream 'bad' cannot be compared: {said}" in refused(
             capsys, *compare("bad", out, "--jobs", "1")
         )
         for name in ("one", "two"):
             del named[name]
-        code, told, err = ran(capsys, *compare("all", tmp_path / "none", "--jobs", "1"))
-        assert (code, told) == (1, "")
+        code, printed, err = ran(capsys, *compare("all", tmp_path / "none", "--jobs", "1"))
+        assert (code, printed) == (1, "")
         assert "at least one stream must be fit to compare on" in err
         assert not (tmp_path / "none").exists()
 
@@ -235,8 +235,8 @@ class TestNamed:
 
         words = compare("all", out, "--seeds", "2", "--jobs", "1", methods="static,oza")
         monkeypatch.setattr(jobs_module, "run_task", pressed)
-        code, told, err = ran(capsys, *words)
-        assert (code, told) == (130, "")
+        code, printed, err = ran(capsys, *words)
+        assert (code, printed) == (130, "")
         assert "streams that were done are kept" in err
         assert [p.name for p in out.iterdir()] == [".finished"]
         assert len(done) == 2
@@ -279,14 +279,14 @@ class TestNamed:
         assert "are kept" not in said  # nothing was done
 
     def test_list(self, capsys):
-        code, told, _ = ran(capsys, "compare", "--list")
+        code, printed, _ = ran(capsys, "compare", "--list")
         assert code == 0
         for name in (*METHODS, *drift.STREAMS):
-            assert re.search(rf"^  {re.escape(name)} ", told, re.MULTILINE), name
-        assert METHODS["eg"].about in told
-        assert "c: comparison only, it cannot be deployed" in told
+            assert re.search(rf"^  {re.escape(name)} ", printed, re.MULTILINE), name
+        assert METHODS["eg"].about in printed
+        assert "c: comparison only, it cannot be deployed" in printed
         for method in METHODS.values():
-            (line,) = [line for line in told.splitlines() if line.startswith(f"  {method.name} ")]
+            (line,) = [line for line in printed.splitlines() if line.startswith(f"  {method.name} ")]
             assert ("c" in line[23:26]) is not method.deployable
 
     def test_a_number_of_ones_own(self, stream, tmp_path, capsys):
@@ -326,9 +326,9 @@ def test_ctrl_c_with_processes(delay, tmp_path):
         time.sleep(0.05)
     time.sleep(delay)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process
-    told, err = running.communicate(timeout=30)
+    printed, err = running.communicate(timeout=30)
     assert running.returncode == 130, err
-    assert (told, err) == ("", f"ocboost: interrupted; nothing was written to '{out}'.\n")
+    assert (printed, err) == ("", f"ocboost: interrupted; nothing was written to '{out}'.\n")
     assert not out.exists()
     assert gone(running.pid), "a process of its group is left"
 

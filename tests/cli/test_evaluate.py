@@ -48,7 +48,7 @@ def record(out):
 class TestEvaluate:
     def test_table_page_curves_and_results(self, stream, tmp_path, capsys):
         out = tmp_path / "report"
-        code, told, err = ran(capsys, *evaluate(stream, out, "--label", "y"))
+        code, printed, err = ran(capsys, *evaluate(stream, out, "--label", "y"))
         assert (code, err) == (0, "")
         assert sorted(p.name for p in out.iterdir()) == [
             "curves.png",
@@ -59,10 +59,10 @@ class TestEvaluate:
         found = record(out)
         assert list(found["contenders"]) == EVERYONE
         assert found["rows"]["scored"] == 500
-        assert "500 of 500 rows scored" in " ".join(told.split())
+        assert "500 of 500 rows scored" in " ".join(printed.split())
         assert [name for name, one in found["contenders"].items() if not one["deployable"]] == EVERYONE[-2:]
-        assert "majority†" in told
-        assert "Highest accuracy: " in told
+        assert "majority†" in printed
+        assert "Highest accuracy: " in printed
         page = (out / "report.html").read_text()
         assert "<svg" in page
         assert "stream.csv" in page
@@ -163,7 +163,10 @@ class TestRefusals:
         path = write(tmp_path / "one.csv", [[*row[:4], 1] for row in table(300)])
         words = evaluate(path, tmp_path / "report", "--label", "y")
         said = refused(capsys, *words)
-        assert "the first 200 rows must hold at least two classes; they hold 1. No other comes in the" in said
+        assert (
+            "the first 200 rows must hold at least two classes; they hold 1. The whole stream holds no other"
+            in said
+        )
 
     def test_labels_that_are_no_classes(self, tmp_path, capsys):
         numbers = write(tmp_path / "numbers.csv", [[*row[:4], row[0] + 0.00005] for row in table(300)])

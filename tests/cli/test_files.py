@@ -18,6 +18,7 @@ from tests.support.cli_runs import (
     kill_after,
     killed,
     left_in,
+    n_seen,
     process,
     ran,
     refused,
@@ -27,11 +28,6 @@ from tests.support.cli_runs import (
 )
 
 posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs links, or devices")
-FORMATS = ["s.csv", "s.csv.gz", "s.jsonl", "s.parquet"]
-
-
-def n_seen(model):
-    return Model.load(model).classifier.boosters_[0].n_seen
 
 
 class TestOneRunAtATime:
@@ -47,9 +43,9 @@ class TestOneRunAtATime:
         before = model.read_bytes(), checkpoint.read_bytes()
         with locked(model):
             for more in ([], ["--resume"], ["--restart"]):
-                told = refused(capsys, *words, *more)
-                assert f"is being written by another run, process {os.getpid()}, since" in told
-                assert "interrupted" not in told
+                message = refused(capsys, *words, *more)
+                assert f"is being written by another run, process {os.getpid()}, since" in message
+                assert "interrupted" not in message
             assert "another run" in refused(capsys, "fit", stream, "--label", "y", "--out", model)
         assert (model.read_bytes(), checkpoint.read_bytes()) == before
         assert (tmp_path / ".model.ocb.0123abcd.tmp").exists()
@@ -109,8 +105,8 @@ class TestNames:
         for link in (checkpoint.symlink_to, checkpoint.hardlink_to):
             link(stream)
             for name in (stream, "s.csv", "../" + tmp_path.name + "/s.csv"):
-                told = refused(capsys, "adapt", model, name, "--out", "m.ocb", "--restart")
-                assert "that is the checkpoint of --out" in told
+                message = refused(capsys, "adapt", model, name, "--out", "m.ocb", "--restart")
+                assert "that is the checkpoint of --out" in message
             checkpoint.unlink()
         (tmp_path / "hard.csv").hardlink_to(stream)
         assert "--out must not be the data" in refused(capsys, "adapt", model, stream, "--out", "hard.csv")
@@ -131,8 +127,8 @@ class TestNames:
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(30))
         (tmp_path / "one").symlink_to(tmp_path / "two")
         (tmp_path / "two").symlink_to(tmp_path / "one")
-        told = refused(capsys, "adapt", model, stream, "--out", tmp_path / "one")
-        assert "is a link that leads back to itself" in told
+        message = refused(capsys, "adapt", model, stream, "--out", tmp_path / "one")
+        assert "is a link that leads back to itself" in message
         assert "--out must" in refused(capsys, "adapt", model, stream, "--out", tmp_path / "one" / "m.ocb")
         assert "itself" in refused(capsys, "fit", stream, "--label", "y", "--out", tmp_path / "two")
 

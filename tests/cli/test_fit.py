@@ -23,19 +23,19 @@ class TestFit:
     def test_a_model_in_one_line(self, tmp_path, capsys):
         data = write(tmp_path / "data.csv", table(300))
         out = tmp_path / "model.ocb"
-        code, told, err = ran(capsys, "fit", data, "--label", "y", "--out", out)
+        code, printed, err = ran(capsys, "fit", data, "--label", "y", "--out", out)
         assert (code, err) == (0, "")
-        assert "for 2 classes from 300 rows of 4 features" in told
-        assert f"Wrote {out}" in told
+        assert "for 2 classes from 300 rows of 4 features" in printed
+        assert f"Wrote {out}" in printed
         assert left_in(tmp_path) == []
 
     def test_few_rows_are_said_to_be_few(self, tmp_path, capsys):
         rows = [[*row[:4], k % 2] for k, row in enumerate(table(100))]
         code, _, err = ran(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "m.ocb"))
         assert (code, err) == (0, "")
-        code, told, err = ran(capsys, *fit(write(tmp_path / "d.csv", rows[:3]), tmp_path / "m.ocb"))
+        code, printed, err = ran(capsys, *fit(write(tmp_path / "d.csv", rows[:3]), tmp_path / "m.ocb"))
         assert code == 0
-        assert "right on 100.0%" in told
+        assert "right on 100.0%" in printed
         assert "3 rows are few, less than 50 for each class: “right on 100.0%” is about the very rows" in err
         assert err.count("\n") == 1
 
@@ -69,10 +69,10 @@ class TestFit:
     def test_unlabelled_rows_are_left_out(self, tmp_path, capsys):
         rows = table(300)
         rows[5][4] = rows[17][4] = None
-        code, told, _ = ran(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "m.ocb"))
+        code, printed, _ = ran(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "m.ocb"))
         assert code == 0
-        assert "from 298 rows" in told
-        assert "2 rows had no label" in told
+        assert "from 298 rows" in printed
+        assert "2 rows had no label" in printed
 
     def test_dropped_columns(self, tmp_path, capsys):
         path = write(tmp_path / "d.csv", table(300))
@@ -137,21 +137,21 @@ class TestRefusals:
 
     def test_numbers_that_are_no_classes(self, tmp_path, capsys):
         rows = [[*row[:4], i] for i, row in enumerate(table(100))]
-        told = refused(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "out.ocb"))
-        assert "it holds 100 values in 100 rows: 0, 1, 2, …" in told
+        message = refused(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "out.ocb"))
+        assert "it holds 100 values in 100 rows: 0, 1, 2, …" in message
 
     def test_too_many_classes(self, tmp_path, capsys):
         rows = [[*row[:4], i % 1001] for i, row in enumerate(table(3003))]
-        told = refused(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "out.ocb"))
-        assert "at most 1,000" in told
+        message = refused(capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "out.ocb"))
+        assert "at most 1,000" in message
 
     def test_balls_need_every_number(self, tmp_path, capsys):
         rows = table(1300)
         rows[1234][2] = None
-        told = refused(
+        message = refused(
             capsys, *fit(write(tmp_path / "d.csv", rows), tmp_path / "out.ocb", "--learner", "ball")
         )
-        assert "'c' is missing in row 1234 (the first is row 0), and balls need every number" in told
+        assert "'c' is missing in row 1234 (the first is row 0), and balls need every number" in message
 
     def test_no_such_file(self, tmp_path, capsys):
         assert "No such file" in refused(capsys, *fit(tmp_path / "none.csv", tmp_path / "out.ocb"))
@@ -215,13 +215,13 @@ class TestUsage:
     def test_wrong_usage(self, words, tmp_path, capsys):
         path = write(tmp_path / "d.csv", table(20))
         all_words = fit(path, tmp_path / "m.ocb", *words) if words else ["fit", path]
-        told = refused(capsys, *all_words, code=2)
-        assert told.endswith("See: ocboost fit --help\n")
+        message = refused(capsys, *all_words, code=2)
+        assert message.endswith("See: ocboost fit --help\n")
 
     def test_help_has_examples(self, capsys):
-        code, told, _ = ran(capsys, "fit", "--help")
+        code, printed, _ = ran(capsys, "fit", "--help")
         assert code == 0
-        lines = [line.strip() for line in told.splitlines()]
+        lines = [line.strip() for line in printed.splitlines()]
         assert "ocboost fit data.csv --label y --out model.ocb" in lines
 
 

@@ -20,7 +20,7 @@ from tests.old_files import make
 from tests.support.cli_runs import fitted, kill_after, killed, ran, refused, table, write
 
 
-def told_by(capsys, *words):
+def shown_by(capsys, *words):
     code, out, err = ran(capsys, "info", *words)
     assert (code, err) == (0, "")
     assert "\x1b" not in out
@@ -35,7 +35,7 @@ def flat(text):
 class TestModel:
     def test_facts(self, tmp_path, capsys):
         model = fitted(tmp_path)
-        out = told_by(capsys, model)
+        out = shown_by(capsys, model)
         assert f"{model}, {model.stat().st_size:,} bytes".replace(" ", "") in "".join(out.split())
         lines = flat(out)
         assert "classes 0, 1" in lines
@@ -46,7 +46,7 @@ class TestModel:
     def test_the_heaviest_weights_are_drawn(self, tmp_path, capsys):
         model = fitted(tmp_path)
         alpha = Model.load(model).classifier.alpha_[0]
-        out = told_by(capsys, model, "--top", "3")
+        out = shown_by(capsys, model, "--top", "3")
         assert "Weights for class 1, the largest 3 of 12:" in out
         rows = [line.split() for line in out.splitlines() if "█" in line]
         order = np.argsort(-np.abs(alpha))[:3]
@@ -55,14 +55,14 @@ class TestModel:
         assert [len(row[2]) for row in rows] == [round(28 * abs(alpha[j] / alpha[order[0]])) for j in order]
 
     def test_three_classes(self, tmp_path, capsys):
-        out = told_by(capsys, fitted(tmp_path, classes=3), "--top", "1")
+        out = shown_by(capsys, fitted(tmp_path, classes=3), "--top", "1")
         assert [f"Weights for class {k}" in out for k in range(4)] == [True, True, True, False]
 
     def test_many_classes(self, tmp_path, capsys):
         rows = [[*row[:4], i % 25] for i, row in enumerate(table(100))]
         data, model = write(tmp_path / "d.csv", rows), tmp_path / "m.ocb"
         assert ran(capsys, "fit", data, "--label", "y", "--out", model, "--hypotheses", "2")[0] == 0
-        out = told_by(capsys, model)
+        out = shown_by(capsys, model)
         assert "… and 20 classes more" in out
         assert "19, … (25)" in out
 
@@ -83,14 +83,14 @@ class TestModel:
         ],
     )
     def test_what_it_remembers(self, words, expected, tmp_path, capsys):
-        out = told_by(capsys, fitted(tmp_path, *words))
+        out = shown_by(capsys, fitted(tmp_path, *words))
         assert f"remembers {expected}" in " ".join(out.split())
 
     def test_what_it_has_been_through(self, tmp_path, capsys):
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(40))
         for _ in range(6):
             assert ran(capsys, "adapt", model, stream, "--out", model, "--again")[0] == 0
-        lines = flat(told_by(capsys, model))
+        lines = flat(shown_by(capsys, model))
         accuracy = Model.load(model).history[-1]["accuracy"]
         assert f"adapt 40 rows of s.csv, right on {accuracy:.1%} before it learnt them" in lines
         assert sum(line.startswith("adapt ") for line in lines) == 5
@@ -101,7 +101,7 @@ class TestModel:
         names = ["[/b]a", ":smile:", "c\nc", "d", "y"]
         data, model = write(tmp_path / "d.csv", rows, names), tmp_path / "m.ocb"
         assert ran(capsys, "fit", data, "--label", "y", "--out", model, "--hypotheses", "9")[0] == 0
-        out = told_by(capsys, model)
+        out = shown_by(capsys, model)
         assert "[red]no, yes\\x1b[31m" in out
         assert "[/b]a " in out
         assert ":smile: " in out
@@ -110,7 +110,7 @@ class TestModel:
         rows = table(100)
         X, y = np.array([row[:4] for row in rows]), np.array([row[4] for row in rows])
         OCBClassifier(n_hypotheses=5).fit(X, y).save(tmp_path / "m.ocb")
-        assert "x0 " in told_by(capsys, tmp_path / "m.ocb")
+        assert "x0 " in shown_by(capsys, tmp_path / "m.ocb")
 
 
 class TestOtherFiles:
@@ -120,7 +120,7 @@ class TestOtherFiles:
         with monkeypatch.context() as patch:
             kill_after(patch, Adaptation, "take", 3)
             killed(capsys, "adapt", model, stream, "--out", model, "--checkpoint-rows", "40")
-        out = told_by(capsys, tmp_path / "model.ocb.checkpoint")
+        out = shown_by(capsys, tmp_path / "model.ocb.checkpoint")
         assert out.startswith("A checkpoint of ocboost adapt after 80 rows, right on ")
         assert "Weights for class 1" in out
 
@@ -130,14 +130,14 @@ class TestOtherFiles:
             sketch = kind(6)
             sketch.update_many(margins)
             sketch.save(tmp_path / "s.ocb")
-            out = told_by(capsys, tmp_path / "s.ocb", "--top", "2")
+            out = shown_by(capsys, tmp_path / "s.ocb", "--top", "2")
             assert out.startswith(f"{kind.__name__}(6")
             assert "50 examples seen" in out
             assert sum("█" in line for line in out.splitlines()) == 2
 
     def test_hypotheses(self, tmp_path, capsys):
         Stumps([0, 2], [0.5, 7.0], [1, -1]).save(tmp_path / "h.ocb")
-        lines = flat(told_by(capsys, tmp_path / "h.ocb"))
+        lines = flat(shown_by(capsys, tmp_path / "h.ocb"))
         assert lines == ["2 stumps over 2 of 3 features", "1 says yes if x0 ≤ 0.5", "2 says yes if x2 > 7"]
 
     def test_trees(self, tmp_path, capsys):
@@ -148,12 +148,12 @@ class TestOtherFiles:
         )
         clf = OCBClassifier.from_fitted(trees, X, y)
         clf.save(tmp_path / "m.ocb")
-        assert "the largest 4 of 4" in told_by(capsys, tmp_path / "m.ocb")
+        assert "the largest 4 of 4" in shown_by(capsys, tmp_path / "m.ocb")
         clf.hypotheses_.save(tmp_path / "h.ocb")
-        assert told_by(capsys, tmp_path / "h.ocb").startswith("4 trees of ")
+        assert shown_by(capsys, tmp_path / "h.ocb").startswith("4 trees of ")
 
     def test_balls(self, tmp_path, capsys):
-        out = told_by(capsys, fitted(tmp_path, "--learner", "ball"))
+        out = shown_by(capsys, fitted(tmp_path, "--learner", "ball"))
         assert "balls in 4 dimensions" in out
         assert "says yes if" not in out
 
@@ -164,8 +164,8 @@ class TestOtherFiles:
             path.write_bytes(make.place(name).read_bytes())
         else:
             make.save(name, make.MODELS[name](), path)
-        out = told_by(capsys, path, "--top", "2")
-        assert out == told_by(capsys, path, "--top", "2")  # no address of an object
+        out = shown_by(capsys, path, "--top", "2")
+        assert out == shown_by(capsys, path, "--top", "2")  # no address of an object
         assert "object at" not in out
         if name in make.CLASSIFIERS:
             assert "Weights for class" in out
@@ -176,7 +176,7 @@ class TestOtherFiles:
         booster = Winnow(6, rate=0.25)
         booster.update_many(np.ones((50, 6), int))
         booster.save(tmp_path / "w.ocb")
-        out = told_by(capsys, tmp_path / "w.ocb", "--top", "2")
+        out = shown_by(capsys, tmp_path / "w.ocb", "--top", "2")
         assert out.startswith("Winnow(6, rate=0.25")
         assert "50 examples seen" in out
         assert sum("█" in line for line in out.splitlines()) == 2
@@ -184,7 +184,7 @@ class TestOtherFiles:
     def test_filterboost(self, tmp_path, capsys):
         clf = make.MODELS["filterboost three"]()
         clf.save(tmp_path / "f.ocb")
-        out = told_by(capsys, tmp_path / "f.ocb")
+        out = shown_by(capsys, tmp_path / "f.ocb")
         lines = flat(out)
         assert "classes no, perhaps, yes — ähem" in lines
         assert "hypotheses 1 stumps over 1 of 4 features" in lines
@@ -194,26 +194,28 @@ class TestOtherFiles:
         assert "Weights for class perhaps" not in out
         assert not any(line.startswith("ended") for line in lines)
         make.MODELS["filterboost ended"]().save(tmp_path / "f.ocb")
-        assert "ended n_hypotheses reached: there are 2" in flat(told_by(capsys, tmp_path / "f.ocb"))
+        assert "ended n_hypotheses reached: there are 2" in flat(shown_by(capsys, tmp_path / "f.ocb"))
 
     def test_what_a_file_leaves_out(self, tmp_path, capsys):
         path = tmp_path / "m.ocb"
         make.save("offset given", make.MODELS["offset given"](), path)
-        assert "offset not in the file: it is given to load it" in flat(told_by(capsys, path))
+        assert "offset not in the file: it is given to load it" in flat(shown_by(capsys, path))
         make.MODELS["offset linear"]().save(path)
-        assert "offset a linear score" in flat(told_by(capsys, path))
+        assert "offset a linear score" in flat(shown_by(capsys, path))
         make.MODELS["filterboost estimator"]().save(path)
-        assert "Weights for class 1" in told_by(capsys, path)
+        assert "Weights for class 1" in shown_by(capsys, path)
 
     def test_a_cached_result_of_an_earlier_version(self, tmp_path, capsys):
         path = tmp_path / "entry.ocb"
         make.save_entry(path)
         size = f"{path.stat().st_size:,} bytes"
-        assert told_by(capsys, path) == f"A cached result of an earlier version, {size}. It can be deleted.\n"
+        assert (
+            shown_by(capsys, path) == f"A cached result of an earlier version, {size}. It can be deleted.\n"
+        )
 
     def test_an_offset(self, tmp_path, capsys):
         save(tmp_path / "o.ocb", "LinearOffset", make.LINEAR.tree())
-        assert told_by(capsys, tmp_path / "o.ocb") == "An offset: a linear score. It is part of a model.\n"
+        assert shown_by(capsys, tmp_path / "o.ocb") == "An offset: a linear score. It is part of a model.\n"
 
 
 class TestRefusals:
@@ -232,9 +234,9 @@ class TestRefusals:
 
     def test_a_kind_that_is_not_known(self, tmp_path, capsys):
         save(tmp_path / "m.ocb", "Oracle\x1b[31m", {})
-        told = refused(capsys, "info", tmp_path / "m.ocb")
-        assert "something of the kind 'Oracle\\x1b[31m', and this ocboost knows" in " ".join(told.split())
-        assert "\x1b" not in told
+        message = refused(capsys, "info", tmp_path / "m.ocb")
+        assert "something of the kind 'Oracle\\x1b[31m', and this ocboost knows" in " ".join(message.split())
+        assert "\x1b" not in message
 
     def test_no_file(self, tmp_path, capsys):
         assert "No such file" in refused(capsys, "info", tmp_path / "none.ocb")
@@ -244,9 +246,9 @@ class TestRefusals:
         assert "See: ocboost info --help" in refused(capsys, "info", *words, code=2)
 
     def test_help_has_examples(self, capsys):
-        code, told, _ = ran(capsys, "info", "--help")
+        code, printed, _ = ran(capsys, "info", "--help")
         assert code == 0
-        assert "ocboost info model.ocb" in [line.strip() for line in told.splitlines()]
+        assert "ocboost info model.ocb" in [line.strip() for line in printed.splitlines()]
 
 
 @pytest.mark.parametrize(

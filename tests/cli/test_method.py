@@ -33,26 +33,26 @@ def test_a_model_of_every_method_is_fitted_adapted_shown_and_asked(tmp_path, cap
     if after.grower_ is None:
         before.partial_fit(rows[:, :4], rows[:, 4].astype(int))
         np.testing.assert_array_equal(before.alpha_[0], after.alpha_[0])
-    code, told, err = ran(capsys, "info", out)
+    code, printed, err = ran(capsys, "info", out)
     assert (code, err) == (0, "")
     assert (
         "Online Coordinate Boosting" if base == "ocb" else KINDS[type(after.boosters_[0]).kind].title
-    ) in told
-    code, told, _ = ran(capsys, "predict", out, stream)
+    ) in printed
+    code, printed, _ = ran(capsys, "predict", out, stream)
     assert code == 0
-    assert len(told.splitlines()) == 151
+    assert len(printed.splitlines()) == 151
 
 
 def test_another_method_than_the_models(tmp_path, capsys, stream):
     model, out = fitted(tmp_path, "--method", "eg"), tmp_path / "out.ocb"
     for method in ("ocb", "logistic", "growing"):
-        told = refused(capsys, "adapt", model, stream, "--out", out, "--method", method)
-        assert f"--method must be the model's own, eg, or be left out; got {method}" in told
+        message = refused(capsys, "adapt", model, stream, "--out", out, "--method", method)
+        assert f"--method must be the model's own, eg, or be left out; got {method}" in message
     model = fitted(tmp_path, name="ocb.ocb")
     assert "the model's own, ocb" in refused(capsys, "adapt", model, stream, "--out", out, "--method", "eg")
     model = fitted(tmp_path, "--method", "oza", name="oza.ocb")
-    told = refused(capsys, "adapt", model, stream, "--out", out, "--method", "oza-forgetting")
-    assert "other settings than the model" in told
+    message = refused(capsys, "adapt", model, stream, "--out", out, "--method", "oza-forgetting")
+    assert "other settings than the model" in message
     assert not out.exists()
     assert not (tmp_path / "out.ocb.checkpoint").exists()
 
@@ -67,18 +67,18 @@ def test_a_model_of_ocb_can_remember_otherwise(tmp_path, capsys, stream):
 
 def test_options_that_do_not_go_with_a_method(tmp_path, capsys, stream):
     model, out = fitted(tmp_path, "--method", "eg"), tmp_path / "out.ocb"
-    told = refused(
+    message = refused(
         capsys, "fit", stream, "--label", "y", "--out", out, "--method", "eg", "--forgetting", "0.9", code=2
     )
-    assert "the options for forgetting are those of --method ocb" in told
-    told = refused(capsys, "adapt", model, stream, "--out", out, "--window", "20", code=2)
-    assert "the model's method is eg" in told
+    assert "the options for forgetting are those of --method ocb" in message
+    message = refused(capsys, "adapt", model, stream, "--out", out, "--window", "20", code=2)
+    assert "the model's method is eg" in message
     words = ["--method", "ocb-window-20", "--window", "30"]
-    told = refused(capsys, "fit", stream, "--label", "y", "--out", out, *words, code=2)
-    assert "Leave out one of them" in told
+    message = refused(capsys, "fit", stream, "--label", "y", "--out", out, *words, code=2)
+    assert "Leave out one of them" in message
     words = ["--method", "oza", "--grow", "200"]
-    told = refused(capsys, "fit", stream, "--label", "y", "--out", out, *words, code=2)
-    assert "--grow has no meaning for --method oza" in told
+    message = refused(capsys, "fit", stream, "--label", "y", "--out", out, *words, code=2)
+    assert "--grow has no meaning for --method oza" in message
     assert ran(capsys, "fit", stream, "--label", "y", "--out", out, "--method", "eg", "--grow", "200")[0] == 0
 
 
@@ -86,16 +86,16 @@ def test_options_that_do_not_go_with_a_method(tmp_path, capsys, stream):
 def test_names_that_are_none(tmp_path, capsys, stream, command):
     out = tmp_path / "out.ocb"
     first = [stream, "--label", "y"] if command == "fit" else [fitted(tmp_path), stream]
-    told = refused(capsys, command, *first, "--out", out, "--method", "forest", code=2)
-    assert "--method forest is for comparison only" in told
-    told = refused(capsys, command, *first, "--out", out, "--method", "nothing", code=2)
-    assert "--method must be one of ocb, " in told
-    told = refused(capsys, command, *first, "--out", out, "--method", "Logistik", code=2)
-    assert "Did you mean logistic?" in told
-    told = refused(capsys, command, *first, "--out", out, "--method", "static", code=2)
-    assert "a model as it was fitted" in told
-    told = refused(capsys, command, *first, "--out", out, "--method", "filterboost", code=2)
-    assert "ocboost.lineage's, in Python" in told
+    message = refused(capsys, command, *first, "--out", out, "--method", "forest", code=2)
+    assert "--method forest is for comparison only" in message
+    message = refused(capsys, command, *first, "--out", out, "--method", "nothing", code=2)
+    assert "--method must be one of ocb, " in message
+    message = refused(capsys, command, *first, "--out", out, "--method", "Logistik", code=2)
+    assert "Did you mean logistic?" in message
+    message = refused(capsys, command, *first, "--out", out, "--method", "static", code=2)
+    assert "a model as it was fitted" in message
+    message = refused(capsys, command, *first, "--out", out, "--method", "filterboost", code=2)
+    assert "ocboost.lineage's, in Python" in message
     assert not out.exists()
 
 
@@ -105,11 +105,11 @@ def test_a_run_goes_on_with_the_same_method_only(tmp_path, capsys, stream):
     model, out = fitted(tmp_path, "--method", "eg"), tmp_path / "out.ocb"
     words = ["adapt", model, stream, "--out", out]
     bad = write(tmp_path / "bad.csv", [*table(60, 3), [1, 2, 3, 4, 9]])
-    told = refused(capsys, "adapt", model, bad, "--out", out, "--method", "eg")
-    assert "60 rows are kept" in told
+    message = refused(capsys, "adapt", model, bad, "--out", out, "--method", "eg")
+    assert "60 rows are kept" in message
     assert Adaptation.load(f"{out}.checkpoint").origin["method"] == "eg"
-    told = refused(capsys, "adapt", model, bad, "--out", out, "--resume")
-    assert "belongs to a run with another --method" in told
+    message = refused(capsys, "adapt", model, bad, "--out", out, "--resume")
+    assert "belongs to a run with another --method" in message
     assert ran(capsys, *words, "--restart")[0] == 0
 
 

@@ -26,11 +26,11 @@ class TestPredict:
     def test_is_what_the_library_predicts(self, classes, tmp_path, capsys):
         model, rows = fitted(tmp_path, classes=classes), table(250, 4, classes)
         data = write(tmp_path / "d.csv", rows)
-        code, told, err = ran(capsys, "predict", model, data, "--batch", "100")
+        code, printed, err = ran(capsys, "predict", model, data, "--batch", "100")
         assert (code, err) == (0, "")
         clf = Model.load(model).classifier
         X = np.array([row[:4] for row in rows])
-        header, *found = rows_of(told)
+        header, *found = rows_of(printed)
         assert header == ["prediction", "probability"]
         assert [int(row[0]) for row in found] == clf.predict(X).tolist()
         shares = clf.predict_proba(X)
@@ -70,8 +70,8 @@ class TestPredict:
         clf = OCBClassifier(n_hypotheses=5).fit(X, y)
         clf.save(tmp_path / "m.ocb")
         data = write(tmp_path / "d.csv", rows)
-        told = refused(capsys, "predict", tmp_path / "m.ocb", data)
-        assert "must have the 4 features of the model" in told
+        message = refused(capsys, "predict", tmp_path / "m.ocb", data)
+        assert "must have the 4 features of the model" in message
         code, out, _ = ran(capsys, "predict", tmp_path / "m.ocb", data, "--drop", "y")
         assert code == 0
         assert [int(row[0]) for row in rows_of(out)[1:]] == clf.predict(X).tolist()
@@ -108,8 +108,8 @@ class TestRefusals:
         data = write(tmp_path / "d.csv", rows)
         code, out, _ = ran(capsys, "predict", fitted(tmp_path), data)
         assert (code, len(out.splitlines())) == (0, 101)
-        told = refused(capsys, "predict", fitted(tmp_path, "--learner", "ball"), data, "--batch", "50")
-        assert "'b' is missing in row 60 (the first is row 0), and balls need every number" in told
+        message = refused(capsys, "predict", fitted(tmp_path, "--learner", "ball"), data, "--batch", "50")
+        assert "'b' is missing in row 60 (the first is row 0), and balls need every number" in message
 
     @pytest.mark.parametrize(
         ("damage", "what"),
@@ -137,9 +137,9 @@ class TestRefusals:
             assert "See: ocboost predict --help" in refused(capsys, "predict", *words, code=2)
 
     def test_help_has_examples(self, capsys):
-        code, told, _ = ran(capsys, "predict", "--help")
+        code, printed, _ = ran(capsys, "predict", "--help")
         assert code == 0
-        lines = [line.strip() for line in told.splitlines()]
+        lines = [line.strip() for line in printed.splitlines()]
         assert "ocboost predict model.ocb data.csv > predictions.csv" in lines
 
 

@@ -102,8 +102,8 @@ class TestKilled:
         model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(120))
         words = ["adapt", model, stream, "--out", model]
         assert ran(capsys, *words)[0] == 0
-        code, told, err = ran(capsys, *words, "--resume")
-        assert (code, told) == (0, "")
+        code, printed, err = ran(capsys, *words, "--resume")
+        assert (code, printed) == (0, "")
         assert "nothing to resume" in err
         with monkeypatch.context() as patch:  # a second time, and killed at once
             kill_after(patch, Adaptation, "save", 1)
@@ -160,8 +160,8 @@ class TestResumption:
         return words
 
     def test_must_be_asked_for(self, begun, capsys, tmp_path):
-        told = refused(capsys, *begun)
-        assert "interrupted after 120 rows. Give --resume to continue it, or --restart" in told
+        message = refused(capsys, *begun)
+        assert "interrupted after 120 rows. Give --resume to continue it, or --restart" in message
         assert ran(capsys, *begun, "--restart")[0] == 0
         assert ran(capsys, *begun[:4], tmp_path / "whole.ocb")[0] == 0
         assert (tmp_path / "out.ocb").read_bytes() == (tmp_path / "whole.ocb").read_bytes()
@@ -225,14 +225,14 @@ class TestResumption:
         place = tmp_path / "out.ocb.checkpoint"
         place.write_bytes(place.read_bytes()[:-50])
         for words in (begun, [*begun, "--resume"]):
-            told = refused(capsys, *words)
-            assert "damaged or cut short" in told
-            assert "--restart to start over" in told
+            message = refused(capsys, *words)
+            assert "damaged or cut short" in message
+            assert "--restart to start over" in message
         assert ran(capsys, *begun, "--restart")[0] == 0
 
     def test_both_options(self, begun, capsys):
-        told = refused(capsys, *begun, "--resume", "--restart", code=2)
-        assert "exclude each other" in told
+        message = refused(capsys, *begun, "--resume", "--restart", code=2)
+        assert "exclude each other" in message
 
 
 @pytest.fixture(scope="module")

@@ -51,10 +51,10 @@ class TestConsole:
         return out.getvalue()
 
     def test_text(self, monkeypatch):
-        told = self.printed(monkeypatch, f"Wrote {EVIL}", soft_wrap=True)
-        assert harmless(told)
-        assert "[red]" in told
-        assert told.endswith("\n")
+        printed = self.printed(monkeypatch, f"Wrote {EVIL}", soft_wrap=True)
+        assert harmless(printed)
+        assert "[red]" in printed
+        assert printed.endswith("\n")
 
     def test_tables(self, monkeypatch):
         from rich.table import Table
@@ -62,18 +62,18 @@ class TestConsole:
         drawn = Table(title=EVIL)
         drawn.add_column(EVIL)
         drawn.add_row(EVIL)
-        told = self.printed(monkeypatch, drawn)
-        assert harmless(told)
-        assert told.count("\n") > 3
+        printed = self.printed(monkeypatch, drawn)
+        assert harmless(printed)
+        assert printed.count("\n") > 3
 
     def test_plain_text_stays_as_it_is(self, monkeypatch):
         assert self.printed(monkeypatch, "two\nlines", soft_wrap=True) == "two\nlines\n"
 
     def test_say(self, capsys):
         terminal.say(f"{EVIL} and\nmore")
-        told = capsys.readouterr().err
-        assert harmless(told)
-        assert told.count("\n") == 1
+        message = capsys.readouterr().err
+        assert harmless(message)
+        assert message.count("\n") == 1
 
 
 def hostile(path, kind):
@@ -154,15 +154,15 @@ class TestNet:
             (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "no"), 70, "UnicodeEncodeError"),
         ],
     )
-    def test_whatever_happens_is_one_line(self, error, code, what, capsys, monkeypatch):
+    def test_every_error_is_one_line(self, error, code, what, capsys, monkeypatch):
         def fails(words):
             raise error
 
         monkeypatch.setattr(__main__, "_command_line", lambda: fails)
-        told = refused(capsys, "anything", code=code)
-        assert what in told
-        assert harmless(told)
-        assert ("issue tracker" in told) is ("OCBOOST_TRACEBACK=1" in told) is (code == 70)
+        message = refused(capsys, "anything", code=code)
+        assert what in message
+        assert harmless(message)
+        assert ("issue tracker" in message) is ("OCBOOST_TRACEBACK=1" in message) is (code == 70)
 
     def test_the_traceback_is_there_if_wanted(self, capsys, monkeypatch):
         def fails(words):
@@ -171,9 +171,9 @@ class TestNet:
         monkeypatch.setattr(__main__, "_command_line", lambda: fails)
         monkeypatch.setenv("OCBOOST_TRACEBACK", "1")
         assert main([]) == 70
-        told = capsys.readouterr().err
-        assert "Traceback (most recent call last):\n" in told
-        assert harmless(told)
+        message = capsys.readouterr().err
+        assert "Traceback (most recent call last):\n" in message
+        assert harmless(message)
 
     def test_nul_in_an_argument(self, capsys):
         assert "NUL" in refused(capsys, "info", "a\0b", code=2)
@@ -194,8 +194,8 @@ class TestMended:
         rows = [[*row[:4], classes[row[4]]] for row in table(80)]
         data = write(tmp_path / "d.jsonl", rows)
         for command in (["fit"], ["evaluate", "--start", "40"]):
-            told = refused(capsys, command[0], data, "--label", "y", "--out", tmp_path / "o", *command[1:])
-            assert "too large to be an exact number. Write it as text" in told
+            message = refused(capsys, command[0], data, "--label", "y", "--out", tmp_path / "o", *command[1:])
+            assert "too large to be an exact number. Write it as text" in message
 
     def test_json_lines_on_standard_input(self, tmp_path, capsys, monkeypatch):
         model = fitted(tmp_path)

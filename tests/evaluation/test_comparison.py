@@ -175,7 +175,9 @@ class TestProtocol:
             compare_methods(batches_of(X, y), methods_named("static"), **SMALL)
         compare_methods(batches_of(X, y), methods_named("static"), **{**SMALL, "start": 115})
         y[:150], y[150] = 1, 0
-        with pytest.raises(InputError, match=r"first 120 rows .*--start: the second one comes in row 151\."):
+        with pytest.raises(
+            InputError, match=r"first 120 rows .*--start: the second one first appears in row 151\."
+        ):
             compare_methods(batches_of(X, y), methods_named("static"), hypotheses=8)
         compare_methods(batches_of(X, y), methods_named("static"), hypotheses=8, start=151)
         y[:550], y[550] = 1, 0
@@ -189,14 +191,12 @@ class TestProtocol:
         y[:110], y[110] = 1, 0
         y[3], known = 0, np.arange(600) != 3
         batch = SimpleNamespace(X=X, y=y, known=known, first=7)
-        with pytest.raises(InputError, match=r"the second one comes in row 111\."):
+        with pytest.raises(InputError, match=r"the second one first appears in row 111\."):
             compare_methods([batch], methods_named("static"), **SMALL)
 
     def test_one_class_throughout(self):
         X, y = rows_of(600)
-        with pytest.raises(
-            InputError, match=r"they hold 1\. No other comes in the whole stream: is the label"
-        ):
+        with pytest.raises(InputError, match=r"they hold 1\. The whole stream holds no other: is the label"):
             compare_methods(batches_of(X, 0 * y), methods_named("static"), **SMALL)
         X = np.zeros((12_000, 1))  # more than is looked at
         with pytest.raises(InputError, match=r"they hold 1\. Take more with --start\.$"):

@@ -45,12 +45,12 @@ def tasks_of(name, seeds=2, names=("static", "oza"), **changes):
 
 class TestJobs:
     def test_one_after_the_other(self, named):
-        told = []
+        progress = []
         boards, failed = boards_of(
             ["one", "two"],
             tasks_of,
             jobs=1,
-            progress=lambda *news: told.append(news),
+            progress=lambda *news: progress.append(news),
             finished=FinishedBoards(None),
         )
         assert failed == {}
@@ -58,11 +58,11 @@ class TestJobs:
         assert boards["two"].seeds == [0, 1]
         assert "Each seed draws another stream." in boards["two"].notes
         assert boards["one"].notes == ["One: rows. Source: made up as one."]
-        assert told[-1][1:] == (4, 4)
-        done = [each for _, each, _ in told]
+        assert progress[-1][1:] == (4, 4)
+        done = [each for _, each, _ in progress]
         assert done == sorted(done)
         assert any(each % 1 for each in done)  # what is half done moves the bar too
-        said = [what for what, _, _ in told]
+        said = [what for what, _, _ in progress]
         assert said[:2] == ["one, seed 0, making the stream", "one, seed 0, reading the first rows"]
         assert "one, seed 0, warming up: Oza-Russell" in said
         assert "two, seed 1, beginning: static, seed 1" in said
@@ -71,15 +71,15 @@ class TestJobs:
         pytest.importorskip("river")
         tasks = [t for name in ("sea", "phishing") for t in tasks_of(name, rows=300, names=("static", "oza"))]
         alone = {(t.stream, t.seed): outcome for t, outcome in run_tasks(tasks, jobs=1)}
-        told = []
+        progress = []
         side = {
-            (t.stream, t.seed): o for t, o in run_tasks(tasks, jobs=2, progress=lambda *n: told.append(n))
+            (t.stream, t.seed): o for t, o in run_tasks(tasks, jobs=2, progress=lambda *n: progress.append(n))
         }
         assert set(alone) == set(side)
         for key, outcome in alone.items():
             for a, b in zip(outcome.comparison.runs, side[key].comparison.runs, strict=True):
                 assert a.standing.metrics == b.standing.metrics
-        assert told[-1][1:] == (4, 4)
+        assert progress[-1][1:] == (4, 4)
 
     def test_an_error_in_a_process_is_the_error_here(self):
         pytest.importorskip("river")

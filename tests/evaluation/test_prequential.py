@@ -353,7 +353,7 @@ def test_progress_counts_rows():
     assert seen == [1024, 2048, 2500]
 
 
-def test_progress_is_told_within_a_chunk_that_takes_long(monkeypatch):
+def test_progress_is_reported_within_a_chunk_that_takes_long(monkeypatch):
     clock = [0]
 
     class Slow(Majority):

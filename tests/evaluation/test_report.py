@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from ocboost._core.metrics import METRIC_TABLE, METRICS
 from ocboost._report import document
 from ocboost._report.document import Illustration
 from ocboost._report.figures import render
@@ -21,7 +22,7 @@ from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation import Majority, NoChange, prequential
 from ocboost.evaluation.board import board_of
 from ocboost.evaluation.figures import draw, keys_of
-from ocboost.evaluation.report import stream_report
+from ocboost.evaluation.report import protocol, stream_report
 from ocboost.evaluation.tables import as_text, board_table, narrowed
 from tests.support.pages import Page, check_light_and_dark, check_stands_alone
 
@@ -111,6 +112,28 @@ class TestTable:
         with pytest.raises(MissingExtraError, match=r"pip install 'ocboost\[cli\]'"):
             as_rich(board_table(board_of(result), "toy"))
         assert as_text(result)  # needs nothing
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_table_of_metrics_says_how_each_is_shown(name, result):
+    metric = METRIC_TABLE[name]
+    assert metric.column in board_table(board_of(result), "toy").columns
+    title = draw(result, metrics=[name]).axes[0].get_title(loc="left")
+    assert title.startswith(metric.title)
+    assert title.endswith("less is better") is not metric.larger_is_better
+    assert any(metric.explanation in text for text in protocol(board_of(result), file=True))
+    for standing in result.standings:
+        assert metric.lowest <= standing.metrics[name] <= metric.highest
+
+
+def test_narrow_tables_keep_the_important_columns(result):
+    table = board_table(board_of(result), "toy")
+    optional = ["state", "balanced", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "AUC"]
+    for n, column in enumerate(optional):
+        narrow = narrowed(table, width_of(table) - 1)
+        assert set(table.columns) - set(narrow.columns) == {column}, n
+        table = narrow
+    assert table.columns == ("method", "accuracy")
 
 
 class TestFigure:

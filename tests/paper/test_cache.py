@@ -1,4 +1,4 @@
-"""The cache of long steps: the same results with and without it, whatever happens to its files."""
+"""The cache of long steps: the same results with and without it, no matter what happens to its files."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ocboost.errors import InputError
 from ocboost.paper import cache as cache_module
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import (
-    Comparison,
+    ExperimentRun,
     OnlineMethod,
     StoppedError,
     checkpoints,
@@ -37,7 +37,7 @@ def margins():
 def compared(*, methods=METHODS, points=(300, 600), start=100, smoothing=1.0, cache=None, **more):
     """A comparison that has done nothing yet."""
     settings = MnistSettings(start=start, smoothing=smoothing)
-    comparison = Comparison(settings, 600, n_steps=len(methods), cache=cache, **more)
+    comparison = ExperimentRun(settings, 600, n_steps=len(methods), cache=cache, **more)
     comparison.methods, comparison.points = list(methods), list(points)
     for table, empty in ((comparison.errors, list), (comparison.diverged, bool)):
         table |= {method.key: empty() for method in methods}
@@ -98,7 +98,7 @@ class TestMethods:
         np.testing.assert_array_equal(found[0], sketch.alpha)
         assert not diverged
 
-    def test_divergence_is_told(self):
+    def test_divergence_is_reported(self):
         hard = np.where(np.random.default_rng(1).random((4000, 20)) < 0.9, 1, -1).astype(np.int8)
         hard[2000:] = -hard[2000:]
         method = OnlineMethod("a", "a", correction="listing")
@@ -185,41 +185,42 @@ class TestCachedWeights:
         assert 1 <= stored < 41
 
 
+def waiting(ended):
+    """A task that waits to be stopped, and then adds to a list."""
+
+    def waits(going):
+        while going():
+            time.sleep(0.01)
+        ended.append(True)
+
+    return waits
+
+
 class TestSideBySide:
-    def test_results_by_key_and_told_of_each(self):
-        told = []
-        found = side_by_side({str(i): lambda going, i=i: i * i for i in range(9)}, told.append)
+    def test_results_by_key_and_progress_of_each(self):
+        progress = []
+        found = side_by_side({str(i): lambda going, i=i: i * i for i in range(9)}, progress.append)
         assert found == {str(i): i * i for i in range(9)}
-        assert sorted(told) == list(found)
+        assert sorted(progress) == list(found)
 
     def test_an_error_ends_the_others(self):
         ended = []
-
-        def waits(going):
-            while going():
-                time.sleep(0.01)
-            ended.append(True)
 
         def fails(going):
             raise InputError("no luck")
 
         with pytest.raises(InputError, match="no luck"):
-            side_by_side({"waits": waits, "fails": fails})
+            side_by_side({"waits": waiting(ended), "fails": fails})
         assert ended == [True]
 
     def test_ctrl_c_ends_them(self):
         ended = []
 
-        def waits(going):
-            while going():
-                time.sleep(0.01)
-            ended.append(True)
-
-        def told(key):
+        def progress(key):
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            side_by_side({"waits": waits, "quick": lambda going: None}, told)
+            side_by_side({"waits": waiting(ended), "quick": lambda going: None}, progress)
         assert ended == [True]
 
     def test_a_method_stops_between_checkpoints(self, margins):

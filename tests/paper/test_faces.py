@@ -18,7 +18,7 @@ from ocboost.paper import faces, faces_section
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import OnlineMethod
 from ocboost.paper.faces import FacesSettings, run_faces
-from tests.paper.killing import killed
+from tests.support.paper_runs import IMAGE_METHODS, killed
 
 SMALL = FacesSettings(
     n_hypotheses=12,
@@ -32,15 +32,6 @@ SMALL = FacesSettings(
     head=60,
     quick=True,
 )
-PAPER = [
-    "adaboost",
-    "oza-russell",
-    "ocb-order-400-theorem",
-    "ocb-order-400",
-    "ocb-full",
-    "ocb-head",
-    "ocb-head-newest",
-]
 POINTS = [80, 120, 160, 200, 240, 280, 300]
 
 
@@ -67,7 +58,7 @@ def result():
 
 def test_shapes_and_names(result):
     assert result.examples == POINTS
-    assert list(result.one_minus_auc)[:7] == PAPER
+    assert list(result.one_minus_auc)[:7] == IMAGE_METHODS
     for table in (result.one_minus_auc, result.approximation_error):
         assert {key: rows.shape for key, rows in table.items()} == {
             method.key: (1 if method.key.endswith("one-by-one") else 3, 7) for method in SMALL.methods()
@@ -75,7 +66,7 @@ def test_shapes_and_names(result):
     record = json.loads(json.dumps(result.as_dict(), allow_nan=False))
     assert record["examples"] == POINTS
     assert record["fallback"]
-    for key in PAPER:
+    for key in IMAGE_METHODS:
         assert record["one_minus_auc"][key] == result.one_minus_auc[key].mean(axis=0).tolist()
         assert len(record["approximation_error"][key]) == 7
     assert record["approximation_error"]["adaboost"] == [0.0] * 7
@@ -119,10 +110,10 @@ def test_a_killed_run_resumes(tmp_path):
     killed(
         """
         from ocboost.paper import faces
-        from ocboost.paper.experiment import Comparison
+        from ocboost.paper.experiment import ExperimentRun
         from tests.paper.test_faces import SMALL, some_images
         faces.load_faces = some_images
-        Comparison.follow = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+        ExperimentRun.follow = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
         faces.run_faces(SMALL, cache=Cache(sys.argv[1]))
         """,
         tmp_path,
@@ -174,9 +165,9 @@ def test_one_by_one_only_beside_batches():
         "ocb-order-400-theorem-one-by-one": "theorem",
         "ocb-order-400-one-by-one": "balanced",
     }
-    told = []
-    run_faces(replace(SMALL, batch_size=1, permutations=1), progress=lambda *what: told.append(what))
-    assert told[-1][1:] == (11, 11)
+    progress = []
+    run_faces(replace(SMALL, batch_size=1, permutations=1), progress=lambda *what: progress.append(what))
+    assert progress[-1][1:] == (11, 11)
 
 
 def test_what_is_unusual_is_noted(monkeypatch):
@@ -217,11 +208,11 @@ def test_thinning_takes_both_kinds():
 
 
 def test_progress_counts_every_step():
-    told = []
-    run_faces(SMALL, progress=lambda *what: told.append(what))
-    assert told[0][1] == 0
-    assert told[-1][1] == told[-1][2] == 1 + 3 * 10 + 2
-    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    progress = []
+    run_faces(SMALL, progress=lambda *what: progress.append(what))
+    assert progress[0][1] == 0
+    assert progress[-1][1] == progress[-1][2] == 1 + 3 * 10 + 2
+    assert [done for _, done, _ in progress] == sorted(done for _, done, _ in progress)
 
 
 def test_figure_tables_and_words(result):

@@ -15,20 +15,11 @@ from ocboost.paper import mnist, mnist_section
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import ONLINE
 from ocboost.paper.mnist import MnistSettings, run_mnist
-from tests.paper.killing import killed
+from tests.support.paper_runs import IMAGE_METHODS, killed
 
 SMALL = MnistSettings(
     n_hypotheses=20, n_sample=80, start=200, every=100, order=5, batch_size=16, max_images=800, quick=True
 )
-METHODS = [
-    "adaboost",
-    "oza-russell",
-    "ocb-order-400-theorem",
-    "ocb-order-400",
-    "ocb-full",
-    "ocb-head",
-    "ocb-head-newest",
-]
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +37,8 @@ def result():
 def test_shapes_and_names(result):
     assert result.digits == list(range(10))
     assert result.examples == [300, 400, 500, 600, 700, 800]
-    assert list(result.test_error) == METHODS == list(result.combined_test_error)
-    assert [key for key in result.approximation_error if key != "adaboost"] == METHODS[1:]
+    assert list(result.test_error) == IMAGE_METHODS == list(result.combined_test_error)
+    assert [key for key in result.approximation_error if key != "adaboost"] == IMAGE_METHODS[1:]
     assert all(e.shape == (10, 6) for e in result.test_error.values())
     record = json.loads(json.dumps(result.as_dict(), allow_nan=False))
     assert record["test_error"]["ocb-full"] == result.test_error["ocb-full"][:, -1].tolist()
@@ -81,7 +72,7 @@ def test_an_automatic_head_that_holds_everything_is_adaboost():
 def test_the_cache_changes_nothing(result, tmp_path):
     for _ in range(2):
         again = run_mnist(SMALL, cache=Cache(tmp_path))
-        for key in METHODS:
+        for key in IMAGE_METHODS:
             np.testing.assert_array_equal(again.test_error[key], result.test_error[key])
     assert list(tmp_path.rglob("output.pkl"))
 
@@ -206,9 +197,9 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("OCBOOST_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("OCBOOST_DATA", raising=False)
     assert main(["reproduce", "mnist", "--quick", "--out", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
-    assert "not MNIST" in told
-    assert "in the paper" not in told
+    printed = capsys.readouterr().out
+    assert "not MNIST" in printed
+    assert "in the paper" not in printed
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "mnist.png",
         "mnist.svg",

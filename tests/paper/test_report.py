@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -18,6 +19,7 @@ from ocboost._report.document import as_html, as_markdown
 from ocboost._report.figures import INK, render
 from ocboost._report.tables import Row, Table
 from ocboost._report.tables import as_markdown as table_in_markdown
+from ocboost.cli.reproduce import EXPERIMENTS
 from ocboost.errors import InputError
 from ocboost.paper import erratum, mnist, mnist_section, report, synthetic, synthetic_section
 from ocboost.paper.mnist import MnistSettings, run_mnist
@@ -231,7 +233,7 @@ class TestReport:
         assert page_of(sections) == html
 
     @pytest.mark.parametrize("folder", ["/home/me/data", "data"])
-    def test_the_data_folder_is_not_told(self, folder):
+    def test_the_data_folder_is_not_named(self, folder):
         source = f"Windows from the data in '{folder}/faces': 3 faces."
         section = stand_in(results={"source": source, "n": 3, "notes": [source]})
         results = report.without_folder(section, Path(folder)).results
@@ -242,7 +244,7 @@ class TestReport:
 
 @pytest.fixture
 def faces(monkeypatch):
-    """A face experiment that takes no time, in the place of the real one."""
+    """A face experiment that takes no time, instead of the real one."""
 
     class FacesSettings(SimpleNamespace):
         quick = False
@@ -314,7 +316,7 @@ class TestPaperFigure:
 class TestCommands:
     def test_all(self, tmp_path, capsys):
         out = tmp_path / "out"
-        code, told, err = ran(capsys, "reproduce", "all", "--quick", "--out", out, "--seed", "3")
+        code, printed, err = ran(capsys, "reproduce", "all", "--quick", "--out", out, "--seed", "3")
         assert (code, err) == (0, "ocboost: A note on faces.\n")
         stems = ("figure1", "synthetic", "mnist", "faces")
         figures = {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
@@ -329,8 +331,8 @@ class TestCommands:
         assert page.count("<svg ") == 4
         assert "![Four panels: Synthetic" in (out / "report.md").read_text()
         for words in ("Approximation error to batch", "Table 1", "Table 2", "Of faces", "A finding on faces"):
-            assert words in told
-        assert "This was a quick run" in told
+            assert words in printed
+        assert "This was a quick run" in printed
 
     def test_one(self, tmp_path, capsys):
         out = tmp_path / "out"
@@ -343,14 +345,14 @@ class TestCommands:
         for name in ("report.html", "report.md", "results.json"):
             assert str(tmp_path) not in (out / name).read_text()
 
-    def test_the_terminal_is_told_where_the_data_are(self, tmp_path, monkeypatch, capsys):
+    def test_the_terminal_says_where_the_data_are(self, tmp_path, monkeypatch, capsys):
         source = f"Windows from '{tmp_path}/faces'."
         module = sys.modules["ocboost.paper.faces_section"]
         monkeypatch.setattr(module, "section", lambda result: stand_in(results={"source": source}))
         out = tmp_path / "out"
-        code, told, _ = ran(capsys, "reproduce", "faces", "--data", tmp_path, "--out", out)
+        code, printed, _ = ran(capsys, "reproduce", "faces", "--data", tmp_path, "--out", out)
         assert code == 0
-        assert source in told
+        assert source in printed
         assert "Windows from 'DIR/faces'." in (out / "report.md").read_text()
 
     @pytest.mark.parametrize("option", ["--seed", "--runs"])
@@ -381,8 +383,8 @@ class TestCommands:
     def test_unwritable_out_is_found_before_the_work(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(synthetic, "run_synthetic", not_to_be_reached)
         (tmp_path / "file").write_text("")
-        told = refused(capsys, "reproduce", "all", "--out", tmp_path / "file")
-        assert "out must be a folder that can be written" in told
+        message = refused(capsys, "reproduce", "all", "--out", tmp_path / "file")
+        assert "out must be a folder that can be written" in message
         (tmp_path / "figure1.png").mkdir()
         assert "figure1.png" in refused(capsys, "reproduce", "all", "--out", tmp_path)
 
@@ -391,8 +393,8 @@ class TestCommands:
         monkeypatch.setattr(synthetic, "run_synthetic", not_to_be_reached)
         if missing.startswith("faces"):
             monkeypatch.setattr(datasets, "load_mnist", lambda data: None)
-        told = refused(capsys, "reproduce", "all", "--data", tmp_path, "--out", tmp_path / "out")
-        assert missing in told
+        message = refused(capsys, "reproduce", "all", "--data", tmp_path, "--out", tmp_path / "out")
+        assert missing in message
         assert not (tmp_path / "out").exists()
 
     def test_an_error_leaves_old_results(self, tmp_path, monkeypatch, capsys):
@@ -406,11 +408,21 @@ class TestCommands:
 
     @pytest.mark.parametrize("name", ["synthetic", "mnist", "faces", "all"])
     def test_help_has_examples(self, name, capsys):
-        code, told, _ = ran(capsys, "reproduce", name, "--help")
+        code, printed, _ = ran(capsys, "reproduce", name, "--help")
         assert code == 0
-        assert f"ocboost reproduce {name} --quick" in told
+        assert f"ocboost reproduce {name} --quick" in printed
         for option in ("--quick", "--out", "--seed", "--data", "OCBOOST_DATA"):
-            assert option in told
+            assert option in printed
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_its_module_and_section(name):
+    module = import_module(f"ocboost.paper.{name}")
+    assert getattr(module, f"{name.capitalize()}Settings").small(seed=1).quick
+    assert name == getattr(module, f"{name.capitalize()}Result").NAME
+    assert callable(getattr(module, f"run_{name}"))
+    assert callable(import_module(f"ocboost.paper.{name}_section").section)
+    assert not EXPERIMENTS[name].loader or callable(getattr(datasets, EXPERIMENTS[name].loader))
 
 
 def not_to_be_reached(*_, **__):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from ocboost.__main__ import main
+from ocboost.deployment.model import Model
 from tests.support.stream_files import write_csv, write_jsonl, write_parquet
 
 NAMES = ["a", "b", "c", "d", "y"]
@@ -47,8 +48,8 @@ def ran(capsys, *words):
     """The exit code, stdout and stderr of a run in this process."""
     capsys.readouterr()
     code = main([str(word) for word in words])
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 def refused(capsys, *words, code=1):
@@ -68,7 +69,7 @@ def left_in(folder):
 def process(*words, **more):
     """A run as a process of its own."""
     command = [sys.executable, "-m", "ocboost", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **more)
 
 
 def started(*words, **more):
@@ -85,12 +86,18 @@ def feed(monkeypatch, data):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-def shown_on_terminal(*words):
-    """What a process writes to a terminal, and its exit code."""
+def n_seen(model):
+    """How many examples the model of a file has seen."""
+    return Model.load(model).classifier.boosters_[0].n_seen
+
+
+def shown_on_terminal(*words, stdout=None):
+    """What a process writes to a terminal, and its exit code; standard output may go elsewhere."""
     import pty
 
     ours, theirs = pty.openpty()
-    running = started(*words, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    env = {**os.environ, "TERM": "xterm"}
+    running = started(*words, stdout=theirs if stdout is None else stdout, stderr=theirs, env=env)
     os.close(theirs)
     text = b""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,58 @@ Codes = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
 Values = dict[str, float | None]
 
-# In the order of the table; log-loss is the one where less is better.
-METRICS = ("accuracy", "balanced_accuracy", "kappa", "auc", "log_loss")
-LOSSES = frozenset({"log_loss"})
+
+@dataclass(frozen=True)
+class Metric:
+    """How tables, figures and reports show a metric. Its values are computed by `Tally` and `Window`."""
+
+    title: str  # in figures
+    explanation: str  # a sentence of reports
+    heading: str = ""  # of its column, if that is not the title
+    caption: str = ""  # what the heading means, below the table
+    lowest: float = 0.0  # that it can be, as is the highest
+    highest: float = 1.0
+    larger_is_better: bool = True
+    importance: float = 1  # tables that are too wide leave out the columns of least importance
+    shown_with_spread: bool = True  # whether tables with spreads, which are wide, have a column of it
+
+    @property
+    def column(self) -> str:
+        """The heading of its column."""
+        return self.heading or self.title
+
+
+# Every metric there is, in the order of the tables. To add one, add it here and compute it below, in
+# `_of_confusion`, or in `Tally.values` and `Window.values`.
+METRIC_TABLE = {
+    "accuracy": Metric(
+        "accuracy", "Accuracy flatters methods that always answer the frequent class.", importance=math.inf
+    ),
+    "balanced_accuracy": Metric(
+        "balanced accuracy",
+        "Balanced accuracy is the mean over the classes.",
+        heading="balanced",
+        caption="accuracy averaged over the classes",
+    ),
+    "kappa": Metric(
+        "Cohen's kappa",
+        "Cohen's kappa is 0 for guesses by frequency alone.",
+        heading="kappa",
+        lowest=-1.0,
+        importance=6,
+    ),
+    "auc": Metric(
+        "AUC", "The AUC is about the order of the probabilities.", importance=7, shown_with_spread=False
+    ),
+    "log_loss": Metric(
+        "log-loss",
+        "Log-loss is about the size of the probabilities, taken as at least 1e-15.",
+        highest=math.inf,
+        larger_is_better=False,
+        importance=5,
+    ),
+}
+METRICS = tuple(METRIC_TABLE)
 
 MIN_PROBABILITY = 1e-15  # that log-loss sees: one certain and wrong answer costs 34.5
 SCORE_BINS = 8192

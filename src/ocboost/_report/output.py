@@ -71,9 +71,7 @@ class OutputFolder:
                     stream.write(content)
                     stream.flush()
                     os.fsync(stream.fileno())
-            with (
-                ignoring_ctrl_c()
-            ):  # for the few renames, so that "nothing was written" stays true when it is said
+            with ignoring_ctrl_c():  # for the few renames, so that "nothing was written" stays true
                 for beside, final in pairs:
                     os.replace(beside, final)
                 sync_folder(self.path)

@@ -14,6 +14,7 @@ from ocboost._core.escaping import shown
 from ocboost.cli.compare_runs import (
     CURVES,
     REPORTS,
+    NamedStreams,
     compared_on_file,
     name_of,
     on_all_streams,
@@ -170,13 +171,11 @@ def compare(
         )
     if Path(stream).is_file():
         say(f"{stream} is taken for the name of a stream; for that file give --label, or ./{stream}.")
-    shared: dict[str, Any] = {"data": data, "out": out, "jobs": jobs}
     command = _command(stream, methods, settings, data, out)
-    if stream != "all":
-        return on_named_stream(stream, chosen, settings, command=command, **shared)
-    if settings["rows"] is None and any(method.slow for method in chosen):
+    if stream == "all" and settings["rows"] is None and any(method.slow for method in chosen):
         settings["rows"] = SLOW_ROWS
-    return on_all_streams(chosen, settings, command=command, cache=not no_cache, **shared)
+    run = NamedStreams(chosen, settings, data, out, jobs, command)
+    return on_all_streams(run, cache=not no_cache) if stream == "all" else on_named_stream(stream, run)
 
 
 def _compare_file(

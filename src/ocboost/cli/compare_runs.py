@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from ocboost._report.tables import Table
     from ocboost.evaluation.board import Board
     from ocboost.evaluation.comparison import Comparison
-    from ocboost.evaluation.jobs import Task
+    from ocboost.evaluation.jobs import FinishedBoards
     from ocboost.evaluation.methods import Method
+
+    Boards = tuple[dict[str, Board], dict[str, str]]
 
 REPORTS = ["report.html", "report.md", "results.json"]
 CURVES = ["curves.png", "curves.svg"]
@@ -111,81 +114,82 @@ def compared_on_file(
     return Compared(board, run, {"about": run, **record(comparison, board)}, result.notes)
 
 
-def on_named_stream(
-    name: str,
-    methods: Sequence[Method],
-    settings: dict[str, Any],
-    *,
-    data: Path | None,
-    out: Path,
-    jobs: int | None,
-    command: str,
-) -> int:
+@dataclass(frozen=True)
+class NamedStreams:
+    """How methods are compared on named streams; the settings are those of a `Task`, and seeds."""
+
+    methods: Sequence[Method]
+    settings: dict[str, Any]
+    data: Path | None
+    out: Path
+    jobs: int | None
+    command: str
+
+    def boards(self, names: Sequence[str], finished: FinishedBoards | None = None) -> Boards:
+        """The board of each stream, one task for each seed, and why there is none of the others."""
+        from ocboost.evaluation.jobs import Task, boards_of
+
+        methods = tuple(method.name for method in self.methods)
+        own = {key: value for key, value in self.settings.items() if key != "seeds"}
+        folder = None if self.data is None else str(self.data)
+
+        def tasks_of(name: str) -> list[Task]:
+            return [Task(name, seed, methods, folder, **own) for seed in range(self.settings["seeds"])]
+
+        cores = os.cpu_count() or 1
+        jobs = cores if self.jobs is None else self.jobs
+        jobs = jobs if jobs > 0 else max(1, cores + 1 + jobs)
+        with steps_progress("comparing") as progress:
+            return boards_of(names, tasks_of, jobs=jobs, progress=progress, finished=finished)
+
+
+def on_named_stream(name: str, run: NamedStreams) -> int:
     """Compare on one named stream; the exit code."""
     from ocboost.datasets.drift import stream_named
-    from ocboost.evaluation.jobs import boards_of
 
     stream = stream_named(name)
-    reason = stream.missing(data)
+    reason = stream.missing(run.data)
     if reason is not None:
         raise InputError(f"the stream {name!r} is not available: {reason}.")
 
     def compare() -> Compared:
-        with steps_progress("comparing") as progress:
-            tasks_of = _tasks(methods, settings, data)
-            boards, failed = boards_of([name], tasks_of, jobs=_processes(jobs), progress=progress)
+        boards, failed = run.boards([name])
         if failed:
             raise InputError(f"the stream {name!r} cannot be compared: {failed[name]}.")
         board = boards[name]
-        about = {"hypotheses": settings["hypotheses"]}
-        return Compared(board, about, {"command": command, **board.as_dict()}, board.notes)
+        about = {"hypotheses": run.settings["hypotheses"]}
+        return Compared(board, about, {"command": run.command, **board.as_dict()}, board.notes)
 
     title, files = f"Methods on {stream.title}", [*REPORTS, *CURVES]
     return report_on(
-        compare, name=stream.title, title=title, out=out, files=files, command=command, file=False
+        compare, name=stream.title, title=title, out=run.out, files=files, command=run.command, file=False
     )
 
 
-def on_all_streams(
-    methods: Sequence[Method],
-    settings: dict[str, Any],
-    *,
-    data: Path | None,
-    out: Path,
-    jobs: int | None,
-    command: str,
-    cache: bool,
-) -> int:
+def on_all_streams(run: NamedStreams, *, cache: bool) -> int:
     """Compare on all streams that can be had, and write a summary; the exit code."""
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost._report.page import require_packages
     from ocboost._report.tables import as_rich
     from ocboost.datasets.drift import STREAMS
-    from ocboost.evaluation.jobs import FinishedBoards, boards_of
+    from ocboost.evaluation.jobs import FinishedBoards
     from ocboost.evaluation.report import duration, files_of, findings, summary_report
     from ocboost.evaluation.summary import Summary
     from ocboost.evaluation.tables import accuracy_table, rank_table
 
     require_packages()
-    missing = {name: reason for name, stream in STREAMS.items() if (reason := stream.missing(data))}
+    missing = {name: reason for name, stream in STREAMS.items() if (reason := stream.missing(run.data))}
     names = [name for name in STREAMS if name not in missing]
     for name, reason in missing.items():
         say(f"{name} is left out: {reason}.")
     figures = [f"{stem}.svg" for stem in ("behind", "ranks", *(f"stream-{name}" for name in names))]
-    finished = FinishedBoards(out / FINISHED)
+    finished = FinishedBoards(run.out / FINISHED)
     if not cache:
         finished.clear()
         finished = FinishedBoards(None)
     try:
-        with OutputFolder(out, [*REPORTS, *figures]) as folder:
-            with steps_progress("comparing") as progress:
-                boards, failed = boards_of(
-                    names,
-                    _tasks(methods, settings, data),
-                    jobs=_processes(jobs),
-                    progress=progress,
-                    finished=finished,
-                )
+        with OutputFolder(run.out, [*REPORTS, *figures]) as folder:
+            boards, failed = run.boards(names, finished)
             for name, reason in failed.items():
                 say(f"{name} is left out: {reason}.")
             if not boards:
@@ -196,15 +200,15 @@ def on_all_streams(
             left_out, made_with = {**missing, **failed}, versions(*PACKAGES)
             seconds = sum(board.seconds for board in summary.boards)
             about = {
-                "hypotheses": settings["hypotheses"],
-                "seeds": ", ".join(map(str, range(settings["seeds"]))),
+                "hypotheses": run.settings["hypotheses"],
+                "seeds": ", ".join(map(str, range(run.settings["seeds"]))),
                 "time": f"{duration(seconds)}, summed over processes",
                 **made_with,
             }
-            blocks = summary_report(summary, command=command, skipped=left_out, about=about)
+            blocks = summary_report(summary, command=run.command, skipped=left_out, about=about)
             files = files_of("Methods on streams", blocks, png=False)
             record = {
-                "command": command,
+                "command": run.command,
                 "left_out": left_out,
                 "summary": summary.as_dict(),
                 "streams": {name: board.as_dict(curves=False) for name, board in boards.items()},
@@ -214,7 +218,7 @@ def on_all_streams(
             finished.clear()
     except KeyboardInterrupt:
         left = "; streams that were done are kept for the next run" if finished.any() else ""
-        say(f"interrupted; no report was written to '{out}'{left}.")
+        say(f"interrupted; no report was written to '{run.out}'{left}.")
         return 130
     console = results(piped=200)
     for table in (accuracy_table(summary), rank_table(summary, {})):
@@ -227,25 +231,6 @@ def on_all_streams(
     written = f"{', '.join(REPORTS)} and {sum(name.endswith('.svg') for name in files)} figures"
     console.print(f"Wrote {written} to {folder.path.resolve()}", soft_wrap=True, markup=False)
     return 0
-
-
-def _tasks(
-    methods: Sequence[Method], settings: dict[str, Any], data: Path | None
-) -> Callable[[str], list[Task]]:
-    """What makes the tasks of a stream: one for each seed."""
-    from ocboost.evaluation.jobs import Task
-
-    names = tuple(method.name for method in methods)
-    own = {key: value for key, value in settings.items() if key != "seeds"}
-    folder = None if data is None else str(data)
-    return lambda name: [Task(name, seed, names, folder, **own) for seed in range(settings["seeds"])]
-
-
-def _processes(jobs: int | None) -> int:
-    cores = os.cpu_count() or 1
-    if jobs is None:
-        return cores
-    return jobs if jobs > 0 else max(1, cores + 1 + jobs)
 
 
 def _show_board(console: Console, board: Board, title: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,137 +37,118 @@ Count = Annotated[int | None, Parameter(converter=whole_number, validator=valida
 Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0))]
 Flag = Annotated[bool, Parameter(negative="")]
 
-# The experiments, and the packages whose versions can change a figure of theirs.
-EXPERIMENTS = {"synthetic": (), "mnist": ("scikit-learn",), "faces": ("scikit-learn", "pillow")}
 REPORTS = ("results.json", "report.html", "report.md")
 
 
-@app.command
-def synthetic(
-    *,
-    quick: Flag = False,
-    out: Path = Path("results/synthetic"),
-    seed: Seed = 0,
-    runs: Count = None,
-    data: Data = None,
-) -> int:
-    """Compare online methods with batch AdaBoost on random margins that drift (figure 1a).
+@dataclass(frozen=True)
+class CommandHelp:
+    """The help of a command, and what its experiments need."""
 
-    In seconds:  ocboost reproduce synthetic --quick
-
-    The paper's sizes:  ocboost reproduce synthetic
-
-    Parameters
-    ----------
-    quick
-        A fifth of the examples and two runs: a few seconds, rougher figures.
-    out
-        Folder for the report, synthetic.png, synthetic.svg and results.json; made if needed, older ones are
-        replaced.
-    seed
-        Another seed draws other data.
-    runs
-        Independent repetitions to average over; 5, or 2 with --quick.
-    data
-        Folder with data sets. Not needed here: the margins are drawn.
-    """
-    return _reproduce(["synthetic"], out, quick=quick, seed=seed, runs=runs)
+    about: str
+    small: str  # what --quick is called in its examples
+    quick: str  # the help of this parameter, as are the next two
+    seed: str
+    data: str
+    out: str = ""  # its default folder within results/, if that is not its name
+    loader: str = ""  # of its data, in `ocboost.datasets`; none where they are drawn
+    packages: tuple[str, ...] = ()  # whose versions can change a figure of theirs
 
 
-@app.command
-def mnist(
-    *,
-    quick: Flag = False,
-    out: Path = Path("results/mnist"),
-    seed: Seed = 0,
-    data: Data = None,
-    no_cache: Flag = False,
-) -> int:
-    """Compare online methods with AdaBoost on ten handwritten digits (tables 1, 2; figure 1b).
+# The experiments in the order of the report. Each has a module and a section in `ocboost.paper`, by its name.
+EXPERIMENTS = {
+    "synthetic": CommandHelp(
+        "Compare online methods with batch AdaBoost on random margins that drift (figure 1a).",
+        small="In seconds",
+        quick="A fifth of the examples and two runs: a few seconds, rougher figures.",
+        seed="Another seed draws other data.",
+        data="Folder with data sets. Not needed here: the margins are drawn.",
+    ),
+    "mnist": CommandHelp(
+        "Compare online methods with AdaBoost on ten handwritten digits (tables 1, 2; figure 1b).",
+        small="A tenth of it",
+        quick="A tenth of the images and of the hypotheses: about a minute, rougher figures.",
+        seed="Another seed draws other samples when hypotheses are found.",
+        data="Folder that holds mnist/ with its four files. Without it MNIST is downloaded, or, where that "
+        "fails, a smaller set of digits is taken; the report says which.",
+        loader="load_mnist",
+        packages=("scikit-learn",),
+    ),
+    "faces": CommandHelp(
+        "Compare online methods with AdaBoost on faces against other windows (figures 1c, 1d).",
+        small="A subset",
+        quick="Fewer windows, hypotheses and permutations: rougher figures.",
+        seed="Another seed draws other samples and orders.",
+        data="Folder that holds faces/ with its four mosaics. Without it a small set of windows is taken, or "
+        "drawn faces; the report says which.",
+        loader="load_faces",
+        packages=("scikit-learn", "pillow"),
+    ),
+}
+ALL_EXPERIMENTS = CommandHelp(
+    "Run all experiments, and write one report on the whole paper.",
+    small="Small",
+    quick="All experiments at their small sizes.",
+    seed="Of all experiments.",
+    data="Folder that holds mnist/ and faces/. It is checked before anything is run. Without it smaller sets "
+    "are used where necessary; the report says which.",
+    out="paper",
+)
+COMMAND_HELP = """{about}
 
-    A tenth of it:  ocboost reproduce mnist --quick --data DIR
+    {small}:  ocboost reproduce {name} --quick{folder}
 
-    The paper's sizes:  ocboost reproduce mnist --data DIR
-
-    Parameters
-    ----------
-    quick
-        A tenth of the images and of the hypotheses: about a minute, rougher figures.
-    out
-        Folder for the report, mnist.png, mnist.svg and results.json; made if needed, older ones are replaced.
-    seed
-        Another seed draws other samples when hypotheses are found.
-    data
-        Folder that holds mnist/ with its four files. Without it MNIST is downloaded, or, where that fails, a
-        smaller set of digits is taken; the report says which.
-    no_cache
-        Compute everything again, and store nothing for the next run.
-    """
-    return _reproduce(["mnist"], out, quick=quick, seed=seed, data=data, no_cache=no_cache)
-
-
-@app.command
-def faces(
-    *,
-    quick: Flag = False,
-    out: Path = Path("results/faces"),
-    seed: Seed = 0,
-    data: Data = None,
-    no_cache: Flag = False,
-) -> int:
-    """Compare online methods with AdaBoost on faces against other windows (figures 1c, 1d).
-
-    A subset:  ocboost reproduce faces --quick --data DIR
-
-    The paper's sizes:  ocboost reproduce faces --data DIR
+    The paper's sizes:  ocboost reproduce {name}{folder}
 
     Parameters
     ----------
     quick
-        Fewer windows, hypotheses and permutations: rougher figures.
+        {quick}
     out
         Folder for the report, the figures and results.json; made if needed, older ones are replaced.
     seed
-        Another seed draws other samples and orders.
+        {seed}
+    runs
+        Independent repetitions to average over; 5, or 2 with --quick.
     data
-        Folder that holds faces/ with its four mosaics. Without it a small set of windows is taken, or drawn
-        faces; the report says which.
+        {data}
     no_cache
         Compute everything again, and store nothing for the next run.
     """
-    return _reproduce(["faces"], out, quick=quick, seed=seed, data=data, no_cache=no_cache)
 
 
-@app.command(name="all")
-def everything(
-    *,
-    quick: Flag = False,
-    out: Path = Path("results/paper"),
-    seed: Seed = 0,
-    data: Data = None,
-    no_cache: Flag = False,
-) -> int:
-    """Run all three experiments, and write one report on the whole paper.
+def _add_command(name: str, command: CommandHelp, experiments: Sequence[str]) -> None:
+    """Add a command; what needs no data has repetitions instead of a cache."""
 
-    Small:  ocboost reproduce all --quick --data DIR
+    def drawn(
+        *,
+        quick: Flag = False,
+        out: Path = Path("results", command.out or name),
+        seed: Seed = 0,
+        runs: Count = None,
+        data: Data = None,
+    ) -> int:
+        return _reproduce(experiments, out, quick=quick, seed=seed, runs=runs)
 
-    The paper's sizes:  ocboost reproduce all --data DIR
+    def loaded(
+        *,
+        quick: Flag = False,
+        out: Path = Path("results", command.out or name),
+        seed: Seed = 0,
+        data: Data = None,
+        no_cache: Flag = False,
+    ) -> int:
+        return _reproduce(experiments, out, quick=quick, seed=seed, data=data, no_cache=no_cache)
 
-    Parameters
-    ----------
-    quick
-        All experiments at their small sizes.
-    out
-        Folder for the report, all figures and results.json; made if needed, older ones are replaced.
-    seed
-        Of all experiments.
-    data
-        Folder that holds mnist/ and faces/. It is checked before anything is run. Without it smaller sets
-        are used where necessary; the report says which.
-    no_cache
-        Compute everything again, and store nothing for the next run.
-    """
-    return _reproduce(list(EXPERIMENTS), out, quick=quick, seed=seed, data=data, no_cache=no_cache)
+    needs_data = any(EXPERIMENTS[each].loader for each in experiments)
+    function = loaded if needs_data else drawn
+    folder = " --data DIR" if needs_data else ""
+    function.__doc__ = COMMAND_HELP.format(name=name, folder=folder, **asdict(command))
+    app.command(function, name=name)
+
+
+for _name, _experiment in EXPERIMENTS.items():
+    _add_command(_name, _experiment, [_name])
+_add_command("all", ALL_EXPERIMENTS, list(EXPERIMENTS))
 
 
 def _reproduce(
@@ -190,8 +172,9 @@ def _reproduce(
     everything = len(names) == len(EXPERIMENTS)
     stems = [FIGURE_STEM, *names] if everything else names
     pictures = [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
-    made_with = versions(*dict.fromkeys(package for name in names for package in EXPERIMENTS[name]))
-    cache = None if no_cache or names == ["synthetic"] else Cache()
+    made_with = versions(*dict.fromkeys(package for name in names for package in EXPERIMENTS[name].packages))
+    loaders = [EXPERIMENTS[name].loader for name in names if EXPERIMENTS[name].loader]
+    cache = Cache() if loaders and not no_cache else None
     name = "all" if everything else names[0]
     command = _command(name, quick=quick, seed=seed, data=data, no_cache=no_cache, runs=runs)
     chosen = {"seed": seed} if runs is None else {"seed": seed, "runs": runs}
@@ -199,14 +182,14 @@ def _reproduce(
         with OutputFolder(out, [*pictures, *REPORTS]) as folder:
             began = time.perf_counter()
             if everything and data is not None:
-                with steps_progress("data") as told:
-                    for done, load in enumerate(("load_mnist", "load_faces")):
-                        told(f"checking {load.removeprefix('load_')}", done, 2)
+                with steps_progress("data") as progress:
+                    for done, load in enumerate(loaders):
+                        progress(f"checking {load.removeprefix('load_')}", done, len(loaders))
                         getattr(datasets, load)(data)  # raises before long work on something else
             found = {}
             for name in names:
-                with steps_progress(name) as told:
-                    found[name] = _run(name, quick, chosen, data, cache, told)
+                with steps_progress(name) as progress:
+                    found[name] = _run(name, quick, chosen, data, cache, progress)
             sections = [import_module(f"ocboost.paper.{name}_section").section(found[name]) for name in names]
             figure = overview(sections, found)
             to_write = [without_folder(section, data) for section in sections]
@@ -222,15 +205,15 @@ def _reproduce(
     return 0
 
 
-def _run(name: str, quick: bool, chosen: dict[str, int], data: Path | None, cache: Any, told: Any) -> Any:
+def _run(name: str, quick: bool, chosen: dict[str, int], data: Path | None, cache: Any, progress: Any) -> Any:
     """The result of an experiment at its full or its small size."""
     experiment = import_module(f"ocboost.paper.{name}")
     settings_class = getattr(experiment, f"{name.capitalize()}Settings")
     settings = settings_class.small(**chosen) if quick else settings_class(**chosen)
     run = getattr(experiment, f"run_{name}")
-    if name == "synthetic":  # needs neither data nor a cache
-        return run(settings, progress=told)
-    return run(settings, data, cache=cache, progress=told)
+    if not EXPERIMENTS[name].loader:
+        return run(settings, progress=progress)
+    return run(settings, data, cache=cache, progress=progress)
 
 
 def _files(

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ocboost._core.metrics import LOSSES, METRICS
+from ocboost._core.metrics import METRIC_TABLE, METRICS
 from ocboost.evaluation.contenders import Role
 
 if TYPE_CHECKING:
     from ocboost.evaluation.comparison import Comparison
     from ocboost.evaluation.result import Result
 
-MAX_CURVE_POINTS = 250  # of a curve
+MAX_BOARD_POINTS = 250  # of a curve
 DRAWN_PER_SEED = "Each seed draws another stream."
 LEVEL_ERRORS = 2.0  # a method is level with the best within so many standard errors
 Numbers = list[float | None]
@@ -155,13 +155,14 @@ class Board:
 
         ``notes`` come before those of the comparisons; ``curves`` are the metrics to keep curves of.
         """
-        first = comparisons[0].result
+        results = [comparison.result for comparison in comparisons]
+        first = results[0]
         runs = [run for comparison in comparisons for run in comparison.runs]
         seeds = list(dict.fromkeys(run.seed for run in runs))
         ranks = {seed: _ranked([run for run in runs if run.seed == seed]) for seed in seeds}
         full = _full(first)
-        shown = slice(full or 0, min(len(comparison.result.curve_rows) for comparison in comparisons))
-        per_point = -(-len(first.curve_rows[shown]) // MAX_CURVE_POINTS)
+        shown = slice(full or 0, min(len(result.curve_rows) for result in results))
+        per_point = -(-len(first.curve_rows[shown]) // MAX_BOARD_POINTS)
         entries = []
         for name in dict.fromkeys(run.method for run in runs):
             own = {run.seed: run for run in runs if run.method == name}
@@ -183,7 +184,7 @@ class Board:
                     ranks=[ranks[seed][name] for seed in seeds],
                     predict_us=[s.predict_us for s in standings],
                     learn_us=[s.learn_us for s in standings],
-                    nbytes=max(bytes_) if bytes_ else None,
+                    nbytes=max(bytes_, default=None),
                     curves={metric: [mean_of(each) for each in points[metric]] for metric in curves},
                     bands={metric: [spread_of(each) for each in points[metric]] for metric in curves},
                     deployable=standings[0].deployable,
@@ -191,7 +192,7 @@ class Board:
                     auc_bound=max(bounds, default=None),
                 )
             )
-        peaks = [c.result.peak_bytes for c in comparisons if c.result.peak_bytes is not None]
+        peaks = [result.peak_bytes for result in results if result.peak_bytes is not None]
         return cls(
             stream=stream,
             entries=entries,
@@ -200,19 +201,16 @@ class Board:
             classes=list(first.classes),
             n_features=comparisons[0].n_features,
             start=comparisons[0].start,
-            n_scored=min(comparison.result.n_scored for comparison in comparisons),
+            n_scored=min(result.n_scored for result in results),
             settings={**first.settings, "every": per_point * first.settings["every"]},
             curve_rows=[round(x) for x in thinned(first.curve_rows[shown], per_point) if x is not None],
-            seconds=math.fsum(comparison.result.seconds for comparison in comparisons),
-            peak_bytes=max(peaks) if peaks else None,
-            interrupted=any(comparison.result.interrupted for comparison in comparisons),
-            notes=list(
-                dict.fromkeys([*notes, *(n for comparison in comparisons for n in comparison.result.notes)])
-            ),
-            n_predicted=min(comparison.result.n_predicted for comparison in comparisons),
-            n_learnt=min(comparison.result.n_learnt for comparison in comparisons),
-            answers_us=math.fsum(comparison.result.answers_us for comparison in comparisons)
-            / len(comparisons),
+            seconds=math.fsum(result.seconds for result in results),
+            peak_bytes=max(peaks, default=None),
+            interrupted=any(result.interrupted for result in results),
+            notes=list(dict.fromkeys([*notes, *(note for result in results for note in result.notes)])),
+            n_predicted=min(result.n_predicted for result in results),
+            n_learnt=min(result.n_learnt for result in results),
+            answers_us=math.fsum(result.answers_us for result in results) / len(results),
             full=full is not None,
         )
 
@@ -319,4 +317,4 @@ def best_of(values: Sequence[float | None], metric: str) -> float | None:
     known = [value for value in values if value is not None]
     if not known:
         return None
-    return min(known) if metric in LOSSES else max(known)
+    return max(known) if METRIC_TABLE[metric].larger_is_better else min(known)

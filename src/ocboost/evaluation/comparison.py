@@ -33,7 +33,7 @@ DEFAULT_START = 2_000  # rows
 START_DIVISOR = 5  # by default the start is at most a fifth of the stream
 MAX_START_SHARE = 0.9  # of the stream, where a start is asked for
 LONG_STREAM = 10_000  # rows that are enough for the usual window
-ROWS_PER_BATCH = 4096
+COMPARED_ROWS_PER_BATCH = 4096
 WARM_UP_ROWS = 20  # of each class
 NO_TRAINING_ROWS = (
     "What does not continue the model itself began with nothing, since the rows the model was fitted on are "
@@ -75,8 +75,8 @@ class Comparison:
 def batches_of(X: Any, y: Any, *, first: int = 0) -> Iterator[Rows]:
     """Arrays, or a sparse matrix and its labels, as the batches of a stream."""
     labels = np.asarray(y)
-    for at in range(0, X.shape[0], ROWS_PER_BATCH):
-        rows = slice(at, at + ROWS_PER_BATCH)
+    for at in range(0, X.shape[0], COMPARED_ROWS_PER_BATCH):
+        rows = slice(at, at + COMPARED_ROWS_PER_BATCH)
         yield Rows(X[rows], labels[rows], first=first + at)
 
 
@@ -312,11 +312,11 @@ def _more_classes(read: list[Rows], most: int, *, ended: bool) -> str:
     if len(others):
         second = int(np.flatnonzero(known)[others[0]]) + 1
         if second <= most or not ended:
-            return f"Take more with --start: the second one comes in row {second:,}."
+            return f"Take more with --start: the second one first appears in row {second:,}."
         return (
-            f"The second one comes in row {second:,}, and nine tenths of the stream, {most:,} rows, "
+            f"The second one first appears in row {second:,}, and nine tenths of the stream, {most:,} rows, "
             "are the most to begin with: mix its rows, or leave out most of those before it."
         )
     if not ended:
         return "Take more with --start."
-    return "No other comes in the whole stream: is the label in another column?"
+    return "The whole stream holds no other: is the label in another column?"

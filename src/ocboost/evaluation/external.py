@@ -164,7 +164,7 @@ class RiverContender(Contender):
         """What river counts, where it can."""
         try:
             return int(self.model._raw_memory_usage)
-        except Exception:  # it walks through whatever the model holds
+        except Exception:  # it walks through everything the model holds
             return None
 
 

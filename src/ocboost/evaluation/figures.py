@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ocboost._core.metrics import LOSSES
+from ocboost._core.metrics import METRIC_TABLE
 from ocboost._report.document import Key
 from ocboost._report.figures import (
     BLUES,
@@ -36,11 +36,11 @@ from ocboost._report.figures import (
 )
 from ocboost._report.page import printable
 from ocboost.errors import InputError
-from ocboost.evaluation.board import MAX_CURVE_POINTS, Board, BoardEntry, board_of, thinned
+from ocboost.evaluation.board import MAX_BOARD_POINTS, Board, BoardEntry, board_of, thinned
 from ocboost.evaluation.contenders import Role
 from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
-from ocboost.evaluation.tables import NAMES, marked, marked_title
+from ocboost.evaluation.tables import marked, marked_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +129,7 @@ def draw(
     title: str | None = None,
     metrics: Sequence[str] | None = None,
     alarms: Sequence[str] | None = None,
-    most_points: int = MAX_CURVE_POINTS,
+    most_points: int = MAX_BOARD_POINTS,
     named: bool = True,
 ) -> Figure:
     """Draw windowed metrics against the rows of the stream, one panel for each metric.
@@ -197,7 +197,7 @@ def _looks(board: Board) -> dict[str, Look]:
 def _ranked(board: Board, metric: str) -> list[tuple[BoardEntry, float]]:
     """Those that have a value over the whole stream, the best first."""
     known = [(entry, value) for entry in board.entries if (value := entry.mean(metric)) is not None]
-    return sorted(known, key=lambda pair: pair[1] if metric in LOSSES else -pair[1])
+    return sorted(known, key=lambda pair: -pair[1] if METRIC_TABLE[metric].larger_is_better else pair[1])
 
 
 def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
@@ -215,8 +215,9 @@ def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
             drawn += [low, high]
     axes.set_ylim(*_range(drawn, metric))
     what = "over the last" if board.full else "over at most the last"
-    better = ", less is better" if metric in LOSSES else ""
-    title = f"{NAMES[metric]}, {what} {board.settings['window']:,} examples{better}"
+    shown = METRIC_TABLE[metric]
+    better = "" if shown.larger_is_better else ", less is better"
+    title = f"{shown.title}, {what} {board.settings['window']:,} examples{better}"
     axes.set_title(title, loc="left", fontsize=13)
 
 
@@ -302,16 +303,16 @@ def _array(values: Sequence[float | None]) -> Any:
 def _range(curves: list[Any], metric: str) -> tuple[float, float]:
     """Both ends of the axis, with a little air.
 
-    A loss is cut where its highest two hundredths begin; a band may reach where no accuracy is, the axis not.
+    A metric without a highest value is cut where its highest two hundredths begin; the axis ends where the
+    metric does, even if a band reaches further.
     """
     values = np.concatenate([curve[~np.isnan(curve)] for curve in curves]) if curves else np.empty(0)
     if values.size == 0:
         return 0.0, 1.0
-    low, high = np.quantile(values, [0.0, 0.98 if metric in LOSSES else 1.0])
+    lowest, highest = METRIC_TABLE[metric].lowest, METRIC_TABLE[metric].highest
+    low, high = np.quantile(values, [0.0, 1.0 if np.isfinite(highest) else 0.98])
     air = max(0.04 * (high - low), 0.01)
-    least = -np.inf if metric == "kappa" else -0.005
-    most = np.inf if metric in LOSSES else 1.005
-    return float(max(low - air, least)), float(min(high + air, most))
+    return float(max(low - air, lowest - 0.005)), float(min(high + air, highest + 0.005))
 
 
 # Many streams ---------------------------------------------------------------------------------------------

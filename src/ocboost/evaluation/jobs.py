@@ -18,7 +18,7 @@ from ocboost._core.storage import write_atomically
 from ocboost.datasets.drift import stream_named
 from ocboost.errors import InputError
 from ocboost.evaluation.board import DRAWN_PER_SEED, Board
-from ocboost.evaluation.comparison import DEFAULT_START, ROWS_PER_BATCH, Comparison, compare_methods
+from ocboost.evaluation.comparison import COMPARED_ROWS_PER_BATCH, DEFAULT_START, Comparison, compare_methods
 from ocboost.evaluation.methods import methods_named
 from ocboost.streams.rows import rebatch
 
@@ -58,7 +58,7 @@ def run_task(task: Task, progress: TaskProgress | None = None) -> TaskResult:
     loaded = stream.load(task.data, rows=task.rows, seed=task.seed)
     total = len(loaded.rows)
     comparison = compare_methods(
-        rebatch([loaded.rows], ROWS_PER_BATCH),
+        rebatch([loaded.rows], COMPARED_ROWS_PER_BATCH),
         methods_named(task.methods),
         seeds=(task.seed,),
         start=task.start,

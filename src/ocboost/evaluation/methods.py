@@ -51,8 +51,9 @@ class Method:
     ``about`` is one line: what it is, and when to choose it. It weighs the answers of the hypotheses that all
     share, learns from features, or neither (``kind``). ``make`` gives a contender that has learnt the first
     rows; ``role`` and ``deployable`` are those of `Contender`. ``package`` is what it needs beyond ocboost,
-    and ``extra`` installs that. It is left out of streams with more than ``max_features``. A ``usual`` one
-    takes part by default; a ``slow`` one takes a millisecond or so for a row.
+    and ``extra`` installs that. It is left out of streams with more than ``max_features``. One that
+    ``fills_gaps`` gets the means of the first rows instead of missing numbers. A ``usual`` one takes part by
+    default; a ``slow`` one takes a millisecond or so for a row.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Method:
     package: str | None = None
     extra: str = ""
     max_features: int | None = None
+    fills_gaps: bool = False
     usual: bool = False
     slow: bool = False
 
@@ -165,7 +167,7 @@ for _like, _about in {
 METHODS |= {method.name: method for method in _BOOSTERS if method.role != "ocb"}
 
 
-@_method("oza-bayes", "Oza-Russell, naive Bayes", slow=True, **_LIMITED)
+@_method("oza-bayes", "Oza-Russell, naive Bayes", slow=True, fills_gaps=True, **_LIMITED)
 def _oza_bayes(first_rows: FirstRows, title: str) -> Contender:
     """Online AdaBoost of naive Bayes, voting with probabilities: smooth classes, few features."""
     from ocboost.lineage import OzaRussellClassifier
@@ -174,7 +176,7 @@ def _oza_bayes(first_rows: FirstRows, title: str) -> Contender:
     return _trained(Imputed(SklearnContender(estimator, title), first_rows.means), first_rows)
 
 
-@_method("oza-trees", "Oza-Russell, Hoeffding trees", slow=True, **_RIVER)
+@_method("oza-trees", "Oza-Russell, Hoeffding trees", slow=True, fills_gaps=True, **_RIVER)
 def _oza_trees(first_rows: FirstRows, title: str) -> Contender:
     """Online AdaBoost of river's Hoeffding trees, voting with probabilities: much data, time to spend."""
     from river.tree import HoeffdingTreeClassifier

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ocboost._core.metrics import METRIC_TABLE
 from ocboost._report import document
 from ocboost._report.document import Block, Code, Heading, Illustration, Items, Notice, Pairs, Paragraph
 from ocboost._report.figures import render
@@ -49,22 +50,17 @@ _MEASURED = (
     "stumps aside."
 )
 _METRICS = (
-    "Accuracy flatters whoever says the frequent class; balanced accuracy is the mean over the classes, and "
-    "Cohen's kappa is 0 for whoever guesses by frequency alone. Where labels come in runs, compare with “no "
-    "change”, which repeats the last label. AUC and log-loss look at the probabilities: the AUC at their "
-    f"order, log-loss at their size, taken as at least 1e-15. {UNDEFINED}, or a gap in a curve: not defined, "
-    "as where only one class came."
+    " ".join(metric.explanation for metric in METRIC_TABLE.values())
+    + " Where labels come in runs, compare with “no change”, which repeats the last label. "
+    f"{UNDEFINED}, or a gap in a curve: not defined, as where only one class came."
 )
-_SETTINGS = "Each method has the defaults of its class for settings, unless its title says otherwise."
+_DEFAULT_SETTINGS = "Each method has the defaults of its class for settings, unless its title says otherwise."
 _HINDSIGHT = (
     " They are the same on every stream. Those of growing OCB were chosen by accuracy on nine "
     "streams, five of them real ones that are also here (see ocboost.Growth), those of Winnow and EG± on "
     "six, elec2 and INSECTS among them: on these their figures are partly hindsight."
 )
-_GAPS = (
-    "Missing numbers become the mean of the first rows for methods that cannot do without (Oza-Russell over "
-    "features)."
-)
+_GAPS = "Missing numbers become the mean of the first rows for methods that cannot do without"
 _ONLY = (
     "Some take part for comparison only: what is no model (the most frequent class, the last label, "
     "retraining), and what cannot be saved without pickle (those of river, and boosting over them). The best "
@@ -81,10 +77,11 @@ def protocol(board: Board, *, file: bool) -> list[str]:
     texts = [_LEARNT if board.start else _DEPLOYED]
     if len(board.seeds) > 1:
         texts.append(_REPEATS + ("" if file else " So are generated streams."))
-    texts += [_MEASURED, _METRICS, _SETTINGS + ("" if file else _HINDSIGHT)]
+    texts += [_MEASURED, _METRICS, _DEFAULT_SETTINGS + ("" if file else _HINDSIGHT)]
     names = [*(entry.name for entry in board.entries), *board.skipped]
-    if any(name.startswith("oza-") and METHODS[name].kind == "features" for name in names if name in METHODS):
-        texts.append(_GAPS)
+    filled = [METHODS[name].title for name in names if name in METHODS and METHODS[name].fills_gaps]
+    if filled:
+        texts.append(f"{_GAPS}: {'; '.join(filled)}.")
     if any(not entry.deployable for entry in board.entries):
         texts.append(_ONLY)
     return texts

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from ocboost._core.metrics import METRICS
+from ocboost._core.metrics import METRIC_TABLE
 from ocboost._report import tables
 from ocboost._report.tables import Row, Table
 from ocboost.evaluation.board import (
@@ -20,14 +21,6 @@ from ocboost.evaluation.methods import METHODS
 from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
 
-NAMES = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "kappa": "Cohen's kappa",
-    "auc": "AUC",
-    "log_loss": "log-loss",
-}
-HEADS = {**NAMES, "balanced_accuracy": "balanced", "kappa": "kappa"}  # of columns
 UNDEFINED = "–"
 
 
@@ -62,7 +55,11 @@ def format_bytes(n: int | None) -> str:
 
 BEST, BEST_OF_ALL = "★ ", "☆ "  # of those that can be deployed; better, for comparison only
 COMPARISON_ONLY_MARK = "†"  # behind the name of what takes part for comparison only
-OPTIONAL_COLUMNS = ("state", "balanced", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "AUC", "µs")
+# Columns that are left out where a table is too wide, by their importance; accuracy stays.
+COLUMN_IMPORTANCE = {
+    **{metric.column: metric.importance for metric in METRIC_TABLE.values() if metric.importance < math.inf},
+    **{"state": 0, "predict µs": 2, "learn µs": 3, "alarms": 4, "µs": 8},
+}
 GROWING_PAIRS = tuple(
     (f"ocb{setting}", f"growing{setting}") for setting in ("", "-forgetting", "-window-200", "-window-20")
 )
@@ -75,9 +72,9 @@ def board_table(board: Board, title: str) -> Table:
     """
     several = len(board.seeds) > 1
     columns = {"method": [marked(entry) for entry in board.entries]}
-    for metric in METRICS:
-        if not (several and metric == "auc"):  # with its spread the page would be too narrow
-            columns[HEADS[metric]] = _starred(metric, board.entries)
+    for name, metric in METRIC_TABLE.items():
+        if metric.shown_with_spread or not several:
+            columns[metric.column] = _starred(name, board.entries)
     if several:
         columns["rank"] = [f"{entry.rank:.1f}" for entry in board.entries]
     columns["predict µs"] = [format_us(mean_of(entry.predict_us)) for entry in board.entries]
@@ -94,7 +91,7 @@ def board_table(board: Board, title: str) -> Table:
 
 def narrowed(table: Table, width: int) -> Table:
     """The same without the columns that say least, until a terminal of this width shows it whole."""
-    for less in OPTIONAL_COLUMNS:
+    for less in sorted(COLUMN_IMPORTANCE, key=COLUMN_IMPORTANCE.__getitem__):
         if tables.width_of(table) <= width:
             break
         table = tables.without(table, less)
@@ -126,9 +123,12 @@ def _caption(board: Board) -> str:
             f"the accuracy itself{size}. "
         )
     text += "rank: by accuracy, the mean of its ranks for each seed; " if n > 1 else ""
+    text += "".join(
+        f"{metric.column}: {metric.caption}; " for metric in METRIC_TABLE.values() if metric.caption
+    )
     text += (
-        "balanced: accuracy averaged over the classes; µs: for a row, without the weak answers, which are "
-        f"shared and take {format_us(board.answers_us)}; {UNDEFINED} not defined."
+        "µs: for a row, without the weak answers, which are shared and take "
+        f"{format_us(board.answers_us)}; {UNDEFINED} not defined."
     )
     if board.skipped:
         names: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """The sign error in the paper's listing, at work on a handful of examples.
 
 With two hypotheses and one new example the theorem's update is exact: its one term for coordinate 2 is the
-weighted mean of exp(-Δ₁m₁) over the old examples. So whatever differs from AdaBoost retrained on all of them
+weighted mean of exp(-Δ₁m₁) over the old examples. So what differs from AdaBoost retrained on all of them
 is the listing's sign.
 """
 

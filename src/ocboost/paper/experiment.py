@@ -266,8 +266,8 @@ def chosen_for_images(settings: ImageSettings) -> dict[str, str]:
     }
 
 
-class Comparison:
-    """Takes every method through the rounds of an experiment, beside AdaBoost retrained.
+class ExperimentRun:
+    """Runs every method through the rounds of an experiment, beside AdaBoost retrained.
 
     ``progress(what, done, total)`` is called after each of `n_steps`: blocks of `step`, and methods in each
     round. A cache stores hypotheses' answers and the methods' weights for the next run.
@@ -295,7 +295,7 @@ class Comparison:
 
     @contextmanager
     def step(self, what: str, timed_as: str) -> Iterator[None]:
-        """A block of work of which progress is told, and whose time is counted under a name."""
+        """A block of work that reports progress, and whose time is counted under a name."""
         self._tell(what)
         with self.timed(timed_as):
             yield
@@ -381,8 +381,8 @@ class Comparison:
             self.diverged[key] |= diverged
         return alphas
 
-    def result_fields(self, notes: Sequence[str] = ()) -> dict[str, Any]:
-        """What every result has of a comparison."""
+    def result_fields(self, *, notes: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+        """What every result has of a run, and more of its own."""
         of_cache = [self._cache.note] if self._cache is not None and self._cache.note else []
         return {
             "settings": self._settings,
@@ -390,6 +390,7 @@ class Comparison:
             "approximation_error": {key: np.array(rows) for key, rows in self.errors.items() if rows},
             "seconds": {**self.seconds, "total": time.perf_counter() - self._began},
             "notes": [*notes, *of_cache],
+            **more,
         }
 
     def _tell(self, what: str) -> None:
@@ -402,12 +403,12 @@ class Comparison:
 
 
 def side_by_side(
-    tasks: Mapping[str, Callable[[Callable[[], bool]], T]], told: Callable[[str], None] = lambda key: None
+    tasks: Mapping[str, Callable[[Callable[[], bool]], T]], progress: Callable[[str], None] = lambda key: None
 ) -> dict[str, T]:
     """Run tasks in as many threads as ocboost may use; an error or Ctrl-C in one ends them all.
 
-    Each is called with a function that says whether to continue; it should ask about once a second. `told` is
-    called in this thread with a task's key when it is done.
+    Each is called with a function that says whether to continue; it should ask about once a second.
+    `progress` is called in this thread with a task's key when it is done.
 
     >>> side_by_side({"a": lambda going: 1, "b": lambda going: 2})
     {'a': 1, 'b': 2}
@@ -424,7 +425,7 @@ def side_by_side(
                 done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                    told(futures[future])
+                    progress(futures[future])
         except BaseException:
             stop.set()
             for future in futures:
@@ -442,8 +443,8 @@ def subset(images: Images, rows: slice) -> Images:
 Fitted = TypeVar("Fitted", bound=ImageSettings)
 
 
-def fit_to_data(settings: Fitted, images: Images, used: Images) -> tuple[Fitted, str, list[str]]:
-    """Settings for the images that are used, the sentence on their source, and notes for readers."""
+def fit_to_data(settings: Fitted, images: Images, used: Images) -> tuple[Fitted, dict[str, Any]]:
+    """Settings for the images that are used, and what a result says of them: source, fallback and notes."""
     notes = [images.unusual] if images.unusual else []
     source, noun = images.source, settings.NOUN
     n, n_test = len(used.train_y), len(used.test_y)
@@ -453,4 +454,4 @@ def fit_to_data(settings: Fitted, images: Images, used: Images) -> tuple[Fitted,
     if fitted != settings:
         sizes = ", ".join(f"{SIZES[name]} {getattr(fitted, name):,}" for name in settings.DIVISORS)
         notes.append(f"There are only {n:,} training {noun}, so the sizes were reduced: {sizes}.")
-    return fitted, source, notes
+    return fitted, {"source": source, "fallback": images.fallback, "notes": notes}

@@ -32,8 +32,8 @@ from ocboost.paper.experiment import (
     NEWEST,
     OZA_RUSSELL,
     THEOREM,
-    Comparison,
     ExperimentResult,
+    ExperimentRun,
     Floats,
     ImageSettings,
     OnlineMethod,
@@ -160,32 +160,30 @@ def run_faces(
     settings = FacesSettings() if settings is None else settings
     everything = load_faces(data)
     images = _thinned(everything, settings.thinned)
-    settings, source, notes = fit_to_data(settings, everything, images)
+    settings, about_data = fit_to_data(settings, everything, images)
     n, permutations = len(images.train_y), settings.permutations
     methods = settings.methods()
     rounds = [
         min(settings.one_by_one, permutations) if m.key in ONE_BY_ONE else permutations for m in methods
     ]
-    comparison = Comparison(settings, n, n_steps=1 + sum(rounds), began=began, cache=cache, progress=progress)
-    with comparison.step(f"choosing {settings.n_hypotheses:,} filters", "choosing filters"):
+    run = ExperimentRun(settings, n, n_steps=1 + sum(rounds), began=began, cache=cache, progress=progress)
+    with run.step(f"choosing {settings.n_hypotheses:,} filters", "choosing filters"):
         learner = BoxLearner(n_sample=settings.n_sample, n_filters=settings.n_filters)
         train, test = (X.reshape(len(X), -1) for X in (images.train_X, images.test_X))
-        margins, tested = comparison.answers(learner, train, images.train_y, test, seed=0)
+        margins, tested = run.answers(learner, train, images.train_y, test, seed=0)
     margins *= images.train_y[:, None]
     areas: dict[str, list[Floats]] = {method.key: [] for method in methods}
     for p in range(permutations):
         order = np.random.default_rng([settings.seed, p + 1]).permutation(n)
         without = () if p < settings.one_by_one else tuple(ONE_BY_ONE)
         what = f"permutation {p + 1} of {permutations}"
-        alphas = comparison.follow(margins, what, order=order, without=without)
-        with comparison.timed("ranking"):
+        alphas = run.follow(margins, what, order=order, without=without)
+        with run.timed("ranking"):
             found = _areas(tested, images.test_y == 1, np.concatenate(list(alphas.values())))
         for key, area in zip(alphas, found.reshape(len(alphas), -1), strict=True):
             areas[key].append(area)
     return FacesResult(
-        **comparison.result_fields(notes),
-        source=source,
-        fallback=images.fallback,
+        **run.result_fields(**about_data),
         n_found=margins.shape[1],
         n_test=len(test),
         one_minus_auc={key: np.array(rows) for key, rows in areas.items() if rows},

@@ -8,17 +8,7 @@ import numpy as np
 
 from ocboost._report.figures import GREY, PALE, RED, house_style
 from ocboost._report.tables import Row, Table
-from ocboost.paper.experiment import (
-    ADABOOST,
-    BALANCED,
-    FULL,
-    HEAD,
-    NEWEST,
-    ONLINE,
-    OZA_RUSSELL,
-    THEOREM,
-    Floats,
-)
+from ocboost.paper.experiment import ADABOOST, BALANCED, FULL, HEAD, NEWEST, ONLINE, OZA_RUSSELL, THEOREM
 from ocboost.paper.faces import ONE_BY_ONE, FacesResult
 from ocboost.paper.section import (
     DASHED,
@@ -43,7 +33,7 @@ STUDY_LINES: dict[str, tuple[str, dict[str, Any]]] = {
     "ocb-order-400-own": ("order {order}, total not kept", {"color": PALE, "lw": 1.6}),
     "ocb-full-own": ("full order, total not kept", {"color": PALE, "lw": 1.6, "ls": DASHED}),
 }
-# The two of order 400, and how they are told apart in sentences.
+# The two of order 400, and how sentences call them.
 TWO_CORRECTIONS = ((THEOREM, "by the paper's theorem"), (BALANCED, "with our balanced correction"))
 
 
@@ -242,15 +232,13 @@ def _shows(result: FacesResult) -> str:
 
 
 def _headline(result: FacesResult) -> tuple[HeadlineRow, ...]:
-    def ends(errors: dict[str, Floats]) -> tuple[float, ...]:
-        return tuple(at_end(errors[key]) for key in ONLINE)
-
     ada = at_end(result.one_minus_auc[ADABOOST])
-    return (
-        HeadlineRow(
-            f"{result.name}, approximation error at the end", ends(result.approximation_error), ".4f"
-        ),
-        HeadlineRow(f"{result.name}, 1 − AUC (AdaBoost {ada:.3e})", ends(result.one_minus_auc), ".3e"),
+    return tuple(
+        HeadlineRow(f"{result.name}, {what}", tuple(at_end(errors[key]) for key in ONLINE), form)
+        for what, errors, form in (
+            ("approximation error at the end", result.approximation_error, ".4f"),
+            (f"1 − AUC (AdaBoost {ada:.3e})", result.one_minus_auc, ".3e"),
+        )
     )
 
 

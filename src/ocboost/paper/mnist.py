@@ -28,8 +28,8 @@ from ocboost.paper.experiment import (
     HEAD,
     NEWEST,
     OZA_RUSSELL,
-    Comparison,
     ExperimentResult,
+    ExperimentRun,
     Floats,
     ImageSettings,
     OnlineMethod,
@@ -150,33 +150,29 @@ def run_mnist(
     settings = MnistSettings() if settings is None else settings
     everything = load_mnist(data)
     images = subset(everything, slice(settings.max_images))
-    settings, source, notes = fit_to_data(settings, everything, images)
+    settings, about_data = fit_to_data(settings, everything, images)
     train, test = _normalised(images.train_X), _normalised(images.test_X)
     digits = sorted(set(images.train_y.tolist()))
     n_steps = len(digits) * (1 + len(settings.methods()))
-    comparison = Comparison(
-        settings, len(train), n_steps=n_steps, began=began, cache=cache, progress=progress
-    )
-    points = comparison.points
-    tests = {method.key: np.zeros((len(digits), len(points))) for method in comparison.methods}
+    run = ExperimentRun(settings, len(train), n_steps=n_steps, began=began, cache=cache, progress=progress)
+    points = run.points
+    tests = {method.key: np.zeros((len(digits), len(points))) for method in run.methods}
     votes = {key: np.empty((len(points), len(test), len(digits)), np.float32) for key in tests}
     n_found = []
     for k, digit in enumerate(digits):
         signs = np.where(images.train_y == digit, 1, -1).astype(np.int8)
-        with comparison.step(f"digit {digit}: finding balls", "finding balls"):
+        with run.step(f"digit {digit}: finding balls", "finding balls"):
             learner = BallLearner(n_sample=settings.n_sample)
-            margins, tested = comparison.answers(learner, train, signs, test, seed=digit)
+            margins, tested = run.answers(learner, train, signs, test, seed=digit)
         n_found.append(margins.shape[1])
         margins *= signs[:, None]
-        for key, alphas in comparison.follow(margins, f"digit {digit}: the online methods").items():
+        for key, alphas in run.follow(margins, f"digit {digit}: the online methods").items():
             votes[key][:, :, k] = alphas @ tested.T.astype(np.float64)
             wrong = (votes[key][:, :, k] > 0.0) != (images.test_y == digit)
             tests[key][k] = 100.0 * wrong.mean(axis=1)
     answers = {key: np.array(digits)[v.argmax(axis=2)] for key, v in votes.items()}
     return MnistResult(
-        **comparison.result_fields(notes),
-        source=source,
-        fallback=images.fallback,
+        **run.result_fields(**about_data),
         digits=digits,
         n_found=n_found,
         n_test=len(test),

@@ -25,8 +25,8 @@ from ocboost.paper.experiment import (
     HEAD,
     NEWEST,
     OZA_AND_RUSSELL,
-    Comparison,
     ExperimentResult,
+    ExperimentRun,
     ExperimentSettings,
     Margins,
     OnlineMethod,
@@ -213,9 +213,9 @@ def run_synthetic(
     for method in methods:  # compiles every kernel before anything is timed
         method.follow(few, 2, [4], settings.smoothing)
     n_steps = settings.runs * len(methods)
-    comparison = Comparison(settings, settings.examples, n_steps=n_steps, progress=progress)
-    for run in range(settings.runs):
-        comparison.follow(draw_margins(settings, run), f"run {run + 1} of {settings.runs}")
-    for found in (comparison.errors, comparison.diverged):
+    run = ExperimentRun(settings, settings.examples, n_steps=n_steps, progress=progress)
+    for r in range(settings.runs):
+        run.follow(draw_margins(settings, r), f"run {r + 1} of {settings.runs}")
+    for found in (run.errors, run.diverged):
         del found[ADABOOST]  # it is the yardstick
-    return SyntheticResult(**comparison.result_fields(), diverged=comparison.diverged)
+    return SyntheticResult(**run.result_fields(), diverged=run.diverged)

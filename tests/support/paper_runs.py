@@ -1,4 +1,4 @@
-"""Runs that are killed in the middle."""
+"""What the tests of the experiments share: the methods' keys, and runs that are killed in the middle."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ import sys
 import textwrap
 from pathlib import Path
 
+IMAGE_METHODS = [  # of both experiments with images
+    "adaboost",
+    "oza-russell",
+    "ocb-order-400-theorem",
+    "ocb-order-400",
+    "ocb-full",
+    "ocb-head",
+    "ocb-head-newest",
+]
 BEFORE = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[2])
