@@ -83,13 +83,13 @@ BOOSTERS: dict[str, Registered] = {
         Registered(
             "winnow",
             "Winnow",
-            ".boosters.multiplicative:Winnow",
+            ".boosters.winnow:Winnow",
             "multiplicative updates on mistakes: where few of many hypotheses matter",
         ),
         Registered(
             "eg",
             "EG±",
-            ".boosters.multiplicative:EGPlusMinus",
+            ".boosters.exponentiated_gradient:EGPlusMinus",
             "exponentiated gradients of both signs: as Winnow, with a loss for every example",
         ),
         Registered(
