@@ -23,6 +23,7 @@ class HeavyStore(Store):
 
     state: HeavyState
     blocks = staticmethod(blocks_of)
+    read = staticmethod(heavy_from_tree)
 
     def __init__(self, n_hypotheses: int, plan: HeadPlan, *, smoothing: float, forgetting: float) -> None:
         super().__init__(n_hypotheses, n_hypotheses, smoothing, forgetting)
@@ -117,11 +118,6 @@ class HeavyStore(Store):
     def tree(self, arguments: Settings) -> Tree:
         """What a file holds: what makes the sketch, and the state."""
         return heavy_tree(arguments, self.state)
-
-    @staticmethod
-    def read(fields: Fields, arguments: Settings) -> HeavyState:
-        """The state from what a file holds; the caller checks the arguments."""
-        return heavy_from_tree(fields, arguments)
 
     def resume(self, state: HeavyState, fields: Fields) -> None:
         """Take over what `read` found in a file."""

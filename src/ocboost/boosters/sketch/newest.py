@@ -39,6 +39,7 @@ class NewestStore(Store):
 
     state: NewestState
     blocks = staticmethod(ring_blocks)
+    read = staticmethod(newest_from_tree)
 
     def __init__(
         self,
@@ -193,11 +194,6 @@ class NewestStore(Store):
     def tree(self, arguments: Settings) -> Tree:
         """What a file holds: what makes the sketch, and the state."""
         return newest_tree(arguments, self.state)
-
-    @staticmethod
-    def read(fields: Fields, arguments: Settings) -> NewestState:
-        """The state from what a file holds; the caller checks the arguments."""
-        return newest_from_tree(fields, arguments)
 
     def resume(self, state: NewestState, fields: Fields) -> None:
         """Take over what `read` found in a file."""
