@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from ocboost._core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ocboost.boosters.exponentiated_gradient import EGPlusMinus
     from ocboost.boosters.huang import HuangBooster
     from ocboost.boosters.linear import OnlineLogistic, PassiveAggressive, Perceptron
-    from ocboost.boosters.multiplicative import EGPlusMinus, Winnow
+    from ocboost.boosters.winnow import Winnow
     from ocboost.estimators.filterboost import FilterBoost
     from ocboost.estimators.oza_russell_classifier import OzaRussellClassifier
 
@@ -25,13 +26,13 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "EGPlusMinus": "boosters.multiplicative",
+        "EGPlusMinus": "boosters.exponentiated_gradient",
         "FilterBoost": "estimators.filterboost",
         "HuangBooster": "boosters.huang",
         "OnlineLogistic": "boosters.linear",
         "OzaRussellClassifier": "estimators.oza_russell_classifier",
         "PassiveAggressive": "boosters.linear",
         "Perceptron": "boosters.linear",
-        "Winnow": "boosters.multiplicative",
+        "Winnow": "boosters.winnow",
     },
 )

@@ -209,7 +209,7 @@ class OCBClassifier(base.MiniBatchClassifier):
             grow=self.grow,
             booster=self.booster,
             random_state=self.seed,
-            **{name: getattr(self, name) for name in SKETCH_DEFAULTS},
+            **{name: getattr(self, name) for name in SKETCH_DEFAULTS if hasattr(self, name)},
         )
         X = _matrix([row for row, _, _ in examples], self._names)
         codes = np.array([self._codes[label] for _, label, _ in examples])

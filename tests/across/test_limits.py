@@ -1,4 +1,4 @@
-"""What the sketch must equal exactly, or to rounding, whatever the correction."""
+"""What the sketch must equal exactly, or to rounding, with any correction."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ocboost
+from ocboost._kernels.tail import CORRECTIONS
 from tests.naive import sketch as naive
 from tests.support.makers import decayed_weights, random_margins
-
-CORRECTIONS = ["balanced", "own", "theorem", "listing"]
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import ocboost
 from ocboost._core.codec import read
+from ocboost._kernels.tail import CORRECTIONS
 from tests.support.makers import random_margins
 from tests.support.sequences import KINDS, follow
 
@@ -46,7 +47,7 @@ def test_whatever_is_written_is_read_and_goes_on(kind, tmp_path, monkeypatch):
 # What was refused once -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("correction", ["balanced", "own", "theorem", "listing"])
+@pytest.mark.parametrize("correction", CORRECTIONS)
 @pytest.mark.parametrize("gone", [[0], [0, 1], [1, 2], [0, 2, 4]])
 def test_a_sketch_without_its_first_hypotheses(correction, gone, tmp_path):
     rng = np.random.default_rng(300)

@@ -264,7 +264,7 @@ def test_a_deployed_model_with_chances_is_one_of_examples():
 @pytest.mark.parametrize("weight", [1e-300, 1.0, 1e300])
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_alpha_is_finite_whatever_comes(share, smoothing, weight):
+def test_alpha_is_finite_for_any_stream(share, smoothing, weight):
     booster = HuangBooster(4, share=share, smoothing=smoothing, window=20, max_steps=200)
     rng = np.random.default_rng(18)
     for rows in (np.ones((50, 4)), -np.ones((50, 4)), random_margins(rng, 50, 4)):

@@ -1,4 +1,4 @@
-"""What all boosters that learn by steps promise: the same verbs, whatever the rule."""
+"""What all boosters that learn by steps promise: the same methods, with any rule."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_a_saved_booster_goes_on_as_before(name, tmp_path, saved_bytes):
 def test_repr_and_size(name):
     booster = MADE[name](3)
     assert (
-        eval(repr(booster), vars(ocboost.lineage) | {type(booster).__name__: type(booster)}).chosen
-        == booster.chosen
+        eval(repr(booster), vars(ocboost.lineage) | {type(booster).__name__: type(booster)}).given_settings
+        == booster.given_settings
     )
     assert booster.nbytes == 3 * 8
 

@@ -33,8 +33,8 @@ def taught(name, n=N):
 def assert_same(one, other):
     np.testing.assert_array_equal(one.alpha, other.alpha)
     assert (one.n_seen, one.n_hypotheses) == (other.n_seen, other.n_hypotheses)
-    assert one.made_with(other.chosen)
-    assert other.made_with(one.chosen)
+    assert one.has_settings(other.given_settings)
+    assert other.has_settings(one.given_settings)
 
 
 def goes_on_as(one, other, saved_bytes):

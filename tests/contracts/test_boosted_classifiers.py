@@ -11,8 +11,10 @@ from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier
 
 from ocboost import InputError, Model, OCBClassifier
+from ocboost._core.codec import read
 from ocboost.boosters import BOOSTERS, BoostingSketch
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS
+from ocboost.estimators.classifier_file import classifier_from_tree, classifier_tree
 from ocboost.lineage import FilterBoost
 from tests.contracts.examples import booster, is_hinted, rows, weights
 from tests.support import thread_stress
@@ -47,7 +49,7 @@ def assert_same(one, other, X):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def goes_on_as(one, other):
+def assert_continues_as(one, other):
     """Both are the same, and stay so while they learn."""
     X, y = rows(40, len(one.classes_), seed=5)
     assert_same(one, other, X)
@@ -115,7 +117,7 @@ def test_one_row_at_a_time(name, K):
         if w[i]:
             one.learn_one(X[i].tolist(), int(y[i]), w[i])
             many.partial_fit(X[i : i + 1], y[i : i + 1], sample_weight=w[i : i + 1])
-    goes_on_as(one, many)
+    assert_continues_as(one, many)
 
 
 @every
@@ -124,7 +126,7 @@ def test_the_first_call_of_partial_fit_is_fit(name):
     w = weights()
     one = made(name).fit(X, y, w)
     other = made(name).partial_fit(X, y, classes=[0, 1, 2], sample_weight=w)
-    goes_on_as(one, other)
+    assert_continues_as(one, other)
 
 
 @every
@@ -140,7 +142,7 @@ def test_growing_where_it_can(name, K):
     clf.partial_fit(X[FIRST:], y[FIRST:])
     assert all(np.isfinite(alpha).all() for alpha in clf.alpha_)
     assert all(J <= each.n_hypotheses <= J + 4 for each in clf.boosters_)
-    goes_on_as(clf, copy.copy(clf))
+    assert_continues_as(clf, copy.copy(clf))
 
 
 # Parameters -------------------------------------------------------------------------------------------
@@ -153,7 +155,7 @@ def test_an_object_in_the_place_of_the_name(name, K):
     by_object = made(booster(name, 1)).fit(X[:FIRST], y[:FIRST])
     if name == "ocb":  # by name it is the classifier's own defaults, a head that is automatic
         by_object = made(BoostingSketch(1, head="auto")).fit(X[:FIRST], y[:FIRST])
-    goes_on_as(by_object, fitted(name, K))
+    assert_continues_as(by_object, fitted(name, K))
 
 
 @every
@@ -167,7 +169,7 @@ def test_one_that_has_learnt_is_no_pattern(name):
 
 
 @every
-def test_clones_are_fitted_anew(name):
+def test_clones_are_fitted_from_the_start(name):
     X, y = rows()
     again = clone(taught(name))
     assert not hasattr(again, "committee_")
@@ -218,7 +220,7 @@ def test_a_fitted_classifier_keeps_its_booster(name):
     clf = fitted(name).set_params(booster=other)
     with pytest.raises(InputError, match="booster cannot change once the classifier has been fitted"):
         clf.partial_fit(X, y)
-    goes_on_as(clf.set_params(booster=name), fitted(name))
+    assert_continues_as(clf.set_params(booster=name), fitted(name))
 
 
 @every
@@ -251,7 +253,7 @@ def test_copies_are_the_same_and_by_themselves(name, K, copied):
     before = clf.decision_function(X)
     copied(clf).partial_fit(X, y)
     np.testing.assert_array_equal(clf.decision_function(X), before)
-    goes_on_as(copied(clf), clf)
+    assert_continues_as(copied(clf), clf)
 
 
 @every
@@ -263,8 +265,8 @@ def test_what_was_saved_goes_on(name, K, tmp_path):
     assert loaded.get_params()["booster"] == name or type(loaded.booster) is BOOSTERS[name].load()
     loaded.save(tmp_path / "again.ocb")
     assert (tmp_path / "again.ocb").read_bytes() == path.read_bytes()
-    goes_on_as(Model.load(path).classifier, copy.copy(clf))
-    goes_on_as(loaded, clf)
+    assert_continues_as(Model.load(path).classifier, copy.copy(clf))
+    assert_continues_as(loaded, clf)
 
 
 # The command line and River ---------------------------------------------------------------------------
@@ -327,6 +329,21 @@ def test_river_takes_it(name, K):
     assert np.mean(right) > 1.25 / K
     assert copy.deepcopy(model).predict_one({"a": 1.0}) == model.predict_one({"a": 1.0})
     assert all(type(each) is BOOSTERS[name].load() for each in model._clf.boosters_)
+
+
+# Files of earlier versions ----------------------------------------------------------------------------
+
+
+def test_a_setting_of_sketches_that_came_later(monkeypatch):
+    """None has come since, so one that all files hold stands for it."""
+    clf = taught("ocb")
+    tree = classifier_tree(clf)
+    for each in (tree["settings"], tree["committee"]["settings"], *tree["committee"]["boosters"]):
+        del each["forgetting"]
+    del tree["schema"], tree["history"]
+    monkeypatch.setattr(BoostingSketch, "later_settings", {"forgetting": 1.0})
+    older = read(tree, "a file", lambda fields: classifier_from_tree(fields, OCBClassifier))
+    assert_continues_as(older, clf)
 
 
 # Threads ----------------------------------------------------------------------------------------------

@@ -48,9 +48,9 @@ def test_what_cannot_be_merged(name):
     one = taught(name)
     with pytest.raises(InputError, match="same n_hypotheses to be merged"):
         one.merge(booster(name, J + 1))
-    settings_of = {**one.chosen, "smoothing": 0.25}
+    settings_of = {**one.given_settings, "smoothing": 0.25}
     with pytest.raises(InputError, match="same smoothing to be merged"):
-        one.merge(type(one).made(J, settings_of))
+        one.merge(type(one).create(J, settings_of))
     with pytest.raises(InputError, match="other must be"):
         one.merge(None)
     with pytest.raises(TypeError):

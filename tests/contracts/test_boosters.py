@@ -57,7 +57,7 @@ def test_what_it_says_of_itself(name):
     alpha[:] = 99.0  # it was a copy
     assert (begun.alpha != 99.0).all()
     assert begun.n_head <= max(begun.head, 1)
-    assert begun.last_only is None or begun.last_only == begun.head
+    assert begun.window_size is None or begun.window_size == begun.head
     assert 0.0 < begun.forgetting <= 1.0
 
 
@@ -255,7 +255,7 @@ def test_what_was_saved_goes_on(name, make, tmp_path, saved_bytes):
     original.save(path)
     loaded = type(original).load(path)
     assert type(loaded) is type(original)
-    assert loaded.made_with(loaded.chosen)
+    assert loaded.has_settings(loaded.given_settings)
     goes_on_as(loaded, original, saved_bytes)
     for other in {each.load() for each in BOOSTERS.values()} - {type(original)}:
         with pytest.raises(ModelFileError):
@@ -268,27 +268,27 @@ def test_what_was_saved_goes_on(name, make, tmp_path, saved_bytes):
 @every
 def test_settings_are_those_it_was_made_with(name):
     empty, kind = booster(name, J), BOOSTERS[name].load()
-    chosen = empty.chosen
+    chosen = empty.given_settings
     assert set(chosen) == set(kind.settings)
     assert {key: chosen[key] for key in BOOSTERS[name].settings} == BOOSTERS[name].settings
     kind.check_settings(chosen, J)
-    for made in (kind.made(J, chosen), taught(name), taught(name).copy()):
-        assert made.chosen == chosen
-        assert made.made_with(chosen)
+    for made in (kind.create(J, chosen), taught(name), taught(name).copy()):
+        assert made.given_settings == chosen
+        assert made.has_settings(chosen)
     if chosen:
         less = dict(list(chosen.items())[1:])
-        assert not empty.made_with(less)
-    assert not empty.made_with({**chosen, "colour": 1})
+        assert not empty.has_settings(less)
+    assert not empty.has_settings({**chosen, "colour": 1})
     for other in BOOSTERS.values():
         if other.load() is kind and other.settings != BOOSTERS[name].settings:
-            assert not empty.made_with(booster(other.name, J).chosen)
+            assert not empty.has_settings(booster(other.name, J).given_settings)
 
 
 @every
 def test_what_it_was_made_with_makes_one_that_learns_the_same(name):
     rows, more = given_to(name)
     one = booster(name, J)
-    other = type(one).made(J, one.chosen)
+    other = type(one).create(J, one.given_settings)
     for each in (one, other):
         each.update_many(rows, **more)
     assert_same(one, other)
@@ -300,7 +300,7 @@ def test_strange_settings_are_refused(name):
     for setting in kind.settings:
         for wrong in (object(), np.array([1, 2]), "strange"):
             with pytest.raises((InputError, TypeError, ValueError)) as caught:
-                kind.check_settings({**booster(name, J).chosen, setting: wrong}, J)
+                kind.check_settings({**booster(name, J).given_settings, setting: wrong}, J)
             assert isinstance(caught.value, InputError), (setting, wrong)
 
 
@@ -317,20 +317,20 @@ print(booster.alpha.tobytes().hex())
 """
 
 
-def test_compiled_anew_or_read_from_the_cache_it_rounds_the_same(tmp_path):
+def test_compiled_or_read_from_the_cache_it_rounds_the_same(tmp_path):
     """A function beside the kernel has a version of its own while it is compiled, and another in the cache.
 
     Only of Huang's, since compiling takes seconds: no other kernel computes much in such functions.
     """
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    anew, read = (
+    compiled, read = (
         subprocess.run(
             [sys.executable, "-c", LEARNS], env=env, capture_output=True, text=True, check=True
         ).stdout
         for _ in range(2)
     )
     assert list(tmp_path.rglob("huang.learn*.nbc"))
-    assert anew == read != ""
+    assert compiled == read != ""
 
 
 # Threads ----------------------------------------------------------------------------------------------

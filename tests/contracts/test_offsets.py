@@ -186,7 +186,7 @@ def test_examples_weigh_by_what_the_offset_leaves_to_be_learnt(kind, K):
     scores = scores_of(offset, X, 1 if K == 2 else K)
     for k, columns in enumerate(clf.committee_.columns):
         labels = np.where(y == (1 if K == 2 else k), 1, -1)
-        by_hand = clf.committee_.kind.made(len(POOL), clf.committee_.settings)
+        by_hand = clf.committee_.kind.create(len(POOL), clf.committee_.settings)
         by_hand.update_many(
             POOL.answers(X)[:, columns] * labels[:, None],
             sample_weight=w * np.exp(-labels * scores[:, k]),

@@ -247,7 +247,7 @@ def test_a_title_has_one_memory():
             continue
         contender.classifier.follow_settings()
         for setting, value in registered.settings.items():
-            found = contender.classifier.boosters_[0].chosen[setting]
+            found = contender.classifier.boosters_[0].given_settings[setting]
             assert found == value, (registered.title, setting)
 
 

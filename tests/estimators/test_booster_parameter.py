@@ -83,7 +83,7 @@ def test_a_file_holds_a_booster_that_was_set_and_waits_for_the_next_example(tmp_
     loaded = OCBClassifier.load(tmp_path / "model")
     for each in (clf, loaded):
         each.partial_fit(X[:30], y[:30])
-    assert loaded.boosters_[0].last_only == 20
+    assert loaded.boosters_[0].window_size == 20
     np.testing.assert_array_equal(loaded.alpha_[0], clf.alpha_[0])
 
 
@@ -128,7 +128,7 @@ def test_an_object_is_a_pattern():
 )
 def test_a_sketch_as_a_pattern_is_the_same_as_its_settings(pattern, tmp_path):
     X, y = rows()
-    settings = pattern.chosen
+    settings = pattern.given_settings
     if settings["memory"] is not None:
         settings["head"] = "auto"
     one = OCBClassifier(n_hypotheses=6, booster=clone(OCBClassifier(booster=pattern)).booster).fit(X, y)

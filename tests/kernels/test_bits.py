@@ -165,7 +165,7 @@ def test_packing_from_anywhere_in_the_ring(first, J):
         if (first & 63) + n > size:
             continue
         rows = independent_columns(rng, n, np.full(J, 0.5))
-        # An earlier turn of the ring has left something everywhere but where the present block goes on.
+        # An earlier turn of the ring has left something everywhere but where the present block continues.
         before = random_words(rng, n_blocks, J)
         before[first >> 6] &= np.uint64((1 << (first & 63)) - 1)
         expected = before.copy()

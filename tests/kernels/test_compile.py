@@ -74,11 +74,11 @@ def no_folder(tmp_path):
 
 def test_importing_loads_nothing_heavy_beside_numba(margins, alpha, no_folder):
     # And a home that cannot be written: the kernels are cached beside the source.
-    told = first_use(margins, HOME=no_folder, XDG_CACHE_HOME=no_folder)
-    assert told["alpha"] == alpha
-    assert "ocboost" in told["loaded"]
+    reported = first_use(margins, HOME=no_folder, XDG_CACHE_HOME=no_folder)
+    assert reported["alpha"] == alpha
+    assert "ocboost" in reported["loaded"]
     # What numba itself loads (it looks at scipy's version) is not for us to avoid.
-    assert not {"sklearn", "matplotlib", "rich", "cyclopts", "scipy", "pandas"} & set(told["loaded"])
+    assert not {"sklearn", "matplotlib", "rich", "cyclopts", "scipy", "pandas"} & set(reported["loaded"])
 
 
 def test_numbas_own_cache_folder_is_a_file(margins, alpha, tmp_path):
@@ -93,9 +93,9 @@ def test_no_folder_can_be_written_at_all(margins, alpha, tmp_path, no_folder):
     for folder in [tmp_path / "ocboost", *(p for p in (tmp_path / "ocboost").rglob("*") if p.is_dir())]:
         (folder / "__pycache__").write_bytes(b"")
     places = {"HOME": no_folder, "XDG_CACHE_HOME": no_folder, "NUMBA_CACHE_DIR": no_folder}
-    told = first_use(margins, PYTHONPATH=str(tmp_path), **places)
-    assert Path(told["file"]).parent == tmp_path / "ocboost"
-    assert told["alpha"] == alpha
+    reported = first_use(margins, PYTHONPATH=str(tmp_path), **places)
+    assert Path(reported["file"]).parent == tmp_path / "ocboost"
+    assert reported["alpha"] == alpha
     assert not [p for p in tmp_path.rglob("*") if p.suffix in (".nbi", ".nbc", ".pyc")]
 
 
@@ -142,7 +142,7 @@ def answer(x):
 
 @pytest.fixture
 def kernel_of(tmp_path, monkeypatch):
-    """A function that loads a small kernel from a file anew, as a new process would."""
+    """A function that loads a small kernel from a file again, as a new process would."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     path = tmp_path / "small.py"
 
@@ -170,7 +170,7 @@ def test_a_kernel_is_compiled_once_for_all_processes(kernel_of, tmp_path):
     assert (again(1.0), again.stats.cache_hits.total()) == (2.0, 1)
 
 
-def test_a_kernel_whose_callees_have_changed_is_compiled_anew(kernel_of, monkeypatch):
+def test_a_kernel_whose_callees_have_changed_is_recompiled(kernel_of, monkeypatch):
     # The source of the kernel itself is the same; only the stamp of all kernels tells.
     kernel_of(1)(1.0)
     monkeypatch.setattr(compiling, "_STAMP", b"another")

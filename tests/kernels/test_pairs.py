@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from ocboost._kernels import arrays
+from ocboost._kernels.tail import CORRECTIONS
 from tests.naive import sketch as naive
 from tests.support.compiled import as_in_kernels
 from tests.support.makers import independent_columns, newest, newest_from, random_margins
-
-CORRECTIONS = ["balanced", "own", "theorem", "listing"]
 
 
 @as_in_kernels

@@ -2,7 +2,7 @@
 
 Nothing is shared with the package but the learner, which is given. A hypothesis is a tuple of feature,
 threshold, answer at or below it and answer to NaN; rows are kept as they come, and every weight is solved
-anew.
+from the start.
 """
 
 from __future__ import annotations

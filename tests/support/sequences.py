@@ -1,4 +1,4 @@
-"""Models and what can be done to them, drawn at random: whatever is written must be read, and go on.
+"""Models and what can be done to them, drawn at random: anything written must be read, and resume.
 
 `follow` takes a model through a sequence of operations twice: as it is, and written to a file and read
 again before every one of them. Both must have the same bytes all the way. Who draws is left open: hypothesis
@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import ocboost
 from ocboost import Growth, Model, OCBClassifier, lineage
+from ocboost._kernels.tail import CORRECTIONS
 from ocboost.boosters import BOOSTERS
 from ocboost.boosters.linear import LinearBooster
 from ocboost.boosters.sketch.settings import least_memory
@@ -24,7 +25,6 @@ from ocboost.hypotheses import Stumps
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset
 from ocboost.streams import Batch
 
-CORRECTIONS = ("balanced", "own", "theorem", "listing")
 SMOOTHING = (1.0, 0.0, 1e-300, 1e300)
 FORGETTING = (1.0, 0.9, 1e-5, 1e-300)
 WEIGHTS = ((1.0,), (0.0, 1.0), (1e300, 1e-300, 1.0, 0.0), (0.5, 2.0), (1e300,), (1e-300,), (0.0,))
@@ -71,7 +71,7 @@ class Step:
     """Something to be done, with all that it needs: the same for every model it is done to."""
 
     name: str
-    act: object  # a function of a model that gives the model to go on with
+    act: object  # a function of a model that gives the model to continue with
 
     def __call__(self, model):
         result = self.act(model)
@@ -109,7 +109,7 @@ class OfSketches:
             "tail": draw.one((True, True, True, False)),
             "smoothing": draw.one(SMOOTHING),
             "forgetting": draw.one(FORGETTING),
-            "correction": draw.one(CORRECTIONS),
+            "correction": draw.one(tuple(CORRECTIONS)),
             "keep": "newest",
         }
         if draw.whole(0, 1):
@@ -157,7 +157,7 @@ class OfSketches:
 
     @staticmethod
     def changes(draw, model):
-        """What a sketch can go on with: not all of it goes with heavy examples."""
+        """What a sketch can continue with: not all of it goes with heavy examples."""
         whole = model.n_head == model.n_seen  # nothing has been folded
         changes = {"smoothing": draw.one(SMOOTHING), "forgetting": draw.one(FORGETTING)}
         if model.keep == "heavy":
@@ -243,7 +243,7 @@ class OfClassifiers:
             "tail": draw.one((True, True, False)),
             "forgetting": draw.one((1.0, 0.9, 1e-5, 1e-300)),
             "smoothing": draw.one(("auto", 1.0, 0.0, 1e-300)),
-            "correction": draw.one(CORRECTIONS),
+            "correction": draw.one(tuple(CORRECTIONS)),
             "batch_size": draw.one((1, 1, 9)),
             "grow": grow,
             "random_state": 0,

@@ -46,7 +46,7 @@ class Tail(NamedTuple):
 
     Row j of a sign σ holds ``p^σ_jk = W^σ_jk / W^σ_jj`` for the coordinates k of its band, the ``order``
     ones just before j, and ``W^σ_jj`` as a scaled number (`ocboost._kernels.scaled`). Storing p and not
-    W_jk keeps every pair in [0, 1], whatever the weights; the log scale lives on the diagonal alone.
+    W_jk keeps every pair in [0, 1] for any weights; the log scale lives on the diagonal alone.
 
     A coordinate that was appended later (`ocboost.boosters.sketch.reshape`) holds only the examples since
     then, a share of those of the coordinate before it.

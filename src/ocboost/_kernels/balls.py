@@ -157,7 +157,7 @@ def best_cuts(squared: Floats, order: Ints, signed: Floats, score: Floats, cut: 
 
     Cutting after place k puts ``order[:k + 1]`` inside; the score is by how much the signed weight inside
     and outside differ. Only distances that are clearly apart are cut, so that the middle lies between them
-    whatever is rounded. -1 puts none inside.
+    however it is rounded. -1 puts none inside.
     """
     total = 0.0
     for i in range(signed.size):

@@ -52,7 +52,7 @@ def pack_row(row: Int8s, words: Words, position: int) -> None:
     """Write one example's margins at a position of the ring."""
     block = words[position >> 6]
     i = position & 63
-    if i == 0:  # whatever an earlier turn of the ring has left
+    if i == 0:  # clears what an earlier turn of the ring has left
         block[:] = np.uint64(0)
     _set_bits(row, block, np.uint64(i))
 

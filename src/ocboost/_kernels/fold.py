@@ -18,7 +18,7 @@ from ocboost._kernels.head import UNIFORM, UNIT, open_segment, segment_at, step,
 from ocboost._kernels.llvm_bits import add_by_bits, add_by_bits_16, add_by_bits_32
 from ocboost._kernels.scaled import add, divide, exponential, multiply, normal, ratio
 from ocboost._kernels.solve import Solution, solve
-from ocboost._kernels.tail import OWN, own, shrink, tidy
+from ocboost._kernels.tail import OWN_FACTOR, own, shrink, tidy
 
 # No row of a balanced tail holds more than the one before it; what others claim is never used.
 MOST_SHARE = 1e6
@@ -149,7 +149,7 @@ def join_pairs(
                     )
                     keep = ratio(base[0, sign, j], base_unit[0, sign, j], W, W_unit)
                 full[sign, j] = keep
-                if correction >= OWN:
+                if correction & OWN_FACTOR:
                     fall = floats_at(fall_at + 8 * band, n_pairs)
                     rise = floats_at(rise_at + 8 * band, n_pairs)
                     if sign == 0:

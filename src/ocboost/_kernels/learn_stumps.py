@@ -98,7 +98,7 @@ def search_dense(
 
 @exact
 def _pure(minus: float, plus: float) -> float:
-    """s²/w of a side, and at most |s|, whatever rounding has left of a small w."""
+    """s²/w of a side, and at most |s|: rounding may have left little of a small w."""
     w, s = plus + minus, abs(plus - minus)
     return s if s >= w else s * s / w
 

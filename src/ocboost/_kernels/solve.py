@@ -23,10 +23,20 @@ from ocboost._kernels.compile import helper, kernel, out_of_line, seldom, unlike
 from ocboost._kernels.head import MAX_DRIFT, STATE_SIZE, make_room, open_segment, segment_at, step
 from ocboost._kernels.llvm_bits import prefetch
 from ocboost._kernels.scaled import add, divide, exponential, log, multiply, normal, ratio
-from ocboost._kernels.tail import BALANCED, LISTING, OWN, SAFE, exponentials, mix, own, own_mix, pi
+from ocboost._kernels.tail import (
+    AS_PRINTED,
+    KEEPS_TOTAL,
+    OWN_FACTOR,
+    SAFE,
+    exponentials,
+    mix,
+    own,
+    own_mix,
+    pi,
+)
 
 # Where an unbalanced correction is said to have diverged: |α| past 1,000, or, as smoothing bounds α
-# whatever the sums are, a row that claims so many times the weight its examples began with. In AdaBoost
+# for any sums, a row that claims so many times the weight its examples began with. In AdaBoost
 # the total never grows; as long as the correction works no row has been seen to pass 1.
 SATURATED = 1000.0
 TOO_MUCH = 10.0
@@ -171,7 +181,7 @@ def _move_row(
     come: float,
 ) -> None:
     """Fold a single example into a row: ``joined`` are the pairs of its sign, ``other`` of the other."""
-    if correction < OWN:
+    if not correction & OWN_FACTOR:
         mix(floats_at(joined, size), keep, come, floats_at(member, size))
         return
     falls, rises = floats_at(fall, size), floats_at(rise, size)
@@ -248,13 +258,13 @@ def solve(
                 delta, fall, rise = delta_at + shift, fall_at + shift, rise_at + shift
                 value, unit = pi(p_plus + row, fall, rise, delta, size, 1.0, change)
                 a, a_unit = multiply(a, a_unit, value, unit)
-                if correction == LISTING:  # as printed: exp(∓Δ) for both signs
+                if correction & AS_PRINTED:  # exp(∓Δ) for both signs
                     value, unit = pi(p_minus + row, fall, rise, delta, size, 1.0, change)
                 else:
                     value, unit = pi(p_minus + row, rise, fall, delta, size, -1.0, change)
                 b, b_unit = multiply(b, b_unit, value, unit)
             both, both_unit = add(a, a_unit, b, b_unit)
-            if correction != BALANCED:  # T[t] is still T₀ then
+            if not correction & KEEPS_TOTAL:  # T[t] is still T₀ then
                 if unlikely((both_unit != T_unit[t]) | (both > TOO_MUCH * T[t])):
                     diverged |= _exceeds(both, both_unit, TOO_MUCH * T[t], T_unit[t])
             else:
@@ -267,7 +277,7 @@ def solve(
                     b, b_unit = multiply(b, b_unit, value, unit)
             base[t, 0, j], base_unit[t, 0, j] = a, a_unit
             base[t, 1, j], base_unit[t, 1, j] = b, b_unit
-            # The next row comes from memory while the arithmetic between the rows goes on.
+            # The next row comes from memory during the arithmetic between the rows.
             for line in range(row + 8 * size, row + 16 * size, 64):
                 prefetch(p_plus + line)
                 prefetch(p_minus + line)
@@ -299,7 +309,7 @@ def solve(
 
         plus, plus_unit, minus, minus_unit = smoothed(plus, plus_unit, minus, minus_unit, share, share_unit)
         alpha = half_log_ratio(plus, plus_unit, minus, minus_unit, floor, floor_unit)
-        if unlikely((correction != BALANCED) & (abs(alpha) > SATURATED)):
+        if unlikely((correction & KEEPS_TOTAL == 0) & (abs(alpha) > SATURATED)):
             alpha = math.copysign(SATURATED, alpha)
             diverged = True
         alphas[j] = alpha
@@ -321,7 +331,7 @@ def solve(
             else:
                 falls[t, j], rises[t, j] = exp_old[t, j] * if_right, if_wrong / exp_old[t, j]
             changes[t, j] = abs(change) + (changes[t, j - 1] if j > 0 else 0.0)
-            if correction == BALANCED:  # T_{j+1} = W⁺_jj e^{-α_j} + W⁻_jj e^{α_j}
+            if correction & KEEPS_TOTAL:  # T_{j+1} = W⁺_jj e^{-α_j} + W⁻_jj e^{α_j}
                 a, a_unit = multiply(base[t, 0, j], base_unit[t, 0, j], right, right_unit)
                 b, b_unit = multiply(base[t, 1, j], base_unit[t, 1, j], wrong, wrong_unit)
                 T[t], T_unit[t] = add(a, a_unit, b, b_unit)

@@ -1,7 +1,7 @@
 """Re-basing a row of the tail: the products π and the changes of p that follow a change of α.
 
 When α_k moves by Δ_k, a share p of the weight in a row has margin σ at k and moves by exp(-σΔ_k), the
-rest by exp(σΔ_k) (the paper's theorem; its listing has exp(∓Δ) for both signs, see `LISTING`):
+rest by exp(σΔ_k) (the paper's theorem; its listing has exp(∓Δ) for both signs, see `AS_PRINTED`):
 
     t^σ_jk = p^σ_jk · exp(-σ Δ_k) + (1 - p^σ_jk) · exp(σ Δ_k),        π^σ_j = Π_k t^σ_jk
 """
@@ -14,8 +14,11 @@ from ocboost._kernels.arrays import Floats, Whole, floats_at
 from ocboost._kernels.compile import exact, helper, out_of_line, seldom, unlikely
 from ocboost._kernels.scaled import exponential, multiply, normal
 
-LISTING, THEOREM, OWN, BALANCED = range(4)
-CORRECTIONS = {"listing": LISTING, "theorem": THEOREM, "own": OWN, "balanced": BALANCED}
+# What a correction does. AS_PRINTED: the paper's listing, with exp(∓Δ) for both signs. OWN_FACTOR: each pair
+# gets the factor of its own coordinate exactly. KEEPS_TOTAL: a row holds what left the one before.
+AS_PRINTED, OWN_FACTOR, KEEPS_TOTAL = 1, 2, 4
+THEOREM, BALANCED = 0, OWN_FACTOR | KEEPS_TOTAL
+CORRECTIONS = {"balanced": BALANCED, "own": OWN_FACTOR, "theorem": THEOREM, "listing": AS_PRINTED}
 
 # A share of a row below this is zero. It could be seen in t only if some |Δ| were beyond 200, and numbers
 # below the normal range of a double make the processor ten times slower.

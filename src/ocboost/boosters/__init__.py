@@ -14,11 +14,12 @@ from ocboost.boosters.base import Booster
 from ocboost.boosters.registry import BOOSTERS
 
 if TYPE_CHECKING:
+    from ocboost.boosters.exponentiated_gradient import EGPlusMinus
     from ocboost.boosters.huang import HuangBooster
     from ocboost.boosters.linear import OnlineLogistic, PassiveAggressive, Perceptron
-    from ocboost.boosters.multiplicative import EGPlusMinus, Winnow
     from ocboost.boosters.oza_russell import OzaRussell
     from ocboost.boosters.sketch import BoostingSketch
+    from ocboost.boosters.winnow import Winnow
 
 __all__ = [
     "BOOSTERS",

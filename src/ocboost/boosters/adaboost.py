@@ -72,7 +72,7 @@ def adaboost_weights(
     Returns
     -------
     array of shape (J,)
-        α, finite whatever the margins.
+        α, finite for any margins.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -65,8 +65,9 @@ class Booster(Copied):
     gives it a name, under which classifiers and the command line know it.
 
     The rest has a default that suits every booster. Those that can do more override it: `forgetting`,
-    `last_only`, `head` and `n_head` say what it remembers; `followed` changes its settings; `appended` and
-    `without` add and remove hypotheses, where `can_grow` says so; `SummingBooster` adds `decay` and `merge`.
+    `window_size`, `head` and `n_head` say what it remembers; `with_settings` changes its settings; `appended`
+    and `without` add and remove hypotheses, where `can_grow` says so; `SummingBooster` adds `decay` and
+    `merge`.
 
     Any number of threads may read one while another learns (`ocboost._core.locks`): what changes it is marked
     ``writes``, what needs all of its state ``reads``.
@@ -74,6 +75,7 @@ class Booster(Copied):
 
     kind: ClassVar[str]  # its name in files
     settings: ClassVar[tuple[str, ...]]  # the names of its parameters, besides n_hypotheses
+    later_settings: ClassVar[Settings] = {}  # those that older files lack, with the values they stood for
     can_grow: ClassVar[bool] = False
     can_correct: ClassVar[bool] = False  # an offset: weights w·exp(-y F₀) stand for it in exponential loss
 
@@ -132,7 +134,7 @@ class Booster(Copied):
         return 1.0
 
     @property
-    def last_only(self) -> int | None:
+    def window_size(self) -> int | None:
         """The size of a sliding window, if the last examples are all that it remembers; else None."""
         return None
 
@@ -244,31 +246,39 @@ class Booster(Copied):
     # Settings ---------------------------------------------------------------------------------------------
 
     @classmethod
-    def made(cls, n_hypotheses: int, settings: Settings) -> Self:
+    def create(cls, n_hypotheses: int, settings: Settings) -> Self:
         """A new one with these settings."""
         return cls(n_hypotheses, **settings)
 
     @classmethod
     def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
         """Refuse settings that no booster of so many hypotheses can have."""
-        cls.made(n_hypotheses, settings)
+        cls.create(n_hypotheses, settings)
 
-    def made_with(self, settings: Settings) -> bool:
+    def has_settings(self, settings: Settings) -> bool:
         """Whether it has these settings."""
-        return set(settings) == set(self.settings) and settings == self.chosen
+        return set(settings) == set(self.settings) and settings == self.given_settings
 
     @property
-    def chosen(self) -> Settings:
+    def given_settings(self) -> Settings:
         """Its settings by name."""
         return {name: getattr(self, name) for name in self.settings}
 
-    def followed(self, settings: Settings, before: Settings) -> Self:
+    def with_settings(self, settings: Settings, before: Settings) -> Self:
         """A booster of the same examples with other settings than those before."""
         changed = sorted(name for name in settings if settings[name] != before.get(name))
         raise InputError(
             f"the settings of {type(self).__name__} cannot change once it has learnt; got another "
             f"{', '.join(changed)}. Fit again."
         )
+
+    @classmethod
+    def read_settings(cls, fields: Fields, names: Iterable[str]) -> Settings:
+        """Settings from a file; the constructor checks them."""
+        older = cls.later_settings
+        return {
+            name: fields.plain(name) if name in fields or name not in older else older[name] for name in names
+        }
 
     # More and fewer hypotheses ----------------------------------------------------------------------------
 
@@ -322,7 +332,7 @@ class KernelBooster(Booster):
     array_name: ClassVar[str]  # that of an array in its files that has J entries or more
 
     def __repr__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self.chosen.items())
+        given = "".join(f", {name}={value!r}" for name, value in self.given_settings.items())
         return f"{type(self).__name__}({self._J}{given})"
 
     @property
@@ -363,7 +373,7 @@ class KernelBooster(Booster):
     @reads
     def copy(self) -> Self:
         """A booster of its own with the same state."""
-        other = type(self)(self._J, **self.chosen)
+        other = type(self)(self._J, **self.given_settings)
         for name, array in other._state.items():
             array[...] = self._state[name]
         other._n = self._n
@@ -372,7 +382,7 @@ class KernelBooster(Booster):
     @reads
     def tree(self) -> Tree:
         """What a file holds: plain values and arrays by name."""
-        return {"n_hypotheses": self._J, **self.chosen, "n_seen": self._n, **self._state}
+        return {"n_hypotheses": self._J, **self.given_settings, "n_seen": self._n, **self._state}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
@@ -380,7 +390,7 @@ class KernelBooster(Booster):
         n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
         if fields.size(cls.array_name) < J:  # refused before any memory is asked for
             fields.array(cls.array_name, shape=(J,))
-        booster = fields.make(cls, J, **{name: fields.plain(name) for name in cls.settings})
+        booster = fields.make(cls, J, **cls.read_settings(fields, cls.settings))
         fields.fill(booster._state)
         booster._check(fields)
         booster._n = n

@@ -150,7 +150,7 @@ class HuangBooster(KernelBooster):
         self._work = Work(*(np.zeros(size) for size in (J, J, n + 2, n + 2, J, J, J, J)))
 
     @property
-    def chosen(self) -> dict[str, Any]:
+    def given_settings(self) -> dict[str, Any]:
         """Its settings by name."""
         return {"window": len(self._recent.rows), **self._how._asdict()}
 
@@ -265,7 +265,7 @@ class HuangBooster(KernelBooster):
     @reads
     def tree(self) -> Tree:
         """What a file holds."""
-        return {"n_hypotheses": self.n_hypotheses, **self.chosen, **self._state}
+        return {"n_hypotheses": self.n_hypotheses, **self.given_settings, **self._state}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:

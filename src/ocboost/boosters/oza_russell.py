@@ -88,7 +88,7 @@ class OzaRussell(KernelBooster, SummingBooster):
             full: Any = self if self._n else other
             copied: Self = full.copy()
             return copied
-        result = type(self)(self.n_hypotheses, **self.chosen)
+        result = type(self)(self.n_hypotheses, **self.given_settings)
         first, second = locks_of(self, other)
         with first, second:
             for side in (self, other):

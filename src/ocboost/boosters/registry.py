@@ -26,7 +26,7 @@ class Registered:
     place: str  # its module and class, with a colon between; files call the class what it is called there
     about: str  # one line: what it is, and when to choose it
     settings: dict[str, Any] = field(default_factory=dict)  # those that differ from the defaults of its class
-    usual: bool = True  # whether a comparison has it unless told otherwise
+    usual: bool = True  # whether comparisons include it by default
 
     def load(self) -> type[Booster]:
         """Its class, imported on first use."""
@@ -83,13 +83,13 @@ BOOSTERS: dict[str, Registered] = {
         Registered(
             "winnow",
             "Winnow",
-            ".boosters.multiplicative:Winnow",
+            ".boosters.winnow:Winnow",
             "multiplicative updates on mistakes: where few of many hypotheses matter",
         ),
         Registered(
             "eg",
             "EG±",
-            ".boosters.multiplicative:EGPlusMinus",
+            ".boosters.exponentiated_gradient:EGPlusMinus",
             "exponentiated gradients of both signs: as Winnow, with a loss for every example",
         ),
         Registered(

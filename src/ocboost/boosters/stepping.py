@@ -70,7 +70,7 @@ class SteppingBooster(KernelBooster):
         return self._with(self._values[as_remaining(members, self.n_hypotheses)])
 
     def _with(self, values: Floats) -> Self:
-        other = type(self)(len(values), **self.chosen)
+        other = type(self)(len(values), **self.given_settings)
         other._values[...], other._n = values, self._n
         return other
 

@@ -208,7 +208,7 @@ def _booster_facts(booster: Booster) -> list[tuple[str, str]]:
     from ocboost.boosters.sketch.sketch import BoostingSketch
 
     if not isinstance(booster, BoostingSketch):
-        settings = ", ".join(f"{name} {value}" for name, value in booster.chosen.items())
+        settings = ", ".join(f"{name} {value}" for name, value in booster.given_settings.items())
         title = KINDS[booster.kind].title
         return [
             ("booster", f"{title} ({settings})" if settings else title),

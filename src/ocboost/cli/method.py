@@ -65,7 +65,10 @@ def parameters_to_adapt(method: str | None, settings: dict[str, Any], clf: OCBCl
     largest = max(booster.n_hypotheses for booster in clf.boosters_)
     parameters = parameters_to_fit(method, settings, largest)
     del parameters["booster"]
-    if kind is not BoostingSketch and kind(1, **registered.settings).chosen != clf.committee_.settings:
+    if (
+        kind is not BoostingSketch
+        and kind(1, **registered.settings).given_settings != clf.committee_.settings
+    ):
         raise InputError(
             f"--method {method} has other settings than the model, which cannot change: fit a new model, or "
             "leave --method out."

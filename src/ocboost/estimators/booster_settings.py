@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,11 @@ from ocboost.errors import InputError
 from ocboost.estimators.growth import Growth
 
 SMOOTHING_PER_HYPOTHESIS = 10.0  # in examples, where there is an offset
-SKETCH_DEFAULTS: Settings = {
-    "order": None,
+_SIGNATURE = signature(BoostingSketch).parameters
+SKETCH_DEFAULTS: Settings = {  # of a classifier's parameters
+    **{name: _SIGNATURE[name].default for name in BoostingSketch.settings},
     "head": "auto",
-    "memory": None,
-    "keep": None,
-    "tail": True,
     "smoothing": "auto",
-    "forgetting": 1.0,
-    "correction": "balanced",
 }
 
 
@@ -36,7 +33,7 @@ def booster_settings(
     name, and "auto" where that is allowed. With ``memory`` the automatic head, the default, is ignored.
     """
     own = {name: given[name] for name in SKETCH_DEFAULTS}
-    kind, settings = _chosen(booster)
+    kind, settings = _kind_and_settings(booster)
     if booster != "ocb":
         _refuse_sketch_settings(booster, own)
     if kind is BoostingSketch:
@@ -68,20 +65,20 @@ def require_kind(kind: type[Booster], fitted: type[Booster]) -> None:
         )
 
 
-def _chosen(booster: Any) -> tuple[type[Booster], Settings]:
+def _kind_and_settings(booster: Any) -> tuple[type[Booster], Settings]:
     """The class and the settings of a booster given by name or as an object."""
     if not isinstance(booster, Booster):
         registered = named(booster)
         kind = registered.load()
         if kind is BoostingSketch:  # its defaults are those of the classifier
             return kind, dict(registered.settings)
-        return kind, kind(1, **registered.settings).chosen
+        return kind, kind(1, **registered.settings).given_settings
     if booster.n_seen:
         raise InputError(
             f"booster must be one that has learnt nothing, as its settings are all that is taken of it; got "
             f"one that has seen {booster.n_seen:,} examples. Make a new one."
         )
-    settings = booster.chosen
+    settings = booster.given_settings
     if settings.get("memory") is not None:
         settings["head"] = "auto"
     return type(booster), settings

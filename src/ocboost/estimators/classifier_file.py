@@ -26,6 +26,7 @@ from ocboost._core.kinds import BOOSTER, HYPOTHESES, is_known, known, nested_rea
 from ocboost._core.locks import Guard
 from ocboost.boosters.base import Booster
 from ocboost.boosters.registry import BOOSTERS
+from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import InputError, NotSavableError
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee
@@ -126,12 +127,12 @@ def _unfitted(fields: Fields, committee: Committee, make: Any, offset: Any) -> A
     growth = fields.read_optional("grow", _growth_from_tree)
     booster = fields.plain("booster")
     if booster is None:
-        booster = committee.kind.made(1, committee.settings)
+        booster = committee.kind.create(1, committee.settings)
     fields.require(isinstance(booster, Booster) or booster in BOOSTERS, "its booster is not known")
     estimator = fields.plain("estimator") if "estimator" in fields else committee.hypotheses
     named = estimator is committee.hypotheses or estimator is None or estimator in LEARNERS
     fields.require(named, "its estimator is not known")
-    settings = {key: fields.plain(key) for key in _CLASSIFIER_SETTINGS}
+    settings = BoostingSketch.read_settings(fields, _CLASSIFIER_SETTINGS)
     for key in ("batch_size", "n_hypotheses"):
         fields.require(type(settings[key]) is int and settings[key] >= 1, f"{key} must be a count")
     most, has_offset = max(c.stop - c.start for c in committee.columns), committee.offset is not None
@@ -183,11 +184,11 @@ def committee_from_tree(fields: Fields, n_classes: int, offset: Offset | None = 
     fields.require(all(_is_span(c, len(committee.hypotheses)) for c in columns), "its columns do not fit")
     committee.columns = [slice(*c) for c in columns]
     committee.kind = known(fields.text("booster"), BOOSTER, fields.name).load()
-    committee.settings = fields.read("settings", Fields.rest)
+    committee.settings = {**committee.kind.later_settings, **fields.read("settings", Fields.rest)}
     committee.boosters = fields.read_all("boosters", committee.kind.from_tree, n)
     for booster, (start, stop) in zip(committee.boosters, columns, strict=True):
         fields.require(booster.n_hypotheses == stop - start, "a booster does not fit its hypotheses")
-        fields.require(booster.made_with(committee.settings), "a booster does not fit its settings")
+        fields.require(booster.has_settings(committee.settings), "a booster does not fit its settings")
     sizes = [booster.n_hypotheses for booster in committee.boosters]
     committee.deployed_weights = fields.read_optional(
         "handover", lambda one: DeployedWeights.from_tree(one, sizes)

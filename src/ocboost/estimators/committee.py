@@ -127,7 +127,7 @@ class Committee:
         self.settings = settings
         self.offset = offset
         self.kind = kind
-        self.boosters: list[Booster] = [kind.made(c.stop - c.start, settings) for c in columns]
+        self.boosters: list[Booster] = [kind.create(c.stop - c.start, settings) for c in columns]
         self.deployed_weights: DeployedWeights | None = None
         self._guard: Guard[CommitteeView] = Guard()
 
@@ -210,13 +210,13 @@ class Committee:
 
     @writes
     def apply_settings(self, settings: Settings) -> None:
-        """Continue with other settings, where that is possible (`Booster.followed`)."""
+        """Continue with other settings, where that is possible (`Booster.with_settings`)."""
         known = self.settings
         if not any(isinstance(v, np.ndarray) or v != known[k] for k, v in settings.items()):
             return
-        boosters = [booster.followed(settings, known) for booster in self.boosters]
+        boosters = [booster.with_settings(settings, known) for booster in self.boosters]
         held, size = max(new.n_head for new in boosters), max(new.head for new in boosters)
-        window = boosters[0].last_only is not None
+        window = boosters[0].window_size is not None
         both = zip(boosters, self.boosters, strict=True)
         if window and any(new.n_head < min(new.head, old.n_head) for new, old in both):
             # The heavy examples were not the last ones: vote as before until the window has filled.
@@ -236,8 +236,8 @@ class Committee:
         """
         started = [booster.alpha for booster in self.boosters]
         self.deployed_weights = DeployedWeights([deployed] * len(started), started, weight, total)
-        if self.boosters[0].last_only is not None:
-            self.deployed_weights.enter_window(self.boosters[0].last_only, self.boosters[0].n_head)
+        if self.boosters[0].window_size is not None:
+            self.deployed_weights.enter_window(self.boosters[0].window_size, self.boosters[0].n_head)
 
     @writes
     def replace_hypotheses(

@@ -277,7 +277,7 @@ class HypothesisGrower:
         A tail takes in the earlier rows of the head. A window has no tail: it must pass them first.
         """
         n = len(self.recent)
-        if n < committee.boosters[k].n_head and committee.boosters[k].last_only is None:
+        if n < committee.boosters[k].n_head and committee.boosters[k].window_size is None:
             committee.shorten_head(k, n)
         return n >= committee.boosters[k].n_head
 

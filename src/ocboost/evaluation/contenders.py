@@ -275,7 +275,7 @@ class OverAnswers(Contender):
         if self._committee is None:
             columns = [slice(*each.indices(len(self.hypotheses))[:2]) for each in self._columns]
             boosters = [self._make(each.stop - each.start) for each in columns]
-            kind, settings = type(boosters[0]), boosters[0].chosen
+            kind, settings = type(boosters[0]), boosters[0].given_settings
             self._committee = Committee(self.hypotheses, columns, settings, kind=kind)
             self._committee.boosters = boosters
 

@@ -103,7 +103,7 @@ class FirstRows:
         A deployed model of the same booster keeps what it has learnt.
         """
         clf = self.classifier
-        same = clf.committee_.kind is type(booster) and booster.made_with(clf.boosters_[0].chosen)
+        same = clf.committee_.kind is type(booster) and booster.has_settings(clf.boosters_[0].given_settings)
         if self._deployed and same:
             return copy.copy(clf)
         return clf.with_booster(booster, self.view)

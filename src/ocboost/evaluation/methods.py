@@ -387,12 +387,12 @@ def methods_for(
 
 def _of_deployed(classifier: OCBClassifier) -> list[Method]:
     """The method of a deployed model that is not OCB, which continues from what it has learnt."""
-    kind, settings = classifier.committee_.kind, classifier.boosters_[0].chosen
+    kind, settings = classifier.committee_.kind, classifier.boosters_[0].given_settings
     known = METHODS[BY_CLASS[kind.kind].name]
     if known.role == "ocb":
         return []
     for each in BOOSTERS.values():
-        if each.load() is kind and kind(1, **each.settings).made_with(settings):
+        if each.load() is kind and kind(1, **each.settings).has_settings(settings):
             return [METHODS[each.name]]
 
     def make(first_rows: FirstRows, title: str) -> Contender:

@@ -95,7 +95,7 @@ def test_an_outlier_and_a_repeated_example():
     st.sampled_from([1e-3, 1.0]),
     st.booleans(),
 )
-def test_whatever_comes(seed, J, head, batch_size, forgetting, smoothing, pairs):
+def test_any_stream(seed, J, head, batch_size, forgetting, smoothing, pairs):
     rng = np.random.default_rng(seed)
     margins = random_margins(rng, 200, J, low=0.1, high=0.9)
     weight = rng.choice([0.0, 0.5, 1.0, 3.0], 200)
@@ -231,7 +231,7 @@ def test_folds_publish_alpha_before_anything_changes():
     st.sampled_from([0.0, 1e-12, 0.3, 10.0]),
     st.sampled_from([0.0, 5.0, 300.0]),
 )
-def test_bounded_for_whatever_comes(seed, J, head, batch_size, forgetting, smoothing, spread):
+def test_bounded_for_any_stream(seed, J, head, batch_size, forgetting, smoothing, spread):
     rng = np.random.default_rng(seed)
     margins = random_margins(rng, 200, J, low=0.0, high=1.0)
     weight = 10.0 ** rng.uniform(-spread, spread, 200) * (rng.random(200) < 0.9)

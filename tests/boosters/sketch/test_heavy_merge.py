@@ -43,7 +43,7 @@ def test_twins(sizes, forgetting, options):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([5, 20, 60]), st.booleans(), st.sampled_from([1.0, 0.97]))
-def test_twins_whatever_comes(seed, head, pairs, forgetting):
+def test_twins_on_any_stream(seed, head, pairs, forgetting):
     rng = np.random.default_rng(seed)
     sizes = rng.choice(150, 2, replace=False)  # of one size the contents decide which goes first
     parts = [random_margins(rng, n, 5, low=0.2, high=0.8) for n in sizes]

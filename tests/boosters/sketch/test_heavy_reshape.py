@@ -231,7 +231,7 @@ def test_new_hypotheses_that_leave_less_room():
     st.sampled_from([0.0, 1e-12, 0.3]),
     st.sampled_from([0.9, 1.0]),
 )
-def test_bounded_for_whatever_comes(seed, room, spread, smoothing, forgetting):
+def test_bounded_for_any_stream(seed, room, spread, smoothing, forgetting):
     rng = np.random.default_rng(seed)
     n_now, total = 9, 0.0
     sketch = BoostingSketch(n_now, keep="heavy", smoothing=smoothing, forgetting=forgetting, **room)

@@ -66,8 +66,8 @@ class TestOfAFittedClassifier:
         clf = OCBClassifier(n_hypotheses=8, **how).fit(X[:400], y[:400])
         clf.set_params(tail=False).partial_fit(X[400:450], y[400:450]).save(tmp_path / "a.ocb")
         loaded = OCBClassifier.load(tmp_path / "a.ocb")
-        anew = OCBClassifier(n_hypotheses=8, tail=False, **how).fit(X, y)
-        assert loaded.boosters_[0].head == clf.boosters_[0].head == anew.boosters_[0].head
+        refitted = OCBClassifier(n_hypotheses=8, tail=False, **how).fit(X, y)
+        assert loaded.boosters_[0].head == clf.boosters_[0].head == refitted.boosters_[0].head
         for each in (clf, loaded):
             each.partial_fit(X[450:], y[450:])
         np.testing.assert_array_equal(loaded.alpha_[0], clf.alpha_[0])

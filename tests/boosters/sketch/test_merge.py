@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ocboost
+from ocboost._kernels.tail import CORRECTIONS
 from tests.naive import sketch as naive
 from tests.support.makers import decayed_weights, independent_columns, newest, newest_from, random_margins
 
-CORRECTIONS = ["balanced", "own", "theorem", "listing"]
 MORE = random_margins(np.random.default_rng(60), 40, 12)
 
 
@@ -26,7 +26,7 @@ def pairs(draw, fits=False):
     options = {
         "order": draw(st.sampled_from([None, 1])),
         "forgetting": forgetting,
-        "correction": "balanced" if not fits else draw(st.sampled_from(CORRECTIONS)),
+        "correction": "balanced" if not fits else draw(st.sampled_from(list(CORRECTIONS))),
         "smoothing": draw(st.sampled_from([1.0, 0.1])),
     }
     sides = []
@@ -286,7 +286,7 @@ def test_merged_windows_hold_the_newest_of_both(heads, sizes, forgetting):
         (a, b), (x, y) = sketches[::order], plain[::order]
         merged, twin = a.merge(b), x.merge(y)
         assert (merged.tail, merged.head) == (False, max(heads))
-        for more in (MORE, MORE, MORE):  # the window goes on turning
+        for more in (MORE, MORE, MORE):  # the window keeps turning
             assert (merged.n_head, merged.n_seen) == (twin.n_head, twin.n_seen)
             np.testing.assert_allclose(merged.alpha, twin.alpha, rtol=0, atol=1e-10)
             merged.update_many(more)

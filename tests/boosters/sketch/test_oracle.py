@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ocboost._kernels.tail import CORRECTIONS
 from tests.naive import sketch as naive
 from tests.support.makers import correlated_columns, newest, newest_from, random_margins
 
-CORRECTIONS = ["balanced", "own", "theorem", "listing"]
 # Below, at and above the head; a head that folds one example at a time, and one that folds several.
 HEADS_AND_BATCHES = [(1, 1), (1, 16), (1, 37), (5, 1), (5, 16), (5, 64), (20, 1), (20, 7), (20, 20), (20, 33)]
 TOLERANCE = 1e-9

@@ -1,4 +1,4 @@
-"""A sketch that goes on with other settings, against sketches that had them from the start."""
+"""A sketch that continues with other settings, against sketches that had them from the start."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import ocboost
 from ocboost import BoostingSketch
 from ocboost._core.codec import read
+from ocboost._kernels.tail import CORRECTIONS
 from tests.naive import sketch as naive
 from tests.support.makers import newest, newest_from, random_margins
 
-CORRECTIONS = ["balanced", "own", "theorem", "listing"]
 HEADS = [1, 5, 20, 500]
 
 
@@ -180,7 +180,7 @@ def test_saved_merged_and_copied_it_goes_on_the_same(tmp_path):
     head=st.sampled_from([1, 4, 30]),
     steps=st.lists(st.sampled_from(["learn", "one", "come", "go", "decay"]), min_size=1, max_size=12),
 )
-def test_alpha_is_finite_and_bounded_whatever_happens(seed, head, steps):
+def test_alpha_is_finite_and_bounded_for_any_steps(seed, head, steps):
     rng = np.random.default_rng(seed)
     sketch = newest(3, head=head, smoothing=0.5)
     total = 0.0

@@ -7,6 +7,8 @@ import pytest
 
 import ocboost
 from ocboost._core import storage
+from ocboost._core.codec import read
+from ocboost._kernels.tail import CORRECTIONS
 from ocboost.errors import ModelFileError
 from tests.support.makers import independent_columns, newest, newest_from, random_margins
 from tests.support.saved_sketches import (
@@ -31,19 +33,14 @@ def file(tmp_path):
 
 
 @pytest.mark.parametrize("name", SKETCHES)
-def test_a_loaded_sketch_goes_on_as_the_saved_one(name, tmp_path):
+def test_a_loaded_sketch_continues_as_the_saved_one(name, tmp_path):
     sketch = make_sketch(name)
     sketch.save(tmp_path / "model")
     loaded = ocboost.BoostingSketch.load(tmp_path / "model")
     assert type(loaded) is ocboost.BoostingSketch
     for attribute in (
         "n_hypotheses",
-        "order",
-        "head",
-        "tail",
-        "smoothing",
-        "forgetting",
-        "correction",
+        *ocboost.BoostingSketch.settings,
         "n_seen",
         "n_head",
         "diverged",
@@ -161,7 +158,7 @@ def test_one_nan_anywhere(name, tmp_path):
 @pytest.mark.parametrize("name", ["head", "window", "forgetting", "paper", "heavy"])
 def test_arrays_of_other_whole_numbers(name, value, tmp_path):
     # Many of these are models that could have been; those that could not must be refused, and those that are
-    # let in must go on like any other.
+    # let in must continue like any other.
     path = tmp_path / "model"
     make_sketch(name, J=5).save(path)
     tree = storage.load(path, "BoostingSketch")
@@ -266,7 +263,7 @@ def test_parameters_that_cannot_be(parameter, value, file):
 
 def test_parameters_that_are_missing(file):
     header, body = taken_apart(file.read_bytes())
-    for parameter in header["tree"]:
+    for parameter in set(header["tree"]) - set(ocboost.BoostingSketch.later_settings):
         kept = {k: v for k, v in header["tree"].items() if k != parameter}
         file.write_bytes(put_together({**header, "tree": kept}, body))
         assert_refused(file)
@@ -321,7 +318,7 @@ def test_scales_that_cannot_be(key, place, value, tmp_path):
     assert_refused(path, "is not a valid model")
 
 
-@pytest.mark.parametrize("correction", ["balanced", "own", "theorem", "listing"])
+@pytest.mark.parametrize("correction", CORRECTIONS)
 def test_the_first_row_must_fit_after_others_are_gone(correction, tmp_path):
     path = tmp_path / "model"
     sketch = newest_from(random_margins(np.random.default_rng(242), 80, 6), correction=correction, head=7)
@@ -346,3 +343,18 @@ def test_many_examples_may_add_up_a_little_apart_but_not_far(tmp_path):
             ocboost.BoostingSketch.load(path)
         else:
             assert_refused(path, "W does not fit total")
+
+
+@pytest.mark.parametrize("keep", ["heavy", "newest"])
+def test_a_setting_that_came_later_is_read_from_older_files(keep, monkeypatch):
+    """None has come since, so one that all files hold stands for it."""
+    margins = random_margins(np.random.default_rng(244), 90, 6)
+    sketch = ocboost.BoostingSketch.from_margins(margins, head=20, keep=keep)
+    tree = sketch.tree()
+    del tree["forgetting"]
+    with pytest.raises(ModelFileError, match="forgetting is missing"):
+        read(tree, "a file", ocboost.BoostingSketch.from_tree)
+    monkeypatch.setattr(ocboost.BoostingSketch, "later_settings", {"forgetting": 1.0})
+    older = read(tree, "a file", ocboost.BoostingSketch.from_tree)
+    assert older.has_settings(sketch.given_settings)
+    np.testing.assert_array_equal(older.alpha, sketch.alpha)

@@ -14,6 +14,7 @@ from ocboost._kernels.fold import MOST_SHARE, N_COUNTERS, NOW_UNIT, N
 from ocboost._kernels.head import MAX_DRIFT
 from ocboost._kernels.heavy import PAD
 from ocboost._kernels.scaled import LOG_UNIT
+from ocboost.boosters.base import Settings
 from ocboost.boosters.sketch.heavy_fold import sums_at
 from ocboost.boosters.sketch.settings import NEWEST
 from ocboost.boosters.sketch.state import (
@@ -30,21 +31,17 @@ from ocboost.boosters.sketch.state import (
     ring_blocks,
 )
 
-PARAMETERS = ("n_hypotheses", "order", "head", "tail", "smoothing", "forgetting", "correction")
-HEAVY_PARAMETERS = ("n_hypotheses", "smoothing", "forgetting")  # and head or memory
-
-LARGEST_ALPHA = (
-    MAX_SCALE_UNITS * LOG_UNIT
-)  # half the logarithm of the ratio of the largest sum to the smallest
+# Half the logarithm of the ratio of the largest sum to the smallest.
+LARGEST_ALPHA = MAX_SCALE_UNITS * LOG_UNIT
 # By how much two sums of the same weights may differ, as a share of them: a digit for each example.
 ROUNDING, MOST_ROUNDING = 1e-6, 1e-3
 HALF_ONE = 0x3C00  # the bits of 1 as float16
 
 
-def _tree(parameters: dict[str, Any], state: State, n_blocks: int) -> Tree:
+def _tree(arguments: Settings, state: State, n_blocks: int) -> Tree:
     """What a file holds of either state; the head is as small as it can be."""
     sums, head, counters, now = resized(state, n_blocks)[:4]
-    return {**parameters, **sums._asdict(), **head._asdict(), "counters": counters, "now": now}
+    return {**arguments, **sums._asdict(), **head._asdict(), "counters": counters, "now": now}
 
 
 def _read_head(
@@ -73,26 +70,25 @@ def _check_weights(fields: Fields, state: State, heaviest: NDArray[np.int32]) ->
 # The newest examples --------------------------------------------------------------------------------------
 
 
-def newest_tree(parameters: dict[str, Any], state: NewestState) -> Tree:
+def newest_tree(arguments: Settings, state: NewestState) -> Tree:
     """What a file holds of a sketch that keeps the newest examples."""
-    start = {"keep": NEWEST, **parameters, "decayed": state.decayed}
+    start = {"keep": NEWEST, **arguments, "decayed": state.decayed}
     return _tree(start, state, ring_blocks(state.n_head))
 
 
-def newest_from_tree(fields: Fields) -> tuple[dict[str, Any], NewestState]:
-    """Parameters and state from what a file holds; the parameters are the caller's to check."""
-    parameters = {key: fields.plain(key) for key in PARAMETERS}
-    J, K = parameters["n_hypotheses"], parameters["order"]
+def newest_from_tree(fields: Fields, arguments: Settings) -> NewestState:
+    """The state from what a file holds; the caller checks what makes the sketch."""
+    J, K, has_tail = arguments["n_hypotheses"], arguments["order"], bool(arguments["tail"])
     # Before any memory is asked for: do the arrays have the size that J and K call for?
     fits = type(J) is int and type(K) is int and 1 <= K <= J <= fields.size("alpha")
     fields.require(fits, "n_hypotheses and order do not fit its arrays")
-    pairs = n_pairs(J, K) if parameters["tail"] else 0
+    pairs = n_pairs(J, K) if has_tail else 0
     fields.require(fields.size("p_plus") == pairs, "the number of pairs is wrong")
-    tail, counters = empty_tail(J, K, pairs=bool(parameters["tail"])), np.zeros(N_COUNTERS, np.int64)
+    tail, counters = empty_tail(J, K, pairs=has_tail), np.zeros(N_COUNTERS, np.int64)
     head, now = _read_head(fields, J, tail._asdict(), counters, ring_blocks)
     state = NewestState(tail, head, counters, now, fields.flag("decayed"))
     _check_newest(fields, state)
-    return parameters, state
+    return state
 
 
 def _check_newest(fields: Fields, state: NewestState) -> None:
@@ -137,17 +133,15 @@ def _check_first_row(fields: Fields, tail: Tail, n_seen: int) -> None:
 # Heavy examples -------------------------------------------------------------------------------------------
 
 
-def heavy_tree(parameters: dict[str, Any], state: HeavyState) -> Tree:
+def heavy_tree(arguments: Settings, state: HeavyState) -> Tree:
     """What a file holds of a sketch that keeps heavy examples."""
-    return _tree(parameters, state, blocks_of(state.n_head))
+    return _tree(arguments, state, blocks_of(state.n_head))
 
 
-def heavy_from_tree(fields: Fields) -> tuple[dict[str, Any], HeavyState]:
-    """Parameters and state from what a file holds; the parameters are the caller's to check."""
-    size = "memory" if "memory" in fields else "head"
-    parameters = {key: fields.plain(key) for key in (*HEAVY_PARAMETERS, size)}
-    fields.require(parameters[size] is not None, f"{size} must be a number")
-    J = parameters["n_hypotheses"]
+def heavy_from_tree(fields: Fields, arguments: Settings) -> HeavyState:
+    """The state from what a file holds; the caller checks what makes the sketch."""
+    J, size = arguments["n_hypotheses"], "memory" if "memory" in arguments else "head"
+    fields.require(arguments[size] is not None, f"{size} must be a number")
     fits = type(J) is int and 1 <= J == fields.size("anchor")
     fields.require(fits, "n_hypotheses does not fit its arrays")
     pairs = fields.size("delta")
@@ -158,7 +152,7 @@ def heavy_from_tree(fields: Fields) -> tuple[dict[str, Any], HeavyState]:
     head, now = _read_head(fields, J, light._asdict(), counters, blocks_of)
     state = HeavyState(light, head, counters, now)
     _check_heavy(fields, state)
-    return parameters, state
+    return state
 
 
 def _check_heavy(fields: Fields, state: HeavyState) -> None:

@@ -112,22 +112,9 @@ def fold_stepwise(
     ``publish`` gets α, solved with the whole head, and whether it has diverged, before the sums change.
     """
     first, n = int(counters[kernels.FIRST]), int(counters[kernels.N])
-    diverged = solve(
-        tail,
-        order,
-        correction,
-        head,
-        first,
-        n,
-        n_fold,
-        smoothing,
-        now[0],
-        counters[kernels.NOW_UNIT],
-        work.solution,
-        False,
-    )
-    if diverged:
+    now_unit, solution = counters[kernels.NOW_UNIT], work.solution
+    if solve(tail, order, correction, head, first, n, n_fold, smoothing, now[0], now_unit, solution, False):
         counters[kernels.DIVERGED] = 1
-    publish((work.solution.alpha.copy(), bool(counters[kernels.DIVERGED])))
+    publish((solution.alpha.copy(), bool(counters[kernels.DIVERGED])))
     fold_pairs(tail, head, first, n_fold, order, correction, work)
     kernels.end_fold(tail, head, counters, n_fold)

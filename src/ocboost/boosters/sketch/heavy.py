@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.arrays import Floats, Int8s, Ints
 from ocboost._kernels.heavy import Estimate, make_estimate
+from ocboost.boosters.base import Settings
 from ocboost.boosters.sketch.files import heavy_from_tree, heavy_tree
 from ocboost.boosters.sketch.fold import Publish, is_long
 from ocboost.boosters.sketch.heavy_fold import fold, solve
 from ocboost.boosters.sketch.merge import merge_heavy
 from ocboost.boosters.sketch.reshape import append_heavy, drop_heavy, newest_of
-from ocboost.boosters.sketch.settings import HEAVY, HeadPlan
+from ocboost.boosters.sketch.settings import HeadPlan
 from ocboost.boosters.sketch.state import HeavyState, NewestState, blocks_of, copied, empty_heavy
 from ocboost.boosters.sketch.store import Store
 
@@ -22,6 +23,7 @@ class HeavyStore(Store):
 
     state: HeavyState
     blocks = staticmethod(blocks_of)
+    read = staticmethod(heavy_from_tree)
 
     def __init__(self, n_hypotheses: int, plan: HeadPlan, *, smoothing: float, forgetting: float) -> None:
         super().__init__(n_hypotheses, n_hypotheses, smoothing, forgetting)
@@ -33,22 +35,6 @@ class HeavyStore(Store):
     def limit(self) -> int:
         """At so many examples the head folds."""
         return self.capacity.head if self.state.folds else self.capacity.first
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What makes a sketch with such a store."""
-        by_number = self.plan.memory is None
-        return {
-            "n_hypotheses": self._J,
-            **({"head": self.plan.head} if by_number else {"memory": self.plan.memory}),
-            "smoothing": self._smoothing,
-            "forgetting": self._forgetting,
-            "keep": HEAVY,
-        }
-
-    def reshaped(self, n_hypotheses: int) -> dict[str, Any]:
-        """The parameters of such a store with another number of coordinates."""
-        return {**self.parameters, "n_hypotheses": n_hypotheses}
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -129,14 +115,9 @@ class HeavyStore(Store):
 
     # Files ------------------------------------------------------------------------------------------------
 
-    def tree(self) -> Tree:
-        """What a file holds."""
-        return heavy_tree(self.parameters, self.state)
-
-    @staticmethod
-    def read(fields: Fields) -> tuple[dict[str, Any], HeavyState]:
-        """Parameters and state from what a file holds; the parameters are the caller's to check."""
-        return heavy_from_tree(fields)
+    def tree(self, arguments: Settings) -> Tree:
+        """What a file holds: what makes the sketch, and the state."""
+        return heavy_tree(arguments, self.state)
 
     def resume(self, state: HeavyState, fields: Fields) -> None:
         """Take over what `read` found in a file."""

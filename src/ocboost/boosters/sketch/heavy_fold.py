@@ -25,7 +25,7 @@ from ocboost.boosters.sketch.state import FOLDS, N_LIGHT, HeavyState, blocks_of,
 
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 MAX_LOG = 340.0  # e^340 and its square are doubles
-MAX_SCORE = 1e250  # so that scores can be added up; above J only where a sample has gone astray
+MAX_WEIGHT_SCORE = 1e250  # of an example: their sum is finite; only a poor sample has any above J
 
 ScaledSums = tuple[Floats, Ints]  # values and units, (2, J)
 
@@ -117,7 +117,7 @@ def fold(
     light, head, J = state.light, state.head, estimate.alpha.size
     q = np.empty(64 * blocks_of(n))
     kernels.score(head, n, estimate, q)
-    np.minimum(q, MAX_SCORE, out=q)
+    np.minimum(q, MAX_WEIGHT_SCORE, out=q)
     heavy, factor = choose(q[:n], most, turn)
     heavy[:n_light] = False  # of the light ones the sample is all there is
     sample = np.flatnonzero((factor > 0.0) & ~heavy)

@@ -12,6 +12,7 @@ from ocboost._kernels.arrays import Floats, Int8s, Ints
 from ocboost._kernels.fold import DIVERGED, FIRST, NOW_UNIT, N
 from ocboost._kernels.solve import solve
 from ocboost._kernels.tail import CORRECTIONS
+from ocboost.boosters.base import Settings
 from ocboost.boosters.sketch.files import newest_from_tree, newest_tree
 from ocboost.boosters.sketch.fold import Publish, Workspace, fold_stepwise, is_long
 from ocboost.boosters.sketch.merge import merge_newest
@@ -38,6 +39,7 @@ class NewestStore(Store):
 
     state: NewestState
     blocks = staticmethod(ring_blocks)
+    read = staticmethod(newest_from_tree)
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class NewestStore(Store):
     ) -> None:
         super().__init__(n_hypotheses, order, smoothing, forgetting)
         self._limit, self._has_tail, self._order = head, tail, order
-        self._correction, self._code = correction, CORRECTIONS[correction]
+        self._code = CORRECTIONS[correction]
         self.state = NewestState(
             empty_tail(n_hypotheses, order, pairs=tail),
             empty_head(n_hypotheses, ring_blocks(1)),
@@ -68,24 +70,6 @@ class NewestStore(Store):
     def limit(self) -> int:
         """How many examples may be kept."""
         return self._limit
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What makes a sketch with such a store."""
-        return {
-            "n_hypotheses": self._J,
-            "order": self._order,
-            "head": self._limit,
-            "tail": self._has_tail,
-            "smoothing": self._smoothing,
-            "forgetting": self._forgetting,
-            "correction": self._correction,
-        }
-
-    def reshaped(self, n_hypotheses: int) -> dict[str, Any]:
-        """The parameters of such a store with another number of coordinates; full order stays full."""
-        order = n_hypotheses if self._order == self._J else min(self._order, n_hypotheses)
-        return {**self.parameters, "n_hypotheses": n_hypotheses, "order": order}
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -207,14 +191,9 @@ class NewestStore(Store):
 
     # Files ------------------------------------------------------------------------------------------------
 
-    def tree(self) -> Tree:
-        """What a file holds."""
-        return newest_tree(self.parameters, self.state)
-
-    @staticmethod
-    def read(fields: Fields) -> tuple[dict[str, Any], NewestState]:
-        """Parameters and state from what a file holds; the parameters are the caller's to check."""
-        return newest_from_tree(fields)
+    def tree(self, arguments: Settings) -> Tree:
+        """What a file holds: what makes the sketch, and the state."""
+        return newest_tree(arguments, self.state)
 
     def resume(self, state: NewestState, fields: Fields) -> None:
         """Take over what `read` found in a file."""

@@ -21,7 +21,7 @@ from ocboost._kernels.bits import pack_rows
 from ocboost._kernels.fold import DIVERGED, FIRST, MOST_SHARE, N_COUNTERS, N
 from ocboost._kernels.heavy_pairs import numbers
 from ocboost._kernels.scaled import add_numbers
-from ocboost._kernels.tail import BALANCED, LISTING, THEOREM
+from ocboost._kernels.tail import AS_PRINTED, BALANCED, KEEPS_TOTAL, THEOREM
 from ocboost.boosters.sketch.fold import Workspace, fold_pairs
 from ocboost.boosters.sketch.heavy_fold import moderate_exp, sums_at
 from ocboost.boosters.sketch.state import (
@@ -118,13 +118,13 @@ def _rebase(old: Tail, tail: Tail, correction: int, keep: Ints, gone: Ints) -> N
         if before.size:
             start = row_start(j, J) - first_column(j, J)
             for sign, p in enumerate((old.p_plus, old.p_minus)):
-                σ = 1.0 if sign == 0 or correction == LISTING else -1.0
+                σ = 1.0 if sign == 0 or correction & AS_PRINTED else -1.0
                 row[sign] += _log_pi(p[0, start + before], -σ * alpha[before])
             most = row.max()
             if most > -np.inf:
                 within = row - most
                 both = np.logaddexp(*within)
-                if correction == BALANCED:
+                if correction & KEEPS_TOTAL:
                     row = within - both + T
                 else:  # the row may hold more or less now than came to it
                     more = most + both - left

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._kernels.arrays import n_pairs
 from ocboost._kernels.heavy import PAD
@@ -201,10 +203,24 @@ def _newest_head(J: int, K: int, head: int, memory: int | None, *, tail: bool) -
     return 64 * (blocks - 1) if blocks > 1 else min(64, 8 * bytes_left // example_bits(J))
 
 
+def order_within(n_hypotheses: int, order: object) -> int | None:
+    """An order, or all hypotheses where there are fewer of them; None is every earlier coordinate."""
+    if order is None:
+        return None
+    return min(as_count(order, "order", 1, None, ORDER_ADVICE), n_hypotheses)
+
+
+def check_tail(tail: object, *types: type) -> bool:
+    """True or False, of one of these types; by default Python's or NumPy's."""
+    if not isinstance(tail, types or (bool, np.bool_)):
+        raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
+    return bool(tail)
+
+
 def check_correction(correction: object) -> str:
     """One of the names that a correction has."""
     if not isinstance(correction, str) or correction not in CORRECTIONS:
-        names = ", ".join(f"'{name}'" for name in reversed(CORRECTIONS))
+        names = ", ".join(f"'{name}'" for name in CORRECTIONS)
         raise InputError(
             f"correction must be one of {names}; got {correction!r:.80}. 'balanced' is the usual choice."
         )

@@ -14,11 +14,19 @@ from ocboost._core.codec import Fields, Tree
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import locks_of, reads, written
 from ocboost._kernels.arrays import Floats, Int8s
-from ocboost._kernels.tail import BALANCED, CORRECTIONS
+from ocboost._kernels.tail import CORRECTIONS, KEEPS_TOTAL
 from ocboost.boosters.base import Settings, SummingBooster
 from ocboost.boosters.sketch.heavy import HeavyStore
 from ocboost.boosters.sketch.newest import NewestStore
-from ocboost.boosters.sketch.settings import HEAVY, NEWEST, ORDER_ADVICE, check_correction, plan_head
+from ocboost.boosters.sketch.settings import (
+    HEAVY,
+    NEWEST,
+    ORDER_ADVICE,
+    check_correction,
+    check_tail,
+    order_within,
+    plan_head,
+)
 from ocboost.boosters.sketch.store import Store
 from ocboost.errors import InputError
 
@@ -120,9 +128,7 @@ class BoostingSketch(SummingBooster):
         super().__init__(n_hypotheses, smoothing=smoothing, forgetting=forgetting)
         J = self._J
         K = J if order is None else as_count(order, "order", 1, J, ORDER_ADVICE)
-        if not isinstance(tail, bool | np.bool_):
-            raise InputError(f"tail must be True or False; got {tail!r:.80}. False makes a window.")
-        self._order, self._has_tail, self._correction = K, bool(tail), check_correction(correction)
+        self._order, self._has_tail, self._correction = K, check_tail(tail), check_correction(correction)
         self._given: Settings = {"order": order, "head": head, "memory": memory, "keep": keep}
         self._plan = plan_head(J, **self._given, tail=self._has_tail, correction=correction)
         past: Settings = {"smoothing": self._smoothing, "forgetting": self._forgetting}
@@ -166,7 +172,7 @@ class BoostingSketch(SummingBooster):
         return self._correction
 
     @property
-    def last_only(self) -> int | None:
+    def window_size(self) -> int | None:
         """The size of a window; None where there is a tail."""
         return None if self._has_tail else self.head
 
@@ -175,8 +181,23 @@ class BoostingSketch(SummingBooster):
         return self._store.arrays
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{k}={v!r}" for k, v in self._store.parameters.items() if k != "n_hypotheses")
+        given = ", ".join(f"{k}={v!r}" for k, v in self._arguments.items() if k != "n_hypotheses")
         return f"BoostingSketch({self._J}, {given})"
+
+    @property
+    def _arguments(self) -> Settings:
+        """What makes such a sketch: `merge` compares it, and files hold it."""
+        names = _names_of_arguments(self.keep, has_memory=self.memory is not None)
+        rule = {"keep": HEAVY} if self.keep == HEAVY else {}
+        return {"n_hypotheses": self._J, **{name: getattr(self, name) for name in names}, **rule}
+
+    def _arguments_for(self, n_hypotheses: int) -> Settings:
+        """The same for another number of hypotheses; full order stays full."""
+        arguments = {**self._arguments, "n_hypotheses": n_hypotheses}
+        if "order" in arguments:
+            full = self._order == self._J
+            arguments["order"] = n_hypotheses if full else min(self._order, n_hypotheses)
+        return arguments
 
     # What it holds ---------------------------------------------------------------------------------------
 
@@ -209,7 +230,7 @@ class BoostingSketch(SummingBooster):
         Some |α| would have passed 1,000 and was held there, or the sums of some row have grown to ten times
         the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
         """
-        if CORRECTIONS[self._correction] == BALANCED:
+        if CORRECTIONS[self._correction] & KEEPS_TOTAL:
             return False
         diverged: bool = self._guard.view(self._weights)[1]
         return diverged
@@ -265,7 +286,7 @@ class BoostingSketch(SummingBooster):
     @reads
     def copy(self) -> Self:
         """A sketch of its own with the same state."""
-        other = type(self)(**{"keep": self.keep, **self._store.parameters})
+        other = type(self)(**{"keep": self.keep, **self._arguments})
         other._store, other._given, other._n = self._store.copy(), self._given, self._store.n_seen
         return other
 
@@ -302,7 +323,7 @@ class BoostingSketch(SummingBooster):
 
     def _with_changes(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Its parameters with changes: head and memory replace each other, and a rule brings its own."""
-        known = self._store.parameters
+        known = self._arguments
         rule = self.keep if changes.get("keep") is None else changes["keep"]
         alone = changes.get("head") == 1 and changes.get("memory") is None
         if changes.get("keep") is None and (alone or not changes.get("tail", True)):
@@ -320,9 +341,9 @@ class BoostingSketch(SummingBooster):
     # Settings, as a classifier has them --------------------------------------------------------------------
 
     @classmethod
-    def made(cls, n_hypotheses: int, settings: Settings) -> Self:
+    def create(cls, n_hypotheses: int, settings: Settings) -> Self:
         """A new one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
-        sketch = cls(n_hypotheses, **{**settings, "order": _order_for(n_hypotheses, settings["order"])})
+        sketch = cls(n_hypotheses, **{**settings, "order": order_within(n_hypotheses, settings["order"])})
         sketch._given["order"] = settings["order"]
         return sketch
 
@@ -335,9 +356,8 @@ class BoostingSketch(SummingBooster):
     def _of(cls, settings: Settings, n_hypotheses: int) -> Self:
         """One with these settings that takes little memory: for the newest examples a window."""
         given = {key: settings[key] for key in cls.settings}
-        given["order"] = _order_for(n_hypotheses, given["order"])
-        if type(given["tail"]) is not bool:
-            raise InputError(f"tail must be True or False; got {given['tail']!r:.80}. False makes a window.")
+        given["order"] = order_within(n_hypotheses, given["order"])
+        check_tail(given["tail"], bool)
         check_correction(given["correction"])
         wanted = ("order", "head", "memory", "keep", "tail", "correction")
         plan = plan_head(n_hypotheses, **{key: given[key] for key in wanted})
@@ -346,12 +366,11 @@ class BoostingSketch(SummingBooster):
         return cls(n_hypotheses, **given)
 
     @property
-    def chosen(self) -> Settings:
+    def given_settings(self) -> Settings:
         """Its settings by name, as they were given."""
-        others = ("tail", "smoothing", "forgetting", "correction")
-        return {**self._given, **{name: getattr(self, name) for name in others}}
+        return {name: self._given.get(name, getattr(self, name)) for name in self.settings}
 
-    def made_with(self, settings: Settings) -> bool:
+    def has_settings(self, settings: Settings) -> bool:
         """Whether it has these settings; without ``keep``, any rule will do."""
         if set(settings) != set(self.settings) or type(settings["tail"]) is not bool:
             return False
@@ -362,15 +381,15 @@ class BoostingSketch(SummingBooster):
             return False
         heavy = self.keep == HEAVY
         sizes = expected._plan.capacity == self._plan.capacity if heavy else expected.head == self.head
-        names = ("keep", "order", "memory", "smoothing", "forgetting", "correction")
+        names = [name for name in self.settings if name not in ("head", "tail")]
         same = all(getattr(expected, name) == getattr(self, name) for name in names)
         return settings["tail"] == self.tail and sizes and same
 
-    def followed(self, settings: Settings, before: Settings) -> Self:
+    def with_settings(self, settings: Settings, before: Settings) -> Self:
         """A sketch of the same examples with other settings, where that is possible (`remade`)."""
-        self.check_settings(settings, self._J)  # all of them together, as where they begin
+        self.check_settings(settings, self._J)
         changes = {k: v for k, v in settings.items() if isinstance(v, np.ndarray) or v != before[k]}
-        # What these mean depends on each other and on the rest.
+        # Their meaning depends on each other and on the rest.
         changes |= {"head": settings["head"], "memory": settings["memory"]}
         return self.remade(**changes)
 
@@ -381,8 +400,8 @@ class BoostingSketch(SummingBooster):
         """A sketch of the same examples with further hypotheses after those it has.
 
         The new ones learn from the examples in the head, and all later ones; of those in the tail nothing is
-        known, and of light examples what their sample says. While nothing has been folded it is as if they
-        had been there from the start. Full order stays full.
+        known, and of light examples what their sample says. While nothing has been folded the
+        result is the same as with them from the start. Full order stays full.
 
         Parameters
         ----------
@@ -406,7 +425,7 @@ class BoostingSketch(SummingBooster):
             )
         rows = as_margins(given) if self.n_head else np.empty(given.shape, np.int8)
         J = self._J + rows.shape[1]
-        return self._changed(self._store.reshaped(J), lambda store: store.fill_appended(self._store, rows))
+        return self._changed(self._arguments_for(J), lambda store: store.fill_appended(self._store, rows))
 
     @reads
     def without(self, members: ArrayLike) -> Self:
@@ -433,8 +452,8 @@ class BoostingSketch(SummingBooster):
                 f"hypotheses can be left out at full order only; got order {self._order} of {self._J}. Make "
                 "the sketch with order=None."
             )
-        parameters = self._store.reshaped(keep.size)
-        return self._changed(parameters, lambda store: store.fill_without(self._store, keep))
+        arguments = self._arguments_for(keep.size)
+        return self._changed(arguments, lambda store: store.fill_without(self._store, keep))
 
     # Merging ---------------------------------------------------------------------------------------------
 
@@ -453,7 +472,7 @@ class BoostingSketch(SummingBooster):
             )
         if self.keep != other.keep:
             raise _do_not_match("keep", self.keep, other.keep)
-        mine, others = self._store.parameters, other._store.parameters
+        mine, others = self._arguments, other._arguments
         sizes: list[dict[str, Any]] = [
             {name: each.pop(name) for name in ("head", "memory") if name in each} for each in (mine, others)
         ]
@@ -471,24 +490,28 @@ class BoostingSketch(SummingBooster):
     @reads
     def tree(self) -> Tree:
         """What a file holds."""
-        return self._store.tree()
+        return self._store.tree(self._arguments)
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
         """A sketch of what `tree` gave, which learns on exactly as that one would have."""
         keep = fields.text("keep")
         fields.require(keep in (HEAVY, NEWEST), f"keep must be {HEAVY!r} or {NEWEST!r}")
-        parameters, state = (HeavyStore if keep == HEAVY else NewestStore).read(fields)
-        sketch = fields.make(cls, **{**parameters, "keep": keep})
+        names = _names_of_arguments(keep, has_memory="memory" in fields)
+        arguments = {"n_hypotheses": fields.plain("n_hypotheses"), **cls.read_settings(fields, names)}
+        state = (HeavyStore if keep == HEAVY else NewestStore).read(fields, arguments)
+        sketch = fields.make(cls, **arguments, keep=keep)
         sketch._store.resume(state, fields)
         sketch._n = sketch._store.n_seen
         return sketch
 
 
-def _order_for(n_hypotheses: int, order: Any) -> int | None:
-    if order is None:
-        return None
-    return min(as_count(order, "order", 1, None, ORDER_ADVICE), n_hypotheses)
+def _names_of_arguments(keep: str, *, has_memory: bool) -> list[str]:
+    """Which settings make a sketch of this rule, besides ``keep``; it fixes the others."""
+    fixed = {"keep", "memory"}
+    if keep == HEAVY:
+        fixed = {"keep", "order", "tail", "correction", "head" if has_memory else "memory"}
+    return [name for name in BoostingSketch.settings if name not in fixed]
 
 
 def _do_not_match(name: str, here: object, there: object) -> InputError:

@@ -12,6 +12,7 @@ from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.arrays import Floats, Int8s, Ints, n_pairs
 from ocboost._kernels.fold import NOW_UNIT, SEEN, N, append
 from ocboost._kernels.scaled import normal_number
+from ocboost.boosters.base import Settings
 from ocboost.boosters.sketch.fold import Publish
 from ocboost.boosters.sketch.state import HeavyState, NewestState, copied, resized, rows_of
 
@@ -41,15 +42,6 @@ class Store(ABC):
     @abstractmethod
     def limit(self) -> int:
         """How many examples may be kept."""
-
-    @property
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """What makes a sketch with such a store."""
-
-    @abstractmethod
-    def reshaped(self, n_hypotheses: int) -> dict[str, Any]:
-        """The parameters of such a store with another number of coordinates."""
 
     @property
     @abstractmethod
@@ -168,13 +160,13 @@ class Store(ABC):
     # Files ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def tree(self) -> Tree:
-        """What a file holds."""
+    def tree(self, arguments: Settings) -> Tree:
+        """What a file holds: what makes the sketch, and the state."""
 
     @staticmethod
     @abstractmethod
-    def read(fields: Fields) -> tuple[dict[str, Any], Any]:
-        """Parameters and state from what a file holds; the parameters are the caller's to check."""
+    def read(fields: Fields, arguments: Settings) -> Any:
+        """The state from what a file holds; the caller checks the arguments."""
 
     @abstractmethod
     def resume(self, state: Any, fields: Fields) -> None:
