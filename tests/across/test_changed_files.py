@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ocboost import InputError, ModelFileError
-from ocboost._core.storage import MAGIC
+from ocboost._core.file_format import MAGIC
 from ocboost.cli.info import load_saved
 from tests.old_files import make
 from tests.support.saved_trees import found, places

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ocboost import BoostingSketch, ModelFileError, OCBClassifier
-from ocboost._core.storage import MAGIC
+from ocboost._core.file_format import MAGIC
 from ocboost.cli.info import load_saved
 from ocboost.hypotheses import hypotheses_from_parts, hypotheses_parts
 from ocboost.offsets import ScaledOffset, offset_in, offset_parts

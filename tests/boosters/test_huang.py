@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ocboost
-from ocboost._core.storage import load, save
+from ocboost._core.file_format import load, save
 from ocboost.errors import InputError, ModelFileError
 from ocboost.lineage import HuangBooster
 from tests.naive.huang import PlainHuang

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ocboost.lineage
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost.errors import InputError, ModelFileError
 from ocboost.lineage import EGPlusMinus, OnlineLogistic, PassiveAggressive, Perceptron, Winnow
 from tests.support.makers import random_margins
@@ -136,9 +136,9 @@ def test_repr_and_size(name):
 
 def reseal(path, change):
     """Rewrite a saved booster after a change of what it holds, as a hostile writer would."""
-    kind, tree = storage.load_any(path)
+    kind, tree = file_format.load_any(path)
     change(tree)
-    storage.save(path, kind, tree)
+    file_format.save(path, kind, tree)
 
 
 def first(value):

@@ -8,7 +8,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import BoostingSketch, OzaRussell
-from ocboost._core.storage import save
+from ocboost._core.file_format import save
 from ocboost.cli import adapt
 from ocboost.cli.info import Feature, describe
 from ocboost.deployment.adaptation import Adaptation

@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from ocboost._core.storage import load, save
+from ocboost._core.file_format import load, save
 from ocboost.deployment.adaptation import Adaptation, model_digest, run_id
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError, ModelFileError

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocboost import InputError, Model, ModelFileError, OCBClassifier
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost._core.codec import read
 from ocboost.estimators.classifier_file import classifier_tree
 from tests.support.classifiers import MODELS, adopted, examples, saved
@@ -41,7 +41,7 @@ class Bomb:
 
 def sealed(header, body):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    data = struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text + body
+    data = struct.pack("<8sII", file_format.MAGIC, file_format.VERSION, len(text)) + text + body
     return data + hashlib.sha256(data).digest()
 
 
@@ -80,7 +80,7 @@ def test_a_pickle_is_not_opened(tmp_path):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         bomb = pickle.dumps(Bomb(marker), protocol)
         refused(tmp_path / "model.ocb", bomb, "does not begin as one")
-        refused(tmp_path / "model.ocb", storage.MAGIC + bomb)
+        refused(tmp_path / "model.ocb", file_format.MAGIC + bomb)
         refused(tmp_path / "model.ocb", sealed(bomb, b""), "its header makes no sense")
     assert not marker.exists()
     pickle.loads(bomb)  # the test would see it

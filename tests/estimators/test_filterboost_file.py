@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, ModelFileError, NotSavableError, OCBClassifier
 from ocboost._core.codec import read
+from ocboost._core.file_format import from_bytes, to_bytes
 from ocboost._core.kinds import HYPOTHESES, nested_tree
-from ocboost._core.storage import from_bytes, to_bytes
 from ocboost.estimators.filterboost_file import filterboost_tree
 from ocboost.hypotheses import Stumps
 from ocboost.lineage import FilterBoost

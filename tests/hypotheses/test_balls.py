@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, Balls
 from ocboost.learners import BallLearner
@@ -117,6 +117,6 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path, key, value, text):
     tree[key] = value
     if value is None:
         del tree[key]
-    storage.save(tmp_path / "bad", "Balls", tree)
+    file_format.save(tmp_path / "bad", "Balls", tree)
     with pytest.raises(ModelFileError, match=text):
         Balls.load(tmp_path / "bad")

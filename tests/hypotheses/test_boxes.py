@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost._core.codec import read
 from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.errors import InputError, ModelFileError
@@ -232,6 +232,6 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path, key, value, text):
         with pytest.raises(ModelFileError, match=text):
             read(tree, "a file", Boxes.from_tree)
         return
-    storage.save(tmp_path / "bad", "Boxes", tree)
+    file_format.save(tmp_path / "bad", "Boxes", tree)
     with pytest.raises(ModelFileError, match=text):
         Boxes.load(tmp_path / "bad")

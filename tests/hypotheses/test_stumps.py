@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost.errors import InputError, ModelFileError
 from ocboost.hypotheses import Ballot, Stumps
 from tests.naive.stumps import plain_answers
@@ -167,7 +167,7 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path, key, value, text):
     tree[key] = value
     if value is None:
         del tree[key]
-    storage.save(tmp_path / "bad", "Stumps", tree)
+    file_format.save(tmp_path / "bad", "Stumps", tree)
     with pytest.raises(ModelFileError, match=text):
         Stumps.load(tmp_path / "bad")
 

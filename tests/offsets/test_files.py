@@ -11,7 +11,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
 
 from ocboost import InputError, Model, ModelFileError, NotSavableError, OCBClassifier
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.hypotheses import Callables
 from ocboost.offsets import LinearOffset, ScaledOffset, VotedOffset, fit_offset
@@ -164,8 +164,8 @@ def test_a_strangers_file(name, tmp_path):
     path, value, match = FILES[name]
     X, y = examples()
     OCBClassifier(n_hypotheses=4, offset=scaled(2)).fit(X, y).save(tmp_path / "model")
-    tree = storage.load(tmp_path / "model", "OCBClassifier")
-    storage.save(tmp_path / "model", "OCBClassifier", changed(tree, f"committee.{path}", value))
+    tree = file_format.load(tmp_path / "model", "OCBClassifier")
+    file_format.save(tmp_path / "model", "OCBClassifier", changed(tree, f"committee.{path}", value))
     for load in (OCBClassifier.load, Model.load):
         with pytest.raises(ModelFileError, match=match):
             load(tmp_path / "model")

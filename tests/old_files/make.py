@@ -20,7 +20,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import BoostingSketch, Growth, Model, OCBClassifier, OzaRussell, lineage
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.hypotheses import Balls, Boxes, CascadeStumps, Joined, Stumps, Trees
 from ocboost.lineage import FilterBoost
@@ -331,7 +331,7 @@ def load(name, kind, path):
 
 def save_entry(path):
     """A result of the cache that earlier versions had, in a file of its own."""
-    storage.save(path, "CacheEntry", {"key": ENTRY, "parameters": ENTRY_OF[0], "arrays": ENTRY_OF[1]})
+    file_format.save(path, "CacheEntry", {"key": ENTRY, "parameters": ENTRY_OF[0], "arrays": ENTRY_OF[1]})
 
 
 def main():

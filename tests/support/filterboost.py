@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ocboost._core.storage import to_bytes
+from ocboost._core.file_format import to_bytes
 from ocboost.estimators.filterboost_file import filterboost_tree
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ocboost import Growth, OCBClassifier
-from ocboost._core.storage import to_bytes
+from ocboost._core.file_format import to_bytes
 from ocboost.estimators.classifier_file import classifier_tree
 from tests.naive.growth import as_tuples
 

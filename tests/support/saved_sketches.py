@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ocboost
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost.errors import ModelFileError, OcboostError
 from tests.support.makers import newest_from, random_margins
 
@@ -45,14 +45,14 @@ def reseal(body):
 def taken_apart(data):
     """The header of a saved model as a dict, and the bytes of its arrays."""
     magic, version, length = struct.unpack_from("<8sII", data)
-    assert (magic, version) == (storage.MAGIC, storage.VERSION)
+    assert (magic, version) == (file_format.MAGIC, file_format.VERSION)
     return json.loads(data[16 : 16 + length]), data[16 + length : -32]
 
 
-def put_together(header, body, version=storage.VERSION):
+def put_together(header, body, version=file_format.VERSION):
     """The reverse."""
     text = json.dumps(header).encode()
-    return reseal(struct.pack("<8sII", storage.MAGIC, version, len(text)) + text + body)
+    return reseal(struct.pack("<8sII", file_format.MAGIC, version, len(text)) + text + body)
 
 
 def assert_refused(path, match=None):

@@ -1,8 +1,8 @@
 """Reading what a file holds: each entry is checked as it is taken.
 
-A file is a tree of plain values and arrays (`ocboost._core.storage`). A class's ``from_tree(fields)`` takes
-the entries that it knows. An entry that does not fit, is missing or is left over is a `ModelFileError` that
-names the file.
+A file is a tree of plain values and arrays (`ocboost._core.file_format`). A class's ``from_tree(fields)``
+takes the entries that it knows. An entry that does not fit, is missing or is left over is a `ModelFileError`
+that names the file.
 
 >>> tree = {"n": 2, "weights": np.array([0.5, 0.25])}
 >>> read(tree, "a file", lambda fields: fields.array("weights", np.float64, (fields.count("n"),)).sum())

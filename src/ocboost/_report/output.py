@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ocboost._core.file_format import sync_folder
 from ocboost._core.interrupts import ignoring_ctrl_c
-from ocboost._core.storage import sync_folder
 from ocboost.errors import InputError
 
 

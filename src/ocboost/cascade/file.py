@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.storage import write_atomically
+from ocboost._core.file_format import write_atomically
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.xml import CascadeReader, CascadeSpans, Span, read_bytes, words_in
 from ocboost.errors import InputError

@@ -68,7 +68,7 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
 def load_saved(path: Path) -> tuple[Kind, Any]:
     """The kind of what a file holds, and the object; a placeholder stands for what the file leaves out."""
     from ocboost._core.codec import read
-    from ocboost._core.storage import load_any
+    from ocboost._core.file_format import load_any
     from ocboost.offsets.base import LEFT_OUT
 
     name, tree = load_any(path)

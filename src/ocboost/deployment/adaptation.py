@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from ocboost._core.codec import Fields, Tree, read
+from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import uninterrupted
-from ocboost._core.storage import load, save
 from ocboost.deployment.model import Model
 from ocboost.deployment.resume import add_event
 from ocboost.errors import InputError

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree, read
-from ocboost._core.storage import load, save
+from ocboost._core.file_format import load, save
 from ocboost.errors import InputError
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocboost._core.checks import as_count
 from ocboost._core.codec import read
+from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import all_or_nothing
 from ocboost._core.labels import codes_of, scale_of, sorted_classes, weights_to_fit
 from ocboost._core.locks import writes
-from ocboost._core.storage import load, save
 from ocboost.boosters.base import Booster
 from ocboost.errors import InputError
 from ocboost.estimators.base import require_two
@@ -288,7 +288,7 @@ class OCBClassifier(CommitteeClassifier):
         True
         >>> clf = clf.partial_fit(X[300:], y[300:])
         """
-        from ocboost.hypotheses.adopt import from_adaboost
+        from ocboost.hypotheses.sklearn import from_adaboost
 
         if parameters.get("offset") is not None:
             raise InputError(

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocboost._core.checks import as_count, as_number
 from ocboost._core.codec import Fields, read
+from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import all_or_nothing
 from ocboost._core.labels import codes_of, weights_to_fit
 from ocboost._core.locks import writes
-from ocboost._core.storage import load, save
 from ocboost.errors import InputError
 from ocboost.estimators.base import OnlineClassifier
 from ocboost.estimators.binary_filterboost import (

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import ocboost
+from ocboost._core.file_format import write_atomically
 from ocboost._core.interrupts import ignoring_ctrl_c
-from ocboost._core.storage import write_atomically
 from ocboost.datasets.drift import stream_named
 from ocboost.errors import InputError
 from ocboost.evaluation.board import DRAWN_PER_SEED, Board

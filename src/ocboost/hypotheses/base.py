@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.codec import Fields, Tree, read
+from ocboost._core.file_format import load, save
 from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost._core.old_format import Arrays, parts_of, tree_of
-from ocboost._core.storage import load, save
 from ocboost._core.threads import get_num_threads, run
 from ocboost._kernels.answers import block_to_rows, tally
 from ocboost._kernels.stumps import gather_dense, gather_sparse

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ocboost.errors import InputError
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.adopt import from_sklearn, input_tags
+from ocboost.hypotheses.sklearn import from_sklearn, input_tags
 from ocboost.learners.base import CheckedExamples, Learner
 from ocboost.learners.boosting import MIN_EDGE, step, worth_of_one
 

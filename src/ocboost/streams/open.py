@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ocboost._core.checks import MAX_SETTING, as_count
-from ocboost._core.storage import is_model
+from ocboost._core.file_format import is_model
 from ocboost.errors import InputError
 from ocboost.streams.csv import CsvRecords
 from ocboost.streams.encoding import BadRowError, arrow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ocboost
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost._core.codec import read
 from ocboost._kernels.tail import CORRECTIONS
 from ocboost.errors import ModelFileError
@@ -109,7 +109,7 @@ def test_the_file_is_no_pickle_and_holds_no_square(tmp_path):
     sketch.update(np.ones(1000, dtype=int))
     sketch.save(tmp_path / "model")
     data = (tmp_path / "model").read_bytes()
-    assert data.startswith(storage.MAGIC)
+    assert data.startswith(file_format.MAGIC)
     assert len(data) < 2 * 1000 * 10 * 8 + 200 * 1000
 
 
@@ -126,14 +126,14 @@ def test_a_path_may_be_text(tmp_path):
 def test_arrays_of_impossible_numbers(value, name, tmp_path):
     path = tmp_path / "model"
     make_sketch(name, J=5).save(path)
-    tree = storage.load(path, "BoostingSketch")
+    tree = file_format.load(path, "BoostingSketch")
     filled = 0
     for (key,), array in arrays_of(tree).items():
         if array.dtype.kind != "f" or array.size == 0:
             continue
         if value == -1.0 and "alpha" in key:
             continue  # the one array that may be negative
-        storage.save(path, "BoostingSketch", {**tree, key: np.full_like(array, value)})
+        file_format.save(path, "BoostingSketch", {**tree, key: np.full_like(array, value)})
         assert_refused(path)
         filled += 1
     assert filled >= 2
@@ -143,14 +143,14 @@ def test_arrays_of_impossible_numbers(value, name, tmp_path):
 def test_one_nan_anywhere(name, tmp_path):
     path = tmp_path / "model"
     make_sketch(name, J=5).save(path)
-    tree = storage.load(path, "BoostingSketch")
+    tree = file_format.load(path, "BoostingSketch")
     for (key,), array in arrays_of(tree).items():
         if array.dtype.kind != "f":
             continue
         for place in range(0, array.size, max(1, array.size // 7)):
             spoilt = array.copy()
             spoilt.flat[place] = np.nan
-            storage.save(path, "BoostingSketch", {**tree, key: spoilt})
+            file_format.save(path, "BoostingSketch", {**tree, key: spoilt})
             assert_refused(path)
 
 
@@ -161,7 +161,7 @@ def test_arrays_of_other_whole_numbers(name, value, tmp_path):
     # let in must continue like any other.
     path = tmp_path / "model"
     make_sketch(name, J=5).save(path)
-    tree = storage.load(path, "BoostingSketch")
+    tree = file_format.load(path, "BoostingSketch")
     more = random_margins(np.random.default_rng(125), 300, 5)
     for (key,), array in arrays_of(tree).items():
         if array.dtype.kind != "i" or not np.iinfo(array.dtype).min <= value <= np.iinfo(array.dtype).max:
@@ -169,7 +169,7 @@ def test_arrays_of_other_whole_numbers(name, value, tmp_path):
         for place in [*range(min(array.size, 8)), slice(None)]:
             spoilt = array.copy()
             spoilt.reshape(-1)[place] = value
-            storage.save(path, "BoostingSketch", {**tree, key: spoilt})
+            file_format.save(path, "BoostingSketch", {**tree, key: spoilt})
             try:
                 sketch = ocboost.BoostingSketch.load(path)
             except ModelFileError:
@@ -186,11 +186,11 @@ def test_weights_that_no_stream_leads_to(key, value, name, tmp_path):
     # A change of α by so much has no exponential, and exp_alpha is nothing but exp(α).
     path = tmp_path / "model"
     make_sketch(name, J=5).save(path)
-    tree = storage.load(path, "BoostingSketch")
+    tree = file_format.load(path, "BoostingSketch")
     for place in [*range(5), slice(None)]:
         spoilt = tree[key].copy()
         spoilt.reshape(-1)[place] = value
-        storage.save(path, "BoostingSketch", {**tree, key: spoilt})
+        file_format.save(path, "BoostingSketch", {**tree, key: spoilt})
         assert_refused(path)
 
 
@@ -202,8 +202,8 @@ def test_a_head_that_should_have_been_folded(head, tmp_path):
     sketch.update_many(random_margins(np.random.default_rng(126), head, 5))
     assert sketch.n_head == head
     sketch.save(path)
-    tree = storage.load(path, "BoostingSketch")
-    storage.save(path, "BoostingSketch", {**tree, "head": head})
+    tree = file_format.load(path, "BoostingSketch")
+    file_format.save(path, "BoostingSketch", {**tree, "head": head})
     assert_refused(path)
 
 
@@ -211,7 +211,7 @@ def test_a_head_that_should_have_been_folded(head, tmp_path):
 def test_arrays_of_another_shape_or_missing(name, tmp_path):
     path = tmp_path / "model"
     make_sketch(name, J=5).save(path)
-    tree = storage.load(path, "BoostingSketch")
+    tree = file_format.load(path, "BoostingSketch")
     for (key,), array in arrays_of(tree).items():
         others = [{k: a for k, a in tree.items() if k != key}]
         others += [{**tree, key: np.concatenate([array.reshape(-1), np.ones(1, array.dtype)])}]
@@ -221,9 +221,9 @@ def test_arrays_of_another_shape_or_missing(name, tmp_path):
         if array.dtype.kind == "f":
             others += [{**tree, key: array.astype(np.int64)}]
         for changed in others:
-            storage.save(path, "BoostingSketch", changed)
+            file_format.save(path, "BoostingSketch", changed)
             assert_refused(path)
-    storage.save(path, "BoostingSketch", {**tree, "more": np.ones(3)})
+    file_format.save(path, "BoostingSketch", {**tree, "more": np.ones(3)})
     assert_refused(path)
 
 
@@ -274,9 +274,9 @@ def test_parameters_that_are_missing(file):
 
 def resealed(path, key, change):
     """Change one array of a saved file, and its checksum with it."""
-    tree = storage.load(path, "BoostingSketch")
+    tree = file_format.load(path, "BoostingSketch")
     change(tree[key])
-    storage.save(path, "BoostingSketch", tree)
+    file_format.save(path, "BoostingSketch", tree)
 
 
 def test_a_window_with_a_tail(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ocboost
-from ocboost._core import storage
+from ocboost._core import file_format
 from ocboost.errors import ModelFileError
 from tests.support.saved_sketches import (
     assert_refused,
@@ -98,7 +98,7 @@ def test_another_version(version, file):
     data = file.read_bytes()
     file.write_bytes(reseal(data[:8] + struct.pack("<I", version) + data[12:-32]))
     message = assert_refused(file, match=f"version {version}")
-    assert f"versions 1 to {storage.VERSION}" in message
+    assert f"versions 1 to {file_format.VERSION}" in message
 
 
 @pytest.mark.parametrize("length", [0, 1, 2**20, 2**31, 2**32 - 1])
@@ -109,8 +109,8 @@ def test_a_header_of_another_length_than_it_says(length, file):
 
 
 def test_a_header_as_large_as_the_file(file):
-    text = b" " * (2 * storage.MAX_HEADER)
-    file.write_bytes(reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text))
+    text = b" " * (2 * file_format.MAX_HEADER)
+    file.write_bytes(reseal(struct.pack("<8sII", file_format.MAGIC, file_format.VERSION, len(text)) + text))
     assert_refused(file, match="header")
 
 
@@ -222,7 +222,7 @@ def test_a_tree_of_arrays_and_plain_values_comes_back():
         "empty": [{}, [], np.empty((0, 3), np.float32)],
         "deep": {"a/b": [1, {"": np.arange(6).reshape(2, 3)}], "0": np.array(1.5)},
     }
-    back = storage.from_bytes(storage.to_bytes("x", tree), "x")
+    back = file_format.from_bytes(file_format.to_bytes("x", tree), "x")
     assert back.keys() == tree.keys()
     assert [back[key] for key in ("none", "flags", "n", "x", "text")] == [
         None,
@@ -240,31 +240,31 @@ def test_a_tree_of_arrays_and_plain_values_comes_back():
 def test_what_no_tree_holds_is_not_written():
     for value in (1.0 + 0j, b"x", {1, 2}, object()):
         with pytest.raises(TypeError, match="not JSON serializable"):
-            storage.to_bytes("x", {"a": value})
+            file_format.to_bytes("x", {"a": value})
     for value in (float("nan"), float("inf")):
         with pytest.raises(ValueError, match="float"):
-            storage.to_bytes("x", {"a": [value]})
+            file_format.to_bytes("x", {"a": [value]})
 
 
 def test_levels_without_end_are_neither_written_nor_read(file):
     tree = inner = {}
-    for _ in range(storage.MAX_TREE_DEPTH):
+    for _ in range(file_format.MAX_TREE_DEPTH):
         inner["a"] = inner = {}
-    assert storage.from_bytes(storage.to_bytes("x", tree), "x") == tree
+    assert file_format.from_bytes(file_format.to_bytes("x", tree), "x") == tree
     inner["a"] = {}
     with pytest.raises(ocboost.InputError, match=r"at most 64 levels deep; got more at 'a\.a\.a"):
-        storage.to_bytes("x", tree)
+        file_format.to_bytes("x", tree)
     file.write_bytes(put_together({"kind": "BoostingSketch", "tree": {"a": tree}, "arrays": []}, b""))
     assert_refused(file, "too many levels")
 
 
 def test_a_header_nested_without_end(file):
     text = b"[" * 100_000
-    file.write_bytes(reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text))
+    file.write_bytes(reseal(struct.pack("<8sII", file_format.MAGIC, file_format.VERSION, len(text)) + text))
     assert_refused(file)
 
 
 def test_a_header_that_is_not_text(file):
     text = b"\xff\xfe" * 20
-    file.write_bytes(reseal(struct.pack("<8sII", storage.MAGIC, storage.VERSION, len(text)) + text))
+    file.write_bytes(reseal(struct.pack("<8sII", file_format.MAGIC, file_format.VERSION, len(text)) + text))
     assert_refused(file)
