@@ -80,9 +80,10 @@ def test_the_public_page_has_exactly_the_public_names():
         ),
     ]
     for module, names in rows.items():
-        assert sorted(re.findall(r"`(\w+)`", names)) == sorted(importlib.import_module(module).__all__), (
-            module
-        )
+        listed, public = set(re.findall(r"`(\w+)`", names)), set(importlib.import_module(module).__all__)
+        if "__all__" in listed:  # the row speaks of every booster or kind: classes need not be named
+            listed |= {name for name in public if name[0].isupper()} - {"Ballot"}
+        assert listed - {"__all__"} == public, module
 
 
 def hops() -> list[tuple[str, str]]:
