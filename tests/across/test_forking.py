@@ -19,7 +19,7 @@ from ocboost.errors import OcboostError
 rows = np.where(np.random.default_rng(0).random((4000, 60)) < 0.6, 1, -1).astype(np.int8)
 sketch = ocboost.BoostingSketch(60, head=500, keep="newest")
 ocboost.set_num_threads(2)
-folding.LONG = 0
+folding.WORTH_SHARING = 0
 sketch.update_many(rows)
 stop = threading.Event()
 def learn():
