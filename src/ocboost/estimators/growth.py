@@ -92,7 +92,7 @@ class Growth:
         counts = {
             "budget": (1, MAX_BUDGET, "It is how many hypotheses there may be."),
             "sample": (2, MAX_SETTING, "50 hard rows are enough for a stump."),
-            "candidates": (1, MAX_SETTING, "5 are learnt on one sample by default."),
+            "candidates": (1, MAX_BUDGET, "5 are learnt on one sample by default."),
             "test": (1, MAX_SETTING, "25 hard rows decide by default."),
             "every": (1, MAX_SETTING, "10 is the default."),
         }
