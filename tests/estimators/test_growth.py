@@ -226,6 +226,13 @@ def test_bad_settings(options, match):
         fitted.partial_fit(X, y)
 
 
+def test_candidates_are_bounded():
+    """A file may ask for any number that is allowed, and learning 2³¹ of them would never end."""
+    assert Growth(20, candidates=100_000).candidates == 100_000
+    with pytest.raises(InputError, match="candidates must be"):
+        Growth(20, candidates=1 << 31)
+
+
 @pytest.mark.parametrize(
     ("name", "values"),
     [
