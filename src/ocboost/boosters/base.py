@@ -243,6 +243,14 @@ class Booster(Copied):
         batch_size = as_count(batch_size, "batch_size", 1, None, "1 adds example by example.")
         self._take(rows, weights, own, min(batch_size, MAX_SETTING))
 
+    def advance(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> Floats:
+        """Take in examples that have been checked, one by one, and give α, which must not be changed.
+
+        For whoever owns the booster alone: nobody else may read it meanwhile.
+        """
+        self._take(rows, weights, labels, 1)
+        return self._solved()
+
     # Settings ---------------------------------------------------------------------------------------------
 
     @classmethod
@@ -369,6 +377,13 @@ class KernelBooster(Booster):
             self._learn(rows[part], weights[part], None if labels is None else labels[part], batch_size)
 
         self._in_calls(len(rows), batch_size, self._cost(batch_size), learn)
+
+    def advance(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> Floats:
+        """Take in examples that have been checked, one by one, and give α, which must not be changed."""
+        self._learn(rows, weights, labels, 1)
+        self._n += len(rows)
+        self._guard._present = None
+        return self._alpha_of(self._weights())
 
     @reads
     def copy(self) -> Self:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
@@ -130,6 +130,8 @@ class Committee:
         self.boosters: list[Booster] = [kind.create(c.stop - c.start, settings) for c in columns]
         self.deployed_weights: DeployedWeights | None = None
         self._guard: Guard[CommitteeView] = Guard()
+
+    on_change: ClassVar[Callable[..., None] | None] = None  # set on one: called when hypotheses have changed
 
     # Learning --------------------------------------------------------------------------------------------
 
@@ -257,12 +259,14 @@ class Committee:
             margins = added.answers(X) * signs(codes, k, len(self.boosters))[:, None]
         booster = booster.appended(margins)
         sets[k] = join_tightly([sets[k][keep], added])
-        hypotheses = join_tightly(sets)
+        hypotheses, columns = join_tightly(sets), self.columns
         with uninterrupted():
             self.hypotheses, self.columns = hypotheses, _spans(sets)
             self.boosters = [*self.boosters[:k], booster, *self.boosters[k + 1 :]]
             if self.deployed_weights is not None:
                 self.deployed_weights.replace_hypotheses(k, keep, len(added))
+            if self.on_change is not None:
+                self.on_change(k, keep, len(added), _origin(columns, self.columns, k, keep))
 
     @writes
     def shorten_head(self, k: int, n: int) -> None:
@@ -352,6 +356,7 @@ class Committee:
         """An independent copy; the hypotheses, which never change, are shared."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, _guard=Guard())
+        other.__dict__.pop("on_change", None)
         other.boosters = [booster.copy() for booster in self.boosters]
         other.deployed_weights = copy.copy(self.deployed_weights)
         return other
@@ -429,6 +434,17 @@ def _spans(sets: Sequence[Hypotheses]) -> list[slice]:
     """Where each set begins and ends when they are joined."""
     ends = np.cumsum([len(each) for each in sets]).tolist()
     return [slice(a, b) for a, b in pairwise([0, *ends])]
+
+
+def _origin(
+    old: list[slice], new: list[slice], booster: int, keep: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """The place among the old hypotheses of each new one, -1 where it was added."""
+    origin = np.full(new[-1].stop, -1, np.int64)
+    for k, (before, after) in enumerate(zip(old, new, strict=True)):
+        held = keep if k == booster else np.arange(before.stop - before.start)
+        origin[after.start : after.start + len(held)] = before.start + held
+    return origin
 
 
 def learn_hypotheses(

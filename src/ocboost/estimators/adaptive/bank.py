@@ -1,0 +1,287 @@
+"""The bank: members over one growing pool of hypotheses, and the mix of their predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._core.interrupts import uninterrupted
+from ocboost._core.locks import Guard
+from ocboost._kernels.arrays import Floats
+from ocboost.boosters.registry import BOOSTERS, Registered
+from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions
+from ocboost.estimators.adaptive.members import Member, OneRow
+from ocboost.estimators.adaptive.mixing import Mixing
+from ocboost.estimators.adaptive.neighbours import Neighbours
+from ocboost.estimators.adaptive.patterns import LabelPatterns
+from ocboost.estimators.adaptive.pool import Pool, growing_classifier
+from ocboost.estimators.adaptive.regression import FeatureRegression
+from ocboost.estimators.adaptive.voting import FIXED, Voting
+from ocboost.streams.rows import Rows
+
+START_ROWS = 200  # after which hypotheses are learnt, where it began with nothing
+MIN_ROWS_PER_CLASS = 5  # of two classes at least
+MAX_START_ROWS = 2000  # that are kept until then
+MIN_REHEARSAL = 40  # rows, for a start with a rehearsal
+MAX_REHEARSAL = 5000  # rows that it meets one by one
+
+LEARNT = (
+    BOOSTERS["ocb-window-20"],
+    BOOSTERS["eg"],
+    Registered("logistic", "logistic regression", BOOSTERS["logistic"].place, "", {"rate": 0.02}),
+    BOOSTERS["pa"],
+)
+
+
+class Bank:
+    """Everything that an adaptive classifier has learnt; rows come to it checked, classes as codes.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    sparse : bool
+        Whether rows are CSR matrices.
+    n_hypotheses : int
+        To begin with, for each class if they are more than two.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        sparse: bool,
+        n_hypotheses: int,
+        seed: int,
+        boosters: Sequence[Registered] = LEARNT,
+        without: Sequence[str] = (),
+    ) -> None:
+        self.n_features, self.n_classes, self.sparse = n_features, n_classes, sparse
+        self.n_hypotheses, self.seed = n_hypotheses, seed
+        self.boosters, self.without = list(boosters), tuple(without)
+        self.pool: Pool | None = None
+        self.members = self._new_members()
+        self.voting: Voting | None = None
+        self._names = self._expert_names()
+        self.mixing = Mixing(len(self._names), n_classes)
+        self.issued = IssuedPredictions()
+        self.last = n_classes  # the newest label known
+        self.n_learnt = 0
+        self._kept: list[tuple[Any, int, float]] = []  # rows before there are hypotheses
+        self._arrange()
+        self.turns = Guard[Any]()  # writers take turns; readers do not wait for the whole of a long write
+
+    # Members ----------------------------------------------------------------------------------------------
+
+    def _new_members(self) -> list[Member]:
+        """Members that need no hypotheses to begin with; those that do are `_pool_members`."""
+        F, K = self.n_features, self.n_classes
+        found: list[Member] = [
+            Neighbours(K),
+            LabelPatterns(K),
+            FeatureRegression(F, K, sparse=self.sparse),
+        ]
+        return [member for member in found if member.group not in self.without]
+
+    def _expert_names(self) -> list[str]:
+        names = [*FIXED, *(each.name for each in self.boosters)]
+        for member in self.members:
+            names += member.experts
+        return names
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the experts."""
+        return self._names
+
+    def _arrange(self) -> None:
+        """Which rows of a record are whose."""
+        self._n_voting = len(FIXED) + len(self.boosters)
+        self._places: list[tuple[Member, int, int]] = []
+        at = self._n_voting
+        for member in self.members:
+            self._places.append((member, at, at + len(member.experts)))
+            at += len(member.experts)
+
+    # Predicting -------------------------------------------------------------------------------------------
+
+    def row(self, X: Any) -> OneRow:
+        """One checked row, (1, F), with the answers of the pool."""
+        return OneRow(X, None if self.pool is None else self.pool.answers(X), self.last)
+
+    def record(self, row: OneRow) -> Floats:
+        """What all experts say of a row now, and the prediction, which is the last row."""
+        mixing = self.mixing
+        record = np.zeros((mixing.record_rows, self.n_classes))
+        has_pool = self.voting is not None
+        if self.voting is not None:
+            self.voting.scores(row, record[: self._n_voting])
+        for member, start, stop in self._places:
+            if has_pool or not member.needs_pool:
+                member.scores(row, record[start:stop])
+        mixing.issue(record)
+        return record
+
+    # Learning ---------------------------------------------------------------------------------------------
+
+    def learn(self, X: Any, code: int, weight: float, issued: Issued | None, row: OneRow | None = None) -> None:
+        """Learn a row: the mix from what was issued, or from now if nothing was; then the members."""
+        with uninterrupted():
+            if weight == 0.0:
+                return
+            if row is None:
+                row = self.row(X)
+            mixing = self.mixing
+            if issued is None:
+                record, lag, last = self.record(row), 0, self.last
+            else:
+                record, last = issued.record, issued.last
+                lag = self.issued.n_issued - issued.number - 1
+            if lag > 0 and not mixing.two_tracks:
+                mixing.begin_second_track()
+            if len(record) != mixing.record_rows:
+                record = mixing.with_two_tracks(record)
+            if mixing.two_tracks:
+                fresh = record if lag == 0 else self.record(row)
+                mixing.learn_fresh(fresh, code, weight)
+            mixing.learn(record, code, weight, lag)
+            row.last = last
+            self._teach(row, code, weight)
+            self.last = code
+            self.n_learnt += 1
+
+    def _teach(self, row: OneRow, code: int, weight: float) -> None:
+        """Let the members learn, and then the pool."""
+        pool, voting = self.pool, self.voting
+        if pool is None or voting is None:
+            for member, _, _ in self._places:
+                if not member.needs_pool:
+                    member.learn(row, code, weight)
+            self._keep(row.X, code, weight)
+            return
+        voting.learn(row, code, weight)
+        for member, _, _ in self._places:
+            member.learn(row, code, weight)
+        changes = pool.learn(row.X, code, weight)
+        if changes is None:
+            return
+        for change in changes:
+            voting.follow(change)
+            for member, _, _ in self._places:
+                member.follow(change)
+        voting.set_fixed(1, pool.alphas)
+
+    def _keep(self, X: Any, code: int, weight: float) -> None:
+        """Keep a row until hypotheses can be learnt, and learn them when it is time."""
+        self._kept.append((X, code, weight))
+        del self._kept[:-MAX_START_ROWS]
+        if len(self._kept) < START_ROWS or (self.n_learnt + 1) % 100:
+            return
+        codes = np.array([code for _, code, _ in self._kept])
+        if (np.bincount(codes, minlength=2) >= MIN_ROWS_PER_CLASS).sum() < 2:
+            return
+        from ocboost.streams.rows import stack_matrices
+
+        weights = np.array([weight for _, _, weight in self._kept])
+        rows = Rows(stack_matrices([X for X, _, _ in self._kept]), codes=codes, weights=weights)
+        self._kept = []
+        self._make_pool(rows)
+        self._begin_pool_members(rows)
+
+    # The start --------------------------------------------------------------------------------------------
+
+    def begin(self, rows: Rows) -> None:
+        """Start from first rows: hypotheses from all of them, then each member learns them in order.
+
+        The mix is rehearsed before: a bank begun on the first half of the rows meets the others one by one,
+        and its maps and mixers are taken over.
+        """
+        self._rehearse(rows)
+        self._make_pool(rows)
+        self._begin_pool_members(rows)
+        for member, _, _ in self._places:
+            if not member.needs_pool:
+                member.begin(rows, None)
+        self.last = int(rows.codes[-1])
+        self.n_learnt = len(rows)
+
+    def _rehearse(self, rows: Rows) -> None:
+        n = len(rows)
+        half = n // 2
+        codes = rows.codes
+        enough = (np.bincount(codes[:half], minlength=2) >= MIN_ROWS_PER_CLASS).sum() >= 2
+        if n < MIN_REHEARSAL or not enough:
+            return
+        trial = self._alike()
+        first = rows[:half].detached()
+        trial._make_pool(first)
+        trial._begin_pool_members(first)
+        for member, _, _ in trial._places:
+            if not member.needs_pool:
+                member.begin(first, None)
+        trial.last = int(codes[half - 1])
+        X, weights = rows.X, rows.weights
+        for i in range(half, min(n, half + MAX_REHEARSAL)):
+            trial.learn(X[i : i + 1], int(codes[i]), float(weights[i]), None)
+        self.mixing.take_over(trial.mixing)
+
+    def _alike(self) -> Bank:
+        """A new bank with the same settings."""
+        return type(self)(
+            self.n_features,
+            self.n_classes,
+            sparse=self.sparse,
+            n_hypotheses=self.n_hypotheses,
+            seed=self.seed,
+            boosters=self.boosters,
+            without=self.without,
+        )
+
+    def _make_pool(self, rows: Rows) -> None:
+        driver = growing_classifier(self.n_hypotheses, self.seed)
+        weights = rows.weights
+        labels = np.arange(self.n_classes)
+        driver.partial_fit(rows.X, labels[rows.codes], classes=labels, sample_weight=weights)
+        driver.weight_scale_ = 1.0
+        self.adopt_pool(Pool(driver))
+        assert self.pool is not None
+        self.pool.recent.take(rows)
+
+    def adopt_pool(self, pool: Pool) -> None:
+        """Begin with a pool; the weights that it has are those deployed."""
+        self.pool, self.voting = pool, Voting(self.boosters, pool.columns)
+        self.voting.set_fixed(0, pool.alphas)
+        self.voting.set_fixed(1, pool.alphas)
+
+    def _begin_pool_members(self, rows: Rows) -> None:
+        assert self.pool is not None and self.voting is not None
+        answers = self.pool.answers(rows.X)
+        self.voting.begin(rows, answers)
+        for member, _, _ in self._places:
+            if member.needs_pool:
+                member.begin(rows, answers)
+
+    # What it holds ----------------------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of everything."""
+        parts: list[Any] = [*self.members, self.mixing, self.issued]
+        parts += [part for part in (self.voting, self.pool) if part is not None]
+        return sum(part.nbytes for part in parts)
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, turns=Guard[Any]())
+        other.members = [member.copy() for member in self.members]
+        other.voting = None if self.voting is None else self.voting.copy()
+        other.pool = None if self.pool is None else self.pool.copy()
+        other.mixing, other.issued = self.mixing.copy(), self.issued.copy()
+        other._kept = list(self._kept)
+        other._arrange()
+        return other

@@ -1,0 +1,158 @@
+"""Predictions that wait for their labels, in bounded memory.
+
+A prediction is found again by the id that it was issued with, or, without ids, by the row itself: of equal
+rows the first issued is the first labelled. Keys are digests of 16 bytes. When there are too many the oldest
+are dropped; their labels then count as those of rows that were never predicted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.arrays import Floats
+from ocboost.errors import InputError
+
+MAX_ISSUED = 10_000
+MAX_ISSUED_BYTES = 1 << 26
+KEY_BYTES = 16
+
+
+def key_of_row(X: Any) -> bytes:
+    """The key of a row, (1, F), dense or CSR."""
+    digest = hashlib.blake2b(digest_size=KEY_BYTES)
+    if isinstance(X, np.ndarray):
+        digest.update(X.tobytes())
+    else:
+        digest.update(b"sparse")
+        digest.update(X.indices.astype(np.int64).tobytes())
+        digest.update(X.data.tobytes())
+    return digest.digest()
+
+
+def key_of_id(row_id: Any) -> bytes:
+    """The key of a row's id: a text, a whole number or bytes."""
+    value = row_id.item() if isinstance(row_id, np.generic) else row_id
+    if isinstance(value, bool) or not isinstance(value, str | int | bytes):
+        raise InputError(
+            f"ids must be texts, whole numbers or bytes, one for each row; got {row_id!r:.80}. Give str(id)."
+        )
+    return hashlib.blake2b(repr(value).encode(), digest_size=KEY_BYTES, person=b"id").digest()
+
+
+class Issued(NamedTuple):
+    """A prediction that was issued."""
+
+    record: Floats
+    number: int  # of the prediction
+    last: int  # the newest label known then
+
+
+class IssuedPredictions:
+    """Records by key, first in, first out; the oldest are dropped where there are too many."""
+
+    def __init__(self) -> None:
+        self.n_issued = 0
+        self.n_dropped = 0
+        self._waiting: dict[int, tuple[bytes, Floats, int]] = {}  # by number, oldest first
+        self._numbers: dict[bytes, deque[int]] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the records."""
+        return self._bytes
+
+    def add(self, key: bytes, record: Floats, last: int, *, replace: bool) -> None:
+        """Keep a record; with ``replace`` one that waits under the same key is dropped."""
+        numbers = self._numbers.get(key)
+        if numbers is not None and replace:
+            self._remove(numbers[0])
+            numbers = None
+        if numbers is None:
+            self._numbers[key] = deque((self.n_issued,))
+        else:
+            numbers.append(self.n_issued)
+        self._waiting[self.n_issued] = key, record, last
+        self.n_issued += 1
+        self._bytes += record.nbytes
+        while len(self._waiting) > MAX_ISSUED or self._bytes > MAX_ISSUED_BYTES:
+            self._remove(next(iter(self._waiting)))
+            self.n_dropped += 1
+
+    def _remove(self, number: int) -> tuple[bytes, Floats, int]:
+        key, record, last = self._waiting.pop(number)
+        self._bytes -= record.nbytes
+        numbers = self._numbers[key]
+        if len(numbers) == 1:
+            del self._numbers[key]
+        else:
+            numbers.remove(number)
+        return key, record, last
+
+    def take(self, key: bytes) -> Issued | None:
+        """The oldest record of a key, which no longer waits; None if there is none."""
+        numbers = self._numbers.get(key)
+        if numbers is None:
+            return None
+        number = numbers[0]
+        _, record, last = self._remove(number)
+        return Issued(record, number, last)
+
+    def copy(self) -> Self:
+        """An independent copy; records never change."""
+        other = type(self)()
+        other.n_issued, other.n_dropped, other._bytes = self.n_issued, self.n_dropped, self._bytes
+        other._waiting = dict(self._waiting)
+        other._numbers = {key: deque(numbers) for key, numbers in self._numbers.items()}
+        return other
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        waiting = self._waiting
+        keys = b"".join(key for key, _, _ in waiting.values())
+        return {
+            "n_issued": self.n_issued,
+            "n_dropped": self.n_dropped,
+            "numbers": np.array(list(waiting), np.int64),
+            "keys": np.frombuffer(keys, np.uint8).reshape(-1, KEY_BYTES).copy(),
+            "last": np.array([last for _, _, last in waiting.values()], np.int64),
+            "rows": np.array([len(record) for _, record, _ in waiting.values()], np.int64),
+            "records": np.concatenate([record.ravel() for _, record, _ in waiting.values()])
+            if waiting
+            else np.zeros(0),
+        }
+
+    @classmethod
+    def from_tree(cls, fields: Fields, sizes: tuple[int, ...], n_classes: int) -> Self:
+        """Issued predictions of a file; ``sizes`` are the possible numbers of rows of a record."""
+        issued = cls()
+        n_issued, n_dropped = fields.count("n_issued"), fields.count("n_dropped")
+        numbers = fields.array("numbers", np.int64, (None,))
+        n = len(numbers)
+        fields.require(n <= MAX_ISSUED, "too many predictions wait for their labels")
+        ordered = n == 0 or (numbers[0] >= 0 and numbers[-1] < n_issued and (np.diff(numbers) > 0).all())
+        fields.require(bool(ordered), "its predictions are out of order")
+        keys = fields.array("keys", np.uint8, (n, KEY_BYTES))
+        last = fields.array("last", np.int64, (n,))
+        fields.require(bool(((last >= 0) & (last <= n_classes)).all()), "its last labels do not fit")
+        rows = fields.array("rows", np.int64, (n,))
+        fields.require(bool(np.isin(rows, sizes).all()), "its records do not fit")
+        records = fields.array("records", np.float64, (int(rows.sum()) * n_classes,))
+        fields.require(bool(np.isfinite(records).all()), "its records must be finite")
+        ends = np.cumsum(rows * n_classes)
+        for i, number in enumerate(numbers.tolist()):
+            issued.n_issued = number
+            part = records[int(ends[i]) - int(rows[i]) * n_classes : int(ends[i])]
+            record = part.reshape(-1, n_classes).copy()
+            issued.add(keys[i].tobytes(), record, int(last[i]), replace=False)
+        fields.require(len(issued) == n, "too many predictions wait for their labels")
+        issued.n_issued, issued.n_dropped = n_issued, n_dropped
+        return issued
