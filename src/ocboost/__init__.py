@@ -30,6 +30,7 @@ from ocboost.errors import InputError, MissingExtraError, ModelFileError, NotSav
 if TYPE_CHECKING:
     from ocboost import boosters, evaluation, hypotheses, learners, lineage, offsets, streams
     from ocboost.deployment.model import Model
+    from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.estimators.growth import Growth
 
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdaBoostSums",
+    "AdaptiveClassifier",
     "BoostingSketch",
     "Growth",
     "IncrementalAdaBoost",
@@ -65,6 +67,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "AdaptiveClassifier": "estimators.adaptive.classifier",
         "Growth": "estimators.growth",
         "Model": "deployment.model",
         "OCBClassifier": "estimators.classifier",

@@ -25,8 +25,9 @@ def pattern_scores(rates: Floats, follows: Floats, last: int, out: Floats) -> No
 
 
 @plain
-def learn_pattern(rates: Floats, memory: Floats, follows: Floats, fading: float, last: int, code: int,
-                  weight: float) -> None:
+def learn_pattern(
+    rates: Floats, memory: Floats, follows: Floats, fading: float, last: int, code: int, weight: float
+) -> None:
     """Count a label that came after ``last``, the newest label known when its row was predicted."""
     n, K = rates.shape
     part = min(weight, 1.0)

@@ -239,9 +239,7 @@ def issue(
                 z[k] = 0.0
         _normalise(z)
         _softmax(z, record[first_z + e])
-        _calibrate(
-            z, record[first_z + e], scales[e, 0], levels[e], counts[e], PRIOR_COUNT, record[E + e]
-        )
+        _calibrate(z, record[first_z + e], scales[e, 0], levels[e], counts[e], PRIOR_COUNT, record[E + e])
         _softmax(record[E + e], record[first_c + e])
     for m in range(M):
         source = record[E : 2 * E] if m % 2 == 0 else record[:E]
@@ -294,9 +292,7 @@ def _finish(
             if p[k] > p[best]:
                 best = k
         n = levels.shape[0]
-        sure = _logistic(
-            _mapped(_log_odds(p[best]), final[3], levels[n - 1], counts[n - 1], FINAL_PRIOR)
-        )
+        sure = _logistic(_mapped(_log_odds(p[best]), final[3], levels[n - 1], counts[n - 1], FINAL_PRIOR))
         others = max(1.0 - p[best], 1e-12)
         for k in range(K):
             rows[3, k] = p[k] * (1.0 - sure) / others
@@ -312,7 +308,9 @@ def _finish(
 
 
 @exact
-def _multiply_shares(share: Floats, prior: Floats, rows: Floats, code: int, power: float, rate: float) -> None:
+def _multiply_shares(
+    share: Floats, prior: Floats, rows: Floats, code: int, power: float, rate: float
+) -> None:
     """Fixed share: v ∝ v · p(y)^power, then a part ``rate`` goes back to the prior."""
     total = 0.0
     for x in range(share.size):
@@ -472,9 +470,7 @@ def learn_issued(
     _multiply_shares(share, prior, record[first_p:first_final], code, eta * weight, share_rate * step)
     if has_final:
         rows = record[first_final:]
-        _teach_final(
-            rows, code, weight * eta, final, final_rates, final_levels, final_counts, room
-        )
+        _teach_final(rows, code, weight * eta, final, final_rates, final_levels, final_counts, room)
         _multiply_shares(
             final_share, final_prior, rows[:N_FINAL], code, eta * weight, final_share_rate * step
         )
@@ -490,7 +486,15 @@ def learn_issued(
             u = _binary_logit(z, pz, own)
             hit = 1.0 if code == own else 0.0
             _teach_map(
-                u, hit, weight, scales[e, 0], rates[e, k], levels[e, k], counts[e, k], PRIOR_COUNT, COUNT_LIMIT
+                u,
+                hit,
+                weight,
+                scales[e, 0],
+                rates[e, k],
+                levels[e, k],
+                counts[e, k],
+                PRIOR_COUNT,
+                COUNT_LIMIT,
             )
             scales[e, 1] = min(scales[e, 1] + 1.0, SCALE_ROWS)
             scales[e, 0] += (abs(u) - scales[e, 0]) / scales[e, 1]

@@ -37,8 +37,9 @@ def _pack(answers: Int8s, slots: Ints, words: Words) -> None:
 
 
 @plain
-def add_row(answers: Int8s, slots: Ints, code: int, weight: float, ring: Words, codes: Ints, weights: Floats,
-            at: int) -> None:
+def add_row(
+    answers: Int8s, slots: Ints, code: int, weight: float, ring: Words, codes: Ints, weights: Floats, at: int
+) -> None:
     """Write a row's answers into the ring."""
     _pack(answers, slots, ring[at])
     codes[at], weights[at] = code, weight
@@ -58,7 +59,9 @@ def set_column(answers: Int8s, slot: int, ring: Words, first: int) -> None:
 
 
 @exact
-def _count(ring: Words, query: Words, codes: Ints, weights: Floats, start: int, stop: int, counts: Floats) -> None:
+def _count(
+    ring: Words, query: Words, codes: Ints, weights: Floats, start: int, stop: int, counts: Floats
+) -> None:
     """Add the rows start … stop - 1 of the ring to ``counts``, (K, J + 1) by class and distance."""
     n_words = query.size
     for i in range(start, stop):

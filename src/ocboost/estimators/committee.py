@@ -436,9 +436,7 @@ def _spans(sets: Sequence[Hypotheses]) -> list[slice]:
     return [slice(a, b) for a, b in pairwise([0, *ends])]
 
 
-def _origin(
-    old: list[slice], new: list[slice], booster: int, keep: NDArray[np.intp]
-) -> NDArray[np.int64]:
+def _origin(old: list[slice], new: list[slice], booster: int, keep: NDArray[np.intp]) -> NDArray[np.int64]:
     """The place among the old hypotheses of each new one, -1 where it was added."""
     origin = np.full(new[-1].stop, -1, np.int64)
     for k, (before, after) in enumerate(zip(old, new, strict=True)):

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import Guard
 from ocboost._kernels.arrays import Floats
-from ocboost.boosters.registry import BOOSTERS, Registered
-from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions
+from ocboost.boosters.registry import Registered
+from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.history import ShareHistory
+from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row
 from ocboost.estimators.adaptive.members import Member, OneRow
 from ocboost.estimators.adaptive.mixing import Mixing
 from ocboost.estimators.adaptive.neighbours import Neighbours
 from ocboost.estimators.adaptive.patterns import LabelPatterns
 from ocboost.estimators.adaptive.pool import Pool, growing_classifier
 from ocboost.estimators.adaptive.regression import FeatureRegression
+from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import FIXED, Voting
 from ocboost.streams.rows import Rows
 
@@ -27,13 +30,6 @@ MIN_ROWS_PER_CLASS = 5  # of two classes at least
 MAX_START_ROWS = 2000  # that are kept until then
 MIN_REHEARSAL = 40  # rows, for a start with a rehearsal
 MAX_REHEARSAL = 5000  # rows that it meets one by one
-
-LEARNT = (
-    BOOSTERS["ocb-window-20"],
-    BOOSTERS["eg"],
-    Registered("logistic", "logistic regression", BOOSTERS["logistic"].place, "", {"rate": 0.02}),
-    BOOSTERS["pa"],
-)
 
 
 class Bank:
@@ -57,7 +53,7 @@ class Bank:
         sparse: bool,
         n_hypotheses: int,
         seed: int,
-        boosters: Sequence[Registered] = LEARNT,
+        boosters: Sequence[Registered] = USUAL,
         without: Sequence[str] = (),
     ) -> None:
         self.n_features, self.n_classes, self.sparse = n_features, n_classes, sparse
@@ -72,7 +68,11 @@ class Bank:
         self.last = n_classes  # the newest label known
         self.n_learnt = 0
         self._kept: list[tuple[Any, int, float]] = []  # rows before there are hypotheses
+        self.deployed: DeployedModel | None = None  # adopted; else the first weights of the pool
+        self.untouched: DeployedModel | None = None  # the same, until the first label
+        self.history = ShareHistory(len(self._names))
         self._arrange()
+        self._newest: tuple[bytes, OneRow, Any] | None = None  # the row predicted last
         self.turns = Guard[Any]()  # writers take turns; readers do not wait for the whole of a long write
 
     # Members ----------------------------------------------------------------------------------------------
@@ -123,12 +123,51 @@ class Bank:
         for member, start, stop in self._places:
             if has_pool or not member.needs_pool:
                 member.scores(row, record[start:stop])
+        if self.deployed is not None:
+            self.deployed.scores(row.X, record[0])
         mixing.issue(record)
         return record
 
+    def predict(self, X: Any, keys: list[bytes] | None = None, *, replace: bool = False) -> Floats:
+        """The probabilities of rows, (n, K); with keys the predictions wait for their labels."""
+        n = X.shape[0]
+        found = np.empty((n, self.n_classes))
+        if self.untouched is not None:
+            found[:] = self.untouched.probabilities(X)
+            if keys is None:
+                return found
+        answers = None if self.pool is None else self.pool.answers(X)
+        for i in range(n):
+            row = OneRow(X[i : i + 1], None if answers is None else answers[i : i + 1], self.last)
+            record = self.record(row)
+            if self.untouched is None:
+                found[i] = record[-1]
+            if keys is not None:
+                with uninterrupted():
+                    self.issued.add(keys[i], record, self.last, replace=replace)
+                self._newest = keys[i], row, self._pool_now
+        return found
+
+    @property
+    def _pool_now(self) -> Any:
+        return None if self.pool is None else self.pool.hypotheses
+
     # Learning ---------------------------------------------------------------------------------------------
 
-    def learn(self, X: Any, code: int, weight: float, issued: Issued | None, row: OneRow | None = None) -> None:
+    def label(self, X: Any, code: int, weight: float, key: bytes | None) -> None:
+        """The label of a row has come; without a key the row itself is looked for."""
+        issued = row = None
+        if len(self.issued):
+            key = key_of_row(X) if key is None else key
+            issued = self.issued.take(key)
+            newest = self._newest
+            if newest is not None and newest[0] == key and newest[2] is self._pool_now:
+                row = newest[1]
+        self.learn(X, code, weight, issued, row)
+
+    def learn(
+        self, X: Any, code: int, weight: float, issued: Issued | None, row: OneRow | None = None
+    ) -> None:
         """Learn a row: the mix from what was issued, or from now if nothing was; then the members."""
         with uninterrupted():
             if weight == 0.0:
@@ -153,6 +192,9 @@ class Bank:
             self._teach(row, code, weight)
             self.last = code
             self.n_learnt += 1
+            self.untouched = None
+            if self.history.due(self.n_learnt):
+                self.history.add(self.n_learnt, mixing.influence())
 
     def _teach(self, row: OneRow, code: int, weight: float) -> None:
         """Let the members learn, and then the pool."""
@@ -257,6 +299,11 @@ class Bank:
         self.voting.set_fixed(0, pool.alphas)
         self.voting.set_fixed(1, pool.alphas)
 
+    def adopt(self, deployed: DeployedModel) -> None:
+        """Take over a model that was deployed before: until the first label it decides alone."""
+        self.deployed = self.untouched = deployed
+        self.mixing.only(0)
+
     def _begin_pool_members(self, rows: Rows) -> None:
         assert self.pool is not None and self.voting is not None
         answers = self.pool.answers(rows.X)
@@ -282,6 +329,7 @@ class Bank:
         other.voting = None if self.voting is None else self.voting.copy()
         other.pool = None if self.pool is None else self.pool.copy()
         other.mixing, other.issued = self.mixing.copy(), self.issued.copy()
+        other.history, other._newest = self.history.copy(), None
         other._kept = list(self._kept)
         other._arrange()
         return other

@@ -122,7 +122,7 @@ class IssuedPredictions:
             "n_issued": self.n_issued,
             "n_dropped": self.n_dropped,
             "numbers": np.array(list(waiting), np.int64),
-            "keys": np.frombuffer(keys, np.uint8).reshape(-1, KEY_BYTES).copy(),
+            "keys": np.frombuffer(keys, "<u8").astype(np.uint64).reshape(-1, KEY_BYTES // 8),
             "last": np.array([last for _, _, last in waiting.values()], np.int64),
             "rows": np.array([len(record) for _, record, _ in waiting.values()], np.int64),
             "records": np.concatenate([record.ravel() for _, record, _ in waiting.values()])
@@ -140,7 +140,7 @@ class IssuedPredictions:
         fields.require(n <= MAX_ISSUED, "too many predictions wait for their labels")
         ordered = n == 0 or (numbers[0] >= 0 and numbers[-1] < n_issued and (np.diff(numbers) > 0).all())
         fields.require(bool(ordered), "its predictions are out of order")
-        keys = fields.array("keys", np.uint8, (n, KEY_BYTES))
+        keys = fields.array("keys", np.uint64, (n, KEY_BYTES // 8))
         last = fields.array("last", np.int64, (n,))
         fields.require(bool(((last >= 0) & (last <= n_classes)).all()), "its last labels do not fit")
         rows = fields.array("rows", np.int64, (n,))
@@ -152,7 +152,7 @@ class IssuedPredictions:
             issued.n_issued = number
             part = records[int(ends[i]) - int(rows[i]) * n_classes : int(ends[i])]
             record = part.reshape(-1, n_classes).copy()
-            issued.add(keys[i].tobytes(), record, int(last[i]), replace=False)
+            issued.add(keys[i].astype("<u8").tobytes(), record, int(last[i]), replace=False)
         fields.require(len(issued) == n, "too many predictions wait for their labels")
         issued.n_issued, issued.n_dropped = n_issued, n_dropped
         return issued

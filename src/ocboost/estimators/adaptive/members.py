@@ -95,6 +95,9 @@ class Member(ABC):
     def follow(self, change: PoolChange) -> None:  # noqa: B027 (most have nothing to do)
         """The pool has changed."""
 
+    def check_pool(self, n_hypotheses: int) -> None:  # noqa: B027
+        """Refuse, by an `InputError`, a pool that it does not fit."""
+
     @property
     @abstractmethod
     def _state(self) -> dict[str, NDArray[Any]]:

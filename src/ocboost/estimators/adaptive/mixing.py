@@ -72,7 +72,7 @@ class Mixing:
         self.counts = np.full((E, n_maps, N_KNOTS), 5.0)
         self.weights = np.full((N_MIXERS, E), 1.0 / E)
         self.inverses = np.stack([np.eye(E) / rho for rho in RHO])
-        self.share = self.prior = _prior(N_MIXERS, E)
+        self.prior = _prior(N_MIXERS, E)
         self.share = self.prior.copy()
         self.final = np.array([1.0, 20.0, 1.0, 1.0, 10.0, 10.0])
         self.final_rates = np.zeros((n_maps + 1, N_KNOTS))
@@ -95,6 +95,12 @@ class Mixing:
     def record_rows(self) -> int:
         """How many rows a record has."""
         return 4 * self.n_experts + self.n_mixers + N_FINAL + 1
+
+    @property
+    def possible_record_rows(self) -> tuple[int, ...]:
+        """How many rows a record may have: fewer if it was issued before the second track began."""
+        now = self.record_rows
+        return (now, now - N_MIXERS) if self.two_tracks else (now,)
 
     @property
     def has_final(self) -> bool:
@@ -158,9 +164,7 @@ class Mixing:
     def learn_fresh(self, record: Floats, code: int, weight: float) -> None:
         """Let the second track learn from a record made just now."""
         weight = min(weight, MAX_MIX_WEIGHT)
-        learn_fresh(
-            record, code, weight, self.n_experts, self.turn, self.weights, self.inverses, self._room
-        )
+        learn_fresh(record, code, weight, self.n_experts, self.turn, self.weights, self.inverses, self._room)
 
     def begin_second_track(self) -> None:
         """Let clones of the mixers begin, each with half of the share."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.arrays import Floats, Int8s
 from ocboost._kernels.neighbours import add_row, neighbour_scores, set_column
+from ocboost.errors import InputError
 from ocboost.estimators.adaptive.members import Member, OneRow, PoolChange
 from ocboost.streams.rows import Rows
 
@@ -110,6 +111,11 @@ class Neighbours(Member):
             first = (self._at - len(rows)) % len(self._codes)
             for column, j in zip(answers, fill.tolist(), strict=True):
                 set_column(column, int(slots[j]), self._ring, first)
+
+    def check_pool(self, n_hypotheses: int) -> None:
+        """Each hypothesis must have a bit."""
+        if len(self._slots) != n_hypotheses:
+            raise InputError(f"there must be a bit for each of {n_hypotheses} hypotheses")
 
     @property
     def _state(self) -> dict[str, NDArray[Any]]:

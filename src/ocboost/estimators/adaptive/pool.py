@@ -137,7 +137,9 @@ class Pool:
         codes = fields.array("codes", np.int64, (None,))
         weights = fields.array("weights", np.float64, codes.shape)
         fits = len(codes) < ROWS_PER_BLOCK and ((codes >= 0) & (codes < n_classes)).all()
-        fields.require(bool(fits and (weights >= 0.0).all() and np.isfinite(weights).all()), "its rows do not fit")
+        fields.require(
+            bool(fits and (weights >= 0.0).all() and np.isfinite(weights).all()), "its rows do not fit"
+        )
         if len(codes):
             X = matrix_from(fields, "waiting", len(codes), n_features)
             pool._waiting = [(X[i : i + 1], int(codes[i]), float(weights[i])) for i in range(len(codes))]

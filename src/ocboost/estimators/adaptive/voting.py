@@ -43,7 +43,9 @@ class Voting(Member):
         """Where the weights and answers of each class are, and room for its margins."""
         sizes = [c.stop - c.start for c in self._columns]
         starts = np.cumsum([0, *sizes[:-1]])
-        self._spans = np.array([[a, c.start, n] for a, c, n in zip(starts, self._columns, sizes, strict=True)])
+        self._spans = np.array(
+            [[a, c.start, n] for a, c, n in zip(starts, self._columns, sizes, strict=True)]
+        )
         self._margins = [np.empty((1, n), np.int8) for n in sizes]
         self._one = np.ones(1)
 
@@ -98,7 +100,9 @@ class Voting(Member):
                 margins = added.answers(rows.X) * signs(rows.codes, k, len(change.columns))[:, None]
             boosters[k] = booster.appended(margins)
         parts = [self._weights[:, a : a + n] for a, _, n in old.tolist()]
-        parts[k] = np.concatenate([parts[k][:, change.keep], np.zeros((len(self._weights), change.n_added))], 1)
+        parts[k] = np.concatenate(
+            [parts[k][:, change.keep], np.zeros((len(self._weights), change.n_added))], 1
+        )
         self._weights = np.concatenate(parts, axis=1)
         self._columns = change.columns
         self._arrange()
@@ -144,7 +148,9 @@ class Voting(Member):
             one.require(one.text("name") == registered.name, "its boosters are others than it says")
             found = one.read_all("of", registered.load().from_tree, len(self._columns))
             for booster, c in zip(found, self._columns, strict=True):
-                fits = booster.n_hypotheses == c.stop - c.start and booster.has_settings(_settings(registered))
+                fits = booster.n_hypotheses == c.stop - c.start and booster.has_settings(
+                    _settings(registered)
+                )
                 one.require(fits, "a booster does not fit")
             return found
 

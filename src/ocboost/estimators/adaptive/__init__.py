@@ -1,0 +1,1 @@
+"""One classifier without settings: a bank of members over a growing pool of hypotheses, mixed online."""

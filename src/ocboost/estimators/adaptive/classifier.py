@@ -1,0 +1,479 @@
+"""AdaptiveClassifier: one classifier without settings, which keeps learning on any stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ocboost._core.codec import read
+from ocboost._core.file_format import load, save
+from ocboost._core.interrupts import all_or_nothing
+from ocboost._core.labels import codes_of, scale_of, weights_to_fit
+from ocboost._core.locks import reads, writes, written
+from ocboost._kernels.arrays import Floats
+from ocboost.errors import InputError
+from ocboost.estimators.adaptive.bank import Bank
+from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
+from ocboost.estimators.adaptive.issued import key_of_id, key_of_row
+from ocboost.estimators.adaptive.settings import chosen_members
+from ocboost.estimators.base import OnlineClassifier, as_one_row
+from ocboost.streams.rows import Rows
+
+ROWS_PER_WRITE = 32  # between which readers get their turn
+ENOUGH_ROWS = 200  # of a first partial_fit, for a start in batch
+MAX_WEIGHT = 1e100
+
+
+class AdaptiveClassifier(OnlineClassifier):
+    """A classifier that keeps learning, on any stream, without a setting to choose.
+
+    A bank of members looks at each row: boosters over one growing pool of weak hypotheses (Online Coordinate
+    Boosting with several memories, EG±, logistic regression, passive-aggressive), neighbours by the answers
+    of these hypotheses, regression on the features, rolling forests, patterns of the labels alone, and the
+    model as it was fitted. Their predictions are calibrated, mixed by second-order mixers, and chosen among
+    by fixed share. Two classes or more; missing numbers (NaN) and sparse matrices are welcome.
+
+    Parameters
+    ----------
+    n_hypotheses : int, default 100
+        Weak hypotheses to begin with, for each class if there are more than two; they may grow by half.
+    extra : sequence of str, default ()
+        Further boosters to take part, by their names in ``ocboost compare``: "winnow", "huang", …
+    without : sequence of str, default ()
+        Members to leave out: "neighbours", "labels", "features", "forests", or a booster: "eg", "pa",
+        "logistic", "ocb-window-20".
+    random_state : int, RandomState or None
+        For what is drawn: growth and the bootstrap of the forests.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    members_ : table of name, share, accuracy and log-loss
+        What each member has in the prediction now, and how it has done over about the last 1,000 labels.
+    n_learnt_ : int
+        Rows learnt.
+    n_waiting_ : int
+        Predictions that wait for their label.
+
+    Notes
+    -----
+    ``fit`` is a batch start, and then one pass over the rows in order: the order of the rows matters. Half of
+    them are first used to rehearse the mix. ``partial_fit`` learns row by row; as the first call it may be a
+    single row, with ``classes``. It begins with patterns of the labels and regression on the features, and
+    finds hypotheses when it has seen 200 rows. A first call of 200 rows or more, of two classes or more,
+    starts as ``fit`` does.
+
+    ``predict`` and ``predict_proba`` remember what they said until the label comes, as the mix learns from
+    predictions as they were made: at most 10,000 of them, and 64 MB. A row is recognised by its id, or
+    without ids by its features, equal rows in the order in which they were predicted. Labels of rows that
+    were never predicted, or longer ago, are learnt as if the row had been predicted just before. With
+    ``issue=False`` nothing is remembered. Labels may come late or in another order.
+
+    A sample weight above 1 counts more in the members, up to 100 in the mix.
+
+    Examples
+    --------
+    >>> import ocboost
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = ocboost.AdaptiveClassifier(random_state=0).fit(X[:300], y[:300])
+    >>> right = 0
+    >>> for row, label in zip(X[300:], y[300:]):
+    ...     right += clf.predict_one(row) == label
+    ...     clf = clf.learn_one(row, label)
+    >>> bool(right / len(X[300:]) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_hypotheses: int = 100,
+        extra: Sequence[str] = (),
+        without: Sequence[str] = (),
+        random_state: Any = None,
+    ) -> None:
+        self.n_hypotheses = n_hypotheses
+        self.extra = extra
+        self.without = without
+        self.random_state = random_state
+
+    bank_: Bank
+    weight_scale_: float
+
+    # Checks ----------------------------------------------------------------------------------------------
+
+    def _input_checks(self, *, reset: bool = False) -> dict[str, Any]:
+        return {
+            "dtype": np.float64,
+            "order": "C",
+            "accept_sparse": "csr",
+            "ensure_all_finite": "allow-nan",
+        }
+
+    def _as_kept(self, X: Any) -> Any:
+        """Rows in the form that the bank has: dense or CSR, with one zero and sorted columns."""
+        if isinstance(X, np.ndarray):
+            if not self.bank_.sparse:
+                return X + 0.0
+            from scipy.sparse import csr_matrix
+
+            return csr_matrix(X)
+        if not self.bank_.sparse:
+            return X.toarray() + 0.0
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+
+    def _coded(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None, *, first: bool
+    ) -> tuple[Any, NDArray[np.int64], Floats, NDArray[Any]]:
+        rows, labels = self._checked_examples(X, y, reset=first)
+        known = self._all_classes(labels, classes, first=first)
+        weights = weights_to_fit(sample_weight, rows)
+        if first:
+            self.weight_scale_ = scale_of(weights)
+        weights = weights * self.weight_scale_
+        heaviest = int(weights.argmax())
+        if weights[heaviest] > MAX_WEIGHT:
+            raise InputError(
+                f"sample_weight must be at most {MAX_WEIGHT:g}; got {weights[heaviest]:g} for row {heaviest}. "
+                "Divide all weights by the greatest."
+            )
+        return rows, codes_of(labels, known), weights, known
+
+    def _new_bank(self, X: Any, n_classes: int) -> Bank:
+        boosters, without = chosen_members(self.extra, self.without)
+        return Bank(
+            X.shape[1],
+            n_classes,
+            sparse=not isinstance(X, np.ndarray),
+            n_hypotheses=self.n_hypotheses,
+            seed=self._seed(),
+            boosters=boosters,
+            without=without,
+        )
+
+    # Learning --------------------------------------------------------------------------------------------
+
+    @writes
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Start from these rows, in their order, and forget all that came before."""
+        with all_or_nothing(self) as draft:
+            draft._start(X, y, sample_weight, None)
+        return self
+
+    def _start(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None
+    ) -> tuple[Any, NDArray[np.int64], Floats] | None:
+        """A new bank from first rows; gives the rows back where they are too few to start in batch."""
+        whole = classes is None
+        rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True)
+        self.classes_, self.bank_ = known, self._new_bank(rows, len(known))
+        rows = self._as_kept(rows)
+        several = len(np.unique(codes[weights > 0.0])) >= 2
+        if several and (whole or len(codes) >= ENOUGH_ROWS):
+            some = np.flatnonzero(weights > 0.0)
+            self.bank_.begin(Rows(rows[some], codes=codes[some], weights=weights[some]))
+            return None
+        return rows, codes, weights
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ids: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learn from rows whose labels are known, one by one in order.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+        y : array of shape (n,)
+        classes : array, optional
+            All classes that will ever come; needed in the first call if that does not show them all.
+        sample_weight : array of shape (n,), optional
+        ids : sequence of n texts or whole numbers, optional
+            The ids that the rows were predicted with.
+
+        Notes
+        -----
+        After Ctrl-C the rows before it are learnt; ``n_learnt_`` says how many.
+        """
+        if not hasattr(self, "bank_"):
+            with all_or_nothing(self) as draft:
+                first = draft._start(X, y, sample_weight, classes)
+                if first is not None:
+                    draft._learn_all(*first, None)
+            return self
+        with self.bank_.turns.lock:
+            rows, codes, weights, _ = self._coded(X, y, sample_weight, classes, first=False)
+            keys = None if ids is None else _keys(ids, len(codes))
+            self._learn_all(self._as_kept(rows), codes, weights, keys)
+        return self
+
+    def _learn_all(self, X: Any, codes: NDArray[np.int64], weights: Floats, keys: list[bytes] | None) -> None:
+        """Learn rows in order; readers get their turn in between."""
+        for start in range(0, len(codes), ROWS_PER_WRITE):
+            stop = min(start + ROWS_PER_WRITE, len(codes))
+            written(
+                self, lambda start=start, stop=stop: self._learn_some(X, codes, weights, keys, start, stop)
+            )
+
+    def _learn_some(
+        self,
+        X: Any,
+        codes: NDArray[np.int64],
+        weights: Floats,
+        keys: list[bytes] | None,
+        start: int,
+        stop: int,
+    ) -> None:
+        bank = self.bank_
+        for i in range(start, stop):
+            key = None if keys is None else keys[i]
+            bank.label(X[i : i + 1], int(codes[i]), float(weights[i]), key)
+
+    def learn_rows(self, rows: Rows) -> None:
+        """Learn checked rows with codes, whose ids are their numbers in the stream."""
+        with self.bank_.turns.lock:
+            keys = [key_of_id(number) for number in rows.rows.tolist()]
+            X = self._as_kept(rows.X)
+            self._learn_all(X, rows.codes, rows.weights * self.weight_scale_, keys)
+
+    def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
+        check_is_fitted(self)
+        x = as_one_row(row, self.n_features_in_, missing=True)
+        code = self._code_of(label)
+        X, scaled = self._as_kept(x), weight * self.weight_scale_
+        with self.bank_.turns.lock:
+            written(self, lambda: self.bank_.label(X, code, scaled, None))
+
+    def _code_of(self, label: Any) -> int:
+        cached = self.__dict__.get("_codes")
+        if cached is None or cached[0] is not self.classes_:
+            cached = self._codes = self.classes_, {c: i for i, c in enumerate(self.classes_.tolist())}
+        try:
+            code: int = cached[1][label]
+        except (KeyError, TypeError):
+            raise InputError(
+                f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
+                "such examples out, or fit again with that class."
+            ) from None
+        return code
+
+    # Predicting ------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> NDArray[Any]:
+        """The likeliest class of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+        ids : sequence of n texts or whole numbers, optional
+            By which `partial_fit` finds the predictions again. Another prediction of the same id replaces the
+            first.
+        issue : bool, default True
+            Whether to remember the predictions until their labels come.
+        """
+        rows = self._checked_rows(X)
+        if self.bank_.untouched is not None:
+            self._predicted(rows, ids, issue)
+            return self.classes_[codes_of(self.bank_.untouched.predict(rows), self.classes_)]
+        return self.classes_[self._predicted(rows, ids, issue).argmax(axis=1)]
+
+    def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
+        """The probability of each class, (n, K); ``ids`` and ``issue`` as in `predict`."""
+        return self._predicted(self._checked_rows(X), ids, issue)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Log-odds of the second of two classes, (n,); log-probabilities of more, (n, K). Not remembered."""
+        p = np.maximum(self._predicted(self._checked_rows(X), None, issue=False), 1e-300)
+        return np.log(p[:, 1]) - np.log(p[:, 0]) if p.shape[1] == 2 else np.log(p)
+
+    def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
+        """The probabilities of checked rows, whose ids are their numbers in the stream."""
+        return self._predicted(rows.X, rows.rows.tolist() if issue else None, issue)
+
+    def _predicted(self, rows: Any, ids: Sequence[Any] | None, issue: bool) -> Floats:
+        X = self._as_kept(rows)
+        keys = None if ids is None else _keys(ids, X.shape[0])
+        if not issue:
+            return self._look(X)
+        with self.bank_.turns.lock:
+            found: Floats = written(self, lambda: self._issue(X, keys))
+        return found
+
+    @reads
+    def _look(self, X: Any) -> Floats:
+        return self.bank_.predict(X)
+
+    def _issue(self, X: Any, keys: list[bytes] | None) -> Floats:
+        bank = self.bank_
+        if keys is None:
+            keys = [key_of_row(X[i : i + 1]) for i in range(X.shape[0])]
+            return bank.predict(X, keys, replace=False)
+        return bank.predict(X, keys, replace=True)
+
+    def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
+        """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
+        check_is_fitted(self)
+        if self.bank_.untouched is not None:
+            return self.predict(self._one_row(row), issue=issue).tolist()[0]
+        code = int(self.predict_proba_one(row, issue=issue).argmax())
+        return self.classes_[code].item() if self.classes_.dtype != object else self.classes_[code]
+
+    def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
+        """The probability of each class for one row, (K,), as `predict_proba` finds them."""
+        check_is_fitted(self)
+        found: Floats = self._predicted(self._one_row(row), None, issue)[0]
+        return found
+
+    # What it is -------------------------------------------------------------------------------------------
+
+    @property
+    @reads
+    def members_(self) -> MembersTable:
+        """The members with their shares, recent accuracy and log-loss; the largest share first."""
+        check_is_fitted(self)
+        bank = self.bank_
+        lines = []
+        for name, share, (right, loss, n) in zip(
+            bank.names, bank.mixing.influence(), bank.mixing.recent, strict=False
+        ):
+            known = n > 0.0
+            status = (float(right), float(loss)) if known else (float("nan"), float("nan"))
+            lines.append(MemberStatus(name, float(share), *status))
+        return MembersTable(sorted(lines, key=lambda member: -member.share))
+
+    @property
+    def n_learnt_(self) -> int:
+        """Rows learnt."""
+        return self.bank_.n_learnt
+
+    @property
+    def n_waiting_(self) -> int:
+        """Predictions that wait for their label."""
+        return len(self.bank_.issued)
+
+    @property
+    @reads
+    def nbytes(self) -> int:
+        """Bytes of what it keeps."""
+        return self.bank_.nbytes
+
+    @reads
+    def plot_shares(self, ax: Any = None) -> Any:
+        """Draw the shares of the members through time, as areas; needs matplotlib, and gives its axes."""
+        check_is_fitted(self)
+        return plot(self.bank_.names, self.bank_.history, ax)
+
+    # Deployed models --------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_fitted(
+        cls, model: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
+    ) -> Self:
+        """Adopt any fitted classifier: the same predictions and probabilities until the first label.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            With ``classes_``, ``predict`` and ``predict_proba``. It becomes a member that never learns.
+        X, y : arrays
+            Labelled rows to find hypotheses on: its training data, or a few hundred rows like them.
+        sample_weight : array of shape (n,), optional
+        **parameters
+            Those of the class.
+
+        Examples
+        --------
+        >>> import ocboost
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = LogisticRegression(max_iter=5000).fit(X[:300], y[:300])
+        >>> clf = ocboost.AdaptiveClassifier.from_fitted(model, X[:300], y[:300])
+        >>> bool((clf.predict_proba(X) == model.predict_proba(X)).all())
+        True
+        """
+        deployed = DeployedModel(model)
+        clf = cls(**parameters)
+        clf._start(X, y, sample_weight, np.asarray(deployed.classes))
+        n, own = getattr(model, "n_features_in_", clf.n_features_in_), clf.n_features_in_
+        if n != own:
+            raise InputError(f"X must have the {n} features of the model; got {own}.")
+        if clf.bank_.pool is None:
+            raise InputError(
+                f"X and y must be at least {ENOUGH_ROWS} labelled rows of two classes or more, for "
+                f"hypotheses to be found; got {len(np.asarray(y))}. Give training data of the model."
+            )
+        if not np.array_equal(deployed.classes, clf.classes_):
+            raise InputError("the model's classes_ must be sorted; refit it with scikit-learn.")
+        clf.bank_.adopt(deployed)
+        return clf
+
+    # Files and copies -------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle); an old file stays until this one is complete.
+
+        Predictions that wait for their labels are saved with it.
+        """
+        from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_tree
+
+        check_is_fitted(self)
+        save(path, ADAPTIVE_KIND, adaptive_tree(self.__copy__()))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save` has written; it continues exactly as the saved one would have.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged, of another version, or not such a classifier. Nothing in it is executed.
+        """
+        from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_from_tree
+
+        tree = load(path, ADAPTIVE_KIND)
+        alone = {key: value for key, value in tree.items() if key not in ("schema", "history")}
+        clf: Self = read(alone, os.fspath(path), lambda fields: adaptive_from_tree(fields, cls))
+        return clf
+
+    @reads
+    def __copy__(self) -> Self:
+        """An independent copy."""
+        other = self._snapshot()
+        other.__dict__.pop("_guard_kept", None)
+        if hasattr(self, "bank_"):
+            other.bank_ = self.bank_.copy()
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super(AdaptiveClassifier, self.__copy__()).__getstate__()
+        return state  # of a copy, as it is written later
+
+
+def _keys(ids: Sequence[Any], n: int) -> list[bytes]:
+    """The keys of ids, one for each of n rows, all different."""
+    given = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+    if len(given) != n:
+        raise InputError(f"ids must be one for each of the {n} rows; got {len(given)}.")
+    keys = [key_of_id(each) for each in given]
+    if len(set(keys)) < n:
+        seen: set[bytes] = set()
+        for each, key in zip(given, keys, strict=True):
+            if key in seen:
+                raise InputError(f"ids must differ from each other in one call; got {each!r:.80} twice.")
+            seen.add(key)
+    return keys

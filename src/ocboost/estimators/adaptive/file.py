@@ -1,0 +1,167 @@
+"""An `AdaptiveClassifier` as a tree for a file, and back, with every entry checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ocboost._core.checks import as_count
+from ocboost._core.codec import Fields, Tree, matrix_from, matrix_tree
+from ocboost.errors import NotSavableError
+from ocboost.estimators.adaptive.bank import MAX_START_ROWS, Bank
+from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.issued import IssuedPredictions
+from ocboost.estimators.adaptive.pool import Pool
+from ocboost.estimators.adaptive.settings import chosen_members
+from ocboost.estimators.classifier import OCBClassifier
+from ocboost.estimators.classifier_file import (
+    classifier_from_tree,
+    classifier_tree,
+    columns_from,
+    columns_tree,
+    plain,
+    set_columns,
+)
+from ocboost.streams.rows import stack_matrices
+
+ADAPTIVE_KIND = "AdaptiveClassifier"  # the name of the kind in files
+
+
+def adaptive_tree(clf: Any) -> Tree:
+    """What a file holds of a fitted classifier."""
+    as_count(clf.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
+    chosen_members(clf.extra, clf.without)
+    return {
+        "settings": {
+            "n_hypotheses": int(clf.n_hypotheses),
+            "extra": list(clf.extra),
+            "without": list(clf.without),
+            "random_state": plain(clf.random_state),
+        },
+        "weight_scale": float(clf.weight_scale_),
+        **columns_tree(clf),
+        "bank": bank_tree(clf.bank_),
+        "schema": None,
+        "history": [],
+    }
+
+
+def adaptive_from_tree(fields: Fields, make: Any) -> Any:
+    """A classifier from what `adaptive_tree` gave; ``make`` is its class."""
+    classes, n_features, names = columns_from(fields)
+
+    def unfitted(one: Fields) -> Any:
+        lists = {key: one.items(key, most=100) for key in ("extra", "without")}
+        n = one.count("n_hypotheses", 1)
+        return make(n_hypotheses=n, random_state=one.plain("random_state"), **lists)
+
+    clf = fields.read("settings", unfitted)
+    fields.make(chosen_members, clf.extra, clf.without)
+    set_columns(clf, classes, n_features, names)
+    clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), np.inf)
+    clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf))
+    return clf
+
+
+def bank_tree(bank: Bank) -> Tree:
+    """What a file holds of a bank."""
+    kept = bank._kept
+    return {
+        "sparse": bank.sparse,
+        "n_hypotheses": bank.n_hypotheses,
+        "seed": bank.seed,
+        "boosters": [each.name for each in bank.boosters],
+        "without": list(bank.without),
+        "last": bank.last,
+        "n_learnt": bank.n_learnt,
+        "pool": None if bank.pool is None else bank.pool.tree(),
+        "voting": None if bank.voting is None else bank.voting.tree(),
+        "members": [{"group": member.group, "state": member.tree()} for member in bank.members],
+        "mixing": bank.mixing.tree(),
+        "issued": bank.issued.tree(),
+        "history": bank.history.tree(),
+        "deployed": _deployed_tree(bank.deployed),
+        "untouched": bank.untouched is not None,
+        "kept": matrix_tree(stack_matrices([X for X, _, _ in kept])) if kept else None,
+        "kept_codes": np.array([code for _, code, _ in kept], np.int64),
+        "kept_weights": np.array([weight for _, _, weight in kept], np.float64),
+    }
+
+
+def bank_from_tree(fields: Fields, clf: Any) -> Bank:
+    """A bank from what `bank_tree` gave, for a classifier with settings and columns."""
+    K, F = len(clf.classes_), clf.n_features_in_
+    boosters, without = chosen_members(clf.extra, clf.without)
+    # Members are fixed when it is fitted; set_params may have changed the settings since.
+    fits = fields.items("boosters", most=100) == [each.name for each in boosters]
+    fits = fits and fields.items("without", most=100) == list(without)
+    fields.require(fits, "its members are others than its settings say")
+    bank = Bank(
+        F,
+        K,
+        sparse=fields.flag("sparse"),
+        n_hypotheses=fields.count("n_hypotheses", 1),
+        seed=fields.count("seed", 0, (1 << 31) - 1),
+        boosters=boosters,
+        without=without,
+    )
+    bank.last = fields.count("last", 0, K)
+    bank.n_learnt = fields.count("n_learnt")
+    pool = fields.read_optional("pool", lambda one: Pool.from_tree(one, F, K))
+    if pool is None:
+        fields.require(fields.takes("voting", None), "it has votes without hypotheses")
+    else:
+        bank.adopt_pool(pool)
+        assert bank.voting is not None
+        fields.read("voting", bank.voting.resume)
+    ours = iter(bank.members)
+
+    def read_member(one: Fields) -> None:
+        member = next(ours)
+        one.require(one.text("group") == member.group, "its members are others than it says")
+        one.read("state", member.resume)
+
+    fields.read_all("members", read_member, len(bank.members))
+    for member in bank.members:
+        if pool is not None and member.needs_pool:
+            fields.make(member.check_pool, len(pool.hypotheses))
+    fields.read("mixing", bank.mixing.resume)
+    sizes = bank.mixing.possible_record_rows
+    bank.issued = fields.read("issued", lambda one: IssuedPredictions.from_tree(one, sizes, K))
+    fields.read("history", bank.history.resume)
+    bank.deployed = fields.read_optional("deployed", lambda one: _deployed_from(one, clf))
+    untouched = fields.flag("untouched")
+    fields.require(not untouched or bank.deployed is not None, "it has no deployed model")
+    bank.untouched = bank.deployed if untouched else None
+    codes = fields.array("kept_codes", np.int64, (None,))
+    weights = fields.array("kept_weights", np.float64, codes.shape)
+    fits = len(codes) <= MAX_START_ROWS and ((codes >= 0) & (codes < K)).all() and (weights > 0.0).all()
+    fields.require(bool(fits and np.isfinite(weights).all()), "its first rows do not fit")
+    if len(codes):
+        X = matrix_from(fields, "kept", len(codes), F)
+        bank._kept = [(X[i : i + 1], int(codes[i]), float(weights[i])) for i in range(len(codes))]
+    else:
+        fields.require(fields.takes("kept", None), "its first rows have no labels")
+    return bank
+
+
+def _deployed_tree(deployed: DeployedModel | None) -> Tree | None:
+    if deployed is None:
+        return None
+    if not isinstance(deployed.model, OCBClassifier):
+        raise NotSavableError(
+            f"the deployed model must be an OCBClassifier to be saved; it is {type(deployed.model).__name__}, "
+            "which is Python code that no file of ocboost holds. Pickle the classifier, or fit one that "
+            "adopts no model."
+        )
+    return classifier_tree(deployed.model)
+
+
+def _deployed_from(fields: Fields, clf: Any) -> DeployedModel:
+    fields.take("schema"), fields.take("history")
+    model = classifier_from_tree(fields, OCBClassifier)
+    fits = model.n_features_in_ == clf.n_features_in_ and np.array_equal(model.classes_, clf.classes_)
+    fields.require(fits, "its deployed model does not fit")
+    return DeployedModel(model)
