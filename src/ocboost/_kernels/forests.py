@@ -1,0 +1,396 @@
+"""Three forests that roll over the latest rows of a stream: each builds a tree now and then for its oldest.
+
+Forest f builds a tree after every ``EVERY[f]`` rows, from the last ``WINDOW[f]`` of them. How many rows were
+seen says which trees there are, and a tree's random numbers depend on the seed and its serial number alone:
+nothing random is carried from row to row.
+
+A tree is a list of nodes, level by level, the children of a node beside each other. A row goes left if its
+value is at most the threshold, and right if it is larger or missing. For building, values are counted in
+``BINS`` bins between edges: the code of x is how many edges lie below it, and the last code means missing.
+Whatever is stored is computed with every rounding as written, so that a twin in plain Python builds the same
+trees.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._kernels.arrays import Bytes, Floats, Int32s, Ints, Whole, Words
+from ocboost._kernels.compile import exact, plain
+
+WINDOW = (4000, 1000, 300)
+EVERY = (200, 50, 20)
+DEPTH = (8, 8, 6)
+FORESTS = len(WINDOW)
+TREES = 10  # of each forest
+MOST_NODES = tuple(2 ** (depth + 1) - 1 for depth in DEPTH)
+MOST_LEAVES = tuple(2**depth for depth in DEPTH)
+FIRST_NODE = tuple(TREES * sum(MOST_NODES[:f]) for f in range(FORESTS + 1))  # of each forest, then their end
+FIRST_LEAF = tuple(TREES * sum(MOST_LEAVES[:f]) for f in range(FORESTS + 1))
+KEPT = max(WINDOW)  # rows
+
+BINS = 64
+MISSING = BINS - 1  # the code of NaN
+EDGES = BINS - 1  # of each feature; those that are not needed, and the last in any case, are infinite
+SAMPLE = 1000  # rows that edges are computed from, at most
+FIRST_EDGES = min(EVERY)  # rows seen when they are first computed
+EARLY_EDGES = (50, 100, 200, 500)  # when again
+EDGES_EVERY = 1000
+
+MOST_FEATURES = 24  # that a node looks at
+LEAST_LEAF = 3.0  # mean weights of a row
+GAIN = 1.0 + 1e-9  # a split must raise Σn²/n by more than rounding
+FADING = 0.01  # of a leaf's counts, when a row of weight one comes
+HEAVIEST = 1e6  # weights count as this at most, or their squares would overflow
+
+#: ``left`` is the place of the left child within the tree; at a leaf it is -1 - its number there.
+NODE = np.dtype([("threshold", "f8"), ("left", "i4"), ("feature", "i4")])
+Nodes: TypeAlias = NDArray[np.void]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_S11, _S27, _S30, _S31, _S32 = (np.uint64(shift) for shift in (11, 27, 30, 31, 32))
+_ONE = np.uint64(1)
+
+#: The probabilities that a Poisson number of mean one is at most 0, 1, 2 …
+POISSON = tuple(math.exp(-1.0) * sum(1.0 / math.factorial(i) for i in range(k + 1)) for k in range(12))
+
+
+@exact
+def _scrambled(z: Any) -> Any:
+    """The last step of splitmix64."""
+    z = (z ^ (z >> _S30)) * _FIRST
+    z = (z ^ (z >> _S27)) * _SECOND
+    return z ^ (z >> _S31)
+
+
+@exact
+def _draw(state: Words) -> Any:
+    """The next 64 random bits (splitmix64)."""
+    state[0] += _GOLDEN
+    return _scrambled(state[0])
+
+
+@exact
+def _below(state: Words, n: Whole) -> Whole:
+    """A random number from 0 to n - 1."""
+    return np.int64(((_draw(state) >> _S32) * np.uint64(n)) >> _S32)
+
+
+@exact
+def _poisson(state: Words) -> Whole:
+    """A Poisson number of mean one, of at most 12."""
+    u = np.float64(_draw(state) >> _S11) * 2.0**-53
+    count = 0
+    while count < 12 and u >= POISSON[count]:
+        count += 1
+    return count
+
+
+@exact
+def _code(edges: Floats, f: Whole, x: float) -> Whole:
+    """How many edges of feature f lie below x."""
+    if x != x:
+        return MISSING
+    code, step = 0, BINS // 2
+    while step:
+        if edges[f, code + step - 1] < x:
+            code += step
+        step >>= 1
+    return code
+
+
+@exact
+def _leaf(x: Floats, nodes: Nodes, root: Whole) -> Whole:
+    """The number of the leaf that x falls into, within its tree."""
+    left = nodes[root]["left"]
+    at = root
+    while left >= 0:
+        at = root + left + (0 if x[nodes[at]["feature"]] <= nodes[at]["threshold"] else 1)
+        left = nodes[at]["left"]
+    return -1 - left
+
+
+@exact
+def _alive(seen: Whole, f: Whole) -> Whole:
+    """How many trees forest f has."""
+    return min(TREES, seen // EVERY[f])
+
+
+@plain
+def code_rows(rows: Floats, edges: Floats, codes: Bytes) -> None:
+    """Compute the codes of rows, a line for each feature."""
+    for f in range(rows.shape[1]):
+        for i in range(rows.shape[0]):
+            codes[f, i] = _code(edges, f, rows[i, f])
+
+
+@plain
+def make_edges(rows: Floats, seen: Whole, edges: Floats, splits: Bytes, codes: Bytes) -> None:
+    """Compute the edges of all features from the rows kept, and the rows' codes.
+
+    With at most `EDGES` distinct values they lie between all of them, otherwise between bins of about as many
+    rows each. ``splits`` says which features have more than one bin.
+    """
+    capacity, n_features = rows.shape
+    n = min(seen, capacity)
+    every = (n + SAMPLE - 1) // SAMPLE
+    sample = np.empty(SAMPLE, np.float64)
+    for f in range(n_features):
+        m, missing = 0, False
+        for i in range(0, n, every):
+            x = rows[i, f]
+            if x == x:
+                sample[m] = x
+                m += 1
+            else:
+                missing = True
+        values = sample[:m]
+        values.sort()
+        distinct = 1 if m else 0
+        for i in range(1, m):
+            if values[i] != values[i - 1]:
+                distinct += 1
+        count, i, bins = 0, 0, EDGES
+        while i < m:
+            stop = i + 1 if distinct <= EDGES else i + (m - i + bins - 1) // bins
+            while stop < m and values[stop] == values[stop - 1]:
+                stop += 1
+            if stop < m:
+                low, high = values[stop - 1], values[stop]
+                middle = 0.5 * low + 0.5 * high
+                edges[f, count] = middle if low <= middle < high else low
+                count += 1
+                bins -= 1
+            i = stop
+        for e in range(count, EDGES):
+            edges[f, e] = np.inf
+        splits[f] = count > 0 or (missing and m > 0)
+    code_rows(rows[:n], edges, codes)
+
+
+@plain
+def build_tree(
+    forest: Whole,
+    seed: Any,
+    seen: Whole,
+    labels: Int32s,
+    weights: Floats,
+    codes: Bytes,
+    edges: Floats,
+    splits: Bytes,
+    nodes: Nodes,
+    counts: Floats,
+) -> None:
+    """Build the tree that a forest is due to have after ``seen`` rows, in the place of its oldest."""
+    capacity, n_features, n_classes = labels.size, edges.shape[0], counts.shape[1]
+    serial = seen // EVERY[forest]
+    root = FIRST_NODE[forest] + serial % TREES * MOST_NODES[forest]
+    first_leaf = FIRST_LEAF[forest] + serial % TREES * MOST_LEAVES[forest]
+    state = np.empty(1, np.uint64)
+    state[0] = _scrambled(seed + _GOLDEN * np.uint64(1 + FORESTS * serial + forest))
+
+    # A sample with replacement of the window, the oldest row first.
+    n = min(seen, WINDOW[forest])
+    row, label, weight = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float64)
+    spare_row, spare_label, spare_weight = np.empty_like(row), np.empty_like(label), np.empty_like(weight)
+    m, mean = 0, 0.0
+    at = (seen - n) % capacity
+    for _ in range(n):
+        mean += weights[at]
+        times = _poisson(state)
+        if times:
+            row[m], label[m], weight[m] = at, labels[at], times * weights[at]
+            m += 1
+        at += 1
+        if at == capacity:
+            at = 0
+    least = LEAST_LEAF * (mean / n) * (1.0 - 1e-9)
+
+    usable = np.empty(n_features, np.int64)
+    n_usable = 0
+    for f in range(n_features):
+        if splits[f]:
+            usable[n_usable] = f
+            n_usable += 1
+    tried = min(n_usable, MOST_FEATURES, max(2, int(0.6 * n_features)))
+
+    start, stop = np.empty(MOST_NODES[forest], np.int64), np.empty(MOST_NODES[forest], np.int64)
+    depth = np.zeros(MOST_NODES[forest], np.int64)
+    histogram = np.zeros((BINS, n_classes))
+    total, left = np.empty(n_classes), np.empty(n_classes)
+    start[0], stop[0] = 0, m
+    n_nodes, n_leaves, v = 1, 0, 0
+    while v < n_nodes:
+        begin, end = start[v], stop[v]
+        total[:] = 0.0
+        for i in range(begin, end):
+            total[label[i]] += weight[i]
+        whole, squares, present = 0.0, 0.0, 0
+        for k in range(n_classes):
+            whole += total[k]
+            squares += total[k] * total[k]
+            present += total[k] > 0.0
+        best_feature, best_code, best = -1, 0, 0.0
+        if present > 1 and depth[v] < DEPTH[forest] and whole >= 2.0 * least:
+            best = squares / whole * GAIN
+            for u in range(tried):
+                other = u + _below(state, n_usable - u)
+                f = usable[other]
+                usable[other] = usable[u]
+                usable[u] = f
+                filled = np.uint64(0)
+                for i in range(begin, end):
+                    code = codes[f, row[i]]
+                    histogram[code, label[i]] += weight[i]
+                    filled |= _ONE << np.uint64(code)
+                left[:] = 0.0
+                so_far, previous = 0.0, -1
+                code = 0
+                while filled:
+                    while not filled & _ONE:
+                        filled >>= _ONE
+                        code += 1
+                    if previous >= 0:
+                        rest = whole - so_far
+                        if so_far >= least and rest >= least:
+                            here, there = 0.0, 0.0
+                            for k in range(n_classes):
+                                here += left[k] * left[k]
+                                right = total[k] - left[k]
+                                there += right * right
+                            score = here / so_far + there / rest
+                            if score > best:
+                                # Halfway between the two bins; with the missing ones, above all values.
+                                best, best_feature = score, f
+                                best_code = EDGES - 1 if code == MISSING else (previous + code - 1) // 2
+                    for k in range(n_classes):
+                        left[k] += histogram[code, k]
+                        so_far += histogram[code, k]
+                        histogram[code, k] = 0.0
+                    previous = code
+                    filled >>= _ONE
+                    code += 1
+        node = nodes[root + v]
+        if best_feature < 0:
+            node["threshold"], node["feature"], node["left"] = 0.0, 0, -1 - n_leaves
+            counts[first_leaf + n_leaves] = total
+            n_leaves += 1
+        else:
+            node["threshold"], node["feature"] = edges[best_feature, best_code], best_feature
+            node["left"] = n_nodes
+            near, far = begin, 0
+            for i in range(begin, end):
+                if codes[best_feature, row[i]] <= best_code:
+                    row[near], label[near], weight[near] = row[i], label[i], weight[i]
+                    near += 1
+                else:
+                    spare_row[far], spare_label[far], spare_weight[far] = row[i], label[i], weight[i]
+                    far += 1
+            for i in range(far):
+                row[near + i], label[near + i] = spare_row[i], spare_label[i]
+                weight[near + i] = spare_weight[i]
+            start[n_nodes], stop[n_nodes] = begin, near
+            start[n_nodes + 1], stop[n_nodes + 1] = near, end
+            depth[n_nodes] = depth[n_nodes + 1] = depth[v] + 1
+            n_nodes += 2
+        v += 1
+
+
+@exact
+def _count(x: Floats, code: Whole, weight: float, seen: Whole, nodes: Nodes, counts: Floats) -> None:
+    """Let the leaves that x falls into fade, and add it."""
+    weight = min(weight, 1.0)
+    keep = 1.0 - FADING * weight
+    for f in range(FORESTS):
+        for t in range(_alive(seen, f)):
+            slot = (t + 1) % TREES
+            leaf = _leaf(x, nodes, FIRST_NODE[f] + slot * MOST_NODES[f])
+            leaf += FIRST_LEAF[f] + slot * MOST_LEAVES[f]
+            for k in range(counts.shape[1]):
+                counts[leaf, k] *= keep
+            counts[leaf, code] += weight
+
+
+@exact
+def _edges_due(seen: Whole) -> bool:
+    due = seen == FIRST_EDGES or seen % EDGES_EVERY == 0
+    for early in EARLY_EDGES:
+        due = due or seen == early
+    return due
+
+
+@plain
+def learn_rows(
+    X: Floats,
+    y: Ints,
+    sample_weight: Floats,
+    clock: Words,
+    rows: Floats,
+    labels: Int32s,
+    weights: Floats,
+    codes: Bytes,
+    edges: Floats,
+    splits: Bytes,
+    nodes: Nodes,
+    counts: Floats,
+) -> None:
+    """Take in rows one by one, and build the trees that are due and still there at the end.
+
+    ``clock`` has the seed and how many rows were seen before. The other arrays that keep rows are a ring that
+    has room for all of them, or for as many as are ever kept. Rows of weight zero are passed over.
+    """
+    capacity, n_features = rows.shape
+    seen = np.int64(clock[1])
+    end = seen
+    for i in range(y.size):
+        end += sample_weight[i] > 0.0
+    for i in range(y.size):
+        weight = min(sample_weight[i], HEAVIEST)
+        if weight > 0.0:
+            x = X[i]
+            _count(x, y[i], weight, seen, nodes, counts)
+            at = seen % capacity
+            labels[at], weights[at] = y[i], weight
+            for f in range(n_features):
+                rows[at, f] = x[f]
+                codes[f, at] = _code(edges, f, x[f])
+            seen += 1
+            if _edges_due(seen):
+                make_edges(rows, seen, edges, splits, codes)
+            for f in range(FORESTS):
+                if seen % EVERY[f] == 0 and seen // EVERY[f] > end // EVERY[f] - TREES:
+                    build_tree(f, clock[0], seen, labels, weights, codes, edges, splits, nodes, counts)
+    clock[1] = np.uint64(seen)
+
+
+@plain
+def forest_logits(X: Floats, clock: Words, nodes: Nodes, counts: Floats, out: Floats) -> None:
+    """The logarithms of the mean of each forest's trees' probabilities of the classes; equal without trees."""
+    n_classes = counts.shape[1]
+    prior, seen = 0.5 / n_classes, np.int64(clock[1])
+    for i in range(X.shape[0]):
+        for f in range(FORESTS):
+            trees = _alive(seen, f)
+            for k in range(n_classes):
+                out[i, f, k] = 0.0 if trees else 1.0
+            for t in range(trees):
+                slot = (t + 1) % TREES
+                leaf = _leaf(X[i], nodes, FIRST_NODE[f] + slot * MOST_NODES[f])
+                leaf += FIRST_LEAF[f] + slot * MOST_LEAVES[f]
+                total = 0.5
+                for k in range(n_classes):
+                    total += counts[leaf, k]
+                scale = 1.0 / total
+                for k in range(n_classes):
+                    out[i, f, k] += (counts[leaf, k] + prior) * scale
+            total = 0.0
+            for k in range(n_classes):
+                total += out[i, f, k]
+            for k in range(n_classes):
+                out[i, f, k] = math.log(out[i, f, k] / total)
