@@ -42,7 +42,7 @@ EARLY_EDGES = (50, 100, 200, 500)  # when again
 EDGES_EVERY = 1000
 
 MOST_FEATURES = 24  # that a node looks at
-LEAST_LEAF = 3.0  # mean weights of a row
+LEAST_LEAF = 3  # rows, those drawn twice counted twice
 GAIN = 1.0 + 1e-9  # a split must raise Σn²/n by more than rounding
 FADING = 0.01  # of a leaf's counts, when a row of weight one comes
 HEAVIEST = 1e6  # weights count as this at most, or their squares would overflow
@@ -198,19 +198,19 @@ def build_tree(
     # A sample with replacement of the window, the oldest row first.
     n = min(seen, WINDOW[forest])
     row, label, weight = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float64)
-    spare_row, spare_label, spare_weight = np.empty_like(row), np.empty_like(label), np.empty_like(weight)
-    m, mean = 0, 0.0
+    times, spare = np.empty(n, np.int32), np.empty((3, n), np.int32)
+    spare_weight = np.empty_like(weight)
+    m, drawn = 0, 0
     at = (seen - n) % capacity
     for _ in range(n):
-        mean += weights[at]
-        times = _poisson(state)
-        if times:
-            row[m], label[m], weight[m] = at, labels[at], times * weights[at]
+        count = _poisson(state)
+        if count:
+            row[m], label[m], times[m], weight[m] = at, labels[at], count, count * weights[at]
             m += 1
+            drawn += count
         at += 1
         if at == capacity:
             at = 0
-    least = LEAST_LEAF * (mean / n) * (1.0 - 1e-9)
 
     usable = np.empty(n_features, np.int64)
     n_usable = 0
@@ -221,10 +221,10 @@ def build_tree(
     tried = min(n_usable, MOST_FEATURES, max(2, int(0.6 * n_features)))
 
     start, stop = np.empty(MOST_NODES[forest], np.int64), np.empty(MOST_NODES[forest], np.int64)
-    depth = np.zeros(MOST_NODES[forest], np.int64)
-    histogram = np.zeros((BINS, n_classes))
+    size, depth = np.empty(MOST_NODES[forest], np.int64), np.zeros(MOST_NODES[forest], np.int64)
+    histogram, filled = np.zeros((BINS, n_classes)), np.zeros(BINS, np.int64)
     total, left = np.empty(n_classes), np.empty(n_classes)
-    start[0], stop[0] = 0, m
+    start[0], stop[0], size[0] = 0, m, drawn
     n_nodes, n_leaves, v = 1, 0, 0
     while v < n_nodes:
         begin, end = start[v], stop[v]
@@ -236,45 +236,45 @@ def build_tree(
             whole += total[k]
             squares += total[k] * total[k]
             present += total[k] > 0.0
-        best_feature, best_code, best = -1, 0, 0.0
-        if present > 1 and depth[v] < DEPTH[forest] and whole >= 2.0 * least:
+        best_feature, best_code, best_size, best = -1, 0, 0, 0.0
+        if present > 1 and depth[v] < DEPTH[forest] and size[v] >= 2 * LEAST_LEAF:
             best = squares / whole * GAIN
             for u in range(tried):
                 other = u + _below(state, n_usable - u)
                 f = usable[other]
                 usable[other] = usable[u]
                 usable[u] = f
-                filled = np.uint64(0)
+                bins = np.uint64(0)  # a bit for each that is not empty
                 for i in range(begin, end):
                     code = codes[f, row[i]]
                     histogram[code, label[i]] += weight[i]
-                    filled |= _ONE << np.uint64(code)
+                    filled[code] += times[i]
+                    bins |= _ONE << np.uint64(code)
                 left[:] = 0.0
-                so_far, previous = 0.0, -1
-                code = 0
-                while filled:
-                    while not filled & _ONE:
-                        filled >>= _ONE
+                so_far, near, previous, code = 0.0, 0, 0, 0
+                while bins:
+                    while not bins & _ONE:
+                        bins >>= _ONE
                         code += 1
-                    if previous >= 0:
-                        rest = whole - so_far
-                        if so_far >= least and rest >= least:
-                            here, there = 0.0, 0.0
-                            for k in range(n_classes):
-                                here += left[k] * left[k]
-                                right = total[k] - left[k]
-                                there += right * right
-                            score = here / so_far + there / rest
-                            if score > best:
-                                # Halfway between the two bins; with the missing ones, above all values.
-                                best, best_feature = score, f
-                                best_code = EDGES - 1 if code == MISSING else (previous + code - 1) // 2
+                    if near >= LEAST_LEAF and size[v] - near >= LEAST_LEAF:
+                        here, there = 0.0, 0.0
+                        for k in range(n_classes):
+                            here += left[k] * left[k]
+                            right = total[k] - left[k]
+                            there += right * right
+                        score = here / so_far + there / (whole - so_far)
+                        if score > best:
+                            best, best_feature, best_size = score, f, near
+                            # Halfway between the two bins; or above all values, if only missing ones come.
+                            best_code = EDGES - 1 if code == MISSING else (previous + code - 1) // 2
                     for k in range(n_classes):
                         left[k] += histogram[code, k]
                         so_far += histogram[code, k]
                         histogram[code, k] = 0.0
+                    near += filled[code]
+                    filled[code] = 0
                     previous = code
-                    filled >>= _ONE
+                    bins >>= _ONE
                     code += 1
         node = nodes[root + v]
         if best_feature < 0:
@@ -287,16 +287,19 @@ def build_tree(
             near, far = begin, 0
             for i in range(begin, end):
                 if codes[best_feature, row[i]] <= best_code:
-                    row[near], label[near], weight[near] = row[i], label[i], weight[i]
+                    row[near], label[near] = row[i], label[i]
+                    times[near], weight[near] = times[i], weight[i]
                     near += 1
                 else:
-                    spare_row[far], spare_label[far], spare_weight[far] = row[i], label[i], weight[i]
+                    spare[0, far], spare[1, far] = row[i], label[i]
+                    spare[2, far], spare_weight[far] = times[i], weight[i]
                     far += 1
             for i in range(far):
-                row[near + i], label[near + i] = spare_row[i], spare_label[i]
-                weight[near + i] = spare_weight[i]
+                row[near + i], label[near + i] = spare[0, i], spare[1, i]
+                times[near + i], weight[near + i] = spare[2, i], spare_weight[i]
             start[n_nodes], stop[n_nodes] = begin, near
             start[n_nodes + 1], stop[n_nodes + 1] = near, end
+            size[n_nodes], size[n_nodes + 1] = best_size, size[v] - best_size
             depth[n_nodes] = depth[n_nodes + 1] = depth[v] + 1
             n_nodes += 2
         v += 1
@@ -371,7 +374,7 @@ def learn_rows(
 
 @plain
 def forest_logits(X: Floats, clock: Words, nodes: Nodes, counts: Floats, out: Floats) -> None:
-    """The logarithms of the mean of each forest's trees' probabilities of the classes; equal without trees."""
+    """The logarithm of the mean of the class probabilities of each forest's trees; uniform without trees."""
     n_classes = counts.shape[1]
     prior, seen = 0.5 / n_classes, np.int64(clock[1])
     for i in range(X.shape[0]):
