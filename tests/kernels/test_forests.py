@@ -128,7 +128,7 @@ def test_edges_lie_between_all_values_or_share_the_rows():
         axis=1,
     )
     F = rows.shape[1]
-    edges, splits = np.zeros((F, kernels.EDGES)), np.zeros(F, np.uint8)
+    edges, splits = np.zeros((F, kernels.EDGES)), np.zeros(F, np.int8)
     codes = np.zeros((F, n), np.uint8)
     kernels.make_edges(rows, n, edges, splits, codes)
     for f in range(F):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from itertools import pairwise
 
 INF = math.inf
 WINDOW, EVERY, DEPTH = (4000, 1000, 300), (200, 50, 20), (8, 8, 6)
@@ -153,7 +154,7 @@ class NaiveForests:
             f = usable[u]
             bins = sorted({e[0][f] for e in examples})
             left, so_far = [0.0] * self.K, 0.0
-            for low, high in zip(bins, bins[1:], strict=False):
+            for low, high in pairwise(bins):
                 here = self.counts([e for e in examples if e[0][f] == low])
                 for k in range(self.K):
                     left[k] += here[k]

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._kernels.arrays import Bytes, Floats, Int32s, Ints, Whole, Words
+from ocboost._kernels.arrays import Bytes, Floats, Int8s, Int32s, Ints, Whole, Words
 from ocboost._kernels.compile import exact, plain
 
 WINDOW = (4000, 1000, 300)
@@ -37,9 +37,8 @@ BINS = 64
 MISSING = BINS - 1  # the code of NaN
 EDGES = BINS - 1  # of each feature; those that are not needed, and the last in any case, are infinite
 SAMPLE = 1000  # rows that edges are computed from, at most
-FIRST_EDGES = min(EVERY)  # rows seen when they are first computed
-EARLY_EDGES = (50, 100, 200, 500)  # when again
-EDGES_EVERY = 1000
+EARLY_EDGES = (min(EVERY), 50, 100, 200, 500)  # rows seen when they are computed: for the first tree …
+EDGES_EVERY = 1000  # … and from then on
 
 MOST_FEATURES = 24  # that a node looks at
 LEAST_LEAF = 3  # rows, those drawn twice counted twice
@@ -131,7 +130,7 @@ def code_rows(rows: Floats, edges: Floats, codes: Bytes) -> None:
 
 
 @plain
-def make_edges(rows: Floats, seen: Whole, edges: Floats, splits: Bytes, codes: Bytes) -> None:
+def make_edges(rows: Floats, seen: Whole, edges: Floats, splits: Int8s, codes: Bytes) -> None:
     """Compute the edges of all features from the rows kept, and the rows' codes.
 
     With at most `EDGES` distinct values they lie between all of them, otherwise between bins of about as many
@@ -183,7 +182,7 @@ def build_tree(
     weights: Floats,
     codes: Bytes,
     edges: Floats,
-    splits: Bytes,
+    splits: Int8s,
     nodes: Nodes,
     counts: Floats,
 ) -> None:
@@ -322,10 +321,10 @@ def _count(x: Floats, code: Whole, weight: float, seen: Whole, nodes: Nodes, cou
 
 @exact
 def _edges_due(seen: Whole) -> bool:
-    due = seen == FIRST_EDGES or seen % EDGES_EVERY == 0
     for early in EARLY_EDGES:
-        due = due or seen == early
-    return due
+        if seen == early:
+            return True
+    return bool(seen % EDGES_EVERY == 0)
 
 
 @plain
@@ -339,7 +338,7 @@ def learn_rows(
     weights: Floats,
     codes: Bytes,
     edges: Floats,
-    splits: Bytes,
+    splits: Int8s,
     nodes: Nodes,
     counts: Floats,
 ) -> None:

@@ -61,7 +61,7 @@ class RollingForests:
         self.n_features, self.n_classes = n_features, n_classes
         self._clock = np.array([seed, 0], np.uint64)
         self._edges = np.full((n_features, EDGES), np.inf)
-        self._splits = np.zeros(n_features, np.uint8)
+        self._splits = np.zeros(n_features, np.int8)
         self._nodes = np.zeros(FIRST_NODE[-1], NODE)
         self._nodes["left"] = -1
         self._counts = np.zeros((FIRST_LEAF[-1], n_classes))
@@ -76,15 +76,14 @@ class RollingForests:
 
     def _grow(self, n: int) -> None:
         """Make room for n more rows, or all that are ever kept."""
-        seen = self.n_seen
-        room = self._labels.size
-        while room < min(seen + n, KEPT):
+        room = before = self._labels.size
+        while room < min(self.n_seen + n, KEPT):
             room = min(2 * room, KEPT)
-        if room > self._labels.size:
+        if room > before:
             rows, labels, weights, codes = self._rows, self._labels, self._weights, self._codes
             self._make_room(room)
-            self._rows[:seen], self._labels[:seen] = rows[:seen], labels[:seen]
-            self._weights[:seen], self._codes[:, :seen] = weights[:seen], codes[:, :seen]
+            self._rows[:before], self._labels[:before] = rows, labels
+            self._weights[:before], self._codes[:, :before] = weights, codes
 
     # Use --------------------------------------------------------------------------------------------------
 
@@ -184,7 +183,7 @@ class RollingForests:
         fields.fill({name: nodes[name] for name in NODE.names or ()})
         ordered = (self._edges[:, 1:] >= self._edges[:, :-1]).all() and (self._edges[:, -1] == np.inf).all()
         fields.require(ordered, "its edges must be in order, and the last infinite")
-        fields.require((self._splits <= 1).all(), "its splits must be 0 or 1")
+        fields.require(((self._splits >> 1) == 0).all(), "its splits must be 0 or 1")
         possible = (self._counts >= 0.0) & (self._counts <= _MOST_COUNT)
         fields.require(possible.all(), "its counts must be finite and not negative")
         fields.require(not np.isnan(nodes["threshold"]).any(), "a threshold must not be NaN")
