@@ -17,10 +17,12 @@ import math
 from typing import Any, TypeAlias
 
 import numpy as np
+from llvmlite import ir
+from numba import types
 from numpy.typing import NDArray
 
 from ocboost._kernels.arrays import Bytes, Floats, Int8s, Int32s, Ints, Whole, Words
-from ocboost._kernels.compile import exact, plain
+from ocboost._kernels.compile import exact, instruction, plain
 
 WINDOW = (4000, 1000, 300)
 EVERY = (200, 50, 20)
@@ -91,16 +93,24 @@ def _poisson(state: Words) -> Whole:
     return count
 
 
+@instruction
+def _lowest_bit(typing_context: Any, word: Any) -> tuple[Any, Any]:
+    """The number of the lowest bit that is set in a word, which must have one."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen
+
+
 @exact
 def _code(edges: Floats, f: Whole, x: float) -> Whole:
     """How many edges of feature f lie below x."""
     if x != x:
         return MISSING
-    code, step = 0, BINS // 2
-    while step:
-        if edges[f, code + step - 1] < x:
-            code += step
-        step >>= 1
+    code = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        code += step if edges[f, code + step - 1] < x else 0
     return code
 
 
@@ -196,8 +206,8 @@ def build_tree(
 
     # A sample with replacement of the window, the oldest row first.
     n = min(seen, WINDOW[forest])
-    row, label, weight = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float64)
-    times, spare = np.empty(n, np.int32), np.empty((3, n), np.int32)
+    row, label, weight = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.float64)
+    times, spare = np.empty(n, np.uint32), np.empty((3, n), np.uint32)
     spare_weight = np.empty_like(weight)
     m, drawn = 0, 0
     at = (seen - n) % capacity
@@ -245,16 +255,15 @@ def build_tree(
                 usable[u] = f
                 bins = np.uint64(0)  # a bit for each that is not empty
                 for i in range(begin, end):
-                    code = codes[f, row[i]]
+                    code = np.uint64(codes[f, row[i]])
                     histogram[code, label[i]] += weight[i]
                     filled[code] += times[i]
-                    bins |= _ONE << np.uint64(code)
+                    bins |= _ONE << code
                 left[:] = 0.0
-                so_far, near, previous, code = 0.0, 0, 0, 0
+                so_far, near, previous = 0.0, 0, 0
                 while bins:
-                    while not bins & _ONE:
-                        bins >>= _ONE
-                        code += 1
+                    code = np.uint64(_lowest_bit(bins))
+                    bins &= bins - _ONE
                     if near >= LEAST_LEAF and size[v] - near >= LEAST_LEAF:
                         here, there = 0.0, 0.0
                         for k in range(n_classes):
@@ -265,16 +274,15 @@ def build_tree(
                         if score > best:
                             best, best_feature, best_size = score, f, near
                             # Halfway between the two bins; or above all values, if only missing ones come.
-                            best_code = EDGES - 1 if code == MISSING else (previous + code - 1) // 2
+                            after = np.int64(code)
+                            best_code = EDGES - 1 if after == MISSING else (previous + after - 1) // 2
                     for k in range(n_classes):
                         left[k] += histogram[code, k]
                         so_far += histogram[code, k]
                         histogram[code, k] = 0.0
                     near += filled[code]
                     filled[code] = 0
-                    previous = code
-                    bins >>= _ONE
-                    code += 1
+                    previous = np.int64(code)
         node = nodes[root + v]
         if best_feature < 0:
             node["threshold"], node["feature"], node["left"] = 0.0, 0, -1 - n_leaves
