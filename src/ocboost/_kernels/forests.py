@@ -115,14 +115,39 @@ def _code(edges: Floats, f: Whole, x: float) -> Whole:
 
 
 @exact
-def _leaf(x: Floats, nodes: Nodes, root: Whole) -> Whole:
-    """The number of the leaf that x falls into, within its tree."""
-    left = nodes[root]["left"]
-    at = root
-    while left >= 0:
-        at = root + left + (0 if x[nodes[at]["feature"]] <= nodes[at]["threshold"] else 1)
-        left = nodes[at]["left"]
-    return -1 - left
+def _below_node(x: Floats, nodes: Nodes, root: Whole, at: Whole) -> Whole:
+    """The child that x goes to; a leaf stays."""
+    node = nodes[root + at]
+    left = np.int64(node["left"])
+    child = left + (0 if x[np.uint32(node["feature"])] <= node["threshold"] else 1)
+    return child if left >= 0 else at
+
+
+@exact
+def _find_leaves(x: Floats, nodes: Nodes, leaves: Ints) -> None:
+    """The leaves that x falls into in all trees, those of forests that are not full included.
+
+    Five trees at a time: each step waits for memory, and five can wait together.
+    """
+    for f in range(FORESTS):
+        size = MOST_NODES[f]
+        for half in range(2):
+            t = half * 5
+            r = FIRST_NODE[f] + t * size
+            a = b = c = d = e = 0
+            for _ in range(DEPTH[f]):
+                a = _below_node(x, nodes, r, a)
+                b = _below_node(x, nodes, r + size, b)
+                c = _below_node(x, nodes, r + 2 * size, c)
+                d = _below_node(x, nodes, r + 3 * size, d)
+                e = _below_node(x, nodes, r + 4 * size, e)
+            at = FIRST_LEAF[f] + t * MOST_LEAVES[f] - 1
+            t += f * TREES
+            leaves[t] = at - nodes[r + a]["left"]
+            leaves[t + 1] = at + MOST_LEAVES[f] - nodes[r + size + b]["left"]
+            leaves[t + 2] = at + 2 * MOST_LEAVES[f] - nodes[r + 2 * size + c]["left"]
+            leaves[t + 3] = at + 3 * MOST_LEAVES[f] - nodes[r + 3 * size + d]["left"]
+            leaves[t + 4] = at + 4 * MOST_LEAVES[f] - nodes[r + 4 * size + e]["left"]
 
 
 @exact
@@ -181,6 +206,83 @@ def make_edges(rows: Floats, seen: Whole, edges: Floats, splits: Int8s, codes: B
             edges[f, e] = np.inf
         splits[f] = count > 0 or (missing and m > 0)
     code_rows(rows[:n], edges, codes)
+
+
+@exact
+def _between(low: Any, high: Any) -> Whole:
+    """The last code to go left: halfway between two filled bins; below the missing ones, all values."""
+    return EDGES - 1 if high == MISSING else (np.int64(low) + np.int64(high) - 1) // 2
+
+
+@exact
+def _best(
+    bins: Any,
+    histogram: Floats,
+    filled: Ints,
+    total: Floats,
+    left: Floats,
+    whole: float,
+    size: Whole,
+    best: float,
+) -> tuple[float, Whole, Whole]:
+    """The best split between the bins that are filled, if it is better: Σn²/n, the last code to go left, rows.
+
+    The histogram is left empty.
+    """
+    so_far, near, previous = 0.0, 0, np.uint64(0)
+    best_code, best_size = 0, 0
+    for k in range(left.size):
+        left[k] = 0.0
+    while bins:
+        code = np.uint64(_lowest_bit(bins))
+        bins &= bins - _ONE
+        if near >= LEAST_LEAF and size - near >= LEAST_LEAF:
+            here, there = 0.0, 0.0
+            for k in range(left.size):
+                here += left[k] * left[k]
+                right = total[k] - left[k]
+                there += right * right
+            score = here / so_far + there / (whole - so_far)
+            if score > best:
+                best, best_code, best_size = score, _between(previous, code), near
+        for k in range(left.size):
+            left[k] += histogram[code, k]
+            so_far += histogram[code, k]
+            histogram[code, k] = 0.0
+        near += filled[code]
+        filled[code] = 0
+        previous = code
+    return best, best_code, best_size
+
+
+@exact
+def _best_of_two(
+    bins: Any, histogram: Floats, filled: Ints, total: Floats, whole: float, size: Whole, best: float
+) -> tuple[float, Whole, Whole]:
+    """`_best` for two classes, without loops over them."""
+    so_far, near, previous = 0.0, 0, np.uint64(0)
+    best_code, best_size = 0, 0
+    first, second = 0.0, 0.0
+    all_first, all_second = total[0], total[1]
+    while bins:
+        code = np.uint64(_lowest_bit(bins))
+        bins &= bins - _ONE
+        if near >= LEAST_LEAF and size - near >= LEAST_LEAF:
+            first_right, second_right = all_first - first, all_second - second
+            here = first * first + second * second
+            there = first_right * first_right + second_right * second_right
+            score = here / so_far + there / (whole - so_far)
+            if score > best:
+                best, best_code, best_size = score, _between(previous, code), near
+        first += histogram[code, 0]
+        second += histogram[code, 1]
+        so_far += histogram[code, 0]
+        so_far += histogram[code, 1]
+        histogram[code, 0] = histogram[code, 1] = 0.0
+        near += filled[code]
+        filled[code] = 0
+        previous = code
+    return best, best_code, best_size
 
 
 @plain
@@ -255,34 +357,16 @@ def build_tree(
                 usable[u] = f
                 bins = np.uint64(0)  # a bit for each that is not empty
                 for i in range(begin, end):
-                    code = np.uint64(codes[f, row[i]])
-                    histogram[code, label[i]] += weight[i]
-                    filled[code] += times[i]
-                    bins |= _ONE << code
-                left[:] = 0.0
-                so_far, near, previous = 0.0, 0, 0
-                while bins:
-                    code = np.uint64(_lowest_bit(bins))
-                    bins &= bins - _ONE
-                    if near >= LEAST_LEAF and size[v] - near >= LEAST_LEAF:
-                        here, there = 0.0, 0.0
-                        for k in range(n_classes):
-                            here += left[k] * left[k]
-                            right = total[k] - left[k]
-                            there += right * right
-                        score = here / so_far + there / (whole - so_far)
-                        if score > best:
-                            best, best_feature, best_size = score, f, near
-                            # Halfway between the two bins; or above all values, if only missing ones come.
-                            after = np.int64(code)
-                            best_code = EDGES - 1 if after == MISSING else (previous + after - 1) // 2
-                    for k in range(n_classes):
-                        left[k] += histogram[code, k]
-                        so_far += histogram[code, k]
-                        histogram[code, k] = 0.0
-                    near += filled[code]
-                    filled[code] = 0
-                    previous = np.int64(code)
+                    here = np.uint64(codes[f, row[i]])
+                    histogram[here, label[i]] += weight[i]
+                    filled[here] += times[i]
+                    bins |= _ONE << here
+                if n_classes == 2:
+                    score, code, near = _best_of_two(bins, histogram, filled, total, whole, size[v], best)
+                else:
+                    score, code, near = _best(bins, histogram, filled, total, left, whole, size[v], best)
+                if score > best:
+                    best, best_feature, best_code, best_size = score, f, code, near
         node = nodes[root + v]
         if best_feature < 0:
             node["threshold"], node["feature"], node["left"] = 0.0, 0, -1 - n_leaves
@@ -313,15 +397,13 @@ def build_tree(
 
 
 @exact
-def _count(x: Floats, code: Whole, weight: float, seen: Whole, nodes: Nodes, counts: Floats) -> None:
-    """Let the leaves that x falls into fade, and add it."""
+def _count(leaves: Ints, code: Whole, weight: float, seen: Whole, counts: Floats) -> None:
+    """Let the leaves that a row falls into fade, and add it."""
     weight = min(weight, 1.0)
     keep = 1.0 - FADING * weight
     for f in range(FORESTS):
         for t in range(_alive(seen, f)):
-            slot = (t + 1) % TREES
-            leaf = _leaf(x, nodes, FIRST_NODE[f] + slot * MOST_NODES[f])
-            leaf += FIRST_LEAF[f] + slot * MOST_LEAVES[f]
+            leaf = leaves[f * TREES + (t + 1) % TREES]
             for k in range(counts.shape[1]):
                 counts[leaf, k] *= keep
             counts[leaf, code] += weight
@@ -356,6 +438,7 @@ def learn_rows(
     has room for all of them, or for as many as are ever kept. Rows of weight zero are passed over.
     """
     capacity, n_features = rows.shape
+    leaves = np.empty(FORESTS * TREES, np.int64)
     seen = np.int64(clock[1])
     end = seen
     for i in range(y.size):
@@ -364,7 +447,8 @@ def learn_rows(
         weight = min(sample_weight[i], HEAVIEST)
         if weight > 0.0:
             x = X[i]
-            _count(x, y[i], weight, seen, nodes, counts)
+            _find_leaves(x, nodes, leaves)
+            _count(leaves, y[i], weight, seen, counts)
             at = seen % capacity
             labels[at], weights[at] = y[i], weight
             for f in range(n_features):
@@ -384,15 +468,15 @@ def forest_logits(X: Floats, clock: Words, nodes: Nodes, counts: Floats, out: Fl
     """The logarithm of the mean of the class probabilities of each forest's trees; uniform without trees."""
     n_classes = counts.shape[1]
     prior, seen = 0.5 / n_classes, np.int64(clock[1])
+    leaves = np.empty(FORESTS * TREES, np.int64)
     for i in range(X.shape[0]):
+        _find_leaves(X[i], nodes, leaves)
         for f in range(FORESTS):
             trees = _alive(seen, f)
             for k in range(n_classes):
                 out[i, f, k] = 0.0 if trees else 1.0
             for t in range(trees):
-                slot = (t + 1) % TREES
-                leaf = _leaf(X[i], nodes, FIRST_NODE[f] + slot * MOST_NODES[f])
-                leaf += FIRST_LEAF[f] + slot * MOST_LEAVES[f]
+                leaf = leaves[f * TREES + (t + 1) % TREES]
                 total = 0.5
                 for k in range(n_classes):
                     total += counts[leaf, k]

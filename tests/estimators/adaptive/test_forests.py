@@ -259,6 +259,8 @@ SHAPE = "has the wrong shape or type"
         ("left", with_entry(FIRST_NODE[2], MOST_NODES[2]), CHILDREN),
         ("left", with_entry(3, -1 - MOST_LEAVES[0]), CHILDREN),
         ("left", with_entry(FIRST_NODE[2], -1 - MOST_LEAVES[2]), CHILDREN),
+        ("left", with_entry(slice(0, 20, 2), range(1, 21, 2)), "a tree is too deep"),
+        ("left", with_entry(slice(FIRST_NODE[2] + 1, FIRST_NODE[2] + 21), range(2, 22)), "a tree is too deep"),
         ("left", lambda left: left[:-1], f"left {SHAPE}"),
         ("left", lambda left: left.astype(np.int64), f"left {SHAPE}"),
         ("counts", with_entry((5, 0), -0.5), "counts must be finite and not negative"),

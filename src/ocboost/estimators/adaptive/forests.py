@@ -9,6 +9,7 @@ import numpy as np
 from ocboost._core.codec import MAX_COUNT, Fields, Tree
 from ocboost._kernels.arrays import Floats, Ints
 from ocboost._kernels.forests import (
+    DEPTH,
     EDGES,
     EVERY,
     FIRST_LEAF,
@@ -99,7 +100,7 @@ class RollingForests:
 
     def logits(self, x: Floats, out: Floats) -> None:
         """Each forest's logarithms of the probabilities of the classes for one row, into (3, K)."""
-        forest_logits(x.reshape(1, -1), self._clock, self._nodes, self._counts, out.reshape(1, FORESTS, -1))
+        forest_logits(x[None], self._clock, self._nodes, self._counts, out[None])
 
     def logits_many(self, X: Floats, out: Floats) -> None:
         """The same for a matrix of rows, into (n, 3, K)."""
@@ -108,7 +109,7 @@ class RollingForests:
     def learn(self, x: Floats, code: int, weight: float = 1.0) -> None:
         """Take in one row: count it in its leaves, keep it, build trees that are due."""
         self._one_code[0], self._one_weight[0] = code, weight
-        self.learn_many(x.reshape(1, -1), self._one_code, self._one_weight)
+        self.learn_many(x[None], self._one_code, self._one_weight)
 
     def learn_many(self, X: Floats, codes: Ints, weights: Floats | None = None) -> None:
         """The same as row by row, bit for bit; trees that would be replaced on the way are not built."""
@@ -194,3 +195,9 @@ class RollingForests:
             child = (left > np.arange(MOST_NODES[f])) & (left < MOST_NODES[f] - 1)
             leaf = (left < 0) & (left >= -MOST_LEAVES[f])
             fields.require((child | leaf).all(), "the children of a node must come after it, in its tree")
+            tree, at = np.arange(TREES), np.zeros(TREES, np.int64)
+            for _ in range(DEPTH[f]):
+                inner = left[tree, at] >= 0
+                tree, at = tree[inner], left[tree, at][inner]
+                tree, at = np.concatenate([tree, tree]), np.concatenate([at, at + 1])
+            fields.require((left[tree, at] < 0).all(), "a tree is too deep")
