@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ocboost._kernels import forests as kernels
-from ocboost._kernels.forests import EVERY, FIRST_LEAF, FIRST_NODE, MOST_LEAVES, MOST_NODES
+from ocboost._kernels import forest_trees as kernels
+from ocboost._kernels.forest_trees import EVERY, FIRST_LEAF, FIRST_NODE, MOST_LEAVES, MOST_NODES
 from ocboost.estimators.adaptive.forests import RollingForests
 from tests.naive import forests as naive
 from tests.naive.forests import NaiveForests

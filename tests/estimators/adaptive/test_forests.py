@@ -8,7 +8,7 @@ import pytest
 from ocboost import ModelFileError
 from ocboost._core.codec import read
 from ocboost._core.file_format import from_bytes, to_bytes
-from ocboost._kernels.forests import FIRST_LEAF, FIRST_NODE, MOST_LEAVES, MOST_NODES
+from ocboost._kernels.forest_trees import FIRST_LEAF, FIRST_NODE, MOST_LEAVES, MOST_NODES
 from ocboost.estimators.adaptive.forests import RollingForests
 from tests.kernels.test_forests import rows_of
 from tests.support.saved_trees import GONE, changed
@@ -260,7 +260,11 @@ SHAPE = "has the wrong shape or type"
         ("left", with_entry(3, -1 - MOST_LEAVES[0]), CHILDREN),
         ("left", with_entry(FIRST_NODE[2], -1 - MOST_LEAVES[2]), CHILDREN),
         ("left", with_entry(slice(0, 20, 2), range(1, 21, 2)), "a tree is too deep"),
-        ("left", with_entry(slice(FIRST_NODE[2] + 1, FIRST_NODE[2] + 21), range(2, 22)), "a tree is too deep"),
+        (
+            "left",
+            with_entry(slice(FIRST_NODE[2] + 1, FIRST_NODE[2] + 21), range(2, 22)),
+            "a tree is too deep",
+        ),
         ("left", lambda left: left[:-1], f"left {SHAPE}"),
         ("left", lambda left: left.astype(np.int64), f"left {SHAPE}"),
         ("counts", with_entry((5, 0), -0.5), "counts must be finite and not negative"),

@@ -8,23 +8,21 @@ import numpy as np
 
 from ocboost._core.codec import MAX_COUNT, Fields, Tree
 from ocboost._kernels.arrays import Floats, Ints
-from ocboost._kernels.forests import (
+from ocboost._kernels.forest_trees import (
     DEPTH,
     EDGES,
     EVERY,
     FIRST_LEAF,
     FIRST_NODE,
     FORESTS,
-    HEAVIEST,
     KEPT,
     MOST_LEAVES,
     MOST_NODES,
     NODE,
     TREES,
     code_rows,
-    forest_logits,
-    learn_rows,
 )
+from ocboost._kernels.forests import HEAVIEST, forest_logits, learn_rows
 
 FIRST_ROOM = 125  # rows; doubled until all that are kept have room
 _MOST_COUNT = 1e12  # in a leaf: more than any window holds
