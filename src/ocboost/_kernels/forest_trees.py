@@ -260,7 +260,7 @@ def build_tree(
     n = min(seen, WINDOW[forest])
     row, label, weight = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.float64)
     times, spare = np.empty(n, np.uint32), np.empty((3, n), np.uint32)
-    spare_weight = np.empty_like(weight)
+    spare_weight = np.empty(n, np.float64)
     m, drawn = 0, 0
     at = (seen - n) % capacity
     for _ in range(n):
@@ -289,7 +289,8 @@ def build_tree(
     n_nodes, n_leaves, v = 1, 0, 0
     while v < n_nodes:
         begin, end = start[v], stop[v]
-        total[:] = 0.0
+        for k in range(n_classes):
+            total[k] = 0.0
         for i in range(begin, end):
             total[label[i]] += weight[i]
         whole, squares, present = 0.0, 0.0, 0
@@ -320,7 +321,8 @@ def build_tree(
         node = nodes[root + v]
         if best_feature < 0:
             node["threshold"], node["feature"], node["left"] = 0.0, 0, -1 - n_leaves
-            counts[first_leaf + n_leaves] = total
+            for k in range(n_classes):
+                counts[first_leaf + n_leaves, k] = total[k]
             n_leaves += 1
         else:
             node["threshold"], node["feature"] = edges[best_feature, best_code], best_feature
