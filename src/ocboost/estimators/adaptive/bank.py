@@ -13,6 +13,7 @@ from ocboost._core.locks import Guard
 from ocboost._kernels.arrays import Floats
 from ocboost.boosters.registry import Registered
 from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.forest_member import ForestMember
 from ocboost.estimators.adaptive.history import ShareHistory
 from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row
 from ocboost.estimators.adaptive.members import Member, OneRow
@@ -84,6 +85,7 @@ class Bank:
             Neighbours(K),
             LabelPatterns(K),
             FeatureRegression(F, K, sparse=self.sparse),
+            ForestMember(F, K, sparse=self.sparse, seed=self.seed),
         ]
         return [member for member in found if member.group not in self.without]
 
