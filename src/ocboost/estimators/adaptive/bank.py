@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import Guard
@@ -307,7 +306,8 @@ class Bank:
         self.mixing.only(0)
 
     def _begin_pool_members(self, rows: Rows) -> None:
-        assert self.pool is not None and self.voting is not None
+        assert self.pool is not None
+        assert self.voting is not None
         answers = self.pool.answers(rows.X)
         self.voting.begin(rows, answers)
         for member, _, _ in self._places:

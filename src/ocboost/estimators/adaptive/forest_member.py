@@ -41,7 +41,8 @@ class ForestMember(Member):
     def _dense(self, row: OneRow) -> Floats:
         if row.x is not None:
             return row.x[self._columns] if self.needs_pool else row.x
-        assert row.columns is not None and row.values is not None
+        assert row.columns is not None
+        assert row.values is not None
         x = np.zeros(self.forests.n_features)
         places = self._place[row.columns]
         seen = places >= 0
