@@ -464,6 +464,11 @@ class AdaptiveClassifier(OnlineClassifier):
         state: dict[str, Any] = super(AdaptiveClassifier, self.__copy__()).__getstate__()
         return state  # of a copy, as it is written later
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "bank_") and not self.bank_.mixing.share.flags.writeable:
+            self.bank_ = self.bank_.copy()  # joblib.load(mmap_mode="r") gives what cannot be written to
+
 
 def _keys(ids: Sequence[Any], n: int) -> list[bytes]:
     """The keys of ids, one for each of n rows, all different."""
