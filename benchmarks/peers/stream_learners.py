@@ -78,7 +78,7 @@ class Standardised:
 
 
 class Unscaled:
-    """Sparse rows are zeros and ones, and stay so: dividing rare words by their deviations does harm."""
+    """Sparse rows are zeros and ones, and stay so: divided by deviations, rare words would count most."""
 
     def take(self, x: Any) -> None:
         """Nothing to count."""
