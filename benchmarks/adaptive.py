@@ -41,7 +41,7 @@ from ocboost.evaluation.first_rows import FirstRows
 
 OUT = Path(__file__).parent / "results" / "adaptive.json"
 POINT_ROWS = 500  # from one point, at which results can be compared, to the next
-WARM_UP_ROWS = 300
+WARM_UP_ROWS = 2_000
 MIN_PROBABILITY = 1e-15
 Progress = Callable[[int, int], None]  # rows done, rows there are
 
