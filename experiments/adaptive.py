@@ -125,7 +125,7 @@ def one(name: str, given: argparse.Namespace, seed: int, delay: int) -> dict[str
         for j in range(i, min(i + given.step, n)):
             row = bank.row(X[j : j + 1])
             record = bank.record(row)
-            waiting.append((j, Issued(record, bank.issued.n_issued, bank.last)))
+            waiting.append((j, Issued(record, bank.issued.n_issued, row.last, row.since)))
             bank.issued.n_issued += 1
             t, y = j - start, codes[j]
             p = record[-1]
