@@ -338,10 +338,15 @@ def _times(P: Floats, u: Floats, out: Floats) -> None:
 
 @exact
 def _subtract_square(P: Floats, u: Floats, scale: float) -> None:
-    """P - scale · u uᵀ, in place."""
-    E = u.size
+    """P - scale · u uᵀ, in place; u is scaled.
+
+    P stays symmetric to the last bit: what rounding adds to its antisymmetric part would grow by 1/γ a step.
+    """
+    E, root = u.size, math.sqrt(scale)
     for i in range(E):
-        factor, row = scale * u[i], P[i]
+        u[i] *= root
+    for i in range(E):
+        factor, row = u[i], P[i]
         for j in range(E):
             row[j] -= factor * u[j]
 
