@@ -76,10 +76,10 @@ def _normalise(z: Floats) -> None:
     total = 0.0
     for k in range(K):
         total += math.exp(z[k] - top)
-    shift = top + math.log(total)
+    shift = math.log(total)
     mean = 0.0
     for k in range(K):
-        z[k] = max(z[k] - shift, -FLOOR)
+        z[k] = max((z[k] - top) - shift, -FLOOR)
         mean += z[k]
     mean /= K
     for k in range(K):
@@ -384,7 +384,8 @@ def _teach_mixer(
 ) -> None:
     """A step of online Newton: A ← γA + (1-γ)ρI + Cov_p(z), w += A⁻¹ [z_y - E_p z - (1-γ)ρ(w - w0)].
 
-    P is A⁻¹. The prior's part goes to one coordinate at a time, E times as much.
+    P is A⁻¹. The prior's part goes to one coordinate at a time, E times as much. Of more than two classes
+    those of less than 1e-9 are left out of the covariance.
     """
     E, K = z.shape
     pull = (1.0 - gamma) * rho
