@@ -53,3 +53,5 @@ class LabelPatterns(Member):
         super().resume(fields)
         fits = (self._rates >= 0.0).all() and (self._follows >= 0.0).all()
         fields.require(fits, "frequencies must not be negative")
+        fits = (self._rates <= 1.0 + 1e-9).all() and (self._follows <= 1.0 / (1.0 - FADING) + 1.0).all()
+        fields.require(fits, "frequencies must be possible")
