@@ -31,7 +31,7 @@ def columns_of(K, J=12):
 
 
 def some_stumps(rng, n):
-    return Stumps(rng.integers(0, F, n), rng.normal(size=n), rng.choice([-1, 1], n))
+    return Stumps(rng.integers(0, F, n), rng.normal(size=n), rng.choice([-1, 1], n), n_features=F)
 
 
 def some_rows(rng, n, K):
