@@ -18,13 +18,16 @@ class Ring:
         n_words = int(slots.max()) // 64 + 1
         J, bits = len(slots), 64 * n_words
         self.slots, self.n, self.at, self.size, self.K = slots, 0, 0, size, K
-        self.ring = np.zeros((size, n_words), np.uint64)
+        self.ring = np.zeros((n_words, size), np.uint64)
         self.codes, self.weights = np.zeros(size, np.int64), np.zeros(size)
         self.table = np.exp(-np.arange(bits + 1) / (np.array(WIDTHS)[:, None] * J))
-        self.room = np.full(n_words, 5, np.uint64), np.full((K, bits + 1), np.nan), np.full((2, K), np.nan)
+        self.query = np.full(n_words, 5, np.uint64)
+        distances = np.full(size, 5, np.uint64)
+        self.room = self.query, distances, np.full((K, bits + 1), np.nan), np.full((2, K), np.nan)
 
     def learn(self, answers, code, weight):
-        add_row(answers, self.slots, code, weight, self.ring, self.codes, self.weights, self.at)
+        kept = (self.ring, self.codes, self.weights)
+        add_row(answers, self.slots, code, weight, *kept, self.at, self.query)
         self.at = (self.at + 1) % self.size
         self.n = min(self.n + 1, self.size)
 
@@ -59,13 +62,13 @@ def test_votes_of_the_last_rows(K, J):
 @pytest.mark.parametrize("first", [0, 3, 35])
 def test_a_column_is_written_around_the_end_of_the_ring(first):
     rng = np.random.default_rng(0)
-    ring = rng.integers(0, 1 << 63, (40, 2)).astype(np.uint64)
+    ring = rng.integers(0, 1 << 63, (2, 40)).astype(np.uint64)
     expected = (ring[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     answers = answers_of(rng, 1, 12)[0]
     for slot in (0, 63, 64, 100):
         set_column(answers, slot, ring, first)
         for i, answer in enumerate(answers):
-            expected[(first + i) % 40, slot // 64, slot % 64] = answer > 0
+            expected[slot // 64, (first + i) % 40, slot % 64] = answer > 0
     bits = (ring[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     np.testing.assert_array_equal(bits, expected)
 

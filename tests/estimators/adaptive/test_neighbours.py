@@ -141,7 +141,7 @@ def with_entry(index, value):
         ("codes", lambda codes: codes[:-1], "weights has the wrong shape"),
         ("weights", with_entry(3, -0.5), "its weights do not fit"),
         ("weights", with_entry(3, 2.0), "its weights do not fit"),
-        ("ring", lambda ring: ring[:, :0].copy(), "its bits do not fit"),
+        ("ring", lambda ring: ring[:0].copy(), "its bits do not fit"),
         ("slots", with_entry(0, 64), "its bits do not fit"),
         ("slots", with_entry(0, -1), "its bits do not fit"),
         ("slots", with_entry(0, 5), "its bits do not fit"),
@@ -160,7 +160,7 @@ def test_a_file_that_it_never_wrote_is_refused(path, value, message):
 def test_a_file_with_too_many_rows_is_refused():
     n = WINDOWS[-1] + 1
     tree = from_file(begun(2, 100)[0])
-    rows = {"codes": np.zeros(n, np.int64), "weights": np.zeros(n), "ring": np.zeros((n, 1), np.uint64)}
+    rows = {"codes": np.zeros(n, np.int64), "weights": np.zeros(n), "ring": np.zeros((1, n), np.uint64)}
     with pytest.raises(ModelFileError, match="it keeps too many rows"):
         resumed("neighbours", 2, {**tree, **rows})
 
