@@ -107,7 +107,7 @@ class NaiveMixer:
 
 
 class NaiveRecord:
-    """What was predicted: logits as they are and calibrated, probabilities of all with a share, the last stage."""
+    """What was predicted: logits as they are and calibrated, probabilities, and the last stage."""
 
     def __init__(self, Z, C, experts, last, prediction):
         self.Z, self.C, self.experts, self.last, self.prediction = Z, C, experts, last, prediction

@@ -164,7 +164,7 @@ def test_a_file_that_it_never_wrote_is_refused(path, value, message):
 def test_classes_without_an_example_share_hypotheses():
     columns = columns_of(3)
     assert columns[2].start < columns[0].stop
-    member, pool, rows = begun(3)
+    member, pool, _ = begun(3)
     weights = weights_of(member, pool)
     assert [w.shape[1] for w in weights] == [12, 12, 15]
     assert not np.array_equal(weights[2][:, :12], weights[0])

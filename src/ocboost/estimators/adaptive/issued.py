@@ -37,9 +37,9 @@ def key_of_row(X: Any) -> bytes:
 def same_row(one: Any, other: Any) -> bool:
     """Whether two rows, (1, F), both dense or both CSR, are equal to the last bit."""
     if isinstance(one, np.ndarray):
-        return one.tobytes() == other.tobytes()
-    same_columns: bool = one.indices.tobytes() == other.indices.tobytes()
-    return same_columns and one.data.tobytes() == other.data.tobytes()
+        return bool(one.tobytes() == other.tobytes())
+    same_columns = one.indices.tobytes() == other.indices.tobytes()
+    return bool(same_columns and one.data.tobytes() == other.data.tobytes())
 
 
 def key_of_id(row_id: Any) -> bytes:

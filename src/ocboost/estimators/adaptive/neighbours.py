@@ -64,8 +64,8 @@ class Neighbours(Member):
         assert row.answers is not None
         ring = (self._ring, self._codes, self._weights, self._at, self._n)
         how = (self._windows, self._chosen, self._table)
-        room = (self._query, self._distances, self._counts, self._votes)
-        neighbour_scores(row.answers[0], self._slots, *ring, *how, *room, out)
+        words, counts = (self._query, self._distances), (self._counts, self._votes)
+        neighbour_scores(row.answers[0], self._slots, *ring, *how, *words, *counts, out)
 
     def learn(self, row: OneRow, code: int, weight: float) -> None:
         """Keep the row's answers."""
