@@ -24,7 +24,7 @@ def filled(n=8):
     """Records 0 … n - 1 under keys 0, 1, 2, 0, …; the fourth has fewer rows."""
     issued = IssuedPredictions()
     for i in range(n):
-        issued.add(key_of_id(i % 3), record(i, 4 if i == 3 else 6), i % 4, replace=False)
+        issued.add(key_of_id(i % 3), record(i, 4 if i == 3 else 6), i % 4, 2 * i, replace=False)
     return issued
 
 
@@ -51,17 +51,17 @@ def test_equal_rows_are_found_first_in_first_out():
 def test_what_is_taken_knows_its_number_and_the_label_known_then():
     issued = filled()
     one = issued.take(key_of_id(1))
-    assert (one.number, one.last) == (1, 1)
+    assert (one.number, one.last, one.since) == (1, 1, 2)
     one = issued.take(key_of_id(1))
-    assert (one.number, one.last) == (4, 0)
+    assert (one.number, one.last, one.since) == (4, 0, 8)
     np.testing.assert_array_equal(one.record, record(4))
 
 
 def test_another_prediction_of_an_id_replaces_the_first():
     issued = IssuedPredictions()
     for i in range(5):
-        issued.add(key_of_id("a"), record(i), 0, replace=True)
-        issued.add(key_of_id("b"), record(10 + i), 0, replace=False)
+        issued.add(key_of_id("a"), record(i), 0, 0, replace=True)
+        issued.add(key_of_id("b"), record(10 + i), 0, 0, replace=False)
     assert len(issued) == 6
     assert values(issued, key_of_id("a")) == [4.0]
     assert values(issued, key_of_id("b")) == [10.0, 11.0, 12.0, 13.0, 14.0]
@@ -71,10 +71,10 @@ def test_another_prediction_of_an_id_replaces_the_first():
 
 def test_one_replaces_all_that_wait_under_its_key():
     issued = filled()
-    issued.add(key_of_id(0), record(99), 0, replace=True)
+    issued.add(key_of_id(0), record(99), 0, 0, replace=True)
     assert len(issued) == 6
     assert values(issued, key_of_id(0)) == [99.0]
-    issued.add(key_of_id(1), record(1), 0, replace=False)
+    issued.add(key_of_id(1), record(1), 0, 0, replace=False)
     assert values(issued, key_of_id(1)) == [1.0, 4.0, 7.0, 1.0]
 
 
@@ -92,9 +92,9 @@ def test_the_oldest_are_dropped_where_there_are_too_many_bytes(monkeypatch):
     issued = filled(4)
     assert issued.nbytes == 2 * record(0).nbytes + record(0, 4).nbytes
     assert (len(issued), issued.n_dropped) == (3, 1)
-    issued.add(key_of_id("large"), record(0, 100), 0, replace=False)  # more than may be kept at all
+    issued.add(key_of_id("large"), record(0, 100), 0, 0, replace=False)  # more than may be kept at all
     assert (len(issued), issued.nbytes, issued.n_dropped) == (0, 0, 5)
-    issued.add(key_of_id("small"), record(7), 0, replace=False)
+    issued.add(key_of_id("small"), record(7), 0, 0, replace=False)
     assert values(issued, key_of_id("small")) == [7.0]
 
 
@@ -105,7 +105,7 @@ def test_random_operations_are_those_of_a_plain_list(monkeypatch):
         key, replace = int(rng.integers(12)), bool(rng.integers(2))
         if rng.random() < 0.55:
             rows = int(rng.choice(SIZES))
-            issued.add(key_of_id(key), record(i, rows), i % 4, replace=replace)
+            issued.add(key_of_id(key), record(i, rows), i % 4, 0, replace=replace)
             plain = [one for one in plain if not (replace and one[0] == key)]
             plain = [*plain, (key, i, rows)][-25:]
         else:
@@ -124,7 +124,7 @@ def test_a_copy_goes_its_own_way():
     issued = filled()
     copied = issued.copy()
     assert values(copied, key_of_id(0)) == [0.0, 3.0, 6.0]
-    copied.add(key_of_id(1), record(50), 0, replace=False)
+    copied.add(key_of_id(1), record(50), 0, 0, replace=False)
     assert len(issued) == 8
     assert issued.n_issued == 8
     assert values(issued, key_of_id(0)) == [0.0, 3.0, 6.0]
@@ -196,7 +196,7 @@ def test_loaded_they_are_found_as_before(n):
         assert getattr(loaded, name) == getattr(issued, name)
     assert to_bytes("x", loaded.tree()) == to_bytes("x", issued.tree())
     for each in (issued, loaded):
-        each.add(key_of_id(1), record(60), 2, replace=False)
+        each.add(key_of_id(1), record(60), 2, 0, replace=False)
     for key in range(3):
         while True:
             one, other = issued.take(key_of_id(key)), loaded.take(key_of_id(key))
@@ -237,6 +237,8 @@ SHAPE = "has the wrong shape or type"
         ("last", with_entry(0, 4), "its last labels do not fit"),
         ("last", with_entry(0, -1), "its last labels do not fit"),
         ("last", lambda n: n[1:], f"last {SHAPE}"),
+        ("since", with_entry(0, -1), "its distances do not fit"),
+        ("since", lambda n: n[1:], f"since {SHAPE}"),
         ("rows", with_entry(0, 5), "its records do not fit"),
         ("rows", with_entry(0, -6), "its records do not fit"),
         ("rows", with_entry(0, 4), f"records {SHAPE}"),

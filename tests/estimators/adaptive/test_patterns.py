@@ -9,7 +9,7 @@ from ocboost import ModelFileError
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.issued import key_of_id
 from ocboost.estimators.adaptive.members import OneRow
-from ocboost.estimators.adaptive.patterns import FADING, MEMORIES, LabelPatterns
+from ocboost.estimators.adaptive.patterns import FADING, MAX_DISTANCE, MEMORIES, LabelPatterns
 from ocboost.streams.rows import Rows
 from tests.naive.label_patterns import NaivePatterns
 from tests.support.adaptive_members import from_file, resumed, scores_of
@@ -19,7 +19,7 @@ ROW = np.zeros((1, 2))
 
 def test_begin_counts_each_label_after_the_one_before():
     codes = np.random.default_rng(0).integers(0, 3, 60)
-    member, twin = LabelPatterns(3), NaivePatterns(3, MEMORIES, FADING)
+    member, twin = LabelPatterns(3), NaivePatterns(3, MEMORIES, FADING, MAX_DISTANCE)
     member.begin(Rows(np.zeros((60, 2)), codes=codes, weights=np.ones(60)), None)
     for last, code in zip([3, *codes.tolist()[:-1]], codes.tolist(), strict=True):
         twin.learn(last, code, 1.0)
@@ -27,6 +27,34 @@ def test_begin_counts_each_label_after_the_one_before():
         row = OneRow(ROW, None, last)
         np.testing.assert_allclose(scores_of(member, row, 3), twin.scores(last), rtol=1e-9)
     assert member.tree()["follows"][3].sum() == 1.0  # the first label followed none
+
+
+def assert_counted(bank, twin):
+    tree = labels_member(bank).tree()
+    expected = [[twin.followed(last, k) for k in range(3)] for last in range(4)]
+    np.testing.assert_allclose(tree["follows"], expected, rtol=1e-9)
+    for since in range(MAX_DISTANCE):
+        expected = [[twin.followed(last, k, since) for k in range(3)] for last in range(4)]
+        np.testing.assert_allclose(tree["by_distance"][since], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("step", [5, 40])
+def test_rows_predicted_together_count_by_their_distance_from_the_last_label(step):
+    bank = Bank(2, 3, sparse=False, n_hypotheses=5, seed=0)
+    codes = np.random.default_rng(0).integers(0, 3, 4 * step).tolist()
+    twin = NaivePatterns(3, MEMORIES, FADING, MAX_DISTANCE)
+    for start in range(0, 4 * step, step):
+        numbers = range(start, start + step)
+        X = np.array([[i, 1.0] for i in numbers])
+        bank.predict(X, [key_of_id(i) for i in numbers])
+        last = codes[start - 1] if start else 3
+        for i in numbers:
+            bank.label(X[i - start : i - start + 1], codes[i], 1.0, key_of_id(i))
+            twin.learn(last, codes[i], 1.0, i - start)
+    assert_counted(bank, twin)
+    row = OneRow(ROW, None, codes[-1], 3)
+    expected = twin.scores(codes[-1], 3, has_distances=True)
+    np.testing.assert_allclose(scores_of(labels_member(bank), row, 3), expected, rtol=1e-9)
 
 
 def labels_member(bank):
@@ -37,17 +65,16 @@ def labels_member(bank):
 def test_a_late_label_counts_after_what_was_known_when_its_row_was_predicted(delay):
     bank = Bank(2, 3, sparse=False, n_hypotheses=5, seed=0)
     codes = np.random.default_rng(0).integers(0, 3, 60).tolist()
-    twin, known = NaivePatterns(3, MEMORIES, FADING), []
+    twin, known = NaivePatterns(3, MEMORIES, FADING, MAX_DISTANCE), []
     for i in range(60 + delay):
         if i < 60:
             bank.predict(np.array([[i, 1.0]]), [key_of_id(i)], replace=True)
-            known.append(codes[i - delay - 1] if i > delay else 3)
+            known.append((codes[i - delay - 1], 0) if i > delay else (3, i))
         if i >= delay:
             at = i - delay
             bank.label(np.array([[at, 1.0]]), codes[at], 1.0, key_of_id(at))
-            twin.learn(known[at], codes[at], 1.0)
-    expected = [[twin.followed(last, k) for k in range(3)] for last in range(4)]
-    np.testing.assert_allclose(labels_member(bank).tree()["follows"], expected, rtol=1e-9)
+            twin.learn(known[at][0], codes[at], 1.0, known[at][1])
+    assert_counted(bank, twin)
 
 
 def test_a_second_label_of_the_newest_row_counts_after_the_first():
@@ -95,6 +122,10 @@ def test_a_label_that_comes_with_another_row_teaches_that_row():
         ("rates", np.nan, "rates must be finite"),
         ("follows", -1.0, "frequencies must not be negative"),
         ("follows", 1e9, "frequencies must be possible"),
+        ("by_distance", -1.0, "frequencies must not be negative"),
+        ("by_distance", 1e9, "frequencies must be possible"),
+        ("stepped", 2, "frequencies must be possible"),
+        ("stepped", -1, "frequencies must not be negative"),
     ],
 )
 def test_a_file_that_it_never_wrote_is_refused(name, value, message):
@@ -103,6 +134,6 @@ def test_a_file_that_it_never_wrote_is_refused(name, value, message):
         member.learn(OneRow(ROW, None, 1), i % 2, 5.0)
     tree = from_file(member)
     resumed("labels", 3, tree)
-    tree[name][1, 1] = value
+    tree[name].flat[-1] = value
     with pytest.raises(ModelFileError, match=message):
         resumed("labels", 3, tree)

@@ -62,10 +62,23 @@ class Neighbours(Member):
     def scores(self, row: OneRow, out: Floats) -> None:
         """The log of the votes."""
         assert row.answers is not None
-        ring = (self._ring, self._codes, self._weights, self._at, self._n)
-        how = (self._windows, self._chosen, self._table)
-        words, counts = (self._query, self._distances), (self._counts, self._votes)
-        neighbour_scores(row.answers[0], self._slots, *ring, *how, *words, *counts, out)
+        neighbour_scores(
+            row.answers[0],
+            self._slots,
+            self._ring,
+            self._codes,
+            self._weights,
+            self._at,
+            self._n,
+            self._windows,
+            self._chosen,
+            self._table,
+            self._query,
+            self._distances,
+            self._counts,
+            self._votes,
+            out,
+        )
 
     def learn(self, row: OneRow, code: int, weight: float) -> None:
         """Keep the row's answers."""
