@@ -293,7 +293,11 @@ def _finish(
                 best = k
         n = levels.shape[0]
         sure = _logistic(_mapped(_log_odds(p[best]), final[3], levels[n - 1], counts[n - 1], FINAL_PRIOR))
-        others = max(1.0 - p[best], 1e-12)
+        others = 0.0
+        for k in range(K):
+            if k != best:
+                others += p[k]
+        others = max(others, 1e-12)
         for k in range(K):
             rows[3, k] = p[k] * (1.0 - sure) / others
         rows[3, best] = sure

@@ -99,6 +99,20 @@ def test_a_second_label_of_the_newest_row_counts_after_the_first():
         np.testing.assert_array_equal(array, banks[1].mixing.tree()[name], err_msg=name)
 
 
+def test_the_second_track_learns_from_what_is_known_when_the_label_comes(monkeypatch):
+    bank = Bank(2, 3, sparse=False, n_hypotheses=5, seed=0)
+    for i in range(30):
+        bank.label(np.array([[i, 0.0]]), i % 3, 1.0, None)
+    rows = np.array([[5.0, 5.0], [6.0, 6.0]])
+    bank.predict(rows, [key_of_id("a"), key_of_id("b")])
+    bank.label(rows[1:], 0, 1.0, key_of_id("b"))
+    expected, E = bank.record(bank.row(rows[:1])), len(bank.names)
+    fresh = []
+    monkeypatch.setattr(bank.mixing, "learn_fresh", lambda record, *more: fresh.append(record))
+    bank.label(rows[:1], 1, 1.0, key_of_id("a"))
+    np.testing.assert_array_equal(fresh[0][:E], expected[:E])
+
+
 def test_a_label_that_comes_with_another_row_teaches_that_row():
     states = []
     for forget in (False, True):
