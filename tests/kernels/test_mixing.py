@@ -9,7 +9,7 @@ from ocboost._kernels.mixing import FLOOR, GAMMA, N_KNOTS, N_MIXERS, PRIOR_COUNT
 from ocboost.estimators.adaptive.mixing import FINAL_PRIOR, MAX_FINAL_LAG, Mixing
 from tests.naive.mixing import NaiveMixer, NaiveMixing
 
-STRICT = {"rtol": 1e-9, "atol": 1e-11}
+STRICT = {"rtol": 1e-8, "atol": 1e-11}  # log p / (1 - p) near p = 1 loses digits, and maps may be steep
 
 
 def scores_of(rng, E, K, code, sizes=(0.3, 1.0, 4.0, 30.0)):
