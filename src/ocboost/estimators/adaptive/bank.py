@@ -8,13 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from ocboost._core.interrupts import uninterrupted
-from ocboost._core.locks import Guard
 from ocboost._kernels.arrays import Floats
 from ocboost.boosters.registry import Registered
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.forest_member import ForestMember
 from ocboost.estimators.adaptive.history import ShareHistory
-from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row
+from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row, same_row
 from ocboost.estimators.adaptive.members import Member, OneRow
 from ocboost.estimators.adaptive.mixing import Mixing
 from ocboost.estimators.adaptive.neighbours import Neighbours
@@ -30,6 +29,7 @@ MIN_ROWS_PER_CLASS = 5  # of two classes at least
 MAX_START_ROWS = 2000  # that are kept until then
 MIN_REHEARSAL = 40  # rows, for a start with a rehearsal
 MAX_REHEARSAL = 5000  # rows that it meets one by one
+ROWS_PER_ISSUE = 1000  # predictions that are remembered together, or none of them
 
 
 class Bank:
@@ -73,7 +73,6 @@ class Bank:
         self.history = ShareHistory(len(self._names))
         self._arrange()
         self._newest: tuple[bytes, OneRow, Any] | None = None  # the row predicted last
-        self.turns = Guard[Any]()  # writers take turns; readers do not wait for the whole of a long write
 
     # Members ----------------------------------------------------------------------------------------------
 
@@ -114,8 +113,11 @@ class Bank:
         """One checked row, (1, F), with the answers of the pool."""
         return OneRow(X, None if self.pool is None else self.pool.answers(X), self.last)
 
-    def record(self, row: OneRow) -> Floats:
-        """What all experts say of a row now, and the prediction, which is the last row."""
+    def record(self, row: OneRow, deployed: Floats | None = None) -> Floats:
+        """What all experts say of a row now, and the prediction, which is the last row.
+
+        ``deployed`` is what an adopted model says, if it has been asked already.
+        """
         mixing = self.mixing
         record = np.zeros((mixing.record_rows, self.n_classes))
         has_pool = self.voting is not None
@@ -125,7 +127,7 @@ class Bank:
             if has_pool or not member.needs_pool:
                 member.scores(row, record[start:stop])
         if self.deployed is not None:
-            self.deployed.scores(row.X, record[0])
+            record[0] = self.deployed.scores(row.X) if deployed is None else deployed
         mixing.issue(record)
         return record
 
@@ -138,15 +140,22 @@ class Bank:
             if keys is None:
                 return found
         answers = None if self.pool is None else self.pool.answers(X)
+        records: list[Floats] = []
         for i in range(n):
             row = OneRow(X[i : i + 1], None if answers is None else answers[i : i + 1], self.last)
             record = self.record(row)
             if self.untouched is None:
                 found[i] = record[-1]
-            if keys is not None:
-                with uninterrupted():
-                    self.issued.add(keys[i], record, self.last, replace=replace)
+            if keys is None:
+                continue
+            records.append(record)
+            if i + 1 < n and len(records) < ROWS_PER_ISSUE:
+                continue
+            with uninterrupted():
+                for key, each in zip(keys[i + 1 - len(records) : i + 1], records, strict=True):
+                    self.issued.add(key, each, self.last, replace=replace)
                 self._newest = keys[i], row, self._pool_now
+            records = []
         return found
 
     @property
@@ -159,11 +168,12 @@ class Bank:
         """The label of a row has come; without a key the row itself is looked for."""
         issued = row = None
         if len(self.issued):
+            by_row = key is None
             key = key_of_row(X) if key is None else key
-            issued = self.issued.take(key)
+            issued = self.issued.find(key)
             newest = self._newest
             if newest is not None and newest[0] == key and newest[2] is self._pool_now:
-                row = newest[1]
+                row = newest[1] if by_row or same_row(newest[1].X, X) else None
         self.learn(X, code, weight, issued, row)
 
     def learn(
@@ -172,21 +182,28 @@ class Bank:
         """Learn a row: the mix from what was issued, or from now if nothing was; then the members."""
         with uninterrupted():
             if weight == 0.0:
+                if issued is not None:
+                    self.issued.forget(issued)
                 return
             if row is None:
                 row = self.row(X)
+            row.last = self.last
             mixing = self.mixing
+            lag = 0 if issued is None else self.issued.n_issued - issued.number - 1
+            said = None  # a model that others have made may refuse the row: ask before anything is changed
+            if self.deployed is not None and (issued is None or lag > 0):
+                said = self.deployed.scores(row.X)
             if issued is None:
-                record, lag, last = self.record(row), 0, self.last
+                record, last = self.record(row, said), self.last
             else:
                 record, last = issued.record, issued.last
-                lag = self.issued.n_issued - issued.number - 1
+                self.issued.forget(issued)
             if lag > 0 and not mixing.two_tracks:
                 mixing.begin_second_track()
             if len(record) != mixing.record_rows:
                 record = mixing.with_two_tracks(record)
             if mixing.two_tracks:
-                fresh = record if lag == 0 else self.record(row)
+                fresh = record if lag == 0 else self.record(row, said)
                 mixing.learn_fresh(fresh, code, weight)
             mixing.learn(record, code, weight, lag)
             row.last = last
@@ -220,7 +237,7 @@ class Bank:
 
     def _keep(self, X: Any, code: int, weight: float) -> None:
         """Keep a row until hypotheses can be learnt, and learn them when it is time."""
-        self._kept.append((X, code, weight))
+        self._kept.append((X.copy(), code, weight))  # not a view of all the rows it came with
         del self._kept[:-MAX_START_ROWS]
         if len(self._kept) < START_ROWS or (self.n_learnt + 1) % 100:
             return
@@ -326,7 +343,7 @@ class Bank:
     def copy(self) -> Self:
         """An independent copy."""
         other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__, turns=Guard[Any]())
+        other.__dict__.update(self.__dict__)
         other.members = [member.copy() for member in self.members]
         other.voting = None if self.voting is None else self.voting.copy()
         other.pool = None if self.pool is None else self.pool.copy()

@@ -25,12 +25,16 @@ KEY_BYTES = 16
 def key_of_row(X: Any) -> bytes:
     """The key of a row, (1, F), dense or CSR."""
     digest = hashlib.blake2b(digest_size=KEY_BYTES)
-    if isinstance(X, np.ndarray):
-        digest.update(X.tobytes())
+    values = X if isinstance(X, np.ndarray) else X.data
+    missing = np.isnan(values)
+    if missing.any():  # there are many NaNs
+        values = np.where(missing, np.nan, values)
+    if values.ndim == 2:
+        digest.update(values.tobytes())
     else:
         digest.update(b"sparse")
         digest.update(X.indices.astype(np.int64).tobytes())
-        digest.update(X.data.tobytes())
+        digest.update(values.tobytes())
     return digest.digest()
 
 
@@ -42,6 +46,13 @@ def key_of_id(row_id: Any) -> bytes:
             f"ids must be texts, whole numbers or bytes, one for each row; got {row_id!r:.80}. Give str(id)."
         )
     return hashlib.blake2b(repr(value).encode(), digest_size=KEY_BYTES, person=b"id").digest()
+
+
+def same_row(a: Any, b: Any) -> bool:
+    """Whether two rows, (1, F), dense or CSR, are the same to the last bit."""
+    if isinstance(a, np.ndarray):
+        return bool(a.tobytes() == b.tobytes())
+    return bool(a.indices.tobytes() == b.indices.tobytes() and a.data.tobytes() == b.data.tobytes())
 
 
 class Issued(NamedTuple):
@@ -97,14 +108,18 @@ class IssuedPredictions:
             numbers.remove(number)
         return key, record, last
 
-    def take(self, key: bytes) -> Issued | None:
-        """The oldest record of a key, which no longer waits; None if there is none."""
+    def find(self, key: bytes) -> Issued | None:
+        """The oldest record of a key, which goes on waiting; None if there is none."""
         numbers = self._numbers.get(key)
         if numbers is None:
             return None
         number = numbers[0]
-        _, record, last = self._remove(number)
+        _, record, last = self._waiting[number]
         return Issued(record, number, last)
+
+    def forget(self, issued: Issued) -> None:
+        """It no longer waits."""
+        self._remove(issued.number)
 
     def copy(self) -> Self:
         """An independent copy; records never change."""
