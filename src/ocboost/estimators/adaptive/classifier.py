@@ -24,14 +24,13 @@ from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_row
-from ocboost.estimators.adaptive.settings import chosen_members
+from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import OnlineClassifier, as_one_row
 from ocboost.streams.rows import Rows
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
 ENOUGH_ROWS = 200  # of a first partial_fit, for a start in batch
 MAX_WEIGHT = 1e100
-MAX_HYPOTHESES = 100_000  # to begin with
 
 
 class AdaptiveClassifier(OnlineClassifier):
