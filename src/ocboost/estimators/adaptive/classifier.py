@@ -151,6 +151,7 @@ class AdaptiveClassifier(OnlineClassifier):
     def _coded(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None, *, first: bool
     ) -> tuple[Any, NDArray[np.int64], Floats, NDArray[Any]]:
+        _require_labels(y)
         rows, labels = self._checked_examples(X, y, reset=first)
         known = self._all_classes(labels, classes, first=first)
         weights = weights_to_fit(sample_weight, rows)
@@ -508,11 +509,21 @@ class AdaptiveClassifier(OnlineClassifier):
             self.bank_ = self.bank_.copy()  # joblib.load(mmap_mode="r") gives what cannot be written to
 
 
+def _require_labels(y: Any) -> None:
+    """Refuse rows without a label, of which scikit-learn says that their type is unknown."""
+    labels = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+    if labels.dtype == object and labels.ndim == 1:
+        for row, label in enumerate(labels.tolist()):
+            if label is None or (isinstance(label, float) and label != label):
+                raise InputError(f"y must hold a label for each row; got {label} in row {row}. Leave it out.")
+
+
 def _keys(ids: Sequence[Any], n: int) -> list[bytes]:
     """The keys of ids, one for each of n rows, all different."""
-    if isinstance(ids, str | bytes | set | frozenset) or not hasattr(ids, "__iter__"):
+    listed = hasattr(ids, "__iter__") and not isinstance(ids, str | bytes | set | frozenset)
+    if not listed or getattr(ids, "ndim", 1) == 0:
         raise InputError(f"ids must be a list or array, one for each of the {n} rows; got {ids!r:.80}.")
-    given = ids.tolist() if isinstance(ids, np.ndarray) and ids.ndim else list(ids)
+    given = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     if len(given) != n:
         raise InputError(f"ids must be one for each of the {n} rows; got {len(given)}.")
     keys = [key_of_id(each) for each in given]
