@@ -159,7 +159,7 @@ def test_models_that_do_not_fit():
         ):
             adopt(other.fit(X[:N], y[:N]), X, y)
     with pytest.raises(
-        InputError, match="model must be a fitted classifier .*; got LogisticRegression. Fit it first"
+        InputError, match=r"model must be a fitted classifier .*; got LogisticRegression. Fit it first"
     ):
         adopt(LogisticRegression(), X, y)
     for nothing in (None, "a model", LogisticRegression, lambda X: X):
@@ -175,7 +175,7 @@ def test_rows_that_are_too_few():
     X, y = rows()
     model = LogisticRegression().fit(X[:N], y[:N])
     with pytest.raises(
-        InputError, match="at least 200 labelled rows of two classes or more, .*; got 50 rows of 2"
+        InputError, match=r"at least 200 labelled rows of two classes or more, .*; got 50 rows of 2"
     ):
         AdaptiveClassifier.from_fitted(model, X[:50], y[:50])
     with pytest.raises(InputError, match="got 300 rows of 1"):

@@ -295,7 +295,7 @@ def test_the_oldest_of_equal_rows_goes_first(monkeypatch):
     monkeypatch.setattr(module, "MAX_ISSUED", 3)
     issued = IssuedPredictions()
     for number, key in enumerate([b"a", b"b", b"a", b"a", b"a"]):
-        issued.add(key, np.full((1, 2), float(number)), 0, replace=False)
+        issued.add(key, np.full((1, 2), float(number)), 0, 0, replace=False)
     assert len(issued) == 3
     assert issued.find(b"b") is None
     for number in (2, 3, 4):
