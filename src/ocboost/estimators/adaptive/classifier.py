@@ -47,7 +47,7 @@ class AdaptiveClassifier(OnlineClassifier):
     n_hypotheses : int, default 100
         Weak hypotheses to begin with, for each class if there are more than two; they may grow by half.
     extra : sequence of str, default ()
-        Further boosters to take part, by their names in ``ocboost compare``: "winnow", "huang", …
+        Further boosters to take part, by their names in ``ocboost compare``: "winnow", "perceptron" …
     without : sequence of str, default ()
         Members to leave out: "neighbours", "labels", "features", "forests", or a booster: "eg", "pa",
         "logistic", "ocb-window-20".

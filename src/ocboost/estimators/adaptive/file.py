@@ -36,8 +36,8 @@ def adaptive_tree(clf: Any) -> Tree:
     return {
         "settings": {
             "n_hypotheses": int(clf.n_hypotheses),
-            "extra": sorted(clf.extra) if isinstance(clf.extra, set | frozenset) else list(clf.extra),
-            "without": sorted(clf.without),
+            "extra": _listed(clf.extra),
+            "without": _listed(clf.without),
             "random_state": plain(clf.random_state),
         },
         "weight_scale": float(clf.weight_scale_),
@@ -46,6 +46,11 @@ def adaptive_tree(clf: Any) -> Tree:
         "schema": None,
         "history": [],
     }
+
+
+def _listed(names: Any) -> list[str]:
+    """Names in an order that is the same in each process."""
+    return sorted(names) if isinstance(names, set | frozenset) else list(names)
 
 
 def adaptive_from_tree(fields: Fields, make: Any) -> Any:

@@ -84,7 +84,7 @@ def plot(names: list[str], history: ShareHistory, ax: Any = None, most: int = 8)
     try:
         from matplotlib import pyplot
     except ModuleNotFoundError as error:
-        raise MissingExtraError("matplotlib", "plots", "Drawing the shares") from error
+        raise MissingExtraError("matplotlib", "plot", "Drawing the shares") from error
     if ax is None:
         _, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
     table = history.table

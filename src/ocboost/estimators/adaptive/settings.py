@@ -24,9 +24,10 @@ def chosen_members(extra: Any, without: Any) -> tuple[list[Registered], tuple[st
     """The boosters that take part, and the groups of other members that do not."""
     more, less = _names(extra, "extra"), _names(without, "without")
     usual = _BY_NAME
-    can_be_added = [name for name, each in BOOSTERS.items() if each.load().can_grow]
+    there = {*usual, "ocb-forgetting"}
+    can_be_added = [name for name, each in BOOSTERS.items() if each.load().can_grow and name not in there]
     for name in more:
-        if name in usual or name == "ocb-forgetting":
+        if name in there:
             raise InputError(f"extra must be boosters that do not take part anyway; got {name!r}.")
         _require(name, can_be_added, "extra")
     for name in less:
