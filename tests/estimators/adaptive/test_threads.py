@@ -265,7 +265,7 @@ threads = [threading.Thread(target=target) for target in (learn, read)]
 for thread in threads:
     thread.start()
 codes = []
-for _ in range(8):
+for _ in range(4):
     child = os.fork()
     if child == 0:
         try:

@@ -189,7 +189,7 @@ class AdaptiveClassifier(OnlineClassifier):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Start from these rows, in their order, and forget all that came before."""
         _ = self._guard  # of the draft too
-        with self._turns.lock, all_or_nothing(self) as draft:
+        with self._turns.turn(), all_or_nothing(self) as draft:
             draft._start(X, y, sample_weight, None)
         return self
 
@@ -239,7 +239,7 @@ class AdaptiveClassifier(OnlineClassifier):
         After Ctrl-C the rows before it are learnt; ``n_learnt_`` says how many.
         """
         _ = self._guard
-        with self._turns.lock:
+        with self._turns.turn():
             if not hasattr(self, "bank_"):
                 with all_or_nothing(self) as draft:
                     draft._start(X, y, sample_weight, classes, ids)
@@ -273,14 +273,14 @@ class AdaptiveClassifier(OnlineClassifier):
 
     def learn_rows(self, rows: Rows) -> None:
         """Learn checked rows with codes, whose ids are their numbers in the stream."""
-        with self._turns.lock:
+        with self._turns.turn():
             keys = [key_of_id(number) for number in rows.rows.tolist()]
             X = self._as_kept(rows.X)
             self._learn_all(X, rows.codes, self._scaled(rows.weights), keys)
 
     def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
         check_is_fitted(self)
-        with self._turns.lock:
+        with self._turns.turn():
             x = as_one_row(row, self.n_features_in_, missing=True)
             code = self._code_of(label)
             scaled = weight * self.weight_scale_
@@ -348,7 +348,7 @@ class AdaptiveClassifier(OnlineClassifier):
         if not issue:
             found, decides = self._look(X)
         else:
-            with self._turns.lock:
+            with self._turns.turn():
                 found, decides = written(self, lambda: self._issue(X, keys))
         return found, None if decides is None else decides.predict(X)
 
