@@ -25,8 +25,8 @@ CLASSES_DEFINED_TWICE = {"OCBClassifier"}
 # Everything public, by its module. A name that goes breaks programs of others: add to this, take nothing out.
 PUBLIC = {
     "ocboost": """
-        AdaBoostSums AdaptiveClassifier BoostingSketch Growth IncrementalAdaBoost InputError
-        MissingExtraError Model ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell adaboost_sums
+        AdaBoostSums BoostingSketch Growth IncrementalAdaBoost InputError MissingExtraError Model
+        ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell adaboost_sums
         adaboost_weights approximation_error boosters evaluation get_num_threads hypotheses learners
         lineage offsets set_num_threads streams
     """,

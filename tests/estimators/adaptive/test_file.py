@@ -48,7 +48,9 @@ KINDS = {
     "sparse": words,
     "from nothing": from_nothing,
     "from nothing, sparse": lambda: from_nothing(True),
-    "other members": lambda: late(extra=("winnow", "perceptron"), without=("labels", "eg")),
+    "other members": lambda: late(
+        extra=("winnow", "perceptron", "ocb", "ocb-window-200"), without=("labels", "eg")
+    ),
     "few members": lambda: late(3, without=("neighbours", "labels", "features", "forests", "pa", "logistic")),
     "one hypothesis": lambda: late(n_hypotheses=1),
 }

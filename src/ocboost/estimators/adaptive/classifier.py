@@ -30,7 +30,7 @@ from ocboost.streams.rows import Rows
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
 ENOUGH_ROWS = 200  # of a first partial_fit, for a start in batch
-MAX_WEIGHT = 1e100
+MAX_ROW_WEIGHT = 1e100
 
 
 class AdaptiveClassifier(OnlineClassifier):
@@ -161,7 +161,7 @@ class AdaptiveClassifier(OnlineClassifier):
 
     def _scaled(self, weights: Floats) -> Floats:
         """Weights on the scale of the first ones."""
-        most = MAX_WEIGHT / max(self.weight_scale_, 1.0)
+        most = MAX_ROW_WEIGHT / max(self.weight_scale_, 1.0)
         heaviest = int(weights.argmax())
         if weights[heaviest] > most:
             raise InputError(
@@ -284,7 +284,7 @@ class AdaptiveClassifier(OnlineClassifier):
             x = as_one_row(row, self.n_features_in_, missing=True)
             code = self._code_of(label)
             scaled = weight * self.weight_scale_
-            if scaled > MAX_WEIGHT:
+            if scaled > MAX_ROW_WEIGHT:
                 self._scaled(np.array([weight]))
             X = self._as_kept(x)
             written(self, lambda: self.bank_.label(X, code, scaled, None))

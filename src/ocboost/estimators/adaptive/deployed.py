@@ -11,7 +11,7 @@ from ocboost._core.threads import without_warning
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
 
-MIN_PROBABILITY = 1e-9
+LEAST_OF_DEPLOYED = 1e-9
 
 
 class DeployedModel:
@@ -74,5 +74,5 @@ class DeployedModel:
 
     def scores(self, X: Any) -> Floats:
         """The log of its probabilities for one row, (K,)."""
-        scores: Floats = np.log(np.maximum(self.probabilities(X)[0], MIN_PROBABILITY))
+        scores: Floats = np.log(np.maximum(self.probabilities(X)[0], LEAST_OF_DEPLOYED))
         return scores
