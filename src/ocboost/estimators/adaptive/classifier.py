@@ -118,7 +118,8 @@ class AdaptiveClassifier(OnlineClassifier):
 
     def _now(self) -> Self:
         """It as it is now, should another thread fit it again meanwhile; locks are shared."""
-        check_is_fitted(self)
+        if "classes_" not in self.__dict__:  # scikit-learn's check takes microseconds
+            check_is_fitted(self)
         _ = self._guard, self._turns
         return self._snapshot()
 
@@ -279,7 +280,8 @@ class AdaptiveClassifier(OnlineClassifier):
             self._learn_all(X, rows.codes, self._scaled(rows.weights), keys)
 
     def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
-        check_is_fitted(self)
+        if "classes_" not in self.__dict__:
+            check_is_fitted(self)
         with self._turns.turn():
             x = as_one_row(row, self.n_features_in_, missing=True)
             code = self._code_of(label)
@@ -369,12 +371,14 @@ class AdaptiveClassifier(OnlineClassifier):
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
-        return now._classes_of(*now._predicted(now._one_row(row), None, issue)).tolist()[0]
+        return now._classes_of(
+            *now._predicted(as_one_row(row, now.n_features_in_, missing=True), None, issue)
+        ).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
         now = self._now()
-        found: Floats = now._predicted(now._one_row(row), None, issue)[0][0]
+        found: Floats = now._predicted(as_one_row(row, now.n_features_in_, missing=True), None, issue)[0][0]
         return found
 
     # What it is -------------------------------------------------------------------------------------------
