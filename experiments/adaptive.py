@@ -109,7 +109,7 @@ def one(name: str, given: argparse.Namespace, seed: int, delay: int) -> dict[str
         X.shape[1],
         K,
         sparse=not isinstance(X, np.ndarray),
-        n_hypotheses=100,
+        n_hypotheses=given.hypotheses,
         seed=seed,
         boosters=boosters,
         without=without,
@@ -187,6 +187,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--delays", default="0")
     parser.add_argument("--step", type=int, default=1)
+    parser.add_argument("--hypotheses", type=int, default=100)
     parser.add_argument("--without", default="")
     parser.add_argument("--extra", default="")
     parser.add_argument("--transform", choices=("", "units", "tails"), default="")
