@@ -168,6 +168,11 @@ def test_models_that_do_not_fit():
     for nothing in (None, "a model", LogisticRegression, lambda X: X):
         with pytest.raises(InputError, match="model must be a fitted classifier"):
             adopt(nothing, X, y)
+    own = AdaptiveClassifier(n_hypotheses=3).fit(X[:N], y[:N])
+    with pytest.raises(
+        InputError, match="got a AdaptiveClassifier, which learns by itself: call its partial_fit"
+    ):
+        adopt(own, X, y)
     unsorted = copy.deepcopy(model)
     unsorted.classes_ = np.array([1, 0])
     with pytest.raises(InputError, match=r"the model's classes_ must be one sorted list; got \[1, 0\]"):

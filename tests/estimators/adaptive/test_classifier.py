@@ -280,6 +280,11 @@ def test_numbers_of_other_types(dtype):
         assert clf.predict_one(X[i]) == other.predict_one(X[i].astype(float))
         clf.learn_one(X[i], y[i])
         other.learn_one(X[i].astype(float), y[i])
+    clf.predict_one(X[130])  # found again by a matrix
+    other.predict(X[130:131].astype(float))
+    for each in (clf, other):
+        each.partial_fit(X[130:131], y[130:131])
+        assert each.n_waiting_ == 0
     clf.predict(X[130:150])
     other.predict(np.asfortranarray(X[130:150].astype(float)))
     clf.partial_fit(X[130:150].tolist(), y[130:150])

@@ -291,6 +291,19 @@ def test_so_many_bytes_at_most(monkeypatch):
     assert clf.n_waiting_ == 10_000 // size
 
 
+def test_no_row_keeps_all_those_that_it_came_with():
+    X, y = stream()
+    clf = fitted()
+    clf.predict(X)
+    clf.partial_fit(X[:397], y[:397])
+    bank = clf.bank_
+    newest = bank._newest[1]
+    waiting = [row for row, _, _ in bank.pool._waiting]
+    assert waiting
+    for array in (newest.X, newest.answers, *waiting):
+        assert (array if array.base is None else array.base).nbytes <= array.nbytes
+
+
 def test_the_oldest_of_equal_rows_goes_first(monkeypatch):
     monkeypatch.setattr(module, "MAX_ISSUED", 3)
     issued = IssuedPredictions()

@@ -18,7 +18,7 @@ from ocboost.estimators.adaptive.members import Member, OneRow
 from ocboost.estimators.adaptive.mixing import Mixing
 from ocboost.estimators.adaptive.neighbours import Neighbours
 from ocboost.estimators.adaptive.patterns import LabelPatterns
-from ocboost.estimators.adaptive.pool import Pool, growing_classifier
+from ocboost.estimators.adaptive.pool import Pool, detached_row, growing_classifier
 from ocboost.estimators.adaptive.regression import FeatureRegression
 from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import FIXED, Voting
@@ -161,6 +161,9 @@ class Bank:
             with uninterrupted():
                 for key, (each, since) in zip(keys[i + 1 - len(records) : i + 1], records, strict=True):
                     self.issued.add(key, each, self.last, since, replace=replace)
+                if n > 1:
+                    own = None if own is None else own.copy()
+                    row = OneRow(detached_row(row.X), own, row.last, row.since)
                 self._newest = keys[i], row, self._pool_now
             records = []
         return found
@@ -252,7 +255,7 @@ class Bank:
 
     def _keep(self, X: Any, code: int, weight: float) -> None:
         """Keep a row until hypotheses can be learnt, and learn them when it is time."""
-        self._kept.append((X.copy(), code, weight))  # not a view of all the rows it came with
+        self._kept.append((detached_row(X), code, weight))
         del self._kept[:-MAX_START_ROWS]
         if len(self._kept) < START_ROWS or (self.n_learnt + 1) % 100:
             return

@@ -25,6 +25,11 @@ class DeployedModel:
                 f"{type(model).__name__}. Fit it first, or wrap it in sklearn.calibration."
                 "CalibratedClassifierCV if it gives no probabilities."
             )
+        if hasattr(model, "n_waiting_"):
+            raise InputError(
+                f"model must be a classifier of another kind; got a {type(model).__name__}, which learns by "
+                "itself: call its partial_fit."
+            )
         self.model = model
         self.classes: NDArray[Any] = np.asarray(classes)
         self._names = getattr(model, "feature_names_in_", None)

@@ -35,6 +35,11 @@ def growing_classifier(n_hypotheses: int, seed: int, estimator: Any = None) -> O
     )
 
 
+def detached_row(X: Any) -> Any:
+    """A row to keep: not a view, which would keep all the rows that it came with. Sparse rows are none."""
+    return X.copy() if isinstance(X, np.ndarray) else X
+
+
 class Pool:
     """A growing `OCBClassifier` that learns in blocks of ten rows, and the rows that newcomers answer."""
 
@@ -65,7 +70,7 @@ class Pool:
 
     def learn(self, X: Any, code: int, weight: float) -> list[PoolChange] | None:
         """Take in a row. At the end of a block it learns, and gives the changes; None in between."""
-        self._waiting.append((X, code, weight))
+        self._waiting.append((detached_row(X), code, weight))
         if len(self._waiting) < ROWS_PER_STEP:
             return None
         rows = self._block()
