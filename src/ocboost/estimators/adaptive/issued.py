@@ -25,12 +25,16 @@ KEY_BYTES = 16
 def key_of_row(X: Any) -> bytes:
     """The key of a row, (1, F), dense or CSR."""
     digest = hashlib.blake2b(digest_size=KEY_BYTES)
-    if isinstance(X, np.ndarray):
-        digest.update(X.tobytes())
+    values = X if isinstance(X, np.ndarray) else X.data
+    missing = np.isnan(values)
+    if missing.any():  # there are many NaNs
+        values = np.where(missing, np.nan, values)
+    if values.ndim == 2:
+        digest.update(values.tobytes())
     else:
         digest.update(b"sparse")
         digest.update(X.indices.astype(np.int64).tobytes())
-        digest.update(X.data.tobytes())
+        digest.update(values.tobytes())
     return digest.digest()
 
 
@@ -50,6 +54,13 @@ def key_of_id(row_id: Any) -> bytes:
             f"ids must be texts, whole numbers or bytes, one for each row; got {row_id!r:.80}. Give str(id)."
         )
     return hashlib.blake2b(repr(value).encode(), digest_size=KEY_BYTES, person=b"id").digest()
+
+
+def same_row(a: Any, b: Any) -> bool:
+    """Whether two rows, (1, F), dense or CSR, are the same to the last bit."""
+    if isinstance(a, np.ndarray):
+        return bool(a.tobytes() == b.tobytes())
+    return bool(a.indices.tobytes() == b.indices.tobytes() and a.data.tobytes() == b.data.tobytes())
 
 
 class Issued(NamedTuple):
@@ -97,22 +108,26 @@ class IssuedPredictions:
             self._remove(next(iter(self._waiting)))
             self.n_dropped += 1
 
-    def _remove(self, number: int) -> Issued:
-        key, record, last, since = self._waiting.pop(number)
+    def _remove(self, number: int) -> None:
+        key, record, _, _ = self._waiting.pop(number)
         self._bytes -= record.nbytes
         numbers = self._numbers[key]
         if len(numbers) == 1:
             del self._numbers[key]
         else:
             numbers.remove(number)
-        return Issued(record, number, last, since)
 
-    def take(self, key: bytes) -> Issued | None:
-        """The oldest record of a key, which no longer waits; None if there is none."""
+    def find(self, key: bytes) -> Issued | None:
+        """The oldest record of a key, which goes on waiting; None if there is none."""
         numbers = self._numbers.get(key)
         if numbers is None:
             return None
-        return self._remove(numbers[0])
+        _, record, last, since = self._waiting[numbers[0]]
+        return Issued(record, numbers[0], last, since)
+
+    def forget(self, issued: Issued) -> None:
+        """It no longer waits."""
+        self._remove(issued.number)
 
     def copy(self) -> Self:
         """An independent copy; records never change."""
