@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ocboost._core.codec import read
 from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import all_or_nothing
-from ocboost._core.labels import codes_of, scale_of, weights_to_fit
+from ocboost._core.labels import codes_of, scale_of, sorted_classes, weights_to_fit
 from ocboost._core.locks import reads, writes, written
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
@@ -381,7 +381,13 @@ class AdaptiveClassifier(OnlineClassifier):
 
     @classmethod
     def from_fitted(
-        cls, model: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
+        cls,
+        model: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        **parameters: Any,
     ) -> Self:
         """Adopt any fitted classifier: the same predictions and probabilities until the first label.
 
@@ -390,7 +396,8 @@ class AdaptiveClassifier(OnlineClassifier):
         model : fitted classifier
             With ``classes_``, ``predict`` and ``predict_proba``. It becomes a member that never learns.
         X, y : arrays
-            Labelled rows to find hypotheses on: its training data, or a few hundred rows like them.
+            Labelled rows to find hypotheses on: its training data, or a few hundred rows like them. Without
+            them hypotheses are found in the first 200 rows that are learnt.
         sample_weight : array of shape (n,), optional
         **parameters
             Those of the class.
@@ -408,6 +415,13 @@ class AdaptiveClassifier(OnlineClassifier):
         """
         deployed = DeployedModel(model)
         clf = cls(**parameters)
+        if X is None or y is None:
+            if X is not None or y is not None or not hasattr(model, "n_features_in_"):
+                raise InputError(
+                    "X and y must be given, both or neither, and for a model without n_features_in_ both."
+                )
+            clf._begin_empty(deployed)
+            return clf
         clf._start(X, y, sample_weight, np.asarray(deployed.classes))
         n, own = getattr(model, "n_features_in_", clf.n_features_in_), clf.n_features_in_
         if n != own:
@@ -421,6 +435,18 @@ class AdaptiveClassifier(OnlineClassifier):
             raise InputError("the model's classes_ must be sorted; refit it with scikit-learn.")
         clf.bank_.adopt(deployed)
         return clf
+
+    def _begin_empty(self, deployed: DeployedModel) -> None:
+        """A bank that has seen no row, of a deployed model's classes and features."""
+        names = getattr(deployed.model, "feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        self.n_features_in_ = int(deployed.model.n_features_in_)
+        self.classes_, self.weight_scale_ = sorted_classes(deployed.classes), 1.0
+        if not np.array_equal(deployed.classes, self.classes_):
+            raise InputError("the model's classes_ must be sorted; refit it with scikit-learn.")
+        self.bank_ = self._new_bank(np.empty((0, self.n_features_in_)), len(self.classes_))
+        self.bank_.adopt(deployed)
 
     # Files and copies -------------------------------------------------------------------------------------
 
