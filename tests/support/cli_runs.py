@@ -36,10 +36,11 @@ def write(path, rows, names=NAMES):
 
 
 def fitted(folder, *words, classes=2, name="model.ocb"):
-    """The path of a small model, fitted from a file."""
+    """The path of a small model of an OCBClassifier, or of another ``--method``, fitted from a file."""
     data = write(folder / "train.csv", table(300, 99, classes))
     out = folder / name
-    options = ["--label", "y", "--hypotheses", "12", *words]
+    method = [] if "--method" in words else ["--method", "ocb"]
+    options = ["--label", "y", "--hypotheses", "12", *method, *words]
     assert main(["fit", str(data), "--out", str(out), *options]) == 0
     return out
 

@@ -352,19 +352,30 @@ def member_of(family: str, number: float) -> Method:
     >>> member_of("ocb-window", 20).name, member_of("logistic", 0.1).name, member_of("logistic", 0.03).name
     ('ocb-window-20', 'logistic-0.1', 'logistic')
     """
+    booster = _booster_of_family(family, number)
+    return METHODS.get(booster.name) or _over_answers(booster)
+
+
+def _booster_of_family(family: str, number: float) -> Registered:
     known = FAMILIES[family]
     like = BOOSTERS[known.like]
     settings = {**like.settings, known.setting: int(number) if known.count else float(number)}
     defaults = {each.name: each.default for each in signature(like.load()).parameters.values()}
     for other in BOOSTERS.values():
         if other.place == like.place and {**defaults, **other.settings} == {**defaults, **settings}:
-            return METHODS[other.name]
+            return other
     name, texts = f"{family}-{number:g}", {"title": known.title.format(number), "about": known.about}
-    return _over_answers(replace(like, name=name, settings=settings, usual=False, **texts))
+    return replace(like, name=name, settings=settings, usual=False, **texts)
 
 
-def _with_number(word: str) -> Method | None:
-    """A method of a family by a name with a number; None if it is none."""
+def booster_named(word: str) -> Registered | None:
+    """The booster of a name, of a family by a name with a number too; None if there is none.
+
+    >>> booster_named("logistic-0.1").settings
+    {'rate': 0.1}
+    """
+    if word in BOOSTERS:
+        return BOOSTERS[word]
     family, _, number = word.rpartition("-")
     if family not in FAMILIES:
         return None
@@ -373,7 +384,13 @@ def _with_number(word: str) -> Method | None:
         value = int(number) if count else float(number)
     except ValueError:
         return None
-    return member_of(family, value) if (value >= 1 if count else 0.0 < value < 1.0) else None
+    return _booster_of_family(family, value) if (value >= 1 if count else 0.0 < value < 1.0) else None
+
+
+def _with_number(word: str) -> Method | None:
+    """A method of a family by a name with a number; None if it is none."""
+    booster = booster_named(word)
+    return None if booster is None else METHODS.get(booster.name) or _over_answers(booster)
 
 
 # The methods of ``ocboost evaluate`` ----------------------------------------------------------------------
