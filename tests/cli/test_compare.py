@@ -345,7 +345,7 @@ class TestRefusals:
     def test_unknown_method(self, stream, tmp_path, capsys):
         words = compare(stream, tmp_path / "report", "--label", "y", methods="ocb,boost")
         err = refused(capsys, *words)
-        assert "got 'boost'. Did you mean filterboost? There are static, ocb" in err
+        assert "got 'boost'. Did you mean filterboost? There are adaptive, static, ocb" in err
 
     def test_unknown_stream(self, tmp_path, capsys):
         err = refused(capsys, *compare("electric", tmp_path / "report"))

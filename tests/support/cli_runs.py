@@ -14,6 +14,7 @@ import pytest
 
 from ocboost.__main__ import main
 from ocboost.deployment.model import Model
+from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from tests.support.stream_files import write_csv, write_jsonl, write_parquet
 
 NAMES = ["a", "b", "c", "d", "y"]
@@ -89,7 +90,8 @@ def feed(monkeypatch, data):
 
 def n_seen(model):
     """How many examples the model of a file has seen."""
-    return Model.load(model).classifier.boosters_[0].n_seen
+    clf = Model.load(model).classifier
+    return clf.n_learnt_ if isinstance(clf, AdaptiveClassifier) else clf.boosters_[0].n_seen
 
 
 def shown_on_terminal(*words, stdout=None):

@@ -25,8 +25,8 @@ def makes_adaptive(options: MethodOptions, learner: str = "stump") -> bool:
         return not others
     if options.method == ADAPTIVE and others:
         raise UsageError(
-            f"--method {ADAPTIVE} chooses for itself, and does not go with {', '.join(others)}. Leave that out, "
-            "or give --method ocb."
+            f"--method {ADAPTIVE} chooses for itself, and does not go with {', '.join(others)}. Leave that "
+            "out, or give --method ocb."
         )
     return options.method == ADAPTIVE
 

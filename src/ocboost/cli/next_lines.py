@@ -29,11 +29,19 @@ def quoted(text: str) -> str:
     """
     if text.isprintable():
         return shlex.quote(text)
-    spelt = "".join(
-        f"\\{c}" if c in "\\'" else c if c.isprintable() else "".join(f"\\x{b:02x}" for b in c.encode())
-        for c in text
-    )
-    return f"$'{spelt}'"
+    return f"$'{''.join(map(_spelt, text))}'"
+
+
+def _spelt(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    try:
+        found = character.encode("utf-8", "surrogateescape")  # of a file's name: the byte that it is
+    except UnicodeEncodeError:
+        found = character.encode("utf-8", "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in found)
 
 
 def option(name: str, *values: str) -> list[str]:
