@@ -91,7 +91,7 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
     def _shares(answering: Any, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probabilities of the labels that it knows."""
 
-    def _prepare_readers(self, n: int) -> None:  # noqa: B027 (most have nothing to do)
+    def _prepare_readers(self, n: int) -> None:
         """Before something that takes long, keep the present view for readers."""
 
     @reads
