@@ -24,6 +24,7 @@ import ocboost
 from ocboost.datasets.drift import STREAMS, stream_named
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.issued import Issued
+from ocboost.estimators.adaptive.settings import chosen_members
 from ocboost.evaluation.first_rows import rows_of_seed
 from ocboost.streams.rows import Rows
 
@@ -47,13 +48,15 @@ def one(name: str, given: argparse.Namespace, seed: int, delay: int) -> dict[str
     n = len(codes)
     start = min(2_000, n // 5)
     first = rows_of_seed(codes[:start], 0 if stream_named(name).drawn else seed)
+    boosters, without = chosen_members(given.extra, given.without)
     bank = Bank(
         X.shape[1],
         K,
         sparse=not isinstance(X, np.ndarray),
         n_hypotheses=100,
         seed=seed,
-        without=given.without,
+        boosters=boosters,
+        without=without,
     )
     bank.begin(Rows(X[:start][first], codes=codes[:start][first]))
     E, m = len(bank.names), n - start
@@ -129,11 +132,13 @@ def main() -> None:
     parser.add_argument("--delays", default="0")
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--without", default="")
+    parser.add_argument("--extra", default="")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     given.data = None if given.data is None else Path(given.data)
     given.without = tuple(filter(None, given.without.split(",")))
+    given.extra = tuple(filter(None, given.extra.split(",")))
     groups = {"all": tuple(STREAMS), "first": FIRST, "second": SECOND}
     names = groups.get(given.streams, tuple(given.streams.split(",")))
     delays = [int(delay) for delay in given.delays.split(",")]
@@ -156,7 +161,7 @@ def main() -> None:
                     for key in ("accuracy", "log_loss", "ece", "ahead", "us")
                 }
                 print(
-                    f"mean of the {label} half, delay {delay}: {mean['accuracy']:.2f} / {mean['log_loss']:.4f}, "
+                    f"{label} half, delay {delay}: {mean['accuracy']:.2f} / {mean['log_loss']:.4f}, "
                     f"ece {mean['ece']:.2f}, ahead {mean['ahead']:+.2f}, {mean['us']:.0f} us"
                 )
     if given.out is not None:

@@ -1,7 +1,8 @@
 """The peers, one a file.
 
-Each module has one function, ``methods(columns)``, which returns what to time at that size and raises
-`harness.UnavailableError` with the reason where the peer cannot run.
+Each module of `PEERS` has one function, ``methods(columns)``, which returns what to time at that size and
+raises `harness.UnavailableError` with the reason where the peer cannot run. `moa_oza` is for
+``oza_russell.py``, `stream_learners` for ``adaptive.py``.
 """
 
 from collections.abc import Callable

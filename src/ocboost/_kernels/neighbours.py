@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 
 from ocboost._kernels.arrays import Floats, Int8s, Ints, Words

@@ -18,7 +18,7 @@ MAX_DEVIATION = 8.0  # standard deviations: what a row may add to them
 
 @plain
 def standardise(x: Floats, means: Floats, variances: Floats, out: Floats) -> None:
-    """z-scores of a row within ± CLIP, 0 where a number is missing; the last entry is 1, for the intercept."""
+    """z-scores of a row within ± CLIP, 0 where a number is missing, and a 1 for the intercept."""
     F = x.size
     for f in range(F):
         value = 0.0

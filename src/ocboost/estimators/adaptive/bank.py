@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import Guard
 from ocboost._kernels.arrays import Floats
 from ocboost.boosters.registry import Registered
 from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.forest_member import ForestMember
 from ocboost.estimators.adaptive.history import ShareHistory
 from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row
 from ocboost.estimators.adaptive.members import Member, OneRow
@@ -84,6 +84,7 @@ class Bank:
             Neighbours(K),
             LabelPatterns(K),
             FeatureRegression(F, K, sparse=self.sparse),
+            ForestMember(F, K, sparse=self.sparse, seed=self.seed),
         ]
         return [member for member in found if member.group not in self.without]
 
@@ -305,7 +306,8 @@ class Bank:
         self.mixing.only(0)
 
     def _begin_pool_members(self, rows: Rows) -> None:
-        assert self.pool is not None and self.voting is not None
+        assert self.pool is not None
+        assert self.voting is not None
         answers = self.pool.answers(rows.X)
         self.voting.begin(rows, answers)
         for member, _, _ in self._places:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -144,7 +145,7 @@ class AdaptiveClassifier(OnlineClassifier):
         heaviest = int(weights.argmax())
         if weights[heaviest] > MAX_WEIGHT:
             raise InputError(
-                f"sample_weight must be at most {MAX_WEIGHT:g}; got {weights[heaviest]:g} for row {heaviest}. "
+                f"sample_weight must be at most {MAX_WEIGHT:g}; got {weights[heaviest]:g} in row {heaviest}. "
                 "Divide all weights by the greatest."
             )
         return rows, codes_of(labels, known), weights, known
@@ -225,9 +226,7 @@ class AdaptiveClassifier(OnlineClassifier):
         """Learn rows in order; readers get their turn in between."""
         for start in range(0, len(codes), ROWS_PER_WRITE):
             stop = min(start + ROWS_PER_WRITE, len(codes))
-            written(
-                self, lambda start=start, stop=stop: self._learn_some(X, codes, weights, keys, start, stop)
-            )
+            written(self, partial(self._learn_some, X, codes, weights, keys, start, stop))
 
     def _learn_some(
         self,
@@ -288,8 +287,10 @@ class AdaptiveClassifier(OnlineClassifier):
         rows = self._checked_rows(X)
         if self.bank_.untouched is not None:
             self._predicted(rows, ids, issue)
-            return self.classes_[codes_of(self.bank_.untouched.predict(rows), self.classes_)]
-        return self.classes_[self._predicted(rows, ids, issue).argmax(axis=1)]
+            return self.bank_.untouched.predict(rows)
+        codes = self._predicted(rows, ids, issue).argmax(axis=1)
+        found: NDArray[Any] = self.classes_[codes]
+        return found
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
         """The probability of each class, (n, K); ``ids`` and ``issue`` as in `predict`."""
@@ -488,6 +489,11 @@ class AdaptiveClassifier(OnlineClassifier):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super(AdaptiveClassifier, self.__copy__()).__getstate__()
         return state  # of a copy, as it is written later
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "bank_") and not self.bank_.mixing.share.flags.writeable:
+            self.bank_ = self.bank_.copy()  # joblib.load(mmap_mode="r") gives what cannot be written to
 
 
 def _keys(ids: Sequence[Any], n: int) -> list[bytes]:

@@ -137,8 +137,8 @@ def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     bank.untouched = bank.deployed if untouched else None
     codes = fields.array("kept_codes", np.int64, (None,))
     weights = fields.array("kept_weights", np.float64, codes.shape)
-    fits = len(codes) <= MAX_START_ROWS and ((codes >= 0) & (codes < K)).all() and (weights > 0.0).all()
-    fields.require(bool(fits and np.isfinite(weights).all()), "its first rows do not fit")
+    inside = (codes >= 0) & (codes < K) & (weights > 0.0) & np.isfinite(weights)
+    fields.require(len(codes) <= MAX_START_ROWS and bool(inside.all()), "its first rows do not fit")
     if len(codes):
         X = matrix_from(fields, "kept", len(codes), F)
         bank._kept = [(X[i : i + 1], int(codes[i]), float(weights[i])) for i in range(len(codes))]
@@ -152,8 +152,8 @@ def _deployed_tree(deployed: DeployedModel | None) -> Tree | None:
         return None
     if not isinstance(deployed.model, OCBClassifier):
         raise NotSavableError(
-            f"the deployed model must be an OCBClassifier to be saved; it is {type(deployed.model).__name__}, "
-            "which is Python code that no file of ocboost holds. Pickle the classifier, or fit one that "
+            f"the deployed model must be an OCBClassifier to be saved; it is {type(deployed.model).__name__}"
+            ", which is Python code that no file of ocboost holds. Pickle the classifier, or fit one that "
             "adopts no model."
         )
     return classifier_tree(deployed.model)

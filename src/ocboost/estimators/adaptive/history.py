@@ -95,7 +95,7 @@ def plot(names: list[str], history: ShareHistory, ax: Any = None, most: int = 8)
     if rest.size:
         layers.append(table[:, rest].sum(axis=1))
         labels.append(f"{rest.size} others")
-    colours = [*pyplot.colormaps["tab10"].colors[: len(first)], (0.8, 0.8, 0.8)]
+    colours = [f"C{i}" for i in range(len(first))] + ["0.8"]
     ax.stackplot(history.labels, *layers, labels=labels, colors=colours[: len(layers)], linewidth=0)
     ax.set(xlabel="labels learnt", ylabel="share of the prediction", ylim=(0, 1))
     if history.labels:

@@ -66,7 +66,7 @@ class Member(ABC):
     """
 
     group: ClassVar[str]
-    needs_pool: ClassVar[bool] = False
+    needs_pool: bool = False  # whether it waits until there are hypotheses
 
     @property
     @abstractmethod

@@ -2,8 +2,8 @@
 
 Each expert's logits go through a calibration map. Four mixers weigh the logits of all experts, two of the
 calibrated and two of the plain ones, with a long and a short memory, by steps of online Newton. Fixed share
-chooses among the mixers and the experts themselves. What comes out is calibrated once more. The kernels are in
-`ocboost._kernels.mixing`, which describes the records.
+chooses among the mixers and the experts themselves. What comes out is calibrated once more. The kernels are
+in `ocboost._kernels.mixing`, which describes the records.
 
 Labels may be late. Everything learns from what was issued when the row was predicted, the less the later the
 label; from the first late label on, four more mixers learn from logits made when the label comes.

@@ -42,7 +42,7 @@ class Pool:
         self.driver = driver
         self.recent = RecentRows(ROWS_KEPT)
         self._waiting: list[tuple[Any, int, float]] = []
-        self._changes: list[tuple[Any, ...]] = []
+        self._changes: list[PoolChange] = []
 
     @property
     def hypotheses(self) -> Hypotheses:

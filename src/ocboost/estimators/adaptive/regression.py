@@ -22,7 +22,6 @@ class FeatureRegression(Member):
     group = "features"
 
     def __init__(self, n_features: int, n_classes: int, *, sparse: bool) -> None:
-        self._sparse = sparse
         n_maps = 1 if n_classes == 2 else n_classes
         self._rates = np.array(RATES) * (SPARSE_FACTOR if sparse else 1.0)
         self._weights = np.zeros((len(RATES), n_maps, n_features + 1))
@@ -37,7 +36,9 @@ class FeatureRegression(Member):
 
     def scores(self, row: OneRow, out: Floats) -> None:
         """w·x of each class."""
-        if self._sparse:
+        if row.x is None:
+            assert row.columns is not None
+            assert row.values is not None
             sparse_scores(row.columns, row.values, self._weights, out)
             return
         standardise(row.x, self._means, self._variances, self._z)
@@ -45,9 +46,10 @@ class FeatureRegression(Member):
 
     def learn(self, row: OneRow, code: int, weight: float) -> None:
         """A step along the gradient."""
-        if self._sparse:
-            given = (row.columns, row.values, code, weight)
-            sparse_learn(*given, self._rates, self._weights, self._room)
+        if row.x is None:
+            assert row.columns is not None
+            assert row.values is not None
+            sparse_learn(row.columns, row.values, code, weight, self._rates, self._weights, self._room)
             return
         standardise(row.x, self._means, self._variances, self._z)
         scales = (self._means, self._variances, self._counts)

@@ -86,7 +86,7 @@ class Voting(Member):
                 self._weights[m, at : at + n] = boosters[k].advance(margins, weights.copy(), labels)
 
     def follow(self, change: PoolChange) -> None:
-        """Drop and append hypotheses; new ones begin without weight, but for windows, which know their rows."""
+        """Drop and append hypotheses. New ones begin without weight; a window knows its rows."""
         k, old = change.booster, self._spans
         at, _, size = old[k].tolist()
         gone = np.setdiff1d(np.arange(size), change.keep)

@@ -1,0 +1,120 @@
+"""Rolling forests as a member of the bank: which columns they see, of wide and of sparse rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.arrays import Floats, Int8s
+from ocboost.estimators.adaptive.forests import RollingForests
+from ocboost.estimators.adaptive.members import Member, OneRow
+from ocboost.streams.rows import Rows
+
+MAX_COLUMNS_OF_TREES = 200
+
+
+class ForestMember(Member):
+    """Three rolling forests over all columns, or over 200 of them, chosen on the first rows.
+
+    Of sparse rows those that are filled most often, of dense ones those whose means differ most between the
+    classes, in standard deviations.
+    """
+
+    group = "forests"
+
+    def __init__(self, n_features: int, n_classes: int, *, sparse: bool, seed: int) -> None:
+        self._F, self._K, self._sparse = n_features, n_classes, sparse
+        self.needs_pool = sparse or n_features > MAX_COLUMNS_OF_TREES
+        size = min(n_features, MAX_COLUMNS_OF_TREES)
+        self._columns = np.arange(size)
+        self._place = np.full(n_features if self.needs_pool else 0, -1, np.int64)
+        self.forests = RollingForests(size, n_classes, seed)
+
+    @property
+    def experts(self) -> tuple[str, ...]:
+        """By the rows that their trees are built from."""
+        return ("forest-4000", "forest-1000", "forest-300")
+
+    def _dense(self, row: OneRow) -> Floats:
+        if row.x is not None:
+            return row.x[self._columns] if self.needs_pool else row.x
+        assert row.columns is not None
+        assert row.values is not None
+        x = np.zeros(self.forests.n_features)
+        places = self._place[row.columns]
+        seen = places >= 0
+        x[places[seen]] = row.values[seen]
+        return x
+
+    def scores(self, row: OneRow, out: Floats) -> None:
+        """Their log-probabilities."""
+        self.forests.logits(self._dense(row), out)
+
+    def learn(self, row: OneRow, code: int, weight: float) -> None:
+        """Count in the leaves, and build the trees that are due."""
+        self.forests.learn(self._dense(row), code, weight)
+
+    def begin(self, rows: Rows, answers: Int8s | None) -> None:
+        """Choose the columns where there are too many, and learn the first rows."""
+        if self.needs_pool:
+            self._set_columns(_best_columns(rows.X, rows.codes, self.forests.n_features))
+        X = rows.X[:, self._columns] if self.needs_pool else rows.X
+        if not isinstance(X, np.ndarray):
+            X = X.toarray()
+        self.forests.learn_many(np.ascontiguousarray(X, np.float64), rows.codes, rows.weights.copy())
+
+    def _set_columns(self, columns: NDArray[np.int64]) -> None:
+        self._columns = columns
+        self._place[:] = -1
+        self._place[columns] = np.arange(len(columns))
+
+    @property
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"columns": self._columns}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the forests."""
+        return self.forests.nbytes
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._place, other.forests = self._place.copy(), self.forests.copy()
+        return other
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return {"columns": self._columns, "forests": self.forests.tree()}
+
+    def resume(self, fields: Fields) -> None:
+        """Take over what a file holds."""
+        size = self.forests.n_features
+        columns = fields.array("columns", np.int64, (size,))
+        inside = (columns >= 0).all() and (columns < self._F).all() and len(np.unique(columns)) == size
+        fields.require(bool(inside), "its columns do not fit")
+        if self.needs_pool:
+            self._set_columns(columns)
+        self.forests = fields.read("forests", lambda one: RollingForests.from_tree(one, size, self._K))
+
+
+def _best_columns(X: Any, codes: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The n columns for trees to look at, in order."""
+    if not isinstance(X, np.ndarray):
+        filled = np.bincount(X.indices, minlength=X.shape[1])
+        return np.sort(np.argsort(-filled, kind="stable")[:n])
+    known = np.isfinite(X)
+    values = np.where(known, np.clip(X, -1e100, 1e100), 0.0)
+    centre = values.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    values = np.where(known, values - centre, 0.0)
+    spread = np.sqrt((values / np.maximum(np.abs(values).max(axis=0), 1e-300)) ** 2).sum(axis=0)
+    between = np.zeros(X.shape[1])
+    top = np.maximum(np.abs(values).max(axis=0), 1e-300)
+    for code in np.unique(codes):
+        between += np.abs((values[codes == code] / top).sum(axis=0))
+    worth = np.where(spread > 0.0, between / np.maximum(spread, 1e-300), 0.0)
+    return np.sort(np.argsort(-worth, kind="stable")[:n])
