@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Features = dict[Any, Any]
+EXAMPLES_KEPT = 2_000  # to start again from, when a new label has come
 
 
 class RiverView(NamedTuple):
@@ -62,10 +63,10 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
     grace_period: int
     _clf: Any  # the fitted classifier; None before the start
 
-    def _prepare(self, grace_period: int) -> None:
-        """Begin with nothing."""
-        self.grace_period = as_count(grace_period, "grace_period", 2, None, "200 is a good start.")
-        self._recent: deque[tuple[Features, Any, float]] = deque(maxlen=self.grace_period)
+    def _prepare(self, grace_period: int, usual: int, kept: int = 0) -> None:
+        """Begin with nothing; ``kept`` are the examples to start from again, if more than those."""
+        self.grace_period = as_count(grace_period, "grace_period", 2, None, f"{usual} is a good start.")
+        self._recent: deque[tuple[Features, Any, float]] = deque(maxlen=max(self.grace_period, kept))
         self._latest: dict[Any, tuple[Features, float]] = {}  # the last example of each label
         self._counts: Counter[Any] = Counter()
         self._wait = self.grace_period  # examples until it starts
@@ -266,7 +267,7 @@ class OCBClassifier(GracePeriodClassifier):
         booster: str | Booster = "ocb",
     ) -> None:
         self.n_hypotheses = n_hypotheses
-        self._prepare(grace_period)
+        self._prepare(grace_period, 200)
         self.order = order
         self.head = head
         self.tail = tail
@@ -311,9 +312,10 @@ class OCBClassifier(GracePeriodClassifier):
 class AdaptiveClassifier(GracePeriodClassifier):
     """One classifier without settings, as `ocboost.AdaptiveClassifier`: a bank of members, mixed online.
 
-    The first ``grace_period`` examples are kept, and predicted by the frequency of each label. Then it starts
-    from them. After a new label it starts again: half a grace period later, from the most recent examples and
-    the last one of each label that is not among them.
+    The first ``grace_period`` examples are predicted by the frequency of each label. Then it starts, with
+    patterns of the labels and regression on the features, and finds weak hypotheses when it has seen 200
+    examples. After a new label it starts again: half a grace period later, from the last 2,000 examples, which
+    are kept for that, and the last one of each label that is not among them.
 
     What it predicts it remembers until the example is learnt, which is recognised by its features: labels may
     come late. Predict each example once.
@@ -326,9 +328,9 @@ class AdaptiveClassifier(GracePeriodClassifier):
     ----------
     n_hypotheses : int, default 100
         Weak hypotheses to begin with, for each class if they are more than two.
-    grace_period : int, default 200
-        Examples to start from.
-    extra, without : sequences of str, default ()
+    grace_period : int, default 20
+        Examples before it starts.
+    extra, without : lists of str, optional
         Members to add and to leave out, as in `ocboost.AdaptiveClassifier`.
     seed : int, optional
 
@@ -344,13 +346,13 @@ class AdaptiveClassifier(GracePeriodClassifier):
     def __init__(
         self,
         n_hypotheses: int = 100,
-        grace_period: int = 200,
-        extra: Sequence[str] = (),
-        without: Sequence[str] = (),
+        grace_period: int = 20,
+        extra: Sequence[str] | None = None,
+        without: Sequence[str] | None = None,
         seed: int | None = None,
     ) -> None:
         self.n_hypotheses = n_hypotheses
-        self._prepare(grace_period)
+        self._prepare(grace_period, 20, EXAMPLES_KEPT)
         self.extra = extra
         self.without = without
         self.seed = seed
@@ -359,9 +361,12 @@ class AdaptiveClassifier(GracePeriodClassifier):
         self, X: NDArray[np.float64], codes: NDArray[Any], weights: NDArray[np.float64]
     ) -> SklearnAdaptive:
         clf = SklearnAdaptive(
-            n_hypotheses=self.n_hypotheses, extra=self.extra, without=self.without, random_state=self.seed
+            n_hypotheses=self.n_hypotheses,
+            extra=() if self.extra is None else self.extra,
+            without=() if self.without is None else self.without,
+            random_state=self.seed,
         )
-        return clf.fit(X, codes, weights)
+        return clf.partial_fit(X, codes, classes=np.arange(len(self._codes)), sample_weight=weights)
 
     def _teach(self, X: NDArray[np.float64], codes: NDArray[Any], weights: NDArray[np.float64]) -> None:
         for row, code, weight in zip(X, codes.tolist(), weights.tolist(), strict=True):
