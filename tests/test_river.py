@@ -13,8 +13,8 @@ pytest.importorskip("river")
 
 from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
-from ocboost import InputError
 from ocboost import AdaptiveClassifier as SklearnAdaptive
+from ocboost import InputError
 from ocboost.river import AdaptiveClassifier, OCBClassifier
 
 

@@ -139,6 +139,8 @@ def adapt(
                 remove_temporary_files(out, checkpoint)
             run = None if restart else load_checkpoint(checkpoint, resume=resume)
             deployed = Model.load(model) if run is None else run.model
+            if run is None:
+                require_no_settings(deployed, options, model)
             with open_for(
                 deployed,
                 stream,
@@ -154,7 +156,6 @@ def adapt(
                     require_same_run(run, origin, opened, checkpoint)
                     run.leave_unseen = run.origin["leave_unseen"] = leave_unseen
                 else:
-                    require_no_settings(deployed, options, model)
                     run = _new_run(deployed, opened, stream, origin, out=out, at=model, resume=resume)
                     if run is None:
                         checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted

@@ -116,10 +116,7 @@ def fit(
                 show(
                     None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features"
                 )
-                if isinstance(clf, AdaptiveClassifier) and len(known) == len(np.unique(y)):
-                    clf.fit(X, y)  # however few the rows are
-                else:
-                    clf.partial_fit(X, y, classes=known)
+                clf.partial_fit(X, y, classes=known)
             event = {"event": "fit", "stream": shown(data.name), "rows": n_read, "learnt": len(y)}
             if isinstance(clf, AdaptiveClassifier) and drop:
                 event["drop"] = sorted(drop)
@@ -128,24 +125,22 @@ def fit(
             written()
         console = results()
         found = 0 if model.hypotheses is None else len(model.hypotheses)
-        learnt = f"{found:,} {'hypothesis' if found == 1 else 'hypotheses'}" if found else "no hypotheses yet"
+        learnt = f"{found:,} {'hypothesis' if found == 1 else 'hypotheses'}"
         from_rows = f"for {len(clf.classes_):,} classes from {len(y):,} rows of {X.shape[1]:,} features"
-        few, about = len(y) < FEW_ROWS_PER_CLASS * len(np.unique(y)), ""
         if isinstance(clf, AdaptiveClassifier):
-            members = f"and mixes {len(clf.members_):,} members as they prove right"
-            console.print(f"Learnt {learnt} {from_rows}, {members}.", soft_wrap=True)
+            members = f"an adaptive model of {len(clf.members_):,} members, with {learnt},"
+            console.print(f"Learnt {members} {from_rows}.", soft_wrap=True)
+            if not found:
+                say(f"{len(y):,} rows are too few for weak hypotheses; adapt finds them when it has more.")
         else:
             right = float(np.mean(clf.predict(X) == y))
-            about = (
-                f"“right on {right:.1%}” is about the very rows it learnt from, and says little about others."
-            )
             console.print(f"Learnt {learnt} {from_rows}; right on {right:.1%} of them.", soft_wrap=True)
-        if few:
-            about = about or "they say little about others."
-            say(
-                f"{len(y):,} rows are few, less than {FEW_ROWS_PER_CLASS} for each class: {about} Give "
-                f"more rows, or test it on others: ocboost evaluate others.csv --model {shown(out.name)}."
-            )
+            if len(y) < FEW_ROWS_PER_CLASS * len(np.unique(y)):
+                say(
+                    f"{len(y):,} rows are few, less than {FEW_ROWS_PER_CLASS} for each class: “right on "
+                    f"{right:.1%}” is about the very rows it learnt from, and says little about others. Give "
+                    f"more rows, or test it on others: ocboost evaluate others.csv --model {shown(out.name)}."
+                )
         if n_read > len(y):
             console.print(f"{n_read - len(y):,} rows had no label and were left out.", soft_wrap=True)
         console.print(f"Wrote {out}", soft_wrap=True)

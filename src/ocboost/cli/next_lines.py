@@ -100,7 +100,9 @@ def _reading_of(model: Model) -> list[str]:
     drop = [each for each in dropped if isinstance(each, str)] if isinstance(dropped, list) else []
     words = [*option("--label", LABEL if label is None else label), *option("--drop", *drop)]
     rows = events[0].get("rows") if events else None
-    return [*words, *option("--rows", str(rows))] if isinstance(rows, int) else words
+    words += option("--rows", str(rows)) if isinstance(rows, int) else []
+    n = model.classifier.n_hypotheses
+    return [*words, *(option("--hypotheses", str(n)) if n != 100 else [])]
 
 
 # What came out best ---------------------------------------------------------------------------------------
@@ -137,7 +139,8 @@ def next_lines(board: Board, on: ComparedOn) -> list[str]:
     if not able:
         return []
     best = max(able, key=lambda entry: entry.accuracy)  # of equals the one that is listed first
-    said = f"To deploy {best.title}, the best of these that a model's file can hold:"
+    higher = "" if best in board.best() else " that a model's file can hold"
+    said = f"To deploy {best.title}, the best of these{higher}:"
     near = {entry.name: entry for entry in (*board.best(), *board.level())}
     if ADAPTIVE in near and best.name != ADAPTIVE:
         best = near[ADAPTIVE]
