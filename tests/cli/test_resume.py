@@ -240,11 +240,12 @@ class TestResumption:
         assert "exclude each other" in message
 
 
-@pytest.fixture(scope="module")
-def case(tmp_path_factory):
+@pytest.fixture(scope="module", params=["ocb", "adaptive"])
+def case(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("case")
-    model = fitted(folder, "--window", "20")
-    stream = write(folder / "s.csv", table(8000))
+    adaptive = request.param == "adaptive"
+    model = fitted(folder, "--method", request.param, *([] if adaptive else ["--window", "20"]))
+    stream = write(folder / "s.csv", table(4000 if adaptive else 8000))
     assert main(["adapt", str(model), str(stream), "--out", str(folder / "whole.ocb")]) == 0
     return model.read_bytes(), stream, (folder / "whole.ocb").read_bytes()
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ocboost.evaluation.board import Board
     from ocboost.evaluation.summary import Summary
 
+USUAL_HYPOTHESES = 100  # the default of fit
 STREAM, LABEL, MODEL = "stream.csv", "LABEL", "model.ocb"  # where no file, label or model was given
 
 
@@ -102,7 +103,7 @@ def _reading_of(model: Model) -> list[str]:
     rows = events[0].get("rows") if events else None
     words += option("--rows", str(rows)) if isinstance(rows, int) else []
     n = model.classifier.n_hypotheses
-    return [*words, *(option("--hypotheses", str(n)) if n != 100 else [])]
+    return [*words, *(option("--hypotheses", str(n)) if n != USUAL_HYPOTHESES else [])]
 
 
 # What came out best ---------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ class ComparedOn:
     label: str | None = None
     drop: tuple[str, ...] = ()
     format: str | None = None
-    hypotheses: int = 100
+    hypotheses: int = USUAL_HYPOTHESES
     step: int = 1
     seed: int = 0
     model: Model | None = None
@@ -172,7 +173,7 @@ def lines_for(method: str, on: ComparedOn, start: int) -> list[str]:
         *option("--drop", *on.drop),
         *(option("--format", on.format) if on.format is not None and on.path != "-" else []),
         *(option("--rows", str(start)) if start else []),
-        *(option("--hypotheses", str(on.hypotheses)) if on.hypotheses != 100 else []),
+        *(option("--hypotheses", str(on.hypotheses)) if on.hypotheses != USUAL_HYPOTHESES else []),
         *_method_words(method),
         *(option("--seed", str(on.seed)) if on.seed else []),
     ]
