@@ -314,8 +314,8 @@ class AdaptiveClassifier(GracePeriodClassifier):
 
     The first ``grace_period`` examples are predicted by the frequency of each label. Then it starts, with
     patterns of the labels and regression on the features, and finds weak hypotheses when it has seen 200
-    examples. After a new label it starts again: half a grace period later, from the last 2,000 examples, which
-    are kept for that, and the last one of each label that is not among them.
+    examples. After a new label it starts again: half a grace period later, from the last 2,000 examples,
+    which are kept for that, and the last one of each label that is not among them.
 
     What it predicts it remembers until the example is learnt, which is recognised by its features: labels may
     come late. Predict each example once.

@@ -26,8 +26,8 @@ CLASSES_DEFINED_TWICE = {"AdaptiveClassifier", "OCBClassifier"}
 PUBLIC = {
     "ocboost": """
         AdaBoostSums AdaptiveClassifier BoostingSketch Growth IncrementalAdaBoost InputError
-        MissingExtraError Model ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell adaboost_sums
-        adaboost_weights approximation_error boosters evaluation get_num_threads hypotheses learners
+        MissingExtraError Model ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell
+        adaboost_sums adaboost_weights approximation_error boosters evaluation get_num_threads hypotheses learners
         lineage offsets set_num_threads streams
     """,
     "ocboost.boosters": """

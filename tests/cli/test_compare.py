@@ -216,7 +216,7 @@ class TestNamed:
         assert "Best mean rank" in printed
         *_, said, fit, _ = printed.splitlines()
         assert said.endswith("on your stream:")
-        assert fit.startswith("  ocboost fit stream.csv --label LABEL --hypotheses 8 ")
+        assert fit.startswith("  ocboost fit first.csv --label LABEL --hypotheses 8 ")
 
     def test_a_stream_of_one_class_is_left_out(self, named, tmp_path, capsys):
         def make(folder, rows, seed):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ocboost.evaluation.summary import Summary
 
 USUAL_HYPOTHESES = 100  # the default of fit
-STREAM, LABEL, MODEL = "stream.csv", "LABEL", "model.ocb"  # where no file, label or model was given
+STREAM, FIRST_ROWS, LABEL, MODEL = "stream.csv", "first.csv", "LABEL", "model.ocb"  # where none was given
 
 
 def quoted(text: str) -> str:
@@ -177,7 +177,8 @@ def lines_for(method: str, on: ComparedOn, start: int) -> list[str]:
         *_method_words(method),
         *(option("--seed", str(on.seed)) if on.seed else []),
     ]
-    return [f"  {fit_line(on.stream, fit)}", f"  {_goes_on(method, on, MODEL, [], start)}"]
+    first = on.stream if start else FIRST_ROWS
+    return [f"  {fit_line(first, fit)}", f"  {_goes_on(method, on, MODEL, [], start)}"]
 
 
 def _goes_on(method: str, on: ComparedOn, model: str, words: list[str], start: int) -> str:
