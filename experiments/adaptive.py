@@ -1,7 +1,9 @@
 """How AdaptiveClassifier does on the 18 named streams: against its own members, with late labels, in steps.
 
     python experiments/adaptive.py [--data DIR] [--streams a,b|first|second|all] [--rows N] [--seeds 0,1]
-                                   [--delays 0,20] [--step N] [--without GROUP,GROUP] [--jobs N] [--out FILE]
+                                   [--delays 0,20] [--step N] [--without NAME,NAME] [--extra NAME]
+                                   [--transform units|tails] [--set MODULE.CONSTANT=VALUE;…]
+                                   [--jobs N] [--out FILE]
 
 Rows are read as ``ocboost compare`` reads them, and the first 2,000 (a fifth of a short stream) are the
 start. For every stream: accuracy, log-loss, the expected calibration error of the predicted class in ten
@@ -11,9 +13,11 @@ chosen on the first and reported on the second.
 """
 
 import argparse
+import ast
 import json
 import os
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,27 +37,79 @@ SECOND = tuple(name for name in STREAMS if name not in FIRST)
 LONG = 5_000  # rows: what the gap to the best member is about
 
 
+def mnist_stream(data: Path | None, rows: int | None, seed: int) -> tuple[Any, Any, int]:
+    """Ten digits, every second pixel of every second line, in the order of the training set."""
+    from ocboost.datasets.mnist import load_mnist
+
+    images = load_mnist(data, online=False)
+    X = np.asarray(images.train_X, np.float64).reshape(len(images.train_X), 28, -1)[:, ::2, ::2]
+    n = min(rows or 10_000, len(X))
+    return X.reshape(len(X), -1)[:n].copy(), np.asarray(images.train_y[:n], np.int64), 10
+
+
+def letters_stream(data: Path | None, rows: int | None, seed: int) -> tuple[Any, Any, int]:
+    """Twenty Gaussian classes in ten dimensions that turn round slowly."""
+    rng = np.random.default_rng([seed, 5])
+    n, K = rows or 10_000, 20
+    centres = rng.normal(size=(K, 10))
+    codes = rng.integers(K, size=n)
+    angle = np.linspace(0.0, np.pi, n)[:, None]
+    other = centres[np.roll(np.arange(K), 1)]
+    X = np.cos(angle) * centres[codes] + np.sin(angle) * other[codes] + 0.35 * rng.normal(size=(n, 10))
+    return X, codes, K
+
+
+OTHERS = {"mnist10": mnist_stream, "turning20": letters_stream}
+
+
 def loaded(name: str, data: Path | None, rows: int | None, seed: int) -> tuple[Any, Any, int]:
     """The rows, codes and number of classes of a stream."""
+    if name in OTHERS:
+        return OTHERS[name](data, rows, seed)
     stream = stream_named(name).load(data, rows=rows, seed=seed).rows
     classes = stream.classes
     coded = stream.coded(classes)
     return coded.X, coded.codes, len(classes)
 
 
+def changed(X: Any, how: str) -> Any:
+    """The features in other units, or with heavy tails; the order of values within a column is kept."""
+    if how == "" or not isinstance(X, np.ndarray):
+        return X
+    rng = np.random.default_rng(0)
+    if how == "units":  # powers of ten, and far from zero
+        return X * 10.0 ** rng.integers(-6, 7, X.shape[1]) + 10.0 ** rng.integers(0, 4, X.shape[1])
+    centre, spread = np.nanmedian(X, axis=0), np.nanstd(X, axis=0) + 1e-12
+    z = np.clip((X - centre) / spread, -8.0, 8.0)
+    return np.sign(z) * np.expm1(3.0 * np.abs(z))  # "tails": log-normal and worse
+
+
+def set_constants(assignments: str) -> None:
+    """Set constants of modules: ``mixing.LAG_SCALE=20,regression.RATES=(0.1,)``."""
+    for each in filter(None, assignments.split(";")):
+        place, _, value = each.partition("=")
+        module, _, constant = place.rpartition(".")
+        found = import_module(f"ocboost.estimators.adaptive.{module}")
+        if not hasattr(found, constant):
+            raise SystemExit(f"there is no {place}")
+        setattr(found, constant, ast.literal_eval(value))
+
+
 def one(name: str, given: argparse.Namespace, seed: int, delay: int) -> dict[str, Any]:
     """One run: predict and learn row by row, or in steps, labels ``delay`` rows late."""
     ocboost.set_num_threads(1)
+    set_constants(given.set)
     X, codes, K = loaded(name, given.data, given.rows, seed)
+    X = changed(X, given.transform)
     n = len(codes)
     start = min(2_000, n // 5)
-    first = rows_of_seed(codes[:start], 0 if stream_named(name).drawn else seed)
+    first = rows_of_seed(codes[:start], 0 if name in OTHERS or stream_named(name).drawn else seed)
     boosters, without = chosen_members(given.extra, given.without)
     bank = Bank(
         X.shape[1],
         K,
         sparse=not isinstance(X, np.ndarray),
-        n_hypotheses=100,
+        n_hypotheses=given.hypotheses,
         seed=seed,
         boosters=boosters,
         without=without,
@@ -69,7 +125,7 @@ def one(name: str, given: argparse.Namespace, seed: int, delay: int) -> dict[str
         for j in range(i, min(i + given.step, n)):
             row = bank.row(X[j : j + 1])
             record = bank.record(row)
-            waiting.append((j, Issued(record, bank.issued.n_issued, bank.last)))
+            waiting.append((j, Issued(record, bank.issued.n_issued, row.last, row.since)))
             bank.issued.n_issued += 1
             t, y = j - start, codes[j]
             p = record[-1]
@@ -131,8 +187,11 @@ def main() -> None:
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--delays", default="0")
     parser.add_argument("--step", type=int, default=1)
+    parser.add_argument("--hypotheses", type=int, default=100)
     parser.add_argument("--without", default="")
     parser.add_argument("--extra", default="")
+    parser.add_argument("--transform", choices=("", "units", "tails"), default="")
+    parser.add_argument("--set", default="", help="constants: mixing.LAG_SCALE=20;regression.RATES=(0.1,)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()

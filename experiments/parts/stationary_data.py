@@ -68,7 +68,7 @@ class Source:
 def _generated(make: Callable) -> Callable:
     def draw(folder: Path | None, rows: int, test: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         drawn = make(rows, seed, drifts=False)
-        return drawn.X, drawn.y
+        return drawn.rows.X, drawn.rows.y
 
     return draw
 

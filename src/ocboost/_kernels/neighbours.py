@@ -37,37 +37,59 @@ def _pack(answers: Int8s, slots: Ints, words: Words) -> None:
 
 @plain
 def add_row(
-    answers: Int8s, slots: Ints, code: int, weight: float, ring: Words, codes: Ints, weights: Floats, at: int
+    answers: Int8s,
+    slots: Ints,
+    code: int,
+    weight: float,
+    ring: Words,
+    codes: Ints,
+    weights: Floats,
+    at: int,
+    query: Words,
 ) -> None:
-    """Write a row's answers into the ring."""
-    _pack(answers, slots, ring[at])
+    """Write a row's answers into the ring, (words, rows); ``query`` is room for them."""
+    _pack(answers, slots, query)
+    for w in range(query.size):
+        ring[w, at] = query[w]
     codes[at], weights[at] = code, weight
 
 
 @kernel
 def set_column(answers: Int8s, slot: int, ring: Words, first: int) -> None:
     """Write one hypothesis' answers to the rows of the ring, oldest first, from place ``first`` on."""
-    word, shift = slot >> 6, np.uint64(slot & 63)
-    size = ring.shape[0]
+    words, shift = ring[slot >> 6], np.uint64(slot & 63)
     keep = ~(ONE << shift)
     for i in range(answers.size):
         at = first + i
-        if at >= size:
-            at -= size
-        ring[at, word] = (ring[at, word] & keep) | (np.uint64(answers[i] > 0) << shift)
+        if at >= words.size:
+            at -= words.size
+        words[at] = (words[at] & keep) | (np.uint64(answers[i] > 0) << shift)
+
+
+@exact
+def _add_differences(words: Words, query: np.uint64, distances: Words) -> None:
+    for i in range(words.size):
+        distances[i] += count_bits(words[i] ^ query)
 
 
 @exact
 def _count(
-    ring: Words, query: Words, codes: Ints, weights: Floats, start: int, stop: int, counts: Floats
+    ring: Words,
+    query: Words,
+    codes: Ints,
+    weights: Floats,
+    start: int,
+    stop: int,
+    distances: Words,
+    counts: Floats,
 ) -> None:
     """Add the rows start … stop - 1 of the ring to ``counts``, (K, J + 1) by class and distance."""
-    n_words = query.size
+    own = distances[start:stop]
+    own[:] = np.uint64(0)
+    for w in range(query.size):
+        _add_differences(ring[w, start:stop], query[w], own)
     for i in range(start, stop):
-        d = np.uint64(0)
-        for w in range(n_words):
-            d += count_bits(ring[i, w] ^ query[w])
-        counts[codes[i], d] += weights[i]
+        counts[codes[i], distances[i]] += weights[i]
 
 
 @kernel
@@ -83,6 +105,7 @@ def neighbour_scores(
     chosen: Ints,
     table: Floats,
     query: Words,
+    distances: Words,
     counts: Floats,
     votes: Floats,
     out: Floats,
@@ -90,10 +113,10 @@ def neighbour_scores(
     """The scores of the classes by neighbours among the last rows.
 
     ``at`` is where the next row goes, ``n`` how many there are. ``windows`` are sizes, ascending; expert e
-    has the window ``chosen[e, 0]`` and the kernel ``table[chosen[e, 1]]``, exp(-d / (τ J)). ``counts`` is
-    room of (K, J + 1), ``votes`` of (kernels, K).
+    has the window ``chosen[e, 0]`` and the kernel ``table[chosen[e, 1]]``, exp(-d / (τ J)). ``distances``,
+    one for each place of the ring, ``counts`` (K, J + 1) and ``votes`` (kernels, K) are room.
     """
-    size, K = ring.shape[0], counts.shape[0]
+    size, K = ring.shape[1], counts.shape[0]
     _pack(answers, slots, query)
     counts[:] = 0.0
     n_kernels, J1 = table.shape
@@ -103,9 +126,9 @@ def neighbour_scores(
         # Ages done … reach - 1: places at - reach … at - done - 1, around the end of the ring.
         start, stop = at - reach, at - done
         if stop > 0:
-            _count(ring, query, codes, weights, max(start, 0), stop, counts)
+            _count(ring, query, codes, weights, max(start, 0), stop, distances, counts)
         if start < 0:
-            _count(ring, query, codes, weights, start + size, min(stop, 0) + size, counts)
+            _count(ring, query, codes, weights, start + size, min(stop, 0) + size, distances, counts)
         done = reach
         votes[:] = 0.0
         for k in range(K):

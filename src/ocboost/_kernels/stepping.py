@@ -115,6 +115,39 @@ def eg_batches(
 
 
 @plain
+def eg_advance(
+    row: Int8s,
+    weight: float,
+    rate: float,
+    norm: float,
+    square: bool,
+    theta: Floats,
+    votes: Floats,
+    together: float,
+    alpha: Floats,
+) -> float:
+    """Take in one example as `eg_batches` does, where ``votes`` and ``together`` are those of θ before it.
+
+    Where ``together`` is 0 they are not known yet. They become those of θ after it; gives ``together``, and
+    writes α as `eg_alpha` does.
+    """
+    J = row.size
+    if together == 0.0:
+        _, together = differences(theta, 1.0, votes)
+    total = 0.0
+    for j in range(J):
+        total += row[j] * votes[j]
+    length = min(rate * norm * weight, MAX_STEP) / 1
+    length *= _push(norm * total / together, square)
+    for j in range(J):
+        theta[j] += length * row[j]
+    _, together = differences(theta, 1.0, votes)
+    for j in range(J):
+        alpha[j] = votes[j] * (norm / together)
+    return together
+
+
+@plain
 def winnow_alpha(counts: Floats, rate: float, alpha: Floats) -> None:
     """The differences of the two weights, in units of their Euclidean norm."""
     apart, _ = differences(counts, rate, alpha)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ocboost._core.checks import as_number
 from ocboost._kernels.arrays import Floats, Int8s
-from ocboost._kernels.stepping import MAX_EXPONENT, eg_alpha, eg_batches
+from ocboost._kernels.stepping import MAX_EXPONENT, eg_advance, eg_alpha, eg_batches
 from ocboost.boosters.stepping import SteppingBooster
 from ocboost.errors import InputError
 
@@ -110,6 +110,7 @@ class EGPlusMinus(SteppingBooster):
                 'probabilities are made of, "square" is the paper\'s.'
             )
         self._loss: Literal["logistic", "square"] = loss
+        self._kept: tuple[Floats, float, Floats] | None = None  # of θ now: differences, their sum, room for α
 
     @property
     def rate(self) -> float | Literal["auto"]:
@@ -131,7 +132,22 @@ class EGPlusMinus(SteppingBooster):
         eg_alpha(self._values, self._norm, alpha)
         return alpha
 
+    def advance(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> Floats:
+        """Take in examples that have been checked, one by one, and give α, which must not be changed."""
+        if len(rows) != 1:
+            return super().advance(rows, weights, labels)
+        if self._kept is None:
+            self._kept = np.zeros(self.n_hypotheses), 0.0, np.zeros(self.n_hypotheses)
+        votes, together, alpha = self._kept
+        how = (self._eta, self._norm, self._loss == "square")
+        together = eg_advance(rows[0], weights[0], *how, self._values, votes, together, alpha)
+        self._kept = votes, together, alpha
+        self._n += 1
+        self._guard._present = None
+        return alpha
+
     def _learn(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
+        self._kept = None
         votes, steps = np.zeros(self.n_hypotheses), np.zeros(self.n_hypotheses)
         square = self._loss == "square"
         eg_batches(rows, weights, batch_size, self._eta, self._norm, square, self._values, votes, steps)

@@ -66,6 +66,7 @@ class Bank:
         self.mixing = Mixing(len(self._names), n_classes)
         self.issued = IssuedPredictions()
         self.last = n_classes  # the newest label known
+        self._issued_before = 0  # predictions, when that label came
         self.n_learnt = 0
         self._kept: list[tuple[Any, int, float]] = []  # rows before there are hypotheses
         self.deployed: DeployedModel | None = None  # adopted; else the first weights of the pool
@@ -112,7 +113,12 @@ class Bank:
 
     def row(self, X: Any) -> OneRow:
         """One checked row, (1, F), with the answers of the pool."""
-        return OneRow(X, None if self.pool is None else self.pool.answers(X), self.last)
+        return OneRow(X, None if self.pool is None else self.pool.answers(X), self.last, self.since)
+
+    @property
+    def since(self) -> int:
+        """Predictions issued since the newest label came."""
+        return self.issued.n_issued - self._issued_before
 
     def record(self, row: OneRow) -> Floats:
         """What all experts say of a row now, and the prediction, which is the last row."""
@@ -139,13 +145,14 @@ class Bank:
                 return found
         answers = None if self.pool is None else self.pool.answers(X)
         for i in range(n):
-            row = OneRow(X[i : i + 1], None if answers is None else answers[i : i + 1], self.last)
+            own = None if answers is None else answers[i : i + 1]
+            row = OneRow(X[i : i + 1], own, self.last, self.since)
             record = self.record(row)
             if self.untouched is None:
                 found[i] = record[-1]
             if keys is not None:
                 with uninterrupted():
-                    self.issued.add(keys[i], record, self.last, replace=replace)
+                    self.issued.add(keys[i], record, row.last, row.since, replace=replace)
                 self._newest = keys[i], row, self._pool_now
         return found
 
@@ -177,25 +184,33 @@ class Bank:
                 row = self.row(X)
             mixing = self.mixing
             if issued is None:
-                record, lag, last = self.record(row), 0, self.last
+                row.since = 0  # as if it had been predicted just now
+                record, lag = self.record(row), 0
             else:
-                record, last = issued.record, issued.last
+                record, row.last, row.since = issued.record, issued.last, issued.since
                 lag = self.issued.n_issued - issued.number - 1
             if lag > 0 and not mixing.two_tracks:
                 mixing.begin_second_track()
             if len(record) != mixing.record_rows:
                 record = mixing.with_two_tracks(record)
             if mixing.two_tracks:
-                fresh = record if lag == 0 else self.record(row)
+                fresh = record if lag == 0 else self._fresh_record(row)
                 mixing.learn_fresh(fresh, code, weight)
             mixing.learn(record, code, weight, lag)
-            row.last = last
             self._teach(row, code, weight)
-            self.last = code
+            self.last, self._issued_before = code, self.issued.n_issued
             self.n_learnt += 1
             self.untouched = None
             if self.history.due(self.n_learnt):
                 self.history.add(self.n_learnt, mixing.influence())
+
+    def _fresh_record(self, row: OneRow) -> Floats:
+        """What the experts would say now of a row that was predicted long ago."""
+        last, since = row.last, row.since
+        row.last, row.since = self.last, self.since
+        record = self.record(row)
+        row.last, row.since = last, since
+        return record
 
     def _teach(self, row: OneRow, code: int, weight: float) -> None:
         """Let the members learn, and then the pool."""

@@ -75,6 +75,7 @@ def bank_tree(bank: Bank) -> Tree:
         "boosters": [each.name for each in bank.boosters],
         "without": list(bank.without),
         "last": bank.last,
+        "since": bank.since,
         "n_learnt": bank.n_learnt,
         "pool": None if bank.pool is None else bank.pool.tree(),
         "voting": None if bank.voting is None else bank.voting.tree(),
@@ -130,6 +131,7 @@ def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     fields.read("mixing", bank.mixing.resume)
     sizes = bank.mixing.possible_record_rows
     bank.issued = fields.read("issued", lambda one: IssuedPredictions.from_tree(one, sizes, K))
+    bank._issued_before = bank.issued.n_issued - fields.count("since", 0, bank.issued.n_issued)
     fields.read("history", bank.history.resume)
     bank.deployed = fields.read_optional("deployed", lambda one: _deployed_from(one, clf))
     untouched = fields.flag("untouched")

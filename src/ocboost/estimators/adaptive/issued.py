@@ -50,6 +50,7 @@ class Issued(NamedTuple):
     record: Floats
     number: int  # of the prediction
     last: int  # the newest label known then
+    since: int = 0  # predictions issued after that label came
 
 
 class IssuedPredictions:
@@ -58,7 +59,7 @@ class IssuedPredictions:
     def __init__(self) -> None:
         self.n_issued = 0
         self.n_dropped = 0
-        self._waiting: dict[int, tuple[bytes, Floats, int]] = {}  # by number, oldest first
+        self._waiting: dict[int, tuple[bytes, Floats, int, int]] = {}  # by number, oldest first
         self._numbers: dict[bytes, deque[int]] = {}
         self._bytes = 0
 
@@ -70,7 +71,7 @@ class IssuedPredictions:
         """Bytes of the records."""
         return self._bytes
 
-    def add(self, key: bytes, record: Floats, last: int, *, replace: bool) -> None:
+    def add(self, key: bytes, record: Floats, last: int, since: int, *, replace: bool) -> None:
         """Keep a record; with ``replace`` one that waits under the same key is dropped."""
         numbers = self._numbers.get(key)
         if numbers is not None and replace:
@@ -80,31 +81,29 @@ class IssuedPredictions:
             self._numbers[key] = deque((self.n_issued,))
         else:
             numbers.append(self.n_issued)
-        self._waiting[self.n_issued] = key, record, last
+        self._waiting[self.n_issued] = key, record, last, since
         self.n_issued += 1
         self._bytes += record.nbytes
         while len(self._waiting) > MAX_ISSUED or self._bytes > MAX_ISSUED_BYTES:
             self._remove(next(iter(self._waiting)))
             self.n_dropped += 1
 
-    def _remove(self, number: int) -> tuple[bytes, Floats, int]:
-        key, record, last = self._waiting.pop(number)
+    def _remove(self, number: int) -> Issued:
+        key, record, last, since = self._waiting.pop(number)
         self._bytes -= record.nbytes
         numbers = self._numbers[key]
         if len(numbers) == 1:
             del self._numbers[key]
         else:
             numbers.remove(number)
-        return key, record, last
+        return Issued(record, number, last, since)
 
     def take(self, key: bytes) -> Issued | None:
         """The oldest record of a key, which no longer waits; None if there is none."""
         numbers = self._numbers.get(key)
         if numbers is None:
             return None
-        number = numbers[0]
-        _, record, last = self._remove(number)
-        return Issued(record, number, last)
+        return self._remove(numbers[0])
 
     def copy(self) -> Self:
         """An independent copy; records never change."""
@@ -117,15 +116,16 @@ class IssuedPredictions:
     def tree(self) -> Tree:
         """What a file holds."""
         waiting = self._waiting
-        keys = b"".join(key for key, _, _ in waiting.values())
+        keys = b"".join(key for key, *_ in waiting.values())
         return {
             "n_issued": self.n_issued,
             "n_dropped": self.n_dropped,
             "numbers": np.array(list(waiting), np.int64),
             "keys": np.frombuffer(keys, "<u8").astype(np.uint64).reshape(-1, KEY_BYTES // 8),
-            "last": np.array([last for _, _, last in waiting.values()], np.int64),
-            "rows": np.array([len(record) for _, record, _ in waiting.values()], np.int64),
-            "records": np.concatenate([record.ravel() for _, record, _ in waiting.values()])
+            "last": np.array([last for _, _, last, _ in waiting.values()], np.int64),
+            "since": np.array([since for *_, since in waiting.values()], np.int64),
+            "rows": np.array([len(record) for _, record, *_ in waiting.values()], np.int64),
+            "records": np.concatenate([record.ravel() for _, record, *_ in waiting.values()])
             if waiting
             else np.zeros(0),
         }
@@ -143,6 +143,8 @@ class IssuedPredictions:
         keys = fields.array("keys", np.uint64, (n, KEY_BYTES // 8))
         last = fields.array("last", np.int64, (n,))
         fields.require(bool(((last >= 0) & (last <= n_classes)).all()), "its last labels do not fit")
+        since = fields.array("since", np.int64, (n,))
+        fields.require(bool((since >= 0).all()), "its distances do not fit")
         rows = fields.array("rows", np.int64, (n,))
         fields.require(bool(np.isin(rows, sizes).all()), "its records do not fit")
         records = fields.array("records", np.float64, (int(rows.sum()) * n_classes,))
@@ -152,7 +154,7 @@ class IssuedPredictions:
             issued.n_issued = number
             part = records[int(ends[i]) - int(rows[i]) * n_classes : int(ends[i])]
             record = part.reshape(-1, n_classes).copy()
-            issued.add(keys[i].astype("<u8").tobytes(), record, int(last[i]), replace=False)
+            issued.add(keys[i].astype("<u8").tobytes(), record, int(last[i]), int(since[i]), replace=False)
         fields.require(len(issued) == n, "too many predictions wait for their labels")
         issued.n_issued, issued.n_dropped = n_issued, n_dropped
         return issued

@@ -26,13 +26,13 @@ class OneRow:
     ``X`` is the row as a matrix, (1, F), dense or CSR; ``x`` the dense row, (F,), or None; ``columns`` and
     ``values`` are those of a sparse row. ``answers`` are those of the pool's hypotheses, (1, J), or None
     while there is none. ``last`` is the code of the newest label known when the row was predicted, K before
-    the first.
+    the first, and ``since`` the number of predictions issued after that label came.
     """
 
-    __slots__ = ("X", "answers", "columns", "last", "values", "x")
+    __slots__ = ("X", "answers", "columns", "last", "since", "values", "x")
 
-    def __init__(self, X: Any, answers: Int8s | None, last: int) -> None:
-        self.X, self.answers, self.last = X, answers, last
+    def __init__(self, X: Any, answers: Int8s | None, last: int, since: int = 0) -> None:
+        self.X, self.answers, self.last, self.since = X, answers, last, since
         self.x: Floats | None = None
         self.columns: NDArray[np.int64] | None = None
         self.values: Floats | None = None

@@ -35,21 +35,21 @@ class Neighbours(Member):
         self._windows, self._chosen = np.array(WINDOWS), np.array(EXPERTS)
         self._at = self._n = 0  # where the next row goes, and how many there are
         self._codes, self._weights = np.zeros(FIRST_ROWS, np.int64), np.zeros(FIRST_ROWS)
-        self._ring = np.zeros((FIRST_ROWS, 1), np.uint64)
+        self._ring = np.zeros((1, FIRST_ROWS), np.uint64)  # a word of each row after the other
         self._slots = np.zeros(0, np.int64)  # the bit of each hypothesis
         self._set_slots(np.zeros(0, np.int64))
 
     def _set_slots(self, slots: NDArray[np.int64]) -> None:
         """Give each hypothesis its bit, and make the tables for so many."""
         n_words = max(1, -(-(int(slots.max()) + 1) // 64)) if slots.size else 1
-        if n_words > self._ring.shape[1]:
-            wider = np.zeros((len(self._ring), n_words), np.uint64)
-            wider[:, : self._ring.shape[1]] = self._ring
-            self._ring = wider
+        if n_words > len(self._ring):
+            more = np.zeros((n_words - len(self._ring), len(self._codes)), np.uint64)
+            self._ring = np.concatenate([self._ring, more])
         self._slots = slots
-        self._query = np.zeros(self._ring.shape[1], np.uint64)
+        self._query = np.zeros(len(self._ring), np.uint64)
+        self._distances = np.zeros(len(self._codes), np.uint64)
         J = slots.size
-        distances = np.arange(64 * self._ring.shape[1] + 1)
+        distances = np.arange(64 * len(self._ring) + 1)
         self._table = np.exp(-distances / (np.array(WIDTHS)[:, None] * max(J, 1)))
         self._counts = np.zeros((self._K, distances.size))
         self._votes = np.zeros((len(WIDTHS), self._K))
@@ -62,10 +62,23 @@ class Neighbours(Member):
     def scores(self, row: OneRow, out: Floats) -> None:
         """The log of the votes."""
         assert row.answers is not None
-        ring = (self._ring, self._codes, self._weights, self._at, self._n)
-        how = (self._windows, self._chosen, self._table)
-        room = (self._query, self._counts, self._votes)
-        neighbour_scores(row.answers[0], self._slots, *ring, *how, *room, out)
+        neighbour_scores(
+            row.answers[0],
+            self._slots,
+            self._ring,
+            self._codes,
+            self._weights,
+            self._at,
+            self._n,
+            self._windows,
+            self._chosen,
+            self._table,
+            self._query,
+            self._distances,
+            self._counts,
+            self._votes,
+            out,
+        )
 
     def learn(self, row: OneRow, code: int, weight: float) -> None:
         """Keep the row's answers."""
@@ -73,16 +86,17 @@ class Neighbours(Member):
         if self._n == len(self._codes) < WINDOWS[-1]:
             self._enlarge(min(2 * len(self._codes), WINDOWS[-1]))
         kept = (self._ring, self._codes, self._weights)
-        add_row(row.answers[0], self._slots, code, min(weight, 1.0), *kept, self._at)
+        add_row(row.answers[0], self._slots, code, min(weight, 1.0), *kept, self._at, self._query)
         self._at = (self._at + 1) % len(self._codes)
         self._n = min(self._n + 1, len(self._codes))
 
     def _enlarge(self, size: int) -> None:
         """More room, while the ring has not come round: the oldest row is at 0."""
         more = size - len(self._codes)
-        self._ring = np.concatenate([self._ring, np.zeros((more, self._ring.shape[1]), np.uint64)])
+        self._ring = np.concatenate([self._ring, np.zeros((len(self._ring), more), np.uint64)], axis=1)
         self._codes = np.append(self._codes, np.zeros(more, np.int64))
         self._weights = np.append(self._weights, np.zeros(more))
+        self._distances = np.zeros(size, np.uint64)
         self._at = self._n
 
     def begin(self, rows: Rows, answers: Int8s | None) -> None:
@@ -131,9 +145,9 @@ class Neighbours(Member):
         size = len(self._codes)
         fields.require(1 <= size <= WINDOWS[-1], "it keeps too many rows")
         self._weights = fields.array("weights", np.float64, (size,))
-        self._ring = fields.array("ring", np.uint64, (size, None))
+        self._ring = fields.array("ring", np.uint64, (None, size))
         slots = fields.array("slots", np.int64, (None,))
-        bits = 64 * self._ring.shape[1]
+        bits = 64 * len(self._ring)
         fits = bits > 0 and ((slots >= 0) & (slots < bits)).all() and len(np.unique(slots)) == len(slots)
         fields.require(bool(fits), "its bits do not fit")
         fields.require(((self._codes >= 0) & (self._codes < self._K)).all(), "its codes do not fit")
