@@ -417,9 +417,15 @@ class AdaptiveClassifier(OnlineClassifier):
         deployed = DeployedModel(model)
         clf = cls(**parameters)
         if X is None or y is None:
-            if X is not None or y is not None or not hasattr(model, "n_features_in_"):
+            if X is not None or y is not None:
+                given = "X" if y is None else "y"
                 raise InputError(
-                    "X and y must be given, both or neither, and for a model without n_features_in_ both."
+                    f"X and y must be given both, or neither; got {given} alone. Give labelled rows."
+                )
+            if not hasattr(model, "n_features_in_"):
+                raise InputError(
+                    f"X and y must be given, as {type(model).__name__} has no n_features_in_; got neither. "
+                    "Give labelled rows."
                 )
             clf._begin_empty(deployed)
             return clf
