@@ -76,10 +76,10 @@ def _normalise(z: Floats) -> None:
     total = 0.0
     for k in range(K):
         total += math.exp(z[k] - top)
-    shift = top + math.log(total)
+    shift = math.log(total)
     mean = 0.0
     for k in range(K):
-        z[k] = max(z[k] - shift, -FLOOR)
+        z[k] = max((z[k] - top) - shift, -FLOOR)
         mean += z[k]
     mean /= K
     for k in range(K):
@@ -293,7 +293,11 @@ def _finish(
                 best = k
         n = levels.shape[0]
         sure = _logistic(_mapped(_log_odds(p[best]), final[3], levels[n - 1], counts[n - 1], FINAL_PRIOR))
-        others = max(1.0 - p[best], 1e-12)
+        others = 0.0
+        for k in range(K):
+            if k != best:
+                others += p[k]
+        others = max(others, 1e-12)
         for k in range(K):
             rows[3, k] = p[k] * (1.0 - sure) / others
         rows[3, best] = sure
@@ -338,10 +342,15 @@ def _times(P: Floats, u: Floats, out: Floats) -> None:
 
 @exact
 def _subtract_square(P: Floats, u: Floats, scale: float) -> None:
-    """P - scale · u uᵀ, in place."""
-    E = u.size
+    """P - scale · u uᵀ, in place; u is scaled.
+
+    P stays symmetric to the last bit: what rounding adds to its antisymmetric part would grow by 1/γ a step.
+    """
+    E, root = u.size, math.sqrt(scale)
     for i in range(E):
-        factor, row = scale * u[i], P[i]
+        u[i] *= root
+    for i in range(E):
+        factor, row = u[i], P[i]
         for j in range(E):
             row[j] -= factor * u[j]
 
@@ -379,7 +388,8 @@ def _teach_mixer(
 ) -> None:
     """A step of online Newton: A ← γA + (1-γ)ρI + Cov_p(z), w += A⁻¹ [z_y - E_p z - (1-γ)ρ(w - w0)].
 
-    P is A⁻¹. The prior's part goes to one coordinate at a time, E times as much.
+    P is A⁻¹. The prior's part goes to one coordinate at a time, E times as much. Of more than two classes
+    those of less than 1e-9 are left out of the covariance.
     """
     E, K = z.shape
     pull = (1.0 - gamma) * rho

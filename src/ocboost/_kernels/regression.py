@@ -14,6 +14,9 @@ from ocboost._kernels.compile import exact, kernel, plain
 CLIP = 4.0
 MEMORY = 2000.0  # rows that means and variances are over
 MAX_DEVIATION = 8.0  # standard deviations: what a row may add to them
+ABSURD = 1e6  # times |mean|, and 1: too far from a column that has been constant
+ABSURD_START = 1e12  # times |x|, and 1: what the mean of the first rows cannot be
+FIRST_ROWS = 10.0
 
 
 @plain
@@ -30,21 +33,30 @@ def standardise(x: Floats, means: Floats, variances: Floats, out: Floats) -> Non
 
 @exact
 def _follow(x: Floats, means: Floats, variances: Floats, counts: Floats, weight: float) -> None:
-    """Update the means and variances by a row; far-off numbers are drawn in first."""
+    """Update the means and variances by a row; far-off numbers are drawn in first.
+
+    Where a column has been constant nothing says what is far off but the size of its numbers. A first number
+    that is absurd beside the next ones is forgotten: a variance that is too large is useless for long, one
+    that is too small grows soon.
+    """
     for f in range(x.size):
         if x[f] != x[f]:
             continue
+        value = min(max(x[f], -1e140), 1e140)
+        if counts[f] <= FIRST_ROWS and abs(means[f]) > ABSURD_START * max(abs(value), 1.0):
+            counts[f] = means[f] = variances[f] = 0.0
         n = min(counts[f] + 1.0, MEMORY)
         counts[f] = n
-        value = min(max(x[f], -1e140), 1e140)
         if n == 1.0:
             means[f] = value
             continue
         rate = min(weight, 1.0) / n
         gap = value - means[f]
         bound = MAX_DEVIATION * math.sqrt(variances[f])
-        if bound > 0.0:
-            gap = min(max(gap, -bound), bound)
+        if bound == 0.0:
+            size = max(abs(means[f]), 1.0)
+            bound = ABSURD * size if abs(gap) <= ABSURD * size else MAX_DEVIATION * size
+        gap = min(max(gap, -bound), bound)
         means[f] += rate * gap
         variances[f] = (1.0 - rate) * (variances[f] + rate * gap * gap)
 

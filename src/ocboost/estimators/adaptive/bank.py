@@ -14,7 +14,7 @@ from ocboost.boosters.registry import Registered
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.forest_member import ForestMember
 from ocboost.estimators.adaptive.history import ShareHistory
-from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row
+from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row, same_row
 from ocboost.estimators.adaptive.members import Member, OneRow
 from ocboost.estimators.adaptive.mixing import Mixing
 from ocboost.estimators.adaptive.neighbours import Neighbours
@@ -166,11 +166,12 @@ class Bank:
         """The label of a row has come; without a key the row itself is looked for."""
         issued = row = None
         if len(self.issued):
+            by_id = key is not None
             key = key_of_row(X) if key is None else key
             issued = self.issued.take(key)
             newest = self._newest
             if newest is not None and newest[0] == key and newest[2] is self._pool_now:
-                row = newest[1]
+                row = newest[1] if not by_id or same_row(newest[1].X, X) else None
         self.learn(X, code, weight, issued, row)
 
     def learn(
@@ -182,6 +183,7 @@ class Bank:
                 return
             if row is None:
                 row = self.row(X)
+            row.last = self.last  # another label may have come since it was made
             mixing = self.mixing
             if issued is None:
                 row.since = 0  # as if it had been predicted just now

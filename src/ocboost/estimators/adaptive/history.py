@@ -72,6 +72,8 @@ class ShareHistory:
         self._every = fields.count("every", 1)
         labels = fields.array("labels", np.int64, (None,))
         fields.require(len(labels) <= MAX_POINTS, "it has too many points")
+        ordered = len(labels) == 0 or (labels[0] >= 0 and (np.diff(labels) > 0).all())
+        fields.require(bool(ordered), "its points are out of order")
         shares = fields.array("shares", np.float64, (len(labels), self._n_experts))
         fields.require(bool(np.isfinite(shares).all()), "shares must be finite")
         self.labels, self.shares = labels.tolist(), list(shares)

@@ -34,6 +34,14 @@ def key_of_row(X: Any) -> bytes:
     return digest.digest()
 
 
+def same_row(one: Any, other: Any) -> bool:
+    """Whether two rows, (1, F), both dense or both CSR, are equal to the last bit."""
+    if isinstance(one, np.ndarray):
+        return bool(one.tobytes() == other.tobytes())
+    same_columns = one.indices.tobytes() == other.indices.tobytes()
+    return bool(same_columns and one.data.tobytes() == other.data.tobytes())
+
+
 def key_of_id(row_id: Any) -> bytes:
     """The key of a row's id: a text, a whole number or bytes."""
     value = row_id.item() if isinstance(row_id, np.generic) else row_id
@@ -75,7 +83,8 @@ class IssuedPredictions:
         """Keep a record; with ``replace`` one that waits under the same key is dropped."""
         numbers = self._numbers.get(key)
         if numbers is not None and replace:
-            self._remove(numbers[0])
+            for number in list(numbers):
+                self._remove(number)
             numbers = None
         if numbers is None:
             self._numbers[key] = deque((self.n_issued,))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.arrays import Floats
 from ocboost._kernels.mixing import (
+    FLOOR,
     N_FINAL,
     N_KNOTS,
     N_MIXERS,
@@ -239,6 +240,14 @@ class Mixing:
         for name in ("rates", "final_rates"):
             rates = getattr(self, name)
             fields.require(bool(((rates >= 0.0) & (rates <= 1.0)).all()), f"{name} must be shares")
+        for name in ("levels", "final_levels"):
+            fields.require(bool((np.abs(getattr(self, name)) <= FLOOR).all()), f"{name} must be logits")
+        P = self.inverses
+        fits = (np.diagonal(P, axis1=1, axis2=2) > 0.0).all() and np.allclose(P, P.transpose(0, 2, 1))
+        fits = fits and max(np.abs(P).max(), np.abs(self.weights).max()) < 1e100
+        fields.require(bool(fits), "its mixers do not fit")
+        fields.require(0.1 <= self.final[0] <= 10.0, "its temperature does not fit")
+        fields.require(bool((self.recent >= 0.0).all()), "recent must not be negative")
 
 
 def _prior(n_mixers: int, n_experts: int) -> Floats:

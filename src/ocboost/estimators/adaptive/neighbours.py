@@ -119,6 +119,9 @@ class Neighbours(Member):
         free = np.setdiff1d(np.arange(origin.size + settled.size), slots[settled])
         slots[fill] = free[: fill.size]
         self._set_slots(slots)
+        used = np.zeros(len(self._ring), np.uint64)
+        np.bitwise_or.at(used, slots >> 6, np.uint64(1) << (slots & 63).astype(np.uint64))
+        self._ring &= used[:, None]  # bits that are free are 0, as in a new row
         rows = change.recent[max(0, len(change.recent) - self._n) :]
         if fill.size and len(rows):
             answers = np.ascontiguousarray(change.hypotheses[fill].answers(rows.X).T)

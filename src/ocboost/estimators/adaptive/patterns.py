@@ -68,3 +68,7 @@ class LabelPatterns(Member):
         super().resume(fields)
         for counts in (self._rates, self._follows, self._by_distance, self._stepped):
             fields.require(bool((counts >= 0).all()), "frequencies must not be negative")
+        most = 1.0 / (1.0 - FADING) + 1.0
+        fits = (self._rates <= 1.0 + 1e-9).all() and (self._stepped <= 1).all()
+        fits = fits and max(self._follows.max(), self._by_distance.max()) <= most
+        fields.require(bool(fits), "frequencies must be possible")

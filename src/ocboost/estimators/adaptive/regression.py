@@ -69,3 +69,5 @@ class FeatureRegression(Member):
         super().resume(fields)
         fits = (self._variances >= 0.0).all() and (self._counts >= 0.0).all()
         fields.require(fits, "variances and counts must not be negative")
+        for name, most in (("weights", 1e100), ("means", 1e150), ("variances", 1e300)):
+            fields.require((np.abs(self._state[name]) <= most).all(), f"{name} must be at most {most:g}")
