@@ -27,7 +27,8 @@ PUBLIC = {
     "ocboost": """
         AdaBoostSums AdaptiveClassifier BoostingSketch Growth IncrementalAdaBoost InputError
         MissingExtraError Model ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell
-        adaboost_sums adaboost_weights approximation_error boosters evaluation get_num_threads hypotheses learners
+        adaboost_sums adaboost_weights approximation_error boosters evaluation get_num_threads
+        hypotheses learners
         lineage offsets set_num_threads streams
     """,
     "ocboost.boosters": """

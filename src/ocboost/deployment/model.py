@@ -154,8 +154,8 @@ class Model:
         kind, tree = load_any(path)
         if kind not in (CLASSIFIER_KIND, ADAPTIVE_KIND):
             raise ModelFileError(
-                f"{name} holds {kind!r:.40}, not {CLASSIFIER_KIND} or {ADAPTIVE_KIND}. Load it with the class "
-                "that saved it."
+                f"{name} holds {kind!r:.40}, not {CLASSIFIER_KIND} or {ADAPTIVE_KIND}. Load it with the "
+                "class that saved it."
             )
         model = read(tree, name, cls.from_tree)
         if model.kind != kind:
