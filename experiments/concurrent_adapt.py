@@ -55,6 +55,8 @@ def run(pairs: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
         "y",
         "--out",
         model,
+        "--method",
+        "ocb",
         "--hypotheses",
         20,
     )

@@ -13,21 +13,21 @@ pytest.importorskip("river")
 
 from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
+from ocboost import AdaptiveClassifier as SklearnAdaptive
 from ocboost import InputError
-from ocboost.river import OCBClassifier
-
-PARAMETERS = list(OCBClassifier._unit_test_params())
+from ocboost.river import AdaptiveClassifier, OCBClassifier
 
 
 def named_checks():
-    for parameters in PARAMETERS:
-        for check in checks.yield_checks(OCBClassifier(**parameters)):
-            yield pytest.param(check, parameters, id=check.__name__)
+    for kind in (OCBClassifier, AdaptiveClassifier):
+        for parameters in kind._unit_test_params():
+            for check in checks.yield_checks(kind(**parameters)):
+                yield pytest.param(check, kind, parameters, id=f"{kind.__name__}-{check.__name__}")
 
 
-@pytest.mark.parametrize(("check", "parameters"), list(named_checks()))
-def test_river_check(check, parameters):
-    check(OCBClassifier(**parameters))
+@pytest.mark.parametrize(("check", "kind", "parameters"), list(named_checks()))
+def test_river_check(check, kind, parameters):
+    check(kind(**parameters))
 
 
 def stream(n, n_classes=2, seed=0):
@@ -231,3 +231,73 @@ def test_labels_that_are_not_known_are_refused(label):
     with pytest.raises(InputError, match="y must be a label"):
         model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series([1, label], dtype=object))
     assert model.predict_proba_one({"a": 1.0}) == {}
+
+
+class TestAdaptive:
+    def fed(self, examples, **parameters):
+        model = AdaptiveClassifier(**{"n_hypotheses": 10, "seed": 0, **parameters})
+        for x, y in examples:
+            model.learn_one(x, y)
+        return model
+
+    def test_it_is_the_classifier_for_scikit_learn(self):
+        model, examples = AdaptiveClassifier(n_hypotheses=10, grace_period=30, seed=0), list(stream(400))
+        for x, y in examples[:30]:
+            model.learn_one(x, y)
+        X, y = np.array([list(x.values()) for x, _ in examples]), np.array([y for _, y in examples])
+        own = SklearnAdaptive(n_hypotheses=10, random_state=0).partial_fit(X[:30], y[:30], classes=[0, 1])
+        for k in range(30, 400):
+            x, label = examples[k]
+            assert list(model.predict_proba_one(x).values()) == own.predict_proba_one(X[k]).tolist()
+            model.learn_one(x, label)
+            own.learn_one(X[k], label)
+        assert own.bank_.pool is not None
+        assert model._clf.n_waiting_ == own.n_waiting_ == 0
+
+    def test_late_labels(self):
+        model, examples = AdaptiveClassifier(n_hypotheses=10, seed=0), list(stream(500))
+        for k, (x, _) in enumerate(examples):
+            if k > 20:
+                model.predict_one(x)
+            if k >= 50:
+                model.learn_one(*examples[k - 50])
+        assert 0 < model._clf.n_waiting_ <= 51
+
+    def test_a_label_that_comes_later(self):
+        model = self.fed(stream(300))
+        first = model._clf
+        model.learn_one({"a": 9.0, "b": 9.0, "c": 0.0}, "new")
+        assert 0 < model.predict_proba_one({"a": 0.0, "b": 0.0, "c": 0.0})["new"] < 0.02
+        rng = np.random.default_rng(5)
+        for k, (x, y) in enumerate(stream(200, seed=5)):
+            model.learn_one({**x, "a": 9 + rng.normal()} if k % 4 == 0 else x, "new" if k % 4 == 0 else y)
+        assert model._clf is not first
+        assert model._clf.n_learnt_ == 501  # from all that it kept
+        assert model.predict_one({"a": 9.0, "b": 0.0, "c": 0.0}) == "new"
+
+    def test_nothing_seen_one_label_and_no_features(self):
+        assert AdaptiveClassifier().predict_proba_one({"a": 1}) == {}
+        assert self.fed([(x, 0) for x, _ in stream(100)]).predict_proba_one({"a": 5.0}) == {0: 1.0}
+        assert self.fed([({}, k % 2) for k in range(60)]).predict_proba_one({}) == {0: 0.5, 1: 0.5}
+
+    def test_many_at_once_are_one_by_one(self):
+        examples = [(x, "late" if k > 150 and k % 11 == 0 else y) for k, (x, y) in enumerate(stream(300))]
+        many = AdaptiveClassifier(n_hypotheses=10, seed=0)
+        frame = pd.DataFrame([x for x, _ in examples])
+        labels = pd.Series([y for _, y in examples], dtype=object)
+        for start, stop in ((0, 100), (100, 230), (230, 300)):
+            many.learn_many(frame[start:stop], labels[start:stop])
+        one = self.fed(examples)
+        assert_same(one, many, [x for x, _ in examples[::7]])
+
+    def test_a_clone_and_wrong_values(self):
+        model = self.fed(stream(60), without=["forests"])
+        other = model.clone()
+        assert other.without == ["forests"]
+        assert other._clf is None
+        with pytest.raises(InputError, match="without must be some of"):
+            self.fed(stream(60), without=["nobody"])
+        with pytest.raises(InputError, match="grace_period must be a whole number of at least 2"):
+            AdaptiveClassifier(grace_period=1)
+        with pytest.raises(InputError, match="y must be a label"):
+            model.learn_one({"a": 1.0}, None)

@@ -61,7 +61,7 @@ def test_the_readme_is_short():
 def test_the_public_page_has_exactly_the_public_names():
     text = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(ocboost[.\w]*)` \| (.*) \|$", text, re.MULTILINE))
-    assert rows.pop("ocboost.river").startswith("`OCBClassifier` (")
+    assert rows.pop("ocboost.river").startswith("`AdaptiveClassifier`, `OCBClassifier` (")
     assert sorted(rows) == [
         "ocboost",
         *(

@@ -20,14 +20,15 @@ NO_PACKAGE = {"across", "benchmarks", "contracts", "naive", "old_files", "suppor
 PRIVATE = {"core", "kernels", "report"}  # their packages begin with an underscore
 
 # One class for scikit-learn and one for River, each public under the name that its users expect.
-CLASSES_DEFINED_TWICE = {"OCBClassifier"}
+CLASSES_DEFINED_TWICE = {"AdaptiveClassifier", "OCBClassifier"}
 
 # Everything public, by its module. A name that goes breaks programs of others: add to this, take nothing out.
 PUBLIC = {
     "ocboost": """
-        AdaBoostSums BoostingSketch Growth IncrementalAdaBoost InputError MissingExtraError Model
-        ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell adaboost_sums
-        adaboost_weights approximation_error boosters evaluation get_num_threads hypotheses learners
+        AdaBoostSums AdaptiveClassifier BoostingSketch Growth IncrementalAdaBoost InputError
+        MissingExtraError Model ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell
+        adaboost_sums adaboost_weights approximation_error boosters evaluation get_num_threads
+        hypotheses learners
         lineage offsets set_num_threads streams
     """,
     "ocboost.boosters": """
@@ -45,8 +46,8 @@ PUBLIC = {
         InputError MissingExtraError ModelFileError NotSavableError OcboostError
     """,
     "ocboost.evaluation": """
-        Contender Fixed LogisticSGD METRICS Majority NoChange OCB OverAnswers Result RiverContender Series
-        SklearnContender Standing Tally View Window lineup prequential
+        Adaptive Contender Fixed FixedAdaptive LogisticSGD METRICS Majority NoChange OCB OverAnswers Result
+        RiverContender Series SklearnContender Standing Tally View Window lineup prequential
     """,
     "ocboost.hypotheses": """
         Ballot Balls Boxes Callables CascadeStumps Hypotheses Joined Stumps Trees all_boxes from_sklearn
@@ -64,7 +65,7 @@ PUBLIC = {
         offset_parts require_classes require_range reweighted scores_of
     """,
     "ocboost.river": """
-        OCBClassifier
+        AdaptiveClassifier OCBClassifier
     """,
     "ocboost.streams": """
         ArrayStream Batch Column Schema Stream open_stream

@@ -178,6 +178,24 @@ class TestNamed:
         assert found["n_scored"] == 300
         assert "static" in printed
         assert "Highest accuracy: " in printed
+        *_, said, fit, after = printed.splitlines()
+        assert said.startswith("To deploy ")
+        assert fit.startswith("  ocboost fit stream.csv --label LABEL --rows 100 --hypotheses 8 --method ")
+        assert after.endswith((" model.ocb stream.csv", " stream.csv --skip 100 --out model.ocb"))
+
+    def test_late_labels(self, named, tmp_path, capsys):
+        out, words = tmp_path / "report", ("--seeds", "1", "--jobs", "1", "--delay", "30")
+        code, printed, _ = ran(capsys, *compare("one", out, *words, methods="no-change,majority"))
+        assert code == 0
+        assert "labels 30 rows late" in " ".join(printed.split())
+        found = record(out)
+        assert found["settings"]["delay"] == 30
+        assert "--delay 30" in found["command"]
+        labels = np.array(table(300))[:, 4]
+        late = found["places"][0]["values"]["accuracy"][0]
+        assert late == pytest.approx(
+            np.mean([labels[k] == (labels[k - 31] if k > 130 else 0) for k in range(100, 300)]), abs=0.02
+        )
 
     def test_all(self, named, tmp_path, capsys):
         out = tmp_path / "report"
@@ -196,6 +214,9 @@ class TestNamed:
         assert list(found["left_out"]) == ["file"]
         assert "file was left out" in (out / "report.md").read_text()
         assert "Best mean rank" in printed
+        *_, said, fit, _ = printed.splitlines()
+        assert said.endswith("on your stream:")
+        assert fit.startswith("  ocboost fit first.csv --label LABEL --hypotheses 8 ")
 
     def test_a_stream_of_one_class_is_left_out(self, named, tmp_path, capsys):
         def make(folder, rows, seed):
@@ -345,7 +366,7 @@ class TestRefusals:
     def test_unknown_method(self, stream, tmp_path, capsys):
         words = compare(stream, tmp_path / "report", "--label", "y", methods="ocb,boost")
         err = refused(capsys, *words)
-        assert "got 'boost'. Did you mean filterboost? There are static, ocb" in err
+        assert "got 'boost'. Did you mean filterboost? There are adaptive, static, ocb" in err
 
     def test_unknown_stream(self, tmp_path, capsys):
         err = refused(capsys, *compare("electric", tmp_path / "report"))

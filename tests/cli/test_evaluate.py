@@ -11,7 +11,7 @@ import pytest
 from ocboost import OzaRussell
 from ocboost.deployment.model import Model
 from ocboost.estimators.classifier import OCBClassifier
-from ocboost.evaluation import Fixed, View, lineup, prequential
+from ocboost.evaluation import Adaptive, Fixed, View, lineup, prequential
 from ocboost.evaluation.first_rows import FirstRows
 from ocboost.evaluation.methods import METHODS
 from ocboost.offsets import fit_offset
@@ -19,6 +19,7 @@ from ocboost.streams import ArrayStream
 from tests.support.cli_runs import feed, fitted, ran, refused, table, write
 
 EVERYONE = [
+    "adaptive",
     "static",
     "OCB, all history",
     "OCB, forgetting 0.995",
@@ -234,9 +235,10 @@ class TestLineup:
         with ArrayStream(X[200:], y[200:], batch_size=50) as batches:
             prequential(batches, contenders, classes=[0, 1], drift=False)
         np.testing.assert_array_equal(clf.alpha_[0], before)
-        assert isinstance(contenders[0], Fixed)
-        np.testing.assert_array_equal(contenders[0].classifier.alpha_[0], before)
-        moved = [c.classifier.alpha_[0] for c in contenders[1:5]]
+        assert [type(one) for one in contenders[:2]] == [Adaptive, Fixed]
+        np.testing.assert_array_equal(contenders[1].classifier.alpha_[0], before)
+        assert contenders[0].classifier.bank_.deployed.model is clf  # a member that never learns
+        moved = [c.classifier.alpha_[0] for c in contenders[2:6]]
         assert all(not np.array_equal(alpha, before) for alpha in moved)
         assert len({alpha.tobytes() for alpha in moved}) == 4
-        assert contenders[1].classifier.hypotheses_ is clf.hypotheses_
+        assert contenders[2].classifier.hypotheses_ is clf.hypotheses_

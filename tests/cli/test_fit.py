@@ -16,7 +16,8 @@ posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs a pseudo-ter
 
 
 def fit(path, out, *words):
-    return ["fit", path, "--label", "y", "--out", out, "--hypotheses", "12", *words]
+    method = [] if "--method" in words else ["--method", "ocb"]
+    return ["fit", path, "--label", "y", "--out", out, "--hypotheses", "12", *method, *words]
 
 
 class TestFit:

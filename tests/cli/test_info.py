@@ -61,7 +61,8 @@ class TestModel:
     def test_many_classes(self, tmp_path, capsys):
         rows = [[*row[:4], i % 25] for i, row in enumerate(table(100))]
         data, model = write(tmp_path / "d.csv", rows), tmp_path / "m.ocb"
-        assert ran(capsys, "fit", data, "--label", "y", "--out", model, "--hypotheses", "2")[0] == 0
+        words = ["--hypotheses", "2", "--method", "ocb"]
+        assert ran(capsys, "fit", data, "--label", "y", "--out", model, *words)[0] == 0
         out = shown_by(capsys, model)
         assert "… and 20 classes more" in out
         assert "19, … (25)" in out
@@ -100,7 +101,8 @@ class TestModel:
         rows = [[*row[:4], ("[red]no", "yes\x1b[31m")[row[4]]] for row in table(200)]
         names = ["[/b]a", ":smile:", "c\nc", "d", "y"]
         data, model = write(tmp_path / "d.csv", rows, names), tmp_path / "m.ocb"
-        assert ran(capsys, "fit", data, "--label", "y", "--out", model, "--hypotheses", "9")[0] == 0
+        words = ["--hypotheses", "9", "--method", "ocb"]
+        assert ran(capsys, "fit", data, "--label", "y", "--out", model, *words)[0] == 0
         out = shown_by(capsys, model)
         assert "[red]no, yes\\x1b[31m" in out
         assert "[/b]a " in out

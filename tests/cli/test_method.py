@@ -89,7 +89,7 @@ def test_names_that_are_none(tmp_path, capsys, stream, command):
     message = refused(capsys, command, *first, "--out", out, "--method", "forest", code=2)
     assert "--method forest is for comparison only" in message
     message = refused(capsys, command, *first, "--out", out, "--method", "nothing", code=2)
-    assert "--method must be one of ocb, " in message
+    assert "--method must be one of adaptive, ocb, " in message
     message = refused(capsys, command, *first, "--out", out, "--method", "Logistik", code=2)
     assert "Did you mean logistic?" in message
     message = refused(capsys, command, *first, "--out", out, "--method", "static", code=2)

@@ -44,6 +44,8 @@ RUNS = {
     "steps": ("s.parquet", 2, ["--batch", "7"]),
     "head of one": ("s.csv", 2, ["--head", "1"]),
     "growing": ("s.csv", 2, ["--window", "25", "--grow", "14"]),
+    "adaptive": ("s.csv", 2, []),
+    "adaptive, three classes, steps": ("s.jsonl.gz", 3, ["--batch", "7"]),
     "growing, three classes": ("s.csv", 3, ["--head", "30", "--forgetting", "0.99", "--grow", "14"]),
 }
 
@@ -54,7 +56,8 @@ class TestKilled:
     @pytest.mark.parametrize("run", RUNS)
     def test_anywhere_in_the_stream(self, run, in_place, tmp_path, capsys, monkeypatch):
         name, classes, options = RUNS[run]
-        model = fitted(tmp_path, classes=classes)
+        method = "adaptive" if run.startswith("adaptive") else "ocb"
+        model = fitted(tmp_path, "--method", method, classes=classes)
         stream = write(tmp_path / name, table(403, classes=classes))
         whole = tmp_path / "whole.ocb"
         monkeypatch.setattr(adapt, "ROWS_PER_READ", 500)
@@ -74,6 +77,7 @@ class TestKilled:
         assert out.read_bytes() == whole.read_bytes()
         assert left_in(tmp_path) == []
 
+    @pytest.mark.parametrize("method", ["ocb", "adaptive"])
     @pytest.mark.parametrize("in_place", [False, True])
     @pytest.mark.parametrize(
         ("owner", "name", "calls"),
@@ -85,8 +89,9 @@ class TestKilled:
             (Path, "unlink", 1),  # the checkpoint is gone
         ],
     )
-    def test_while_it_writes(self, owner, name, calls, in_place, tmp_path, capsys, monkeypatch):
-        model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(120))
+    def test_while_it_writes(self, owner, name, calls, in_place, method, tmp_path, capsys, monkeypatch):
+        model = fitted(tmp_path, "--method", method)
+        stream = write(tmp_path / "s.csv", table(120))
         assert ran(capsys, "adapt", model, stream, "--out", tmp_path / "whole.ocb")[0] == 0
         out = model if in_place else tmp_path / "out.ocb"
         words = ["adapt", model, stream, "--out", out, "--checkpoint-rows", "40"]
@@ -235,11 +240,12 @@ class TestResumption:
         assert "exclude each other" in message
 
 
-@pytest.fixture(scope="module")
-def case(tmp_path_factory):
+@pytest.fixture(scope="module", params=["ocb", "adaptive"])
+def case(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("case")
-    model = fitted(folder, "--window", "20")
-    stream = write(folder / "s.csv", table(8000))
+    adaptive = request.param == "adaptive"
+    model = fitted(folder, "--method", request.param, *([] if adaptive else ["--window", "20"]))
+    stream = write(folder / "s.csv", table(4000 if adaptive else 8000))
     assert main(["adapt", str(model), str(stream), "--out", str(folder / "whole.ocb")]) == 0
     return model.read_bytes(), stream, (folder / "whole.ocb").read_bytes()
 

@@ -7,7 +7,8 @@ import signal
 import numpy as np
 import pytest
 
-from ocboost._core.file_format import load, save
+from ocboost import AdaptiveClassifier
+from ocboost._core.file_format import load, save, to_bytes
 from ocboost.deployment.adaptation import Adaptation, model_digest, run_id
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError, ModelFileError
@@ -207,6 +208,68 @@ class TestCheckpoint:
         begun().model.save(tmp_path / "m")
         with pytest.raises(ModelFileError, match="not Adaptation"):
             Adaptation.load(tmp_path / "m")
+
+
+class TestAdaptive:
+    """The same with an AdaptiveClassifier, which remembers what it predicted."""
+
+    def begun(self, classes=2):
+        X, y = examples(220, 9, classes)
+        clf = AdaptiveClassifier(n_hypotheses=6, random_state=0).fit(X, y)
+        return Adaptation(Model(clf), dict(ORIGIN))
+
+    def bytes_of(self, adaptation):
+        return to_bytes("Adaptation", adaptation.tree())
+
+    @pytest.mark.parametrize(("classes", "step"), [(2, 1), (3, 4)])
+    def test_goes_on_as_if_it_had_never_stopped(self, classes, step, tmp_path):
+        straight, stopping = self.begun(classes), self.begun(classes)
+        X, y = examples(240, 1, classes)
+        for i, batch in enumerate(batches(X, y, 20)):
+            straight.take(batch, step)
+            stopping.take(batch, step)
+            if i % 3 == 0:
+                stopping.save(tmp_path / "c")
+                stopping = Adaptation.load(tmp_path / "c")
+        assert self.bytes_of(stopping) == self.bytes_of(straight)
+        assert isinstance(stopping.model.classifier, AdaptiveClassifier)
+
+    def test_predictions_of_others_still_wait(self):
+        adaptation = self.begun()
+        X, y = examples(20, 1)
+        adaptation.model.classifier.predict(X[:3], ids=["a", "b", "c"])
+        adaptation.model.classifier.predict(X[:2], ids=[0, 99])  # 0 is predicted again, as a row's number
+        adaptation.take(batches(X, y, 20)[0])
+        assert adaptation.model.classifier.n_waiting_ == 4
+
+    @pytest.mark.parametrize("method", ["probabilities_of", "learn_rows"])
+    def test_ctrl_c_between_two_steps(self, method, monkeypatch):
+        adaptation, straight = self.begun(), self.begun()
+        X, y = examples(60, 1)
+        straight.take(batches(X, y, 60)[0])
+        call, left = getattr(AdaptiveClassifier, method), [25]
+
+        def interrupting(self, *words, **more):
+            left[0] -= 1
+            if left[0] == 0:
+                signal.raise_signal(signal.SIGINT)
+            return call(self, *words, **more)
+
+        monkeypatch.setattr(AdaptiveClassifier, method, interrupting)
+        with pytest.raises(KeyboardInterrupt):
+            adaptation.take(batches(X, y, 60)[0])
+        assert adaptation.rows == adaptation.learnt == adaptation.confusion.sum() == 25
+        adaptation.take(Batch(X[25:], y[25:], np.ones(35, np.bool_), 25))
+        assert self.bytes_of(adaptation) == self.bytes_of(straight)
+
+    @pytest.mark.parametrize("change", [lambda m: m.pop("bank"), lambda m: m.update(committee={})])
+    def test_what_makes_no_sense_is_refused(self, change, tmp_path):
+        self.begun().save(tmp_path / "c")
+        tree = load(tmp_path / "c", "Adaptation")
+        change(tree["model"])
+        save(tmp_path / "d", "Adaptation", tree)
+        with pytest.raises(ModelFileError, match="is not a valid model"):
+            Adaptation.load(tmp_path / "d")
 
 
 def test_a_run_has_a_name_of_its_own():

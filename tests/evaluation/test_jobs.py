@@ -142,6 +142,11 @@ class TestFinishedBoards:
         assert finished.get(tasks_of("one")) == board
         assert finished.get(tasks_of("one", seeds=1)) is None
         assert finished.get(tasks_of("one", rows=200)) is None
+        assert finished.get(tasks_of("one", delay=20)) is None
+        late = boards_of(["one"], lambda name: tasks_of(name, delay=20), jobs=1, finished=finished)[0]["one"]
+        assert late.settings["delay"] == 20
+        assert finished.get(tasks_of("one", delay=20)) == late
+        assert finished.get(tasks_of("one")) == board
         assert finished.get([Task("one", seed, ("static", "oza"), hypotheses=5) for seed in range(2)]) is None
         assert finished.get(tasks_of("two")) is None
 

@@ -42,10 +42,10 @@ class TestMethods:
         assert usual == [name for name, method in METHODS.items() if method.usual]
         assert "majority" in usual
         with pytest.raises(
-            InputError, match=r"got 'ocb-forgeting'\. Did you mean ocb-forgetting\? There are st"
+            InputError, match=r"got 'ocb-forgeting'\. Did you mean ocb-forgetting\? There are ad"
         ):
             methods_named("ocb,ocb-forgeting")
-        with pytest.raises(InputError, match=r"got 'xyz'\. There are static"):
+        with pytest.raises(InputError, match=r"got 'xyz'\. There are adaptive"):
             methods_named("xyz")
         with pytest.raises(InputError, match="got none"):
             methods_named(",")

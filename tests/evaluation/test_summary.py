@@ -115,6 +115,22 @@ class TestSummary:
         assert "1 streams" not in str(summary_report(one, command="", skipped={}, about={})[0])
         assert headline(made_up("sea", {"ocb": 0.9})).startswith("1 method on 100 rows.")
 
+    def test_the_adaptive_classifier_and_ocb_are_spoken_of(self):
+        boards = [
+            made_up("sea", {"adaptive": 0.9, "ocb": 0.8, "eg": 0.7}),
+            made_up("elec2", {"adaptive": 0.81, "ocb": 0.85, "eg": 0.9}),
+        ]
+        text = " ".join(findings(Summary(boards)))
+        assert (
+            "The adaptive classifier, the same on every stream, is the best of all on 1 of 2 streams" in text
+        )
+        assert (
+            "within half a point of the best on 1, and 9.0 points behind where it does worst. OCB in" in text
+        )
+        assert "and 10.0 points behind where it does worst. That setting is chosen with hindsight" in text
+        without = findings(Summary([made_up("sea", {"ocb": 0.8, "eg": 0.7})]))
+        assert "adaptive" not in " ".join(without)
+
     def test_equals_are_all_named(self):
         tied = made_up("sea", {"ocb": 0.9, "eg": 0.9, "growing": 0.9, "oza": 0.85, "pa": 0.5})
         written = winner_table(Summary([tied]))

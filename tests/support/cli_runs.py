@@ -14,6 +14,7 @@ import pytest
 
 from ocboost.__main__ import main
 from ocboost.deployment.model import Model
+from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from tests.support.stream_files import write_csv, write_jsonl, write_parquet
 
 NAMES = ["a", "b", "c", "d", "y"]
@@ -36,10 +37,11 @@ def write(path, rows, names=NAMES):
 
 
 def fitted(folder, *words, classes=2, name="model.ocb"):
-    """The path of a small model, fitted from a file."""
+    """The path of a small model of an OCBClassifier, or of another ``--method``, fitted from a file."""
     data = write(folder / "train.csv", table(300, 99, classes))
     out = folder / name
-    options = ["--label", "y", "--hypotheses", "12", *words]
+    method = [] if "--method" in words else ["--method", "ocb"]
+    options = ["--label", "y", "--hypotheses", "12", *method, *words]
     assert main(["fit", str(data), "--out", str(out), *options]) == 0
     return out
 
@@ -88,7 +90,8 @@ def feed(monkeypatch, data):
 
 def n_seen(model):
     """How many examples the model of a file has seen."""
-    return Model.load(model).classifier.boosters_[0].n_seen
+    clf = Model.load(model).classifier
+    return clf.n_learnt_ if isinstance(clf, AdaptiveClassifier) else clf.boosters_[0].n_seen
 
 
 def shown_on_terminal(*words, stdout=None):

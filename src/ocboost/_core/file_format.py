@@ -44,6 +44,11 @@ MAX_HEADER = 1 << 24  # bytes
 MAX_TREE_DEPTH = 64
 MAX_ARRAY_AXES = 8
 _ARRAY_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
+# What loads a file that the command line makes.
+_LOADERS = {
+    kind: f"ocboost.{kind}.load, or with ocboost.Model.load"
+    for kind in ("OCBClassifier", "AdaptiveClassifier")
+}
 _PREFIX = struct.Struct("<8sII")
 _DIGEST = 32
 # Errors of file systems that cannot sync folders.
@@ -171,7 +176,8 @@ def from_bytes(data: bytes, kind: str, name: str = "the data") -> Tree:
     """The tree that `to_bytes` wrote."""
     found, tree = _parsed(data, name)
     if found != kind:
-        raise ModelFileError(f"{name} holds {found!r:.40}, not {kind}. Load it with the class that saved it.")
+        advice = _LOADERS.get(found, "the class that saved it")
+        raise ModelFileError(f"{name} holds {found!r:.40}, not {kind}. Load it with {advice}.")
     return tree
 
 

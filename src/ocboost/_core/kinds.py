@@ -71,6 +71,7 @@ KINDS: dict[str, Kind] = {
         Kind("VotedOffset", OFFSET, ".offsets.voted:VotedOffset", "votes of fixed weights"),
         Kind("ScaledOffset", OFFSET, ".offsets.scaled:ScaledOffset", "a score on another scale"),
         Kind("OCBClassifier", "model", ".deployment.model:Model", "a model"),
+        Kind("AdaptiveClassifier", "model", ".deployment.model:Model", "an adaptive model"),
         Kind("Adaptation", "checkpoint", ".deployment.adaptation:Adaptation", "a checkpoint"),
         Kind("FilterBoost", "filterboost", ".estimators.filterboost:FilterBoost", "a FilterBoost"),
         Kind("CacheEntry", "cache entry", ".paper.cache:OldEntry", "a cached result of an earlier version"),

@@ -55,10 +55,10 @@ def adapt(
     The model follows the stream:
         ocboost adapt model.ocb stream.csv --out model.ocb
 
-    The stream changes fast, so remember little:
+    A model of --method ocb that is to remember little, as the stream changes fast:
         ocboost adapt model.ocb stream.csv --out model.ocb --window 200
 
-    Its hypotheses no longer fit, so let it find new ones:
+    One of --method ocb whose hypotheses no longer fit, so that it finds new ones:
         ocboost adapt model.ocb stream.csv --out model.ocb --forgetting 0.995 --head 500 --grow 150
 
     From another program:
@@ -81,7 +81,7 @@ def adapt(
     Parameters
     ----------
     model
-        A model made by `ocboost fit`, or an OCBClassifier saved in Python.
+        A model made by `ocboost fit`, or a classifier saved in Python. An adaptive one has nothing to set.
     out
         The file for the adapted model; it may be the same as MODEL.
     resume
@@ -108,7 +108,8 @@ def adapt(
     """
     from ocboost._core.file_lock import locked
     from ocboost.cli.columns import open_for
-    from ocboost.cli.method import booster_of
+    from ocboost.cli.method import booster_of, makes_adaptive
+    from ocboost.cli.next_lines import require_no_settings
     from ocboost.deployment.adaptation import model_digest
     from ocboost.deployment.model import Model
     from ocboost.deployment.resume import coverage_record
@@ -127,7 +128,7 @@ def adapt(
         "leave_unseen": leave_unseen,
         "whole": "again" if again else "new" if new else None,
     }
-    if options.method is not None:
+    if options.method is not None and not makes_adaptive(options):
         booster_of(options.method)
     check_out(out, stream)
     check_apart(out, stream=stream, model=model)
@@ -138,6 +139,8 @@ def adapt(
                 remove_temporary_files(out, checkpoint)
             run = None if restart else load_checkpoint(checkpoint, resume=resume)
             deployed = Model.load(model) if run is None else run.model
+            if run is None:
+                require_no_settings(deployed, options, model)
             with open_for(
                 deployed,
                 stream,
@@ -183,6 +186,7 @@ def _new_run(
     """A run from the model ``at`` a path; None, with the model written to ``out``, if nothing is new."""
     from ocboost.cli.method import parameters_to_adapt
     from ocboost.deployment.adaptation import Adaptation
+    from ocboost.estimators.classifier import OCBClassifier
 
     start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
     if start.nothing_to_do is not None:
@@ -195,8 +199,9 @@ def _new_run(
     origin["before"] = start.learnt_before
     run = Adaptation(deployed, origin, first=start.row, leave_unseen=origin["leave_unseen"])
     clf = deployed.classifier
-    clf.set_params(**parameters_to_adapt(origin.get("method"), origin["settings"], clf))
-    clf.follow_settings()
+    if isinstance(clf, OCBClassifier):
+        clf.set_params(**parameters_to_adapt(origin.get("method"), origin["settings"], clf))
+        clf.follow_settings()
     return run
 
 
@@ -208,7 +213,7 @@ def _learn(
     from ocboost.cli.columns import check_missing
 
     rest = None
-    hypotheses = run.model.classifier.hypotheses_
+    hypotheses = run.model.hypotheses
     try:
         with stream_progress("adapting") as show:
             run.save(checkpoint)  # at once, to tell a run that has begun from one that has ended
@@ -280,7 +285,6 @@ def _progress_of(run: Adaptation) -> str:
 def _report(run: Adaptation, out: Path) -> None:
     from rich.table import Table
 
-    from ocboost.boosters.sketch.sketch import BoostingSketch
     from ocboost.deployment.adaptation import RECENT_PREDICTIONS
 
     console = results()
@@ -300,12 +304,11 @@ def _report(run: Adaptation, out: Path) -> None:
     console.print(table)
     if accuracy is not None and lately is not None and run.learnt > RECENT_PREDICTIONS:
         console.print(f"Of the last {RECENT_PREDICTIONS:,} rows {lately:.1%} were right.", soft_wrap=True)
-        booster = run.model.classifier.boosters_[0]
-        remembers_all = isinstance(booster, BoostingSketch) and booster.tail and booster.forgetting == 1.0
-        if lately < accuracy - NOTABLE_DROP and remembers_all:
+        if lately < accuracy - NOTABLE_DROP and _remembers_all(run.model):
             console.print(
                 "That is less than before. If the stream changes, --window 200 or --forgetting 0.995 follows "
-                "faster; `ocboost evaluate` compares them.",
+                "faster, and so does an adaptive model (fit without --method); `ocboost evaluate` compares "
+                "them.",
                 soft_wrap=True,
             )
     left_out = run.rows - run.first - run.learnt
@@ -313,3 +316,13 @@ def _report(run: Adaptation, out: Path) -> None:
         why = "no label, or one the model does not know," if run.leave_unseen else "no label"
         console.print(f"{left_out:,} rows had {why} and were not learnt.", soft_wrap=True)
     console.print(f"Wrote {out}", soft_wrap=True)
+
+
+def _remembers_all(model: Model) -> bool:
+    """Whether its weights are OCB's and forget nothing."""
+    from ocboost.boosters.sketch.sketch import BoostingSketch
+    from ocboost.estimators.classifier import OCBClassifier
+
+    clf = model.classifier
+    booster = clf.boosters_[0] if isinstance(clf, OCBClassifier) else None
+    return isinstance(booster, BoostingSketch) and booster.tail and booster.forgetting == 1.0

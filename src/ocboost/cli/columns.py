@@ -110,7 +110,7 @@ def require_complete(batch: Batch, stream: Stream, what: str) -> None:
         )
 
 
-def check_missing(batch: Batch, stream: Stream, hypotheses: Hypotheses) -> None:
-    """Refuse a missing number unless the model's hypotheses accept it."""
-    if not hypotheses.accepts_missing:
+def check_missing(batch: Batch, stream: Stream, hypotheses: Hypotheses | None) -> None:
+    """Refuse a missing number unless the model's hypotheses accept it, or there are none."""
+    if hypotheses is not None and not hypotheses.accepts_missing:
         require_complete(batch, stream, hypotheses.kind.lower())

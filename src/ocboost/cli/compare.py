@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,10 @@ from ocboost.cli.compare_runs import (
     on_named_stream,
     report_on,
 )
+from ocboost.cli.next_lines import ComparedOn
 from ocboost.cli.options import (
     Count,
+    Delay,
     Flag,
     Format,
     Jobs,
@@ -56,8 +59,10 @@ def compare(
     label: str | None = None,
     methods: str = "usual",
     seeds: MaybeCount = None,
+    model: Path | None = None,
     start: MaybeStart = None,
     hypotheses: Count = 100,
+    delay: Delay = 0,
     step: Count = 1,
     curve: MaybeCount = None,
     rows: MaybeCount = None,
@@ -78,6 +83,9 @@ def compare(
     Some methods only:
         ocboost compare stream.csv --label y --methods ocb-forgetting,eg,logistic
 
+    Where labels come 200 rows late, for a deployed model:
+        ocboost compare stream.csv --model model.ocb --delay 200
+
     What methods and streams there are:
         ocboost compare --list
 
@@ -89,27 +97,32 @@ def compare(
         ocboost compare all --data DIR --out docs/streams
 
     A table is shown, with means and spreads over the seeds, ranks, time and
-    memory. The folder gets report.html, which needs nothing but itself,
-    report.md, the figures, and results.json. Seed 0 begins with all of the
-    first rows, others with 0.8 of them; generated streams are drawn again.
+    memory, and the lines to type that deploy the best. The folder gets
+    report.html, which needs nothing but itself, report.md, the figures, and
+    results.json. Seed 0 begins with all of the first rows, others with 0.8 of
+    them; generated streams are drawn again.
 
     Parameters
     ----------
     stream
         A CSV, JSON lines or Parquet file, - for standard input, the name of a stream, or all.
     label
-        The column that holds the class; named streams know theirs.
+        The column that holds the class; named streams know theirs, and so does a model made from a file.
     methods
         Names with commas between them, or usual, fast (all but the slow ones), or all. A number of your own
         may follow ocb-forgetting-, ocb-window-, oza-forgetting- and logistic-. Those that --list marks with c
         take part for comparison only: they cannot be deployed.
     seeds
-        Repetitions; 3, or 2 with --quick.
+        Repetitions; 3, or 2 with --quick, or 1 with --model, which is the same each time.
+    model
+        Start from this model, over its hypotheses, instead of learning from the first rows of a file.
     start
         Learn hypotheses from so many rows, at most nine tenths of the stream; the comparison begins after
         them. 2,000, or a fifth of a shorter stream.
     hypotheses
         How many to learn, for each class if they are more than two.
+    delay
+        The label of a row arrives after so many further rows.
     step
         Rows predicted before any of them is learnt; more are faster.
     curve
@@ -149,25 +162,32 @@ def compare(
         "seeds": seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS,
         "start": start,
         "hypotheses": hypotheses,
+        "delay": delay,
         "step": step,
         "window": curve,
         "rows": rows if rows is not None or not quick else QUICK_ROWS,
     }
     named = stream == "all" or stream in STREAMS
-    reads = label is not None or drop or format is not None
+    reads = label is not None or drop or format is not None or model is not None
     reading = {"label": label, "drop": tuple(drop or ()), "format": format}
     if not named or (reads and Path(stream).is_file()):
         _require_file(stream)
-        if label is None:
-            raise UsageError("--label must name the column that holds the class.")
+        if label is None and model is None:
+            raise UsageError(
+                "--label must name the column that holds the class, or --model a model that knows it."
+            )
+        if model is not None and (start is not None or (seeds or 1) > 1):
+            what = "--start" if start is not None else "--seeds"
+            raise UsageError(f"{what} is for a start from the first rows; leave it out with --model.")
         for option, given in (("--jobs", jobs is not None), ("--no-cache", no_cache)):
             if given:
                 say(f"{option} is for named streams; a file is read once, in one process.")
-        return _compare_file(Path(stream), methods, chosen, reading, settings, out)
+        return _compare_file(Path(stream), methods, chosen, reading, settings, out, model)
     if reads:
         what = "all means all named streams" if stream == "all" else f"{stream} is the name of a stream"
         raise UsageError(
-            f"--label, --drop and --format are for files, and {what}; a file of that name is ./{stream}."
+            f"--label, --drop, --format and --model are for files, and {what}; a file of that name is "
+            f"./{stream}."
         )
     if Path(stream).is_file():
         say(f"{stream} is taken for the name of a stream; for that file give --label, or ./{stream}.")
@@ -185,25 +205,43 @@ def _compare_file(
     reading: dict[str, Any],
     settings: dict[str, Any],
     out: Path,
+    model: Path | None,
 ) -> int:
     """Compare on a file; the exit code."""
+    from ocboost.cli.columns import open_for
+    from ocboost.deployment.model import Model
+    from ocboost.evaluation.first_rows import FirstRows
     from ocboost.streams import open_stream
 
     name = name_of(path)
-    command = _command("-" if str(path) == "-" else name, names, settings, None, out, reading)
     about = {"stream": name, "label": reading["label"], "hypotheses": settings["hypotheses"]}
+    on = ComparedOn(path=str(path), hypotheses=settings["hypotheses"], step=settings["step"], **reading)
+    deployed = None
+    start: dict[str, Any] = {"seeds": range(settings["seeds"])}
+    if model is not None:
+        deployed = Model.load(model)
+        settings = {**settings, "seeds": SEEDS}  # as many as usual, for the command
+        start = {"seeds": (0,), "start": FirstRows.of_model(deployed.classifier)}
+        about["hypotheses"], about["learnt from"] = repr(deployed.hypotheses).strip("<>"), shown(model)
+        on = replace(on, model=deployed, at=str(model))
+    command = _command("-" if str(path) == "-" else name, names, settings, None, out, reading, model)
+
+    def opened() -> Any:
+        if deployed is None:
+            return open_stream(source(path), **reading)
+        return open_for(deployed, path, batch_size=1_000, **{**reading, "drop": list(reading["drop"])})
 
     compare = partial(
         compared_on_file,
-        lambda: open_stream(source(path), **reading),
+        opened,
         methods,
-        {**settings, "seeds": range(settings["seeds"])},
+        {**settings, **start},
         name,
         about=lambda comparison, opened: about,
         record=lambda comparison, board: {"command": command, **board.as_dict()},
     )
     title, files = f"Methods on {name}", [*REPORTS, *CURVES]
-    return report_on(compare, name=name, title=title, out=out, files=files, command=command, file=True)
+    return report_on(compare, name=name, title=title, out=out, files=files, command=command, file=True, on=on)
 
 
 def _require_file(name: str) -> None:
@@ -245,6 +283,7 @@ def _command(
     data: Path | None,
     out: Path,
     reading: dict[str, Any] | None = None,
+    model: Path | None = None,
 ) -> str:
     """The command that runs it again, the same on any machine: the data folder is called DIR.
 
@@ -252,11 +291,13 @@ def _command(
     >>> _command("all", "usual", settings, Path("/home/me/data"), Path("docs/streams"))
     'ocboost compare all --data DIR --out docs/streams'
     """
-    usual = {"seeds": SEEDS, "start": None, "hypotheses": 100, "step": 1, "window": None, "rows": None}
+    usual = {"seeds": SEEDS, "start": None, "hypotheses": 100, "delay": 0, "step": 1, "window": None}
+    usual["rows"] = None
     words = ["ocboost", "compare", shlex.quote(name)]
     for option, given in (reading or {}).items():
         several = given if isinstance(given, tuple) else (given,) if given is not None else ()
         words += [f"--{option}", *(shlex.quote(each) for each in several)] if several else []
+    words += ["--model", shlex.quote(shown(model.name))] if model is not None else []
     words += ["--methods", methods] if methods != "usual" else []
     for key, value in settings.items():
         if value != usual[key]:

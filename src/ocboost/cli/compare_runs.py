@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ocboost._core.escaping import shown
+from ocboost.cli.next_lines import ComparedOn, next_lines, next_lines_of
 from ocboost.cli.terminal import results, say, steps_progress, stream_progress
 from ocboost.errors import InputError
 
@@ -53,8 +54,9 @@ def report_on(
     files: Sequence[str],
     command: str = "",
     file: bool,
+    on: ComparedOn,
 ) -> int:
-    """Compare on one stream, show the table, and write the report; the exit code."""
+    """Compare on one stream, show the table, write the report, and say what to type next; the exit code."""
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost._report.page import require_packages
     from ocboost.evaluation.report import files_of, headline, stream_report
@@ -77,6 +79,8 @@ def report_on(
     for remark in remarks:
         say(remark)
     console.print(f"Wrote {', '.join(files)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
+    for line in next_lines(board, on):
+        console.print(line, soft_wrap=True, markup=False)
     return 130 if board.interrupted else 0
 
 
@@ -162,7 +166,14 @@ def on_named_stream(name: str, run: NamedStreams) -> int:
 
     title, files = f"Methods on {stream.title}", [*REPORTS, *CURVES]
     return report_on(
-        compare, name=stream.title, title=title, out=run.out, files=files, command=run.command, file=False
+        compare,
+        name=stream.title,
+        title=title,
+        out=run.out,
+        files=files,
+        command=run.command,
+        file=False,
+        on=ComparedOn(hypotheses=run.settings["hypotheses"], step=run.settings["step"]),
     )
 
 
@@ -230,6 +241,9 @@ def on_all_streams(run: NamedStreams, *, cache: bool) -> int:
         console.print(sentence, soft_wrap=True)
     written = f"{', '.join(REPORTS)} and {sum(name.endswith('.svg') for name in files)} figures"
     console.print(f"Wrote {written} to {folder.path.resolve()}", soft_wrap=True, markup=False)
+    on = ComparedOn(hypotheses=run.settings["hypotheses"], step=run.settings["step"])
+    for line in next_lines_of(summary, on):
+        console.print(line, soft_wrap=True, markup=False)
     return 0
 
 

@@ -10,9 +10,11 @@ from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
 from ocboost.cli.compare_runs import CURVES, compared_on_file, name_of, report_on
+from ocboost.cli.next_lines import MODEL, ComparedOn
 from ocboost.cli.options import (
     Count,
     Data,
+    Delay,
     Flag,
     Format,
     MaybeCount,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 FILES = ["report.html", *CURVES, "results.json"]
 Rate = Annotated[float, Parameter(validator=validators.Number(gt=0, lt=1))]
-Delay = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 
 
 def evaluate(
@@ -52,7 +53,7 @@ def evaluate(
     seed: Seed = 0,
     format: Format | None = None,
 ) -> int:
-    """Compare a static model, OCB and others on a stream: predict, then learn.
+    """Compare an adaptive model, OCB and others on a stream: predict, then learn.
 
     What would have been best:
         ocboost evaluate stream.csv --label y
@@ -63,12 +64,14 @@ def evaluate(
     Where labels come 500 rows late:
         ocboost evaluate stream.csv --label y --delay 500
 
-    Compared are the model as it was at the start; OCB with the whole history,
-    with forgetting and with windows; Oza and Russell's boosting; logistic
-    regression by stochastic gradients, all over the same weak hypotheses; the
-    most frequent class; and the last label. The last two are no models, and take
-    part for comparison only. A table is shown. The folder gets report.html, which
-    needs nothing but itself, the curves as PNG and SVG, and results.json.
+    Compared are the adaptive classifier, which mixes many members; the model as
+    it was at the start; OCB with the whole history, with forgetting and with
+    windows; Oza and Russell's boosting; logistic regression by stochastic
+    gradients, all over the same weak hypotheses; the most frequent class; and the
+    last label. The last two are no models, and take part for comparison only. A
+    table is shown, and the lines to type that deploy the best. The folder gets
+    report.html, which needs nothing but itself, the curves as PNG and SVG, and
+    results.json.
 
     Parameters
     ----------
@@ -122,7 +125,7 @@ def evaluate(
     name = name_of(stream)
 
     def about(comparison: Comparison, read: Any) -> dict[str, Any]:
-        given = hypotheses if deployed is None else repr(deployed.classifier.hypotheses_).strip("<>")
+        given = hypotheses if deployed is None else repr(deployed.hypotheses).strip("<>")
         return {
             "stream": name,
             "label": read.schema.label,
@@ -159,4 +162,15 @@ def evaluate(
         record=lambda comparison, board: comparison.result.as_dict(),
         curves=("accuracy", "kappa"),
     )
-    return report_on(compare, name=name, title=f"Following {name}", out=out, files=FILES, file=True)
+    on = ComparedOn(
+        path=str(stream),
+        label=label,
+        drop=tuple(drop or ()),
+        format=format,
+        hypotheses=hypotheses,
+        step=step,
+        seed=seed,
+        model=deployed,
+        at=str(model or MODEL),
+    )
+    return report_on(compare, name=name, title=f"Following {name}", out=out, files=FILES, file=True, on=on)

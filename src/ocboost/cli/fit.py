@@ -46,16 +46,24 @@ def fit(
     jobs: Jobs = None,
     format: FileFormat = None,
 ) -> int:
-    """Learn weak hypotheses and their weights from a file, and save them as a model.
+    """Make a model from the rows of a file, ready to keep learning.
 
     A model in one line:
         ocboost fit data.csv --label y --out model.ocb
 
-    Logistic regression over the hypotheses, instead of Online Coordinate Boosting:
+    Online Coordinate Boosting alone, that remembers the last 200 examples:
+        ocboost fit data.csv --label y --method ocb --window 200 --out model.ocb
+
+    Logistic regression over weak hypotheses, and nothing else:
         ocboost fit data.csv --label y --method logistic --out model.ocb
 
     On the first rows of a stream:
         ocboost fit stream.csv.gz --label y --drop date --rows 2000 --out model.ocb
+
+    The model is an AdaptiveClassifier: a bank of methods over weak hypotheses,
+    mixed as they prove right, with nothing to choose. With another --method, or
+    one of the options that say what is remembered, it is an OCBClassifier: one
+    method that weights the hypotheses. The order of the rows matters.
 
     Parameters
     ----------
@@ -66,25 +74,30 @@ def fit(
     hypotheses
         Weak hypotheses to learn, for each class if there are more than two.
     learner
-        Decision stumps, or balls around examples.
+        Decision stumps, or balls around examples; only an OCBClassifier has balls, and they make one.
     classes
         Classes that will come later, if these rows do not hold them all.
     rows
         Use only so many rows from the beginning.
     seed
-        For learners that use random numbers.
+        For what is drawn.
     jobs
-        Classes learnt at the same time, if there are more than two; -1 takes every core.
+        Classes learnt at the same time by an OCBClassifier, if there are more than two; -1 takes every core.
     """
     import numpy as np
 
     from ocboost._core.file_lock import locked
-    from ocboost.cli.method import parameters_to_fit
+    from ocboost.cli.method import makes_adaptive, parameters_to_fit
     from ocboost.deployment.model import Model
+    from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.streams import open_stream
 
-    parameters = parameters_to_fit(options.method or "ocb", options.settings(), hypotheses)
+    settings, parameters = options.settings(), None
+    if not makes_adaptive(options, learner):
+        parameters = parameters_to_fit(options.method or "ocb", settings, hypotheses)
+    elif jobs is not None:
+        say("--jobs is for an OCBClassifier; an adaptive model is fitted in one thread.")
     check_out(out, data)
     check_apart(out, data=data)
     with after_writing("the model", out) as written:
@@ -93,29 +106,41 @@ def fit(
                 X, y, n_read = _read(stream, rows, needs_every_number=learner == "ball")
                 schema = stream.schema
             _check_classes(y, label)
-            clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **parameters)
+            known = _all_classes(y, classes, label)
+            clf: OCBClassifier | AdaptiveClassifier = AdaptiveClassifier(
+                n_hypotheses=hypotheses, random_state=seed
+            )
+            if parameters is not None:
+                clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **parameters)
             with stream_progress("learning") as show:
                 show(
                     None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features"
                 )
-                clf.partial_fit(X, y, classes=_all_classes(y, classes, label))
+                clf.partial_fit(X, y, classes=known)
             event = {"event": "fit", "stream": shown(data.name), "rows": n_read, "learnt": len(y)}
-            Model(clf, schema, [event]).save(out)
+            if isinstance(clf, AdaptiveClassifier) and drop:
+                event["drop"] = sorted(drop)
+            model = Model(clf, schema, [event])
+            model.save(out)
             written()
         console = results()
-        found = len(clf.hypotheses_)
-        right = float(np.mean(clf.predict(X) == y))
-        console.print(
-            f"Learnt {found:,} {'hypothesis' if found == 1 else 'hypotheses'} for {len(clf.classes_):,} "
-            f"classes from {len(y):,} rows of {X.shape[1]:,} features; right on {right:.1%} of them.",
-            soft_wrap=True,
-        )
-        if len(y) < FEW_ROWS_PER_CLASS * len(np.unique(y)):
-            say(
-                f"{len(y):,} rows are few, less than {FEW_ROWS_PER_CLASS} for each class: “right on "
-                f"{right:.1%}” is about the very rows it learnt from, and says little about others. Give "
-                f"more rows, or test it on others: ocboost evaluate others.csv --model {shown(out.name)}."
-            )
+        found = 0 if model.hypotheses is None else len(model.hypotheses)
+        learnt = f"{found:,} {'hypothesis' if found == 1 else 'hypotheses'}"
+        from_rows = f"for {len(clf.classes_):,} classes from {len(y):,} rows of {X.shape[1]:,} features"
+        if isinstance(clf, AdaptiveClassifier):
+            members = f"an adaptive model of {len(clf.members_):,} members, with {learnt},"
+            console.print(f"Learnt {members} {from_rows}.", soft_wrap=True)
+            if not found:
+                say(f"{len(y):,} rows are too few for weak hypotheses; adapt finds them when it has more.")
+        else:
+            right = float(np.mean(clf.predict(X) == y))
+            console.print(f"Learnt {learnt} {from_rows}; right on {right:.1%} of them.", soft_wrap=True)
+            if len(y) < FEW_ROWS_PER_CLASS * len(np.unique(y)):
+                say(
+                    f"{len(y):,} rows are few, less than {FEW_ROWS_PER_CLASS} for each class: “right on "
+                    f"{right:.1%}” is about the very rows it learnt from, and says little about others. Give "
+                    f"more rows, or test it on others: ocboost evaluate others.csv --model {shown(out.name)}."
+                )
         if n_read > len(y):
             console.print(f"{n_read - len(y):,} rows had no label and were left out.", soft_wrap=True)
         console.print(f"Wrote {out}", soft_wrap=True)

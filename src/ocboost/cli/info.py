@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ocboost.boosters.base import Booster
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.deployment.model import Model
+    from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
+    from ocboost.estimators.classifier import OCBClassifier
     from ocboost.hypotheses import Hypotheses, Stumps
     from ocboost.lineage import FilterBoost
     from ocboost.offsets import Offset
@@ -40,12 +42,12 @@ class Feature(NamedTuple):
 
 
 def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 20) -> int:
-    """Show what is inside a model: its classes, its hypotheses and their weights, its history.
+    """Show what is inside a model: its classes, its members or weights, its history.
 
     For example:
         ocboost info model.ocb
 
-    All the weights:
+    All the weights, or all members of an adaptive model:
         ocboost info model.ocb --top 1000
 
     Parameters
@@ -54,7 +56,7 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
         A file that ocboost has saved: a model, a checkpoint, a classifier, a sketch or another booster,
         hypotheses, a FilterBoost.
     top
-        Show so many of the largest weights for each class.
+        Show so many of the largest weights for each class, or of the members with the largest shares.
     """
     from rich.table import Table
 
@@ -85,8 +87,13 @@ def load_saved(path: Path) -> tuple[Kind, Any]:
 
 
 def _model(model: Model, path: Path, top: int) -> Iterator[Any]:
+    from ocboost.estimators.classifier import OCBClassifier
+
     clf = model.classifier
     yield _facts_table([*_file_and_classes(clf, path), *_model_facts(model)])
+    if not isinstance(clf, OCBClassifier):
+        yield from _members(clf, top)
+        return
     own = [(clf.hypotheses_, columns.start) for columns in clf.committee_.columns]
     yield from _weights_of_classes(clf, own, _features(clf, model.schema), top)
 
@@ -177,16 +184,21 @@ def _file_and_classes(clf: Any, path: Path) -> list[tuple[str, str]]:
 
 
 def _model_facts(model: Model) -> list[tuple[str, str]]:
+    from ocboost.estimators.classifier import OCBClassifier
+
     clf = model.classifier
-    facts = [("hypotheses", repr(clf.hypotheses_).strip("<>")), *_booster_facts(clf.boosters_[0])]
-    offset = clf.committee_.offset
-    if offset is not None:
-        kind = KINDS.get(offset.kind)
-        facts.append(("offset", "not in the file: it is given to load it" if kind is None else kind.title))
-    if clf.grower_ is not None:
-        budget = clf.grower_.growth.budget
-        counts = f"{clf.n_grown_:,} have come, {clf.n_retired_:,} have gone"
-        facts.append(("grows", f"up to {budget:,} hypotheses; {counts}"))
+    if isinstance(clf, OCBClassifier):
+        facts = _weighing_facts(clf)
+    else:
+        pool = clf.bank_.pool
+        facts = [
+            ("classifier", "adaptive: many members, mixed as they prove right"),
+            ("hypotheses", "none found yet" if pool is None else repr(pool.hypotheses).strip("<>")),
+            *([] if pool is None else _growth_facts(pool.driver)),
+            ("has learnt", f"{clf.n_learnt_:,} rows"),
+            ("waiting", f"{clf.n_waiting_:,} predictions for their labels"),
+            ("keeps", f"{clf.nbytes:,} bytes"),
+        ]
     if model.schema is not None:
         columns = model.schema.columns
         texts = sum(column.kind == "category" for column in columns)
@@ -201,6 +213,48 @@ def _model_facts(model: Model) -> list[tuple[str, str]]:
         name, stream = shown(event.get("event", ""))[:20], shown(event.get("stream"))[:60]
         facts.append((name, f"{counted} rows of {stream}{right}"))
     return facts
+
+
+def _weighing_facts(clf: OCBClassifier) -> list[tuple[str, str]]:
+    """The hypotheses, and what weighs them."""
+    facts = [("hypotheses", repr(clf.hypotheses_).strip("<>")), *_booster_facts(clf.boosters_[0])]
+    offset = clf.committee_.offset
+    if offset is not None:
+        kind = KINDS.get(offset.kind)
+        facts.append(("offset", "not in the file: it is given to load it" if kind is None else kind.title))
+    return [*facts, *_growth_facts(clf)]
+
+
+def _growth_facts(clf: OCBClassifier) -> list[tuple[str, str]]:
+    """How its hypotheses come and go, if they do."""
+    if clf.grower_ is None:
+        return []
+    counts = f"{clf.n_grown_:,} have come, {clf.n_retired_:,} have gone"
+    return [("grows", f"up to {clf.grower_.growth.budget:,} hypotheses; {counts}")]
+
+
+def _members(clf: AdaptiveClassifier, top: int) -> Iterator[Any]:
+    """The members with their shares in the prediction, and how they have done lately."""
+    from rich.table import Table
+    from rich.text import Text
+
+    members = clf.members_
+    yield ""
+    yield Text("Members, over about the last 1,000 labels:", style="bold")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("member")
+    for heading in ("share", "accuracy", "log-loss"):
+        table.add_column(heading, justify="right")
+    table.add_column("", width=BAR_WIDTH)
+    largest = max((member.share for member in members), default=0.0) or 1.0
+    for member in members[:top]:
+        known = not math.isnan(member.accuracy)
+        lately = (f"{member.accuracy:.1%}", f"{member.log_loss:.3f}") if known else ("–", "–")
+        bar = Text("█" * round(BAR_WIDTH * member.share / largest), style="blue")
+        table.add_row(member.name, f"{member.share:.1%}", *lately, bar)
+    yield table
+    if len(members) > top:
+        yield f"… and {len(members) - top:,} members more"
 
 
 def _booster_facts(booster: Booster) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What ``--method`` means for a model: the parameters of its classifier."""
+"""What ``--method`` means for a model: its class, and the parameters of its classifier."""
 
 from __future__ import annotations
 
@@ -10,13 +10,30 @@ from ocboost.errors import InputError
 
 if TYPE_CHECKING:
     from ocboost.boosters.registry import Registered
+    from ocboost.cli.options import MethodOptions
     from ocboost.estimators.classifier import OCBClassifier
 
+ADAPTIVE = "adaptive"  # the default of fit
 GROWING = "growing"  # as in growing-forgetting: like ocb-forgetting, with hypotheses that come and go
+
+
+def makes_adaptive(options: MethodOptions, learner: str = "stump") -> bool:
+    """Whether these options make an AdaptiveClassifier, and not an OCBClassifier."""
+    given = options.words()
+    others = [*given, *(["--learner ball"] if learner == "ball" else [])]
+    if options.method is None:
+        return not others
+    if options.method == ADAPTIVE and others:
+        raise UsageError(
+            f"--method {ADAPTIVE} chooses for itself, and does not go with {', '.join(others)}. Leave that "
+            "out, or give --method ocb."
+        )
+    return options.method == ADAPTIVE
 
 
 def parameters_to_fit(method: str, settings: dict[str, Any], hypotheses: int) -> dict[str, Any]:
     """The parameters of a new classifier: those of a method, and the settings that were given with it."""
+    from ocboost.boosters.registry import BOOSTERS
     from ocboost.boosters.sketch.sketch import BoostingSketch
 
     registered, grows = booster_of(method)
@@ -25,7 +42,8 @@ def parameters_to_fit(method: str, settings: dict[str, Any], hypotheses: int) ->
         settings = _require_no_sketch_settings(
             settings, f"are those of --method ocb, and have no meaning for --method {method}"
         )
-        parameters: dict[str, Any] = {"booster": registered.name}
+        own = registered.name in BOOSTERS
+        parameters: dict[str, Any] = {"booster": registered.name if own else kind(1, **registered.settings)}
     else:
         parameters = {"booster": "ocb", **registered.settings}
         others = _sketch_settings(settings)
@@ -56,8 +74,8 @@ def parameters_to_adapt(method: str | None, settings: dict[str, Any], clf: OCBCl
                 settings, f"are those of --method ocb, and the model's method is {own_method}"
             )
         return settings
-    registered, _ = booster_of(method)
-    if registered.load() is not kind:
+    registered = None if method == ADAPTIVE else booster_of(method)[0]
+    if registered is None or registered.load() is not kind:
         raise InputError(
             f"--method must be the model's own, {own_method}, or be left out; got {method}. One method "
             "cannot continue what another has learnt: fit a new model with --method."
@@ -79,12 +97,13 @@ def parameters_to_adapt(method: str | None, settings: dict[str, Any], clf: OCBCl
 def booster_of(method: str) -> tuple[Registered, bool]:
     """The booster of a method, and whether its hypotheses come and go; any other name is an error."""
     from ocboost.boosters.registry import BOOSTERS
-    from ocboost.evaluation.methods import METHODS
+    from ocboost.evaluation.methods import METHODS, booster_named
 
     growing = {f"{GROWING}{name.removeprefix('ocb')}": name for name in BOOSTERS if name.startswith("ocb")}
-    if method in BOOSTERS or method in growing:
-        return BOOSTERS[growing.get(method, method)], method in growing
-    names = [*BOOSTERS, *growing]
+    booster = booster_named(growing.get(method, method))
+    if booster is not None:
+        return booster, method in growing
+    names = [ADAPTIVE, *BOOSTERS, *growing]
     found = METHODS.get(method)
     if found is not None and found.deployable and found.kind == "features":
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,7 @@ Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 MaybeCount = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
 MaybeStart = Annotated[int | None, Parameter(validator=validators.Number(gte=2))]
 Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0, lt=2**32))]
+Delay = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Jobs = Annotated[int | None, Parameter(validator=_not_zero)]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -76,10 +78,11 @@ class MethodOptions:
     Parameters
     ----------
     method
-        The method that weights the hypotheses, by its name in `ocboost compare`: ocb (the default of fit),
-        oza, winnow, eg, logistic, perceptron, pa or huang; also ocb-forgetting, ocb-window-200 and the like,
-        and the same with growing instead of ocb. A model keeps its method. The options below are for ocb;
-        --grow is also for winnow, eg and the linear rules.
+        What makes the predictions, by its name in `ocboost compare`: adaptive (the default of fit) mixes many
+        methods and has no settings. One method alone: ocb, oza, winnow, eg, logistic, perceptron, pa or
+        huang; also ocb-forgetting, ocb-window-200, logistic-0.1 and the like, and growing instead of ocb. A
+        model keeps its method. The options below are for ocb, and make it the default; --grow is also for
+        winnow, eg and the linear rules.
     forgetting
         λ: an example of n examples ago has weight λ^n. 1 forgets nothing, 0.995 half in 139 examples.
     window
@@ -108,6 +111,12 @@ class MethodOptions:
     keep: Literal["heavy", "newest"] | None = None
     smoothing: Annotated[float | None, Parameter(validator=validators.Number(gte=0))] = None
     grow: MaybeCount = None
+
+    def words(self) -> list[str]:
+        """The options that were given, as they are typed, but for the method."""
+        names = ("forgetting", "window", "head", "memory", "keep", "smoothing", "grow")
+        given = [(name, getattr(self, name)) for name in names]
+        return [f"--{name} {shlex.quote(str(value))}" for name, value in given if value is not None]
 
     def settings(self) -> dict[str, Any]:
         """What was given, as parameters of OCBClassifier."""

@@ -45,7 +45,7 @@ def predict(
     Parameters
     ----------
     model
-        A model made by `ocboost fit` or `ocboost adapt`, or an OCBClassifier saved in Python.
+        A model made by `ocboost fit` or `ocboost adapt`, or a classifier saved in Python. It stays as it is.
     all
         A column for each class's probability, instead of only that of the predicted one.
     batch
@@ -55,11 +55,9 @@ def predict(
 
     from ocboost.cli.columns import check_missing, open_for
     from ocboost.deployment.model import Model
-    from ocboost.estimators.committee import probabilities, winners
 
     deployed = Model.load(model)
-    clf = deployed.classifier
-    labels = clf.classes_
+    labels = deployed.classifier.classes_
     if sys.stdout.isatty():  # a file gets them unescaped
         labels = np.array([shown(label) for label in labels.tolist()], object)
     writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -71,9 +69,8 @@ def predict(
             say(note)
         writer.writerow(["prediction", *([f"p({c})" for c in labels] if all else ["probability"])])
         for rows in stream:
-            check_missing(rows, stream, clf.hypotheses_)
-            votes = clf.committee_.votes(rows.X)
-            codes, table = winners(votes), probabilities(votes)
+            check_missing(rows, stream, deployed.hypotheses)
+            codes, table = deployed.answers_to(rows)
             columns = table if all else table[np.arange(len(codes)), codes][:, None]
             for label, row in zip(labels[codes].tolist(), columns.tolist(), strict=True):
                 writer.writerow([label, *(f"{p:.6g}" for p in row)])

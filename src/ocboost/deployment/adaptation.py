@@ -17,6 +17,7 @@ from ocboost._core.interrupts import uninterrupted
 from ocboost.deployment.model import Model
 from ocboost.deployment.resume import add_event
 from ocboost.errors import InputError
+from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.committee import winners
 from ocboost.streams.rows import Rows, UnseenLabelError
 
@@ -69,8 +70,10 @@ class Adaptation:
             if not len(part):
                 self.rows = end
                 continue
-            guesses = winners(clf.votes_of(part)).tolist()
+            guesses = [] if isinstance(clf, AdaptiveClassifier) else winners(clf.votes_of(part)).tolist()
             with uninterrupted():  # what is learnt is counted
+                if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
+                    guesses = clf.probabilities_of(part).argmax(axis=1).tolist()
                 clf.learn_rows(part)
                 self.learnt += len(part)
                 for code, guess in zip(part.codes.tolist(), guesses, strict=True):

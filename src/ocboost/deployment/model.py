@@ -9,12 +9,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.codec import Fields, Tree, read
-from ocboost._core.file_format import load, save
-from ocboost.errors import InputError
+from ocboost._core.codec import Fields, Tree, read, refusal
+from ocboost._core.file_format import load_any, save
+from ocboost.errors import InputError, ModelFileError
+from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
+from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_from_tree, adaptive_tree
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
+from ocboost.estimators.committee import probabilities, winners
+from ocboost.hypotheses import Hypotheses
 from ocboost.streams import Schema
+from ocboost.streams.rows import Rows
 
 MAX_EVENTS = 10_000  # of the history in a file
 
@@ -24,7 +29,7 @@ class Model:
 
     Parameters
     ----------
-    classifier : OCBClassifier
+    classifier : OCBClassifier or AdaptiveClassifier
         A fitted one.
     schema : Schema, optional
         How rows of a file become features. None for a classifier fitted in Python: then a file must have
@@ -35,7 +40,7 @@ class Model:
 
     def __init__(
         self,
-        classifier: OCBClassifier,
+        classifier: OCBClassifier | AdaptiveClassifier,
         schema: Schema | None = None,
         history: list[dict[str, Any]] | None = None,
     ) -> None:
@@ -51,7 +56,18 @@ class Model:
     def __repr__(self) -> str:
         n = self.classifier.n_features_in_
         classes = ", ".join(map(str, self.classifier.classes_[:5].tolist()))
-        return f"<model for the classes {classes}: {self.classifier.hypotheses_!r}, {n} features>"
+        hypotheses = self.hypotheses
+        what = "no hypotheses yet" if hypotheses is None else repr(hypotheses)
+        adaptive = "adaptive, " if isinstance(self.classifier, AdaptiveClassifier) else ""
+        return f"<model for the classes {classes}: {adaptive}{what}, {n} features>"
+
+    @property
+    def hypotheses(self) -> Hypotheses | None:
+        """Its weak hypotheses; None where an adaptive classifier has not found any yet."""
+        clf = self.classifier
+        if isinstance(clf, AdaptiveClassifier):
+            return None if clf.bank_.pool is None else clf.bank_.pool.hypotheses
+        return clf.hypotheses_
 
     def features(self, table: Any) -> NDArray[np.float64]:
         """The features of a table, (n, F), as the classifier wants them.
@@ -76,16 +92,32 @@ class Model:
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The class of each row of a table, see `features`."""
-        return self.classifier.predict(self.features(table))
+        found: NDArray[Any] = self.classifier.predict(self.features(table), **self._unissued)
+        return found
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """The probability of each class, of each row of a table, see `features`."""
-        return self.classifier.predict_proba(self.features(table))
+        return self.classifier.predict_proba(self.features(table), **self._unissued)
+
+    def answers_to(self, rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """The class, as its code, and the probability of each, of checked rows; nothing is remembered."""
+        clf = self.classifier
+        if isinstance(clf, AdaptiveClassifier):
+            shares = clf.probabilities_of(rows, issue=False)
+            return shares.argmax(axis=1), shares
+        votes = clf.committee_.votes(rows.X)
+        return winners(votes), probabilities(votes)
+
+    @property
+    def _unissued(self) -> dict[str, Any]:
+        """The arguments with which a prediction is not remembered."""
+        return {"issue": False} if isinstance(self.classifier, AdaptiveClassifier) else {}
 
     def tree(self) -> Tree:
         """What a file holds."""
+        now = copy.copy(self.classifier)  # others may learn meanwhile
         return {
-            **classifier_tree(copy.copy(self.classifier)),  # others may learn meanwhile
+            **(adaptive_tree(now) if isinstance(now, AdaptiveClassifier) else classifier_tree(now)),
             "schema": None if self.schema is None else self.schema.as_dict(),
             "history": self.history[-MAX_EVENTS:],
         }
@@ -97,6 +129,8 @@ class Model:
         fields.require(all(isinstance(event, dict) for event in history), "its history is not known")
         described = fields.take("schema")
         schema = None if described is None else Schema.from_dict(described, fields.name)
+        if "bank" in fields:
+            return fields.make(cls, adaptive_from_tree(fields, AdaptiveClassifier), schema, history)
         clf = classifier_from_tree(fields, OCBClassifier, offset)
         return fields.make(cls, clf, schema, history)
 
@@ -106,9 +140,24 @@ class Model:
         A classifier whose hypotheses or offset are Python code is a `NotSavableError`. One with such an
         offset can be saved by itself, ``classifier.save(path, without_offset=True)``.
         """
-        save(path, CLASSIFIER_KIND, self.tree())
+        save(path, self.kind, self.tree())
+
+    @property
+    def kind(self) -> str:
+        """What a file calls it: the class of its classifier."""
+        return ADAPTIVE_KIND if isinstance(self.classifier, AdaptiveClassifier) else CLASSIFIER_KIND
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save`, or `OCBClassifier.save`, has written. Nothing in a file is executed."""
-        return read(load(path, CLASSIFIER_KIND), os.fspath(path), cls.from_tree)
+        """Load what `save`, or that of either classifier, has written. Nothing in a file is executed."""
+        name = os.fspath(path)
+        kind, tree = load_any(path)
+        if kind not in (CLASSIFIER_KIND, ADAPTIVE_KIND):
+            raise ModelFileError(
+                f"{name} holds {kind!r:.40}, not {CLASSIFIER_KIND} or {ADAPTIVE_KIND}. Load it with the "
+                "class that saved it."
+            )
+        model = read(tree, name, cls.from_tree)
+        if model.kind != kind:
+            raise refusal(name, f"it says that it holds {kind}, and holds {model.kind}")
+        return model

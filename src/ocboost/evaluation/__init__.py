@@ -3,8 +3,10 @@
 from ocboost._core.metrics import METRICS, Series, Tally, Window
 from ocboost.evaluation.contenders import (
     OCB,
+    Adaptive,
     Contender,
     Fixed,
+    FixedAdaptive,
     LogisticSGD,
     Majority,
     NoChange,
@@ -19,8 +21,10 @@ from ocboost.streams.rows import Rows as View
 __all__ = [
     "METRICS",
     "OCB",
+    "Adaptive",
     "Contender",
     "Fixed",
+    "FixedAdaptive",
     "LogisticSGD",
     "Majority",
     "NoChange",

@@ -39,6 +39,9 @@ NO_TRAINING_ROWS = (
     "What does not continue the model itself began with nothing, since the rows the model was fitted on are "
     "not here"
 )
+ADAPTIVE_FROM_MODEL = (
+    "The adaptive classifier began as the model, and finds hypotheses of its own in the stream."
+)
 Progress = Callable[[str, int], None]  # what is being done, if it is not yet the stream, and rows done
 
 
@@ -122,7 +125,9 @@ def compare_methods(
     )
     if window is None:
         window = min(1_000, max(50, split.n_read // 10))
-    skipped = {m.name: reason for m in methods if (reason := m.refuses(split.n_features))}
+    skipped = {
+        m.name: reason for m in methods if (reason := m.refuses(split.n_features, split.first_rows[0]))
+    }
     able = [method for method in methods if method.name not in skipped]
     if not able:
         raise InputError(f"no method can take part: {'; '.join(f'{k}: {v}' for k, v in skipped.items())}.")
@@ -256,6 +261,8 @@ def _after_model(stream: Iterator[Rows], start: FirstRows) -> _Split:
     if start.view is None:
         ocb = "; OCB began with what the model remembers of them." if start.has_ocb else ", and so did OCB."
         notes.append(NO_TRAINING_ROWS + ocb)
+        if start.deployed_adaptive is None:
+            notes.append(ADAPTIVE_FROM_MODEL)
     n_features, n_read = read[0].X.shape[1], sum(map(len, read))
     return _Split([start], itertools.chain(read, stream), 0, n_features, n_read, notes=notes)
 

@@ -17,10 +17,11 @@ from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import Rows
 
 if TYPE_CHECKING:
+    from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.evaluation.first_rows import FirstRows
 
-Role = Literal["ocb", "static", "rival", "baseline"]
+Role = Literal["adaptive", "ocb", "static", "rival", "baseline"]
 
 
 class Contender(ABC):
@@ -33,7 +34,7 @@ class Contender(ABC):
 
     Attributes
     ----------
-    role : {"ocb", "static", "rival", "baseline"}
+    role : {"adaptive", "ocb", "static", "rival", "baseline"}
         How a figure draws it.
     learns : bool
         False for a fixed model, which may then predict many rows at once.
@@ -145,6 +146,76 @@ class NoChange(Contender):
         return 24
 
 
+def _require_classes(name: str, classifier: Any, classes: Sequence[Any]) -> None:
+    """Refuse a classifier that is not fitted, or on other classes."""
+    known = getattr(classifier, "classes_", None)
+    if known is None:
+        raise InputError(f"{name!r} must be a fitted classifier; got one that is not. Call its fit first.")
+    if list(np.asarray(known).tolist()) != list(classes):
+        raise InputError(
+            f"classes must be those of the classifier {name!r}, {np.asarray(known).tolist()!s:.80}, in that "
+            f"order; got {list(classes)!s:.80}."
+        )
+
+
+class Adaptive(Contender):
+    """An `AdaptiveClassifier` that keeps learning; it finds its predictions again by the rows' numbers.
+
+    Parameters
+    ----------
+    classifier : AdaptiveClassifier
+        Fitted; it learns in place. Its classes must be those of the evaluation, in the same order.
+    name : str, default "adaptive"
+    """
+
+    role: Role = "adaptive"
+
+    def __init__(self, classifier: AdaptiveClassifier, name: str = "adaptive") -> None:
+        super().__init__(name)
+        self.classifier = classifier
+
+    def begin(self, classes: Sequence[Any]) -> None:
+        """Check that the classifier knows the same classes."""
+        _require_classes(self.name, self.classifier, classes)
+
+    def predict(self, view: Rows) -> NDArray[np.float64]:
+        """The classifier's probabilities, which wait for their labels."""
+        return self.classifier.probabilities_of(view)
+
+    def learn(self, view: Rows) -> None:
+        """Learn row by row, the mix from what was predicted."""
+        self.classifier.learn_rows(view)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that it keeps, the rows too."""
+        return self.classifier.nbytes
+
+
+class FixedAdaptive(Adaptive):
+    """An `AdaptiveClassifier` as it was deployed: it predicts and never learns.
+
+    Parameters
+    ----------
+    classifier : AdaptiveClassifier
+        Fitted, and not the one that another contender lets learn.
+    name : str, default "static"
+    """
+
+    role = "static"
+    learns = False
+
+    def __init__(self, classifier: AdaptiveClassifier, name: str = "static") -> None:
+        super().__init__(classifier, name)
+
+    def predict(self, view: Rows) -> NDArray[np.float64]:
+        """The classifier's probabilities; nothing waits."""
+        return self.classifier.probabilities_of(view, issue=False)
+
+    def learn(self, view: Rows) -> None:
+        """Learn nothing."""
+
+
 class OCB(Contender):
     """An `OCBClassifier` that keeps learning.
 
@@ -163,16 +234,7 @@ class OCB(Contender):
 
     def begin(self, classes: Sequence[Any]) -> None:
         """Check that the classifier knows the same classes."""
-        known = getattr(self.classifier, "classes_", None)
-        if known is None:
-            raise InputError(
-                f"{self.name!r} must be a fitted classifier; got one that is not. Call its fit first."
-            )
-        if list(np.asarray(known).tolist()) != list(classes):
-            raise InputError(
-                f"classes must be those of the classifier {self.name!r}, "
-                f"{np.asarray(known).tolist()!s:.80}, in that order; got {list(classes)!s:.80}."
-            )
+        _require_classes(self.name, self.classifier, classes)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
         """The classifier's probabilities."""

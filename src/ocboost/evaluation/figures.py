@@ -1,8 +1,9 @@
 """Figures of a comparison: curves along the stream, mean ranks, and points behind the best.
 
-A method's line looks the same in every figure and on every page. OCB has strong lines, a fixed model is
-black, baselines are grey, and the others have thinner lines that are not solid. Methods that take part by
-default have colours of their own; the others share one only with a method whose line is dashed differently.
+A method's line looks the same in every figure and on every page. The adaptive classifier is red, OCB has
+strong lines, a fixed model is black, baselines are grey, and the others have thinner lines that are not
+solid. Methods that take part by default have colours of their own; the others share one only with a method
+whose line is dashed differently.
 
 >>> looks_of(["ocb", "mine"])["ocb"] == looks_of(["eg", "OCB, all history"])["OCB, all history"]
 True
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -93,7 +94,9 @@ def looks_of(names: Sequence[str], roles: Mapping[str, Role] | None = None) -> d
 def _all(role: Role) -> Iterator[Look]:
     """All looks that a role may have, the plainest first."""
     solid: tuple[Dash, ...] = ((),)
-    if role == "ocb":
+    if role == "adaptive":
+        yield from (Look(RED, dash, 2.4, 6) for dash in solid + DASHES)
+    elif role == "ocb":
         yield from (Look(colour, dash, 2.0, 5) for dash, colour in product(solid + DASHES, STRONG))
     elif role == "static":
         yield from (Look(INK, dash, 1.8, 4) for dash in solid + DASHES)
@@ -109,7 +112,7 @@ def _known() -> dict[str, Look]:
     """The looks of all methods, by name and by title; those that take part by default choose first."""
     from ocboost.evaluation.methods import METHODS
 
-    left: dict[Role, Iterator[Look]] = {role: _all(role) for role in ("ocb", "static", "baseline", "rival")}
+    left: dict[Role, Iterator[Look]] = {role: _all(role) for role in get_args(Role)}
     ranked = sorted(METHODS.values(), key=lambda method: not (method.usual or method.role == "ocb"))
     looks = [(method, next(left[method.role])) for method in ranked]
     return {key: look for method, look in looks for key in (method.name, method.title)}
@@ -118,6 +121,7 @@ def _known() -> dict[str, Look]:
 LEFT, RIGHT = 0.06, 0.68  # the axes' sides; names stand to the right
 NAME_INCHES = 0.245  # from a name to the next
 MAX_NAME_LETTERS = 32
+BANDED: tuple[Role, ...] = ("adaptive", "ocb")  # have a band of one standard deviation, if drawn
 DEFAULT_PANELS = ("accuracy", "kappa")
 # Of a map of numbers, the same on light and dark paper: none is a colour that pages replace in the dark.
 SHADES, DARK = ("#fefefe", "#8bbde4", "#2373b5", "#09396f"), "#14181d"
@@ -209,7 +213,7 @@ def _panel(axes: Axes, board: Board, metric: str, most_points: int) -> None:
         curve, band = (_array(thinned(each[metric], per_point)) for each in (entry.curves, entry.bands))
         axes.plot(rows, curve, **how[entry.name].line)
         drawn.append(curve)
-        if entry.role == "ocb" and not np.isnan(band).all():
+        if entry.role in BANDED and not np.isnan(band).all():
             low, high = curve - band, curve + band
             axes.fill_between(rows, low, high, color=how[entry.name].colour, alpha=0.15, lw=0, zorder=1)
             drawn += [low, high]

@@ -14,6 +14,7 @@ from ocboost.streams.rows import Rows
 
 if TYPE_CHECKING:
     from ocboost.boosters.base import Booster
+    from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
 
 SHARE_PER_SEED = 0.8  # of the first rows, for every seed but 0
@@ -42,18 +43,32 @@ class FirstRows:
         rows = rows_of_seed(codes, 0 if all_rows else seed)
         self.X, self.codes = X[rows], codes[rows]
         self._deployed = False
+        self.deployed_adaptive: AdaptiveClassifier | None = None  # not to be changed
+        self.has_hypotheses = True
         self.classes = list(classes)
         self.hypotheses = hypotheses
         self.seed = seed
 
     @classmethod
-    def of_model(cls, classifier: OCBClassifier, rows: Rows | None = None, *, seed: int = 0) -> Self:
-        """Start from a deployed model, with the rows it was fitted on, if they are there."""
+    def of_model(
+        cls, classifier: OCBClassifier | AdaptiveClassifier, rows: Rows | None = None, *, seed: int = 0
+    ) -> Self:
+        """Start from a deployed model, with the rows it was fitted on, if they are there.
+
+        What weighs hypotheses starts from those of an `AdaptiveClassifier` and the OCB that drives them.
+        """
+        from ocboost.estimators.classifier import OCBClassifier
+
         X = np.empty((0, 0)) if rows is None else rows.X
         codes = np.empty(0, np.int64) if rows is None else rows.codes
-        n, classes = len(classifier.hypotheses_), classifier.classes_.tolist()
-        made = cls(X, codes, classes, hypotheses=n, seed=seed, all_rows=True)
-        made.classifier = classifier
+        boosted = classifier if isinstance(classifier, OCBClassifier) else weighing_part(classifier)
+        n = classifier.n_hypotheses if boosted is None else len(boosted.hypotheses_)
+        made = cls(X, codes, classifier.classes_.tolist(), hypotheses=n, seed=seed, all_rows=True)
+        if boosted is not None:
+            made.classifier = boosted
+        made.has_hypotheses = boosted is not None
+        if not isinstance(classifier, OCBClassifier):
+            made.deployed_adaptive = classifier
         made.view = rows
         made._deployed = True
         return made
@@ -78,7 +93,7 @@ class FirstRows:
         """Whether OCB weighs the hypotheses, as it does unless a deployed model has another booster."""
         from ocboost.boosters.sketch.sketch import BoostingSketch
 
-        return self.classifier.committee_.kind is BoostingSketch
+        return self.has_hypotheses and self.classifier.committee_.kind is BoostingSketch
 
     @cached_property
     def _with_ocb(self) -> OCBClassifier:
@@ -116,11 +131,40 @@ class FirstRows:
         classes = np.array(self.classes)
         return clf.partial_fit(self.X, classes[self.codes], classes=classes)
 
+    def adaptive(self) -> AdaptiveClassifier:
+        """An adaptive classifier to begin with.
+
+        A deployed one goes on. Any other deployed model becomes a member, beside hypotheses that are found in
+        the rows, or in the stream where there are none.
+        """
+        from ocboost.estimators.adaptive.classifier import ENOUGH_ROWS, AdaptiveClassifier
+
+        if self.deployed_adaptive is not None:
+            return copy.copy(self.deployed_adaptive)
+        classes, seed = np.array(self.classes), self.seed
+        if not self._deployed:
+            clf = AdaptiveClassifier(n_hypotheses=self.hypotheses, random_state=seed)
+            return clf.partial_fit(self.X, classes[self.codes], classes=classes)
+        if len(np.unique(self.codes)) < 2 or len(self.codes) < ENOUGH_ROWS:
+            return AdaptiveClassifier.from_fitted(self.classifier, random_state=seed)
+        return AdaptiveClassifier.from_fitted(self.classifier, self.X, classes[self.codes], random_state=seed)
+
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """The mean of each feature where it is known, 0 where it never is."""
         known = ~np.isnan(self.X)
         return np.asarray(np.where(known, self.X, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
+
+
+def weighing_part(classifier: AdaptiveClassifier) -> OCBClassifier | None:
+    """A copy of the OCB that drives an adaptive classifier's hypotheses; None before it has any."""
+    pool = classifier.bank_.pool
+    if pool is None:
+        return None
+    found = copy.copy(pool.driver)
+    found.set_params(grow=None).follow_settings()
+    found.classes_ = classifier.classes_
+    return found
 
 
 def rows_of_seed(codes: NDArray[np.int64], seed: int) -> NDArray[np.intp]:

@@ -39,6 +39,7 @@ class Task:
     hypotheses: int = 100
     step: int = 1
     window: int | None = None
+    delay: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def run_task(task: Task, progress: TaskProgress | None = None) -> TaskResult:
         hypotheses=task.hypotheses,
         classes=loaded.rows.classes,
         step=task.step,
+        delay=task.delay,
         window=task.window,
         progress=lambda what, done: progress(what, min(0.99, done / total)),
     )
@@ -204,7 +206,8 @@ class FinishedBoards:
 def _settings(task: Task) -> dict[str, Any]:
     """The key of a task; unchanged since earlier versions, so that what they cached is found."""
     start = {"start": DEFAULT_START} if task.start is None else {"asked": True}
-    return {**asdict(task), "data": None, **start}
+    settings = {**asdict(task), "data": None, **start}
+    return settings if task.delay else {key: each for key, each in settings.items() if key != "delay"}
 
 
 def boards_of(

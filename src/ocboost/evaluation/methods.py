@@ -24,8 +24,10 @@ from ocboost.boosters.registry import BOOSTERS, BY_CLASS, Registered
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation.contenders import (
     OCB,
+    Adaptive,
     Contender,
     Fixed,
+    FixedAdaptive,
     Majority,
     NoChange,
     OverAnswers,
@@ -37,6 +39,7 @@ from ocboost.evaluation.first_rows import FULL_HISTORY, FirstRows
 from ocboost.streams.rows import Rows
 
 if TYPE_CHECKING:
+    from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
 
 Kind = Literal["answers", "features", "baseline"]
@@ -52,8 +55,9 @@ class Method:
     share, learns from features, or neither (``kind``). ``make`` gives a contender that has learnt the first
     rows; ``role`` and ``deployable`` are those of `Contender`. ``package`` is what it needs beyond ocboost,
     and ``extra`` installs that. It is left out of streams with more than ``max_features``. One that
-    ``fills_gaps`` gets the means of the first rows instead of missing numbers. A ``usual`` one takes part by
-    default; a ``slow`` one takes a millisecond or so for a row.
+    ``fills_gaps`` gets the means of the first rows instead of missing numbers; that and one that
+    ``needs_rows`` cannot begin with a deployed model alone. A ``usual`` one takes part by default; a ``slow``
+    one takes a millisecond or so for a row.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Method:
     extra: str = ""
     max_features: int | None = None
     fills_gaps: bool = False
+    needs_rows: bool = False
     usual: bool = False
     slow: bool = False
 
@@ -75,12 +80,16 @@ class Method:
         if self.package is not None and find_spec(self.package) is None:
             raise MissingExtraError(self.package, self.extra, f"The method {self.name!r}")
 
-    def refuses(self, n_features: int) -> str | None:
+    def refuses(self, n_features: int, first_rows: FirstRows | None = None) -> str | None:
         """Why it does not take part, in a few words; None if it does."""
         if self.package is not None and find_spec(self.package) is None:
             return f"needs the package {self.package!r}: pip install 'ocboost[{self.extra}]'"
         if self.max_features is not None and n_features > self.max_features:
             return f"too slow on {n_features:,} features"
+        if first_rows is not None and first_rows.view is None and (self.needs_rows or self.fills_gaps):
+            return "needs the rows that the model was fitted on, which are not here"
+        if first_rows is not None and not first_rows.has_hypotheses and self.kind == "answers":
+            return None if self.role == "static" else "the model has no hypotheses yet"
         return None
 
     def contender(self, first_rows: FirstRows) -> Contender:
@@ -146,9 +155,17 @@ _LIMITED: dict[str, Any] = {**_COMPARISON_ONLY, "max_features": MAX_FEATURES}
 _RIVER: dict[str, Any] = {**_LIMITED, "package": "river", "extra": "river"}
 
 
+@_method("adaptive", "adaptive", role="adaptive", usual=True)
+def _adaptive(first_rows: FirstRows, title: str) -> Contender:
+    """Mixes many members as their predictions prove right, with nothing to choose: the first to try."""
+    return Adaptive(first_rows.adaptive(), title)
+
+
 @_method("static", "static", "answers", role="static", usual=True)
 def _static(first_rows: FirstRows, title: str) -> Contender:
     """The model as it was at the start: what not learning costs."""
+    if first_rows.deployed_adaptive is not None:
+        return FixedAdaptive(copy.copy(first_rows.deployed_adaptive), title)
     return Fixed(copy.copy(first_rows.classifier), title)
 
 
@@ -162,7 +179,9 @@ for _like, _about in {
 }.items():
     _name, _usual = _like.replace("ocb", "growing", 1), _like == "ocb-forgetting"
     _title = BOOSTERS[_like].title.replace("OCB", "OCB growing", 1)
-    METHODS[_name] = Method(_name, _title, _about, "features", _growing(_like), role="ocb", usual=_usual)
+    METHODS[_name] = Method(
+        _name, _title, _about, "features", _growing(_like), role="ocb", needs_rows=True, usual=_usual
+    )
 
 METHODS |= {method.name: method for method in _BOOSTERS if method.role != "ocb"}
 
@@ -199,7 +218,7 @@ def _filterboost(first_rows: FirstRows, title: str) -> Contender:
     return _trained(SklearnContender(estimator, title), first_rows)
 
 
-@_method("retrained", "AdaBoost, retrained", usual=True, **_COMPARISON_ONLY)
+@_method("retrained", "AdaBoost, retrained", usual=True, needs_rows=True, **_COMPARISON_ONLY)
 def _retrained(first_rows: FirstRows, title: str) -> Contender:
     """Stumps retrained every 1,000 rows on the last 2,000: what one would do by hand."""
     return Retrained(first_rows, name=title)
@@ -333,19 +352,30 @@ def member_of(family: str, number: float) -> Method:
     >>> member_of("ocb-window", 20).name, member_of("logistic", 0.1).name, member_of("logistic", 0.03).name
     ('ocb-window-20', 'logistic-0.1', 'logistic')
     """
+    booster = _booster_of_family(family, number)
+    return METHODS.get(booster.name) or _over_answers(booster)
+
+
+def _booster_of_family(family: str, number: float) -> Registered:
     known = FAMILIES[family]
     like = BOOSTERS[known.like]
     settings = {**like.settings, known.setting: int(number) if known.count else float(number)}
     defaults = {each.name: each.default for each in signature(like.load()).parameters.values()}
     for other in BOOSTERS.values():
         if other.place == like.place and {**defaults, **other.settings} == {**defaults, **settings}:
-            return METHODS[other.name]
+            return other
     name, texts = f"{family}-{number:g}", {"title": known.title.format(number), "about": known.about}
-    return _over_answers(replace(like, name=name, settings=settings, usual=False, **texts))
+    return replace(like, name=name, settings=settings, usual=False, **texts)
 
 
-def _with_number(word: str) -> Method | None:
-    """A method of a family by a name with a number; None if it is none."""
+def booster_named(word: str) -> Registered | None:
+    """The booster of a name, of a family by a name with a number too; None if there is none.
+
+    >>> booster_named("logistic-0.1").settings
+    {'rate': 0.1}
+    """
+    if word in BOOSTERS:
+        return BOOSTERS[word]
     family, _, number = word.rpartition("-")
     if family not in FAMILIES:
         return None
@@ -354,7 +384,13 @@ def _with_number(word: str) -> Method | None:
         value = int(number) if count else float(number)
     except ValueError:
         return None
-    return member_of(family, value) if (value >= 1 if count else 0.0 < value < 1.0) else None
+    return _booster_of_family(family, value) if (value >= 1 if count else 0.0 < value < 1.0) else None
+
+
+def _with_number(word: str) -> Method | None:
+    """A method of a family by a name with a number; None if it is none."""
+    booster = booster_named(word)
+    return None if booster is None else METHODS.get(booster.name) or _over_answers(booster)
 
 
 # The methods of ``ocboost evaluate`` ----------------------------------------------------------------------
@@ -364,10 +400,11 @@ def methods_for(
     windows: Sequence[int] = (20, 200),
     forgetting: Sequence[float] = (0.995,),
     rates: Sequence[float] = (0.03,),
-    deployed: OCBClassifier | None = None,
+    deployed: OCBClassifier | AdaptiveClassifier | None = None,
 ) -> list[Method]:
     """The methods of `lineup`, and that of a deployed model."""
     chosen = [
+        METHODS["adaptive"],
         METHODS["static"],
         METHODS["ocb"],
         *(member_of("ocb-forgetting", rate) for rate in forgetting),
@@ -385,8 +422,12 @@ def methods_for(
     return list(found.values())
 
 
-def _of_deployed(classifier: OCBClassifier) -> list[Method]:
-    """The method of a deployed model that is not OCB, which continues from what it has learnt."""
+def _of_deployed(classifier: OCBClassifier | AdaptiveClassifier) -> list[Method]:
+    """The method of a deployed model that is another, which continues from what it has learnt."""
+    from ocboost.estimators.classifier import OCBClassifier
+
+    if not isinstance(classifier, OCBClassifier):
+        return []
     kind, settings = classifier.committee_.kind, classifier.boosters_[0].given_settings
     known = METHODS[BY_CLASS[kind.kind].name]
     if known.role == "ocb":
@@ -402,7 +443,7 @@ def _of_deployed(classifier: OCBClassifier) -> list[Method]:
 
 
 def lineup(
-    classifier: OCBClassifier,
+    classifier: OCBClassifier | AdaptiveClassifier,
     start: Rows | None = None,
     *,
     windows: Sequence[int] = (20, 200),
@@ -410,15 +451,16 @@ def lineup(
     rates: Sequence[float] = (0.03,),
     seed: int = 0,
 ) -> list[Contender]:
-    """A deployed classifier as it is, and what could learn in its place, all over its hypotheses.
+    """A deployed classifier as it is, and what could learn in its place, most of it over its hypotheses.
 
     Parameters
     ----------
-    classifier : OCBClassifier
+    classifier : OCBClassifier or AdaptiveClassifier
         A fitted one; each contender has a copy of its own.
     start : Rows, optional
         The examples it was fitted on, for contenders that start from nothing else: Oza and Russell's boosting
-        and logistic regression.
+        and logistic regression, and an adaptive classifier, which otherwise finds its hypotheses in the
+        stream.
     windows, forgetting : sequences
         OCB takes part with the whole history, with each of these windows and with each of these rates. Oza
         and Russell's boosting has the same rates.
@@ -427,4 +469,6 @@ def lineup(
     seed : int
     """
     first_rows = FirstRows.of_model(classifier, start, seed=seed)
-    return [method.contender(first_rows) for method in methods_for(windows, forgetting, rates, classifier)]
+    chosen = methods_for(windows, forgetting, rates, classifier)
+    n = classifier.n_features_in_
+    return [method.contender(first_rows) for method in chosen if method.refuses(n, first_rows) is None]

@@ -10,7 +10,8 @@ from ocboost._report.document import Block, Code, Heading, Illustration, Items, 
 from ocboost._report.figures import render
 from ocboost.datasets.drift import stream_named
 from ocboost.evaluation.board import DRAWN_PER_SEED, LEVEL_ERRORS, Board
-from ocboost.evaluation.figures import draw, draw_behind, draw_ranks, keys_of
+from ocboost.evaluation.contenders import Role
+from ocboost.evaluation.figures import BANDED, draw, draw_behind, draw_ranks, keys_of
 from ocboost.evaluation.methods import METHODS
 from ocboost.evaluation.summary import ALPHA, Summary
 from ocboost.evaluation.tables import (
@@ -135,8 +136,8 @@ def how_to_read(board: Board) -> str:
     )
     shaded = (
         f" A shaded band reaches one standard deviation over these seeds ({what}) to either side; only OCB "
-        "has one, to keep the others readable."
-        if any(p.role == "ocb" and any(x is not None for x in p.bands["accuracy"]) for p in board.entries)
+        "and the adaptive classifier have one, to keep the others readable."
+        if any(p.role in BANDED and any(x is not None for x in p.bands["accuracy"]) for p in board.entries)
         else ""
     )
     return f"{text}, the mean over {n} seeds. {keys}{shaded}"
@@ -326,24 +327,30 @@ def _winners(summary: Summary) -> list[str]:
 
 
 def _ours(summary: Summary) -> list[str]:
-    """How OCB does."""
-    n = len(summary.boards)
-    gaps, level = [], 0
-    for board in summary.boards:
-        ours = board.best("ocb")
-        gap = summary.behind(board, ours[0].name) if ours else None
-        if gap is not None:
-            gaps.append(gap)
-            level += gap <= 100 * LEVEL_ERRORS * (board.standard_error or 0.0)
-    if not gaps:
-        return []
-    worst = f", and {max(gaps):.1f} points behind where it does worst" if max(gaps) > 0.0 else ""
-    return [
-        f"OCB in its best setting is the best of all on {sum(gap == 0.0 for gap in gaps)} of "
-        f"{_count(n, 'stream')}, the best or level with it ({LEVEL_ERRORS:g} standard errors) on {level}, "
-        f"within half a point of the best on {sum(gap <= 0.5 for gap in gaps)}{worst}. That setting is "
-        "chosen with hindsight, as is the winner."
-    ]
+    """How the adaptive classifier does, and OCB."""
+    hindsight = " That setting is chosen with hindsight, as is the winner."
+    about: dict[Role, tuple[str, str]] = {
+        "adaptive": ("The adaptive classifier, the same on every stream,", ""),
+        "ocb": ("OCB in its best setting", hindsight),
+    }
+    n, texts = len(summary.boards), []
+    for role, (who, remark) in about.items():
+        gaps, level = [], 0
+        for board in summary.boards:
+            ours = board.best(role)
+            gap = summary.behind(board, ours[0].name) if ours else None
+            if gap is not None:
+                gaps.append(gap)
+                level += gap <= 100 * LEVEL_ERRORS * (board.standard_error or 0.0)
+        if gaps:
+            worst = f", and {max(gaps):.1f} points behind where it does worst" if max(gaps) > 0.0 else ""
+            texts.append(
+                f"{who} is the best of all on {sum(gap == 0.0 for gap in gaps)} of "
+                f"{_count(n, 'stream')}, the best or level with it ({LEVEL_ERRORS:g} standard errors) on "
+                f"{level}, within half a point of the best on {sum(gap <= 0.5 for gap in gaps)}{worst}."
+                f"{remark}"
+            )
+    return texts
 
 
 def _grown(summary: Summary) -> list[str]:

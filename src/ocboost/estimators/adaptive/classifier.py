@@ -16,7 +16,7 @@ from ocboost._core.checks import as_count
 from ocboost._core.codec import read
 from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import all_or_nothing
-from ocboost._core.labels import codes_of, scale_of, weights_to_fit
+from ocboost._core.labels import codes_of, scale_of, sorted_classes, weights_to_fit
 from ocboost._core.locks import Guard, reads, written
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
@@ -427,7 +427,13 @@ class AdaptiveClassifier(OnlineClassifier):
 
     @classmethod
     def from_fitted(
-        cls, model: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **parameters: Any
+        cls,
+        model: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        **parameters: Any,
     ) -> Self:
         """Adopt any fitted classifier: the same predictions and probabilities until the first label.
 
@@ -436,7 +442,8 @@ class AdaptiveClassifier(OnlineClassifier):
         model : fitted classifier
             With ``classes_``, ``predict`` and ``predict_proba``. It becomes a member that never learns.
         X, y : arrays
-            Labelled rows to find hypotheses on: its training data, or a few hundred rows like them.
+            Labelled rows to find hypotheses on: its training data, or a few hundred rows like them. Without
+            them hypotheses are found in the first 200 rows that are learnt.
         sample_weight : array of shape (n,), optional
         **parameters
             Those of the class.
@@ -454,6 +461,19 @@ class AdaptiveClassifier(OnlineClassifier):
         """
         deployed = DeployedModel(copy.deepcopy(model))  # what becomes of the model makes no difference
         clf = cls(**parameters)
+        if X is None or y is None:
+            if X is not None or y is not None:
+                given = "X" if y is None else "y"
+                raise InputError(
+                    f"X and y must be given both, or neither; got {given} alone. Give labelled rows."
+                )
+            if not hasattr(model, "n_features_in_"):
+                raise InputError(
+                    f"X and y must be given, as {type(model).__name__} has no n_features_in_; got neither. "
+                    "Give labelled rows."
+                )
+            clf._begin_empty(deployed)
+            return clf
         deployed.require_fit(X)
         clf._start(X, y, sample_weight, deployed.classes)
         if clf.bank_.pool is None:
@@ -464,6 +484,18 @@ class AdaptiveClassifier(OnlineClassifier):
             )
         clf.bank_.adopt(deployed)
         return clf
+
+    def _begin_empty(self, deployed: DeployedModel) -> None:
+        """A bank that has seen no row, of a deployed model's classes and features."""
+        names = getattr(deployed.model, "feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        self.n_features_in_ = int(deployed.model.n_features_in_)
+        self.classes_, self.weight_scale_ = sorted_classes(deployed.classes), 1.0
+        if not np.array_equal(deployed.classes, self.classes_):
+            raise InputError("the model's classes_ must be sorted; refit it with scikit-learn.")
+        self.bank_ = self._new_bank(np.empty((0, self.n_features_in_)), len(self.classes_))
+        self.bank_.adopt(deployed)
 
     # Files and copies -------------------------------------------------------------------------------------
 

@@ -56,13 +56,6 @@ def key_of_id(row_id: Any) -> bytes:
     return hashlib.blake2b(repr(value).encode(), digest_size=KEY_BYTES, person=b"id").digest()
 
 
-def same_row(a: Any, b: Any) -> bool:
-    """Whether two rows, (1, F), dense or CSR, are the same to the last bit."""
-    if isinstance(a, np.ndarray):
-        return bool(a.tobytes() == b.tobytes())
-    return bool(a.indices.tobytes() == b.indices.tobytes() and a.data.tobytes() == b.data.tobytes())
-
-
 class Issued(NamedTuple):
     """A prediction that was issued."""
 
