@@ -29,10 +29,10 @@ def key_of_row(X: Any) -> bytes:
     if first_unusable(values.reshape(-1), False) >= 0:  # there are many NaNs
         values = np.where(np.isnan(values), np.nan, values)
     if values.ndim == 2:
-        return hashlib.blake2b(values, digest_size=KEY_BYTES).digest()
+        return hashlib.blake2b(values.data, digest_size=KEY_BYTES).digest()
     digest = hashlib.blake2b(b"sparse", digest_size=KEY_BYTES)
-    digest.update(X.indices.astype(np.int64))
-    digest.update(values)
+    digest.update(X.indices.astype(np.int64).data)
+    digest.update(values.data)
     return digest.digest()
 
 
