@@ -16,11 +16,15 @@ import pytest
 
 import ocboost
 from ocboost.boosters.sketch import fold as folding
+from tests.support.adaptive import fitted as adaptive
+from tests.support.adaptive import state, stream
 from tests.support.makers import independent_columns, random_margins
 
 PACKAGE = Path(ocboost.__file__).parent
 # The files whose lines change a booster or a file; those left out only compute.
-FOLDERS = ("_core", "boosters", "boosters/sketch", "estimators", "deployment", "streams")
+FOLDERS = (
+    *("_core", "boosters", "boosters/sketch", "estimators", "estimators/adaptive", "deployment", "streams"),
+)
 FILES = {str(path) for folder in FOLDERS for path in (PACKAGE / folder).glob("*.py") if path.stem != "checks"}
 
 pytestmark = pytest.mark.skipif(
@@ -243,6 +247,65 @@ def test_ctrl_c_at_every_line_of_decay():
             came = interrupted_at(line, lambda s=sketch: s.decay(0.3))
             found.add(tuple(sketch.alpha.round(12)))  # solved anew, it may differ in the last digit
         assert len(found) == 2  # before and after, and nothing between
+
+
+def every_few_lines(call, check, start=1, step=23):
+    """Press Ctrl-C at lines further and further on; ``call`` gives the object that was being changed."""
+    line, came = start, True
+    while came:
+        thing, act = call()
+        came = interrupted_at(line, act)
+        check(thing, came)
+        line += step
+    return line
+
+
+@pytest.mark.parametrize("late", [0, 3])
+def test_ctrl_c_within_an_adaptive_classifier_s_rows(late):
+    """Whole rows: what was said of a row is forgotten when the row is learnt, and not before."""
+    X, y = stream()
+    learnt = slice(100, 112)
+
+    def begun():
+        clf = adaptive()
+        clf.predict(X[100 : 112 + late])
+        return clf
+
+    states = {}
+    for n in range(13):
+        clf = begun()
+        if n:
+            clf.partial_fit(X[100 : 100 + n], y[100 : 100 + n])
+        states[clf.n_learnt_] = state(clf)
+
+    def call():
+        clf = begun()
+        return clf, lambda: clf.partial_fit(X[learnt], y[learnt])
+
+    def check(clf, came):
+        assert state(clf) == states[clf.n_learnt_]
+        assert came or clf.n_learnt_ == 112
+
+    assert every_few_lines(call, check) > 1000
+
+
+def test_ctrl_c_within_an_adaptive_classifier_s_predictions():
+    """All of a call are remembered, or none."""
+    X, _ = stream()
+    clf = adaptive()
+    before = state(clf)
+    clf.predict(X[100:112])
+    after = state(clf)
+
+    def call():
+        clf = adaptive()
+        return clf, lambda: clf.predict(X[100:112])
+
+    def check(clf, came):
+        assert state(clf) in (before, after)
+        assert came or state(clf) == after
+
+    assert every_few_lines(call, check, step=9) > 100
 
 
 def test_ctrl_c_is_left_alone_in_other_threads(threads, monkeypatch):

@@ -13,7 +13,7 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks
 
-from ocboost import OCBClassifier
+from ocboost import AdaptiveClassifier, OCBClassifier
 from ocboost.learners import BallLearner
 from ocboost.lineage import FilterBoost, OzaRussellClassifier
 
@@ -27,6 +27,7 @@ KINDS = {
     "filterboost balls": FilterBoost(
         BallLearner(n_sample=50), n_hypotheses=5, sample=60, most_examples=3_000, random_state=0
     ),
+    "adaptive": AdaptiveClassifier(n_hypotheses=5, random_state=0),
     "oza poisson": OzaRussellClassifier(n_estimators=3, random_state=0),
     "oza weighted": OzaRussellClassifier(n_estimators=3, updates="weighted", random_state=0),
 }
@@ -35,7 +36,7 @@ ON_DENSE = "check_sample_weight_equivalence_on_dense_data"
 ON_SPARSE = "check_sample_weight_equivalence_on_sparse_data"
 DRAWN_OR_ORDERED = {
     "balls": {ON_DENSE},
-    **{kind: {ON_DENSE, ON_SPARSE} for kind in KINDS if kind.startswith(("filterboost", "oza"))},
+    **{kind: {ON_DENSE, ON_SPARSE} for kind in KINDS if kind.startswith(("adaptive", "filterboost", "oza"))},
 }
 
 
@@ -57,7 +58,7 @@ def test_check(estimator, check, called):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", ["stumps", "filterboost", "oza poisson"])
+@pytest.mark.parametrize("kind", ["stumps", "adaptive", "filterboost", "oza poisson"])
 def test_nothing_else_is_left_out(kind):
     called = [param.values[2] for param in checks() if param.id.startswith(f"{kind}-")]
     assert len([each for each in called if each not in NEEDS_SETTING]) > 45

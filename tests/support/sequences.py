@@ -11,11 +11,12 @@ import copy
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import ocboost
-from ocboost import Growth, Model, OCBClassifier, lineage
+from ocboost import AdaptiveClassifier, Growth, Model, OCBClassifier, lineage
 from ocboost._kernels.tail import CORRECTIONS
 from ocboost.boosters import BOOSTERS
 from ocboost.boosters.linear import LinearBooster
@@ -369,6 +370,74 @@ class OfFilterBoosts:
         return Step(f"partial_fit({len(y)})", lambda model: model.partial_fit(X, y))
 
 
+class OfAdaptives:
+    """`AdaptiveClassifier`: from nothing or fitted, labels on time, late, twice and never."""
+
+    load = AdaptiveClassifier.load
+
+    @staticmethod
+    def start(draw):
+        K = draw.one((2, 3))
+        X, y = some_examples(draw, draw.one((30, 90, 210)), K)
+        clf = AdaptiveClassifier(
+            n_hypotheses=draw.one((1, 4)),
+            extra=draw.one(((), ("winnow",))),
+            without=draw.one(((), ("forests",), ("neighbours", "eg"), ("labels", "features"))),
+            random_state=0,
+        )
+        how = draw.one(("fit", "one", "some", "sparse"))
+        if how == "fit":
+            return clf.fit(X, y)
+        n = 1 if how == "one" else len(X)
+        X = csr_matrix(X) if how == "sparse" else X
+        return clf.partial_fit(X[:n], y[:n], classes=range(K))
+
+    @staticmethod
+    def step(draw, model):
+        what = draw.one(
+            ("learn", "learn", "learn_one", "issue", "issue", "late", "late", "copy", "read", "set")
+        )
+        K = len(model.classes_)
+        X, y = some_examples(draw, draw.one((1, 3, 20, 110)), K)
+        if what == "copy":
+            return Step("copy", copy.copy)
+        if what == "set":
+            changes = {"without": draw.one(((), ["pa"])), "n_hypotheses": draw.whole(1, 9)}
+            return Step(f"set_params({changes})", lambda model: model.set_params(**changes))
+        if what == "read":
+            return Step("read", lambda model: _sound(model, X, issue=False))
+        first = draw.whole(0, 30)
+        ids = draw.one((None, range(first, first + len(y))))
+        if what == "issue":
+            return Step(f"predict({len(y)})", lambda model: _sound(model, X, ids=ids))
+        if what == "late":
+            order = seeded(draw).permutation(len(y))[: draw.one((1, 30, 110))]
+            named = None if ids is None else [ids[i] for i in order]
+
+            def late(model):
+                _sound(model, X, ids=ids)
+                return model.partial_fit(X[order], y[order], ids=named)
+
+            return Step(f"predict({len(y)}), labels of {len(order)}", late)
+        weights = seeded(draw).choice(draw.one(((1.0,), (0.0, 1.0), (1e-300, 1e90, 1.0), (0.5, 2.0))), len(y))
+        weights[0] = max(weights[0], 1e-200)
+        weights = np.minimum(weights, 1e90 / max(1.0, model.weight_scale_))
+        if what == "learn_one":
+            row, label, weight = X[0].tolist(), int(y[0]), float(weights[0])
+            return Step(f"learn_one({weight})", lambda model: model.learn_one(row, label, weight))
+        return Step(
+            f"partial_fit({len(y)})",
+            lambda model: model.partial_fit(X, y, sample_weight=weights, ids=ids),
+        )
+
+
+def _sound(model, X, **how):
+    p = model.predict_proba(X, **how)
+    assert np.isfinite(p).all()
+    assert (p >= 0.0).all()
+    assert np.abs(p.sum(axis=1) - 1.0).max() < 1e-9
+
+
 LINEAR = {"heaviest": 1e100}
 KINDS = {
     "BoostingSketch": OfSketches,
@@ -393,6 +462,7 @@ KINDS = {
     "Perceptron": OfBoosters(lineage.Perceptron, **LINEAR),
     "PassiveAggressive": OfBoosters(lineage.PassiveAggressive, **LINEAR, C=(1.0, 1e6, 1e-300)),
     "OCBClassifier": OfClassifiers,
+    "AdaptiveClassifier": OfAdaptives,
     "Model": OfModels,
     "Adaptation": OfAdaptations,
     "FilterBoost": OfFilterBoosts,

@@ -441,9 +441,12 @@ def cascades() -> Iterator[Subject]:
 
 def subjects() -> Iterator[Subject]:
     """Every public object that learns."""
+    from tests.support.adaptive_threads import adaptive
+
     yield from sketches()
     yield from boosters()
     yield from classifiers()
+    yield from adaptive()
     yield from river_twin()
     yield from cascades()
 

@@ -142,6 +142,14 @@ class Fields:
         del self._remaining[key]
         return True
 
+    def shape(self, *path: str | int) -> tuple[int, ...] | None:
+        """The shape of an array further inside, before anything is made of it; None if there is none."""
+        found: Any = self._remaining
+        for key in path:
+            inside = dict(enumerate(found)) if isinstance(found, list) else found
+            found = inside.get(key) if isinstance(inside, dict) else None
+        return found.shape if isinstance(found, np.ndarray) else None
+
     # Arrays -----------------------------------------------------------------------------------------------
 
     def array(

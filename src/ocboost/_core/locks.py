@@ -83,6 +83,12 @@ class Guard(Generic[V]):
             outer, view_there = self._outer
             outer.publish(view_there(view))
 
+    def turn(self) -> Any:
+        """The lock, to be taken by ``with``; somebody who waits for it, such as a fork, comes first."""
+        if self._wanted and not self.lock._is_owned():
+            time.sleep(YIELD_SECONDS)
+        return self.lock
+
     def passing_on(self, outer: Guard[Any], view_there: Callable[[V], Any]) -> _PassingOn:
         """During a write of the object that this is a part of: publish there, too, what is published here."""
         return _PassingOn(self, (outer, view_there))

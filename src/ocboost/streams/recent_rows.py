@@ -35,9 +35,14 @@ class RecentRows:
         return self._n_newest + sum(map(len, self._blocks))
 
     @property
+    def parts(self) -> list[Rows]:
+        """All rows that are held, oldest first."""
+        return [*self._blocks, *self._newest]
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the rows."""
-        return sum(rows.nbytes for rows in (*self._blocks, *self._newest))
+        return sum(rows.nbytes for rows in self.parts)
 
     def take(self, rows: Rows) -> None:
         """Add rows, and drop the oldest ones where there are enough without them."""

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from ocboost._core.interrupts import uninterrupted
-from ocboost._core.locks import Guard
 from ocboost._kernels.arrays import Floats
 from ocboost.boosters.registry import Registered
 from ocboost.estimators.adaptive.deployed import DeployedModel
@@ -19,7 +18,7 @@ from ocboost.estimators.adaptive.members import Member, OneRow
 from ocboost.estimators.adaptive.mixing import Mixing
 from ocboost.estimators.adaptive.neighbours import Neighbours
 from ocboost.estimators.adaptive.patterns import LabelPatterns
-from ocboost.estimators.adaptive.pool import Pool, growing_classifier
+from ocboost.estimators.adaptive.pool import Pool, detached_row, growing_classifier
 from ocboost.estimators.adaptive.regression import FeatureRegression
 from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import FIXED, Voting
@@ -30,6 +29,7 @@ MIN_ROWS_PER_CLASS = 5  # of two classes at least
 MAX_START_ROWS = 2000  # that are kept until then
 MIN_REHEARSAL = 40  # rows, for a start with a rehearsal
 MAX_REHEARSAL = 5000  # rows that it meets one by one
+ROWS_PER_ISSUE = 1000  # predictions that are remembered together, or none of them
 
 
 class Bank:
@@ -74,7 +74,6 @@ class Bank:
         self.history = ShareHistory(len(self._names))
         self._arrange()
         self._newest: tuple[bytes, OneRow, Any] | None = None  # the row predicted last
-        self.turns = Guard[Any]()  # writers take turns; readers do not wait for the whole of a long write
 
     # Members ----------------------------------------------------------------------------------------------
 
@@ -120,8 +119,11 @@ class Bank:
         """Predictions issued since the newest label came."""
         return self.issued.n_issued - self._issued_before
 
-    def record(self, row: OneRow) -> Floats:
-        """What all experts say of a row now, and the prediction, which is the last row."""
+    def record(self, row: OneRow, deployed: Floats | None = None) -> Floats:
+        """What all experts say of a row now, and the prediction, which is the last row.
+
+        ``deployed`` is what an adopted model says, if it has been asked already.
+        """
         mixing = self.mixing
         record = np.zeros((mixing.record_rows, self.n_classes))
         has_pool = self.voting is not None
@@ -131,7 +133,7 @@ class Bank:
             if has_pool or not member.needs_pool:
                 member.scores(row, record[start:stop])
         if self.deployed is not None:
-            self.deployed.scores(row.X, record[0])
+            record[0] = self.deployed.scores(row.X) if deployed is None else deployed
         mixing.issue(record)
         return record
 
@@ -144,16 +146,26 @@ class Bank:
             if keys is None:
                 return found
         answers = None if self.pool is None else self.pool.answers(X)
+        records: list[tuple[Floats, int]] = []  # not yet issued
         for i in range(n):
             own = None if answers is None else answers[i : i + 1]
-            row = OneRow(X[i : i + 1], own, self.last, self.since)
+            row = OneRow(X[i : i + 1], own, self.last, self.since + len(records))
             record = self.record(row)
             if self.untouched is None:
                 found[i] = record[-1]
-            if keys is not None:
-                with uninterrupted():
-                    self.issued.add(keys[i], record, row.last, row.since, replace=replace)
+            if keys is None:
+                continue
+            records.append((record, row.since))
+            if i + 1 < n and len(records) < ROWS_PER_ISSUE:
+                continue
+            with uninterrupted():
+                for key, (each, since) in zip(keys[i + 1 - len(records) : i + 1], records, strict=True):
+                    self.issued.add(key, each, self.last, since, replace=replace)
+                if n > 1:
+                    own = None if own is None else own.copy()
+                    row = OneRow(detached_row(row.X), own, row.last, row.since)
                 self._newest = keys[i], row, self._pool_now
+            records = []
         return found
 
     @property
@@ -166,12 +178,12 @@ class Bank:
         """The label of a row has come; without a key the row itself is looked for."""
         issued = row = None
         if len(self.issued):
-            by_id = key is not None
+            by_row = key is None
             key = key_of_row(X) if key is None else key
-            issued = self.issued.take(key)
+            issued = self.issued.find(key)
             newest = self._newest
             if newest is not None and newest[0] == key and newest[2] is self._pool_now:
-                row = newest[1] if not by_id or same_row(newest[1].X, X) else None
+                row = newest[1] if by_row or same_row(newest[1].X, X) else None
         self.learn(X, code, weight, issued, row)
 
     def learn(
@@ -180,23 +192,29 @@ class Bank:
         """Learn a row: the mix from what was issued, or from now if nothing was; then the members."""
         with uninterrupted():
             if weight == 0.0:
+                if issued is not None:
+                    self.issued.forget(issued)
                 return
             if row is None:
                 row = self.row(X)
-            row.last = self.last  # another label may have come since it was made
+            row.last = self.last
             mixing = self.mixing
+            lag = 0 if issued is None else self.issued.n_issued - issued.number - 1
+            said = None  # a model that others have made may refuse the row: ask before anything is changed
+            if self.deployed is not None and (issued is None or lag > 0):
+                said = self.deployed.scores(row.X)
             if issued is None:
                 row.since = 0  # as if it had been predicted just now
-                record, lag = self.record(row), 0
+                record = self.record(row, said)
             else:
                 record, row.last, row.since = issued.record, issued.last, issued.since
-                lag = self.issued.n_issued - issued.number - 1
+                self.issued.forget(issued)
             if lag > 0 and not mixing.two_tracks:
                 mixing.begin_second_track()
             if len(record) != mixing.record_rows:
                 record = mixing.with_two_tracks(record)
             if mixing.two_tracks:
-                fresh = record if lag == 0 else self._fresh_record(row)
+                fresh = record if lag == 0 else self._fresh_record(row, said)
                 mixing.learn_fresh(fresh, code, weight)
             mixing.learn(record, code, weight, lag)
             self._teach(row, code, weight)
@@ -206,11 +224,11 @@ class Bank:
             if self.history.due(self.n_learnt):
                 self.history.add(self.n_learnt, mixing.influence())
 
-    def _fresh_record(self, row: OneRow) -> Floats:
+    def _fresh_record(self, row: OneRow, deployed: Floats | None) -> Floats:
         """What the experts would say now of a row that was predicted long ago."""
         last, since = row.last, row.since
         row.last, row.since = self.last, self.since
-        record = self.record(row)
+        record = self.record(row, deployed)
         row.last, row.since = last, since
         return record
 
@@ -237,7 +255,7 @@ class Bank:
 
     def _keep(self, X: Any, code: int, weight: float) -> None:
         """Keep a row until hypotheses can be learnt, and learn them when it is time."""
-        self._kept.append((X, code, weight))
+        self._kept.append((detached_row(X), code, weight))
         del self._kept[:-MAX_START_ROWS]
         if len(self._kept) < START_ROWS or (self.n_learnt + 1) % 100:
             return
@@ -343,7 +361,7 @@ class Bank:
     def copy(self) -> Self:
         """An independent copy."""
         other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__, turns=Guard[Any]())
+        other.__dict__.update(self.__dict__)
         other.members = [member.copy() for member in self.members]
         other.voting = None if self.voting is None else self.voting.copy()
         other.pool = None if self.pool is None else self.pool.copy()

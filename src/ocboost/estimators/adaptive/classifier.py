@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -11,24 +12,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ocboost._core.checks import as_count
 from ocboost._core.codec import read
 from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import all_or_nothing
 from ocboost._core.labels import codes_of, scale_of, sorted_classes, weights_to_fit
-from ocboost._core.locks import reads, writes, written
+from ocboost._core.locks import Guard, reads, written
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_row
-from ocboost.estimators.adaptive.settings import chosen_members
+from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import OnlineClassifier, as_one_row
 from ocboost.streams.rows import Rows
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
 ENOUGH_ROWS = 200  # of a first partial_fit, for a start in batch
-MAX_WEIGHT = 1e100
+MAX_ROW_WEIGHT = 1e100
 
 
 class AdaptiveClassifier(OnlineClassifier):
@@ -45,7 +47,7 @@ class AdaptiveClassifier(OnlineClassifier):
     n_hypotheses : int, default 100
         Weak hypotheses to begin with, for each class if there are more than two; they may grow by half.
     extra : sequence of str, default ()
-        Further boosters to take part, by their names in ``ocboost compare``: "winnow", "huang", …
+        Further boosters to take part, by their names in ``ocboost compare``: "winnow", "perceptron" …
     without : sequence of str, default ()
         Members to leave out: "neighbours", "labels", "features", "forests", or a booster: "eg", "pa",
         "logistic", "ocb-window-20".
@@ -108,6 +110,19 @@ class AdaptiveClassifier(OnlineClassifier):
     bank_: Bank
     weight_scale_: float
 
+    @property
+    def _turns(self) -> Guard[Any]:
+        """Calls that change it take turns here; readers come in between the rows of a long one."""
+        guard: Guard[Any] | None = self.__dict__.get("_turns_kept")
+        return self.__dict__.setdefault("_turns_kept", Guard()) if guard is None else guard
+
+    def _now(self) -> Self:
+        """It as it is now, should another thread fit it again meanwhile; locks are shared."""
+        if "classes_" not in self.__dict__:  # scikit-learn's check takes microseconds
+            check_is_fitted(self)
+        _ = self._guard, self._turns
+        return self._snapshot()
+
     # Checks ----------------------------------------------------------------------------------------------
 
     def _input_checks(self, *, reset: bool = False) -> dict[str, Any]:
@@ -122,35 +137,43 @@ class AdaptiveClassifier(OnlineClassifier):
         """Rows in the form that the bank has: dense or CSR, with one zero and sorted columns."""
         if isinstance(X, np.ndarray):
             if not self.bank_.sparse:
-                return X + 0.0
+                return np.add(X, 0.0, dtype=np.float64)
             from scipy.sparse import csr_matrix
 
-            return csr_matrix(X)
+            return csr_matrix(X, dtype=np.float64)
         if not self.bank_.sparse:
             return X.toarray() + 0.0
-        if not X.has_canonical_format:
+        if not X.has_canonical_format or not X.data.all():
             X = X.copy()
             X.sum_duplicates()
+            X.eliminate_zeros()
         return X
 
     def _coded(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None, *, first: bool
     ) -> tuple[Any, NDArray[np.int64], Floats, NDArray[Any]]:
+        _require_labels(y)
         rows, labels = self._checked_examples(X, y, reset=first)
         known = self._all_classes(labels, classes, first=first)
         weights = weights_to_fit(sample_weight, rows)
         if first:
             self.weight_scale_ = scale_of(weights)
-        weights = weights * self.weight_scale_
+        return rows, codes_of(labels, known), self._scaled(weights), known
+
+    def _scaled(self, weights: Floats) -> Floats:
+        """Weights on the scale of the first ones."""
+        most = MAX_ROW_WEIGHT / max(self.weight_scale_, 1.0)
         heaviest = int(weights.argmax())
-        if weights[heaviest] > MAX_WEIGHT:
+        if weights[heaviest] > most:
             raise InputError(
-                f"sample_weight must be at most {MAX_WEIGHT:g}; got {weights[heaviest]:g} in row {heaviest}. "
+                f"sample_weight must be at most {most:g}; got {weights[heaviest]:g} in row {heaviest}. "
                 "Divide all weights by the greatest."
             )
-        return rows, codes_of(labels, known), weights, known
+        return weights * self.weight_scale_
 
     def _new_bank(self, X: Any, n_classes: int) -> Bank:
+        what = "It is how many weak hypotheses it begins with."
+        as_count(self.n_hypotheses, "n_hypotheses", 1, MAX_HYPOTHESES, what)
         boosters, without = chosen_members(self.extra, self.without)
         return Bank(
             X.shape[1],
@@ -164,27 +187,33 @@ class AdaptiveClassifier(OnlineClassifier):
 
     # Learning --------------------------------------------------------------------------------------------
 
-    @writes
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Start from these rows, in their order, and forget all that came before."""
-        with all_or_nothing(self) as draft:
+        _ = self._guard  # of the draft too
+        with self._turns.turn(), all_or_nothing(self) as draft:
             draft._start(X, y, sample_weight, None)
         return self
 
     def _start(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None
-    ) -> tuple[Any, NDArray[np.int64], Floats] | None:
-        """A new bank from first rows; gives the rows back where they are too few to start in batch."""
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
+        ids: Sequence[Any] | None = None,
+    ) -> None:
+        """A new bank from first rows, in batch if there are enough."""
         whole = classes is None
         rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True)
+        if ids is not None:
+            _keys(ids, len(codes))
         self.classes_, self.bank_ = known, self._new_bank(rows, len(known))
         rows = self._as_kept(rows)
-        several = len(np.unique(codes[weights > 0.0])) >= 2
-        if several and (whole or len(codes) >= ENOUGH_ROWS):
-            some = np.flatnonzero(weights > 0.0)
+        some = np.flatnonzero(weights > 0.0)
+        if len(np.unique(codes[some])) >= 2 and (whole or len(some) >= ENOUGH_ROWS):
             self.bank_.begin(Rows(rows[some], codes=codes[some], weights=weights[some]))
-            return None
-        return rows, codes, weights
+        else:
+            self._learn_some(rows, codes, weights, None, 0, len(codes))
 
     def partial_fit(
         self,
@@ -210,13 +239,12 @@ class AdaptiveClassifier(OnlineClassifier):
         -----
         After Ctrl-C the rows before it are learnt; ``n_learnt_`` says how many.
         """
-        if not hasattr(self, "bank_"):
-            with all_or_nothing(self) as draft:
-                first = draft._start(X, y, sample_weight, classes)
-                if first is not None:
-                    draft._learn_all(*first, None)
-            return self
-        with self.bank_.turns.lock:
+        _ = self._guard
+        with self._turns.turn():
+            if not hasattr(self, "bank_"):
+                with all_or_nothing(self) as draft:
+                    draft._start(X, y, sample_weight, classes, ids)
+                return self
             rows, codes, weights, _ = self._coded(X, y, sample_weight, classes, first=False)
             keys = None if ids is None else _keys(ids, len(codes))
             self._learn_all(self._as_kept(rows), codes, weights, keys)
@@ -224,6 +252,8 @@ class AdaptiveClassifier(OnlineClassifier):
 
     def _learn_all(self, X: Any, codes: NDArray[np.int64], weights: Floats, keys: list[bytes] | None) -> None:
         """Learn rows in order; readers get their turn in between."""
+        if self.bank_.deployed is not None and len(codes) > 1:
+            self.bank_.deployed.probabilities(X)  # a row that it refuses shows before any is learnt
         for start in range(0, len(codes), ROWS_PER_WRITE):
             stop = min(start + ROWS_PER_WRITE, len(codes))
             written(self, partial(self._learn_some, X, codes, weights, keys, start, stop))
@@ -244,17 +274,21 @@ class AdaptiveClassifier(OnlineClassifier):
 
     def learn_rows(self, rows: Rows) -> None:
         """Learn checked rows with codes, whose ids are their numbers in the stream."""
-        with self.bank_.turns.lock:
+        with self._turns.turn():
             keys = [key_of_id(number) for number in rows.rows.tolist()]
             X = self._as_kept(rows.X)
-            self._learn_all(X, rows.codes, rows.weights * self.weight_scale_, keys)
+            self._learn_all(X, rows.codes, self._scaled(rows.weights), keys)
 
     def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
-        check_is_fitted(self)
-        x = as_one_row(row, self.n_features_in_, missing=True)
-        code = self._code_of(label)
-        X, scaled = self._as_kept(x), weight * self.weight_scale_
-        with self.bank_.turns.lock:
+        if "classes_" not in self.__dict__:
+            check_is_fitted(self)
+        with self._turns.turn():
+            x = as_one_row(row, self.n_features_in_, missing=True)
+            code = self._code_of(label)
+            scaled = weight * self.weight_scale_
+            if scaled > MAX_ROW_WEIGHT:
+                self._scaled(np.array([weight]))
+            X = self._as_kept(x)
             written(self, lambda: self.bank_.label(X, code, scaled, None))
 
     def _code_of(self, label: Any) -> int:
@@ -284,59 +318,67 @@ class AdaptiveClassifier(OnlineClassifier):
         issue : bool, default True
             Whether to remember the predictions until their labels come.
         """
-        rows = self._checked_rows(X)
-        if self.bank_.untouched is not None:
-            self._predicted(rows, ids, issue)
-            return self.bank_.untouched.predict(rows)
-        codes = self._predicted(rows, ids, issue).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[codes]
-        return found
+        now = self._now()
+        return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue))
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
         """The probability of each class, (n, K); ``ids`` and ``issue`` as in `predict`."""
-        return self._predicted(self._checked_rows(X), ids, issue)
+        now = self._now()
+        return now._predicted(now._checked_rows(X), ids, issue)[0]
 
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, (n,); log-probabilities of more, (n, K). Not remembered."""
-        p = np.maximum(self._predicted(self._checked_rows(X), None, issue=False), 1e-300)
+        p = np.maximum(self.predict_proba(X, issue=False), 1e-300)
         return np.log(p[:, 1]) - np.log(p[:, 0]) if p.shape[1] == 2 else np.log(p)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows that are predicted right. Not remembered."""
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X, issue=False), sample_weight=sample_weight))
 
     def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
         """The probabilities of checked rows, whose ids are their numbers in the stream."""
-        return self._predicted(rows.X, rows.rows.tolist() if issue else None, issue)
+        return self._now()._predicted(rows.X, rows.rows.tolist() if issue else None, issue)[0]
 
-    def _predicted(self, rows: Any, ids: Sequence[Any] | None, issue: bool) -> Floats:
+    def _predicted(
+        self, rows: Any, ids: Sequence[Any] | None, issue: bool
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """The probabilities of rows; and the classes where an adopted model decides alone."""
         X = self._as_kept(rows)
         keys = None if ids is None else _keys(ids, X.shape[0])
         if not issue:
-            return self._look(X)
-        with self.bank_.turns.lock:
-            found: Floats = written(self, lambda: self._issue(X, keys))
-        return found
+            found, decides = self._look(X)
+        else:
+            with self._turns.turn():
+                found, decides = written(self, lambda: self._issue(X, keys))
+        return found, None if decides is None else decides.predict(X)
+
+    def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
+        classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
+        return classes
 
     @reads
-    def _look(self, X: Any) -> Floats:
-        return self.bank_.predict(X)
+    def _look(self, X: Any) -> tuple[Floats, DeployedModel | None]:
+        return self.bank_.predict(X), self.bank_.untouched
 
-    def _issue(self, X: Any, keys: list[bytes] | None) -> Floats:
-        bank = self.bank_
+    def _issue(self, X: Any, keys: list[bytes] | None) -> tuple[Floats, DeployedModel | None]:
+        bank, by_row = self.bank_, keys is None
         if keys is None:
             keys = [key_of_row(X[i : i + 1]) for i in range(X.shape[0])]
-            return bank.predict(X, keys, replace=False)
-        return bank.predict(X, keys, replace=True)
+        return bank.predict(X, keys, replace=not by_row), bank.untouched
 
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
-        check_is_fitted(self)
-        if self.bank_.untouched is not None:
-            return self.predict(self._one_row(row), issue=issue).tolist()[0]
-        code = int(self.predict_proba_one(row, issue=issue).argmax())
-        return self.classes_[code].item() if self.classes_.dtype != object else self.classes_[code]
+        now = self._now()
+        return now._classes_of(
+            *now._predicted(as_one_row(row, now.n_features_in_, missing=True), None, issue)
+        ).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
-        check_is_fitted(self)
-        found: Floats = self._predicted(self._one_row(row), None, issue)[0]
+        now = self._now()
+        found: Floats = now._predicted(as_one_row(row, now.n_features_in_, missing=True), None, issue)[0][0]
         return found
 
     # What it is -------------------------------------------------------------------------------------------
@@ -359,17 +401,20 @@ class AdaptiveClassifier(OnlineClassifier):
     @property
     def n_learnt_(self) -> int:
         """Rows learnt."""
+        check_is_fitted(self)
         return self.bank_.n_learnt
 
     @property
     def n_waiting_(self) -> int:
         """Predictions that wait for their label."""
+        check_is_fitted(self)
         return len(self.bank_.issued)
 
     @property
     @reads
     def nbytes(self) -> int:
         """Bytes of what it keeps."""
+        check_is_fitted(self)
         return self.bank_.nbytes
 
     @reads
@@ -414,7 +459,7 @@ class AdaptiveClassifier(OnlineClassifier):
         >>> bool((clf.predict_proba(X) == model.predict_proba(X)).all())
         True
         """
-        deployed = DeployedModel(model)
+        deployed = DeployedModel(copy.deepcopy(model))  # what becomes of the model makes no difference
         clf = cls(**parameters)
         if X is None or y is None:
             if X is not None or y is not None:
@@ -429,17 +474,14 @@ class AdaptiveClassifier(OnlineClassifier):
                 )
             clf._begin_empty(deployed)
             return clf
-        clf._start(X, y, sample_weight, np.asarray(deployed.classes))
-        n, own = getattr(model, "n_features_in_", clf.n_features_in_), clf.n_features_in_
-        if n != own:
-            raise InputError(f"X must have the {n} features of the model; got {own}.")
+        deployed.require_fit(X)
+        clf._start(X, y, sample_weight, deployed.classes)
         if clf.bank_.pool is None:
             raise InputError(
                 f"X and y must be at least {ENOUGH_ROWS} labelled rows of two classes or more, for "
-                f"hypotheses to be found; got {len(np.asarray(y))}. Give training data of the model."
+                f"hypotheses to be found; got {len(np.asarray(y))} rows of {len(np.unique(np.asarray(y)))}. "
+                "Give training data of the model."
             )
-        if not np.array_equal(deployed.classes, clf.classes_):
-            raise InputError("the model's classes_ must be sorted; refit it with scikit-learn.")
         clf.bank_.adopt(deployed)
         return clf
 
@@ -487,7 +529,8 @@ class AdaptiveClassifier(OnlineClassifier):
     def __copy__(self) -> Self:
         """An independent copy."""
         other = self._snapshot()
-        other.__dict__.pop("_guard_kept", None)
+        for name in ("_guard_kept", "_turns_kept"):
+            other.__dict__.pop(name, None)
         if hasattr(self, "bank_"):
             other.bank_ = self.bank_.copy()
         return other
@@ -502,8 +545,20 @@ class AdaptiveClassifier(OnlineClassifier):
             self.bank_ = self.bank_.copy()  # joblib.load(mmap_mode="r") gives what cannot be written to
 
 
+def _require_labels(y: Any) -> None:
+    """Refuse rows without a label, of which scikit-learn says that their type is unknown."""
+    labels = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+    if labels.dtype == object and labels.ndim == 1:
+        for row, label in enumerate(labels.tolist()):
+            if label is None or (isinstance(label, float) and label != label):
+                raise InputError(f"y must hold a label for each row; got {label} in row {row}. Leave it out.")
+
+
 def _keys(ids: Sequence[Any], n: int) -> list[bytes]:
     """The keys of ids, one for each of n rows, all different."""
+    listed = hasattr(ids, "__iter__") and not isinstance(ids, str | bytes | set | frozenset)
+    if not listed or getattr(ids, "ndim", 1) == 0:
+        raise InputError(f"ids must be a list or array, one for each of the {n} rows; got {ids!r:.80}.")
     given = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     if len(given) != n:
         raise InputError(f"ids must be one for each of the {n} rows; got {len(given)}.")

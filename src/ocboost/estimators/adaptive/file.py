@@ -14,7 +14,7 @@ from ocboost.estimators.adaptive.bank import MAX_START_ROWS, Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.issued import IssuedPredictions
 from ocboost.estimators.adaptive.pool import Pool
-from ocboost.estimators.adaptive.settings import chosen_members
+from ocboost.estimators.adaptive.settings import GROUPS, MAX_HYPOTHESES, boosters_named, chosen_members
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import (
     classifier_from_tree,
@@ -31,13 +31,13 @@ ADAPTIVE_KIND = "AdaptiveClassifier"  # the name of the kind in files
 
 def adaptive_tree(clf: Any) -> Tree:
     """What a file holds of a fitted classifier."""
-    as_count(clf.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
+    as_count(clf.n_hypotheses, "n_hypotheses", 1, MAX_HYPOTHESES, "It is how many to learn.")
     chosen_members(clf.extra, clf.without)
     return {
         "settings": {
             "n_hypotheses": int(clf.n_hypotheses),
-            "extra": list(clf.extra),
-            "without": list(clf.without),
+            "extra": _listed(clf.extra),
+            "without": _listed(clf.without),
             "random_state": plain(clf.random_state),
         },
         "weight_scale": float(clf.weight_scale_),
@@ -48,13 +48,18 @@ def adaptive_tree(clf: Any) -> Tree:
     }
 
 
+def _listed(names: Any) -> list[str]:
+    """Names in an order that is the same in each process."""
+    return sorted(names) if isinstance(names, set | frozenset) else list(names)
+
+
 def adaptive_from_tree(fields: Fields, make: Any) -> Any:
     """A classifier from what `adaptive_tree` gave; ``make`` is its class."""
     classes, n_features, names = columns_from(fields)
 
     def unfitted(one: Fields) -> Any:
-        lists = {key: one.items(key, most=100) for key in ("extra", "without")}
-        n = one.count("n_hypotheses", 1)
+        lists = {key: tuple(one.items(key, most=100)) for key in ("extra", "without")}
+        n = one.count("n_hypotheses", 1, MAX_HYPOTHESES)
         return make(n_hypotheses=n, random_state=one.plain("random_state"), **lists)
 
     clf = fields.read("settings", unfitted)
@@ -94,16 +99,17 @@ def bank_tree(bank: Bank) -> Tree:
 def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     """A bank from what `bank_tree` gave, for a classifier with settings and columns."""
     K, F = len(clf.classes_), clf.n_features_in_
-    boosters, without = chosen_members(clf.extra, clf.without)
     # Members are fixed when it is fitted; set_params may have changed the settings since.
-    fits = fields.items("boosters", most=100) == [each.name for each in boosters]
-    fits = fits and fields.items("without", most=100) == list(without)
-    fields.require(fits, "its members are others than its settings say")
+    boosters = fields.make(boosters_named, fields.items("boosters", most=100))
+    without = tuple(fields.items("without", most=len(GROUPS)))
+    fits = without == tuple(name for name in GROUPS if name in without)
+    fields.require(fits, "the members that were left out do not fit")
+    _require_sizes(fields, F, K, without)
     bank = Bank(
         F,
         K,
         sparse=fields.flag("sparse"),
-        n_hypotheses=fields.count("n_hypotheses", 1),
+        n_hypotheses=fields.count("n_hypotheses", 1, MAX_HYPOTHESES),
         seed=fields.count("seed", 0, (1 << 31) - 1),
         boosters=boosters,
         without=without,
@@ -114,6 +120,9 @@ def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     if pool is None:
         fields.require(fields.takes("voting", None), "it has votes without hypotheses")
     else:
+        kept = [X for X, _, _ in pool._waiting] + [rows.X for rows in pool.recent.parts]
+        fields.require(all(_is_kept(X, sparse=bank.sparse) for X in kept), "its rows are not like the others")
+        fields.make(pool.driver.follow_settings)  # or it would be refused by the next row
         bank.adopt_pool(pool)
         assert bank.voting is not None
         fields.read("voting", bank.voting.resume)
@@ -142,11 +151,49 @@ def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     inside = (codes >= 0) & (codes < K) & (weights > 0.0) & np.isfinite(weights)
     fields.require(len(codes) <= MAX_START_ROWS and bool(inside.all()), "its first rows do not fit")
     if len(codes):
-        X = matrix_from(fields, "kept", len(codes), F)
+        X = _matrix(fields, "kept", len(codes), F, sparse=bank.sparse)
         bank._kept = [(X[i : i + 1], int(codes[i]), float(weights[i])) for i in range(len(codes))]
     else:
         fields.require(fields.takes("kept", None), "its first rows have no labels")
     return bank
+
+
+def _require_sizes(fields: Fields, n_features: int, n_classes: int, without: tuple[str, ...]) -> None:
+    """Refuse a file that says it has more features or classes than it holds numbers for.
+
+    A bank of so many would take all memory before anything is read.
+    """
+    n_maps = 1 if n_classes == 2 else n_classes
+    _require_shape(fields, (None, n_maps, None), "mixing", "levels")
+    expected: dict[str, tuple[tuple[str, ...], tuple[int | None, ...]]] = {
+        "labels": (("rates",), (None, n_classes)),
+        "features": (("weights",), (None, n_maps, n_features + 1)),
+        "forests": (("forests", "counts"), (None, n_classes)),
+    }
+    for i, group in enumerate(group for group in GROUPS if group not in without):
+        if group in expected:
+            path, shape = expected[group]
+            _require_shape(fields, shape, "members", i, "state", *path)
+
+
+def _require_shape(fields: Fields, expected: tuple[int | None, ...], *path: str | int) -> None:
+    found = fields.shape(*path)
+    fits = found is not None and len(found) == len(expected)
+    fits = fits and all(n in (None, m) for n, m in zip(expected, found or (), strict=True))
+    fields.require(fits, f"{'.'.join(map(str, path))} does not fit its features and classes")
+
+
+def _matrix(fields: Fields, key: str, n: int, n_features: int, *, sparse: bool) -> Any:
+    """Rows as a bank has them: dense or sparse, in double precision."""
+    X = matrix_from(fields, key, n, n_features)
+    fields.require(_is_kept(X, sparse=sparse), f"{key} must be rows like the others")
+    return X
+
+
+def _is_kept(X: Any, *, sparse: bool) -> bool:
+    """Whether rows are as a bank keeps them: dense or sparse, in double precision."""
+    fits = isinstance(X, np.ndarray) != sparse and X.dtype == np.float64
+    return bool(fits and (not sparse or X.has_canonical_format))
 
 
 def _deployed_tree(deployed: DeployedModel | None) -> Tree | None:

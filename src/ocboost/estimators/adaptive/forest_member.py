@@ -30,7 +30,6 @@ class ForestMember(Member):
         self.needs_pool = sparse or n_features > MAX_COLUMNS_OF_TREES
         size = min(n_features, MAX_COLUMNS_OF_TREES)
         self._columns = np.arange(size)
-        self._place = np.full(n_features if self.needs_pool else 0, -1, np.int64)
         self.forests = RollingForests(size, n_classes, seed)
 
     @property
@@ -44,8 +43,8 @@ class ForestMember(Member):
         assert row.columns is not None
         assert row.values is not None
         x = np.zeros(self.forests.n_features)
-        places = self._place[row.columns]
-        seen = places >= 0
+        places = np.minimum(np.searchsorted(self._columns, row.columns), len(x) - 1)
+        seen = self._columns[places] == row.columns
         x[places[seen]] = row.values[seen]
         return x
 
@@ -60,16 +59,11 @@ class ForestMember(Member):
     def begin(self, rows: Rows, answers: Int8s | None) -> None:
         """Choose the columns where there are too many, and learn the first rows."""
         if self.needs_pool:
-            self._set_columns(_best_columns(rows.X, rows.codes, self.forests.n_features))
+            self._columns = _best_columns(rows.X, rows.codes, self.forests.n_features)
         X = rows.X[:, self._columns] if self.needs_pool else rows.X
         if not isinstance(X, np.ndarray):
             X = X.toarray()
         self.forests.learn_many(np.ascontiguousarray(X, np.float64), rows.codes, rows.weights.copy())
-
-    def _set_columns(self, columns: NDArray[np.int64]) -> None:
-        self._columns = columns
-        self._place[:] = -1
-        self._place[columns] = np.arange(len(columns))
 
     @property
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -84,7 +78,7 @@ class ForestMember(Member):
         """An independent copy."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._place, other.forests = self._place.copy(), self.forests.copy()
+        other.forests = self.forests.copy()
         return other
 
     def tree(self) -> Tree:
@@ -95,10 +89,9 @@ class ForestMember(Member):
         """Take over what a file holds."""
         size = self.forests.n_features
         columns = fields.array("columns", np.int64, (size,))
-        inside = (columns >= 0).all() and (columns < self._F).all() and len(np.unique(columns)) == size
+        inside = columns[0] >= 0 and columns[-1] < self._F and (np.diff(columns) > 0).all()
         fields.require(bool(inside), "its columns do not fit")
-        if self.needs_pool:
-            self._set_columns(columns)
+        self._columns = columns
         self.forests = fields.read("forests", lambda one: RollingForests.from_tree(one, size, self._K))
 
 

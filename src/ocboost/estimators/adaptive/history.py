@@ -86,7 +86,7 @@ def plot(names: list[str], history: ShareHistory, ax: Any = None, most: int = 8)
     try:
         from matplotlib import pyplot
     except ModuleNotFoundError as error:
-        raise MissingExtraError("matplotlib", "plots", "Drawing the shares") from error
+        raise MissingExtraError("matplotlib", "plot", "Drawing the shares") from error
     if ax is None:
         _, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
     table = history.table
@@ -97,8 +97,8 @@ def plot(names: list[str], history: ShareHistory, ax: Any = None, most: int = 8)
     if rest.size:
         layers.append(table[:, rest].sum(axis=1))
         labels.append(f"{rest.size} others")
-    colours = [f"C{i}" for i in range(len(first))] + ["0.8"]
-    ax.stackplot(history.labels, *layers, labels=labels, colors=colours[: len(layers)], linewidth=0)
+    colours = [f"C{i if i < 7 else i + 1}" for i in range(len(first))]  # C7 is grey, as the others are
+    ax.stackplot(history.labels, *layers, labels=labels, colors=[*colours, "0.8"], linewidth=0)
     ax.set(xlabel="labels learnt", ylabel="share of the prediction", ylim=(0, 1))
     if history.labels:
         ax.set_xlim(history.labels[0], max(history.labels[-1], history.labels[0] + 1))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.answers import first_unusable
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
 
@@ -24,13 +25,14 @@ KEY_BYTES = 16
 
 def key_of_row(X: Any) -> bytes:
     """The key of a row, (1, F), dense or CSR."""
-    digest = hashlib.blake2b(digest_size=KEY_BYTES)
-    if isinstance(X, np.ndarray):
-        digest.update(X.tobytes())
-    else:
-        digest.update(b"sparse")
-        digest.update(X.indices.astype(np.int64).tobytes())
-        digest.update(X.data.tobytes())
+    values = X if isinstance(X, np.ndarray) else X.data
+    if first_unusable(values.reshape(-1), False) >= 0:  # there are many NaNs
+        values = np.where(np.isnan(values), np.nan, values)
+    if values.ndim == 2:
+        return hashlib.blake2b(values, digest_size=KEY_BYTES).digest()
+    digest = hashlib.blake2b(b"sparse", digest_size=KEY_BYTES)
+    digest.update(X.indices.astype(np.int64))
+    digest.update(values)
     return digest.digest()
 
 
@@ -97,22 +99,26 @@ class IssuedPredictions:
             self._remove(next(iter(self._waiting)))
             self.n_dropped += 1
 
-    def _remove(self, number: int) -> Issued:
-        key, record, last, since = self._waiting.pop(number)
+    def _remove(self, number: int) -> None:
+        key, record, _, _ = self._waiting.pop(number)
         self._bytes -= record.nbytes
         numbers = self._numbers[key]
         if len(numbers) == 1:
             del self._numbers[key]
         else:
             numbers.remove(number)
-        return Issued(record, number, last, since)
 
-    def take(self, key: bytes) -> Issued | None:
-        """The oldest record of a key, which no longer waits; None if there is none."""
+    def find(self, key: bytes) -> Issued | None:
+        """The oldest record of a key, which goes on waiting; None if there is none."""
         numbers = self._numbers.get(key)
         if numbers is None:
             return None
-        return self._remove(numbers[0])
+        _, record, last, since = self._waiting[numbers[0]]
+        return Issued(record, numbers[0], last, since)
+
+    def forget(self, issued: Issued) -> None:
+        """It no longer waits."""
+        self._remove(issued.number)
 
     def copy(self) -> Self:
         """An independent copy; records never change."""

@@ -19,8 +19,8 @@ from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import Rows, stack_matrices
 
 ROWS_KEPT = 4000
-ROWS_PER_BLOCK = 10  # learnt at once; growth reads α as often
-FORGETTING, HEAD = 0.995, 500
+ROWS_PER_STEP = 10  # learnt at once; growth reads α as often
+FORGETTING, HEAD_OF_DRIVER = 0.995, 500
 
 
 def growing_classifier(n_hypotheses: int, seed: int, estimator: Any = None) -> OCBClassifier:
@@ -29,10 +29,15 @@ def growing_classifier(n_hypotheses: int, seed: int, estimator: Any = None) -> O
         estimator,
         n_hypotheses,
         forgetting=FORGETTING,
-        head=HEAD,
-        grow=Growth(max(2, n_hypotheses * 3 // 2), every=ROWS_PER_BLOCK),
+        head=HEAD_OF_DRIVER,
+        grow=Growth(max(2, n_hypotheses * 3 // 2), every=ROWS_PER_STEP),
         random_state=seed,
     )
+
+
+def detached_row(X: Any) -> Any:
+    """A row to keep: not a view, which would keep all the rows that it came with. Sparse rows are none."""
+    return X.copy() if isinstance(X, np.ndarray) else X
 
 
 class Pool:
@@ -65,8 +70,8 @@ class Pool:
 
     def learn(self, X: Any, code: int, weight: float) -> list[PoolChange] | None:
         """Take in a row. At the end of a block it learns, and gives the changes; None in between."""
-        self._waiting.append((X, code, weight))
-        if len(self._waiting) < ROWS_PER_BLOCK:
+        self._waiting.append((detached_row(X), code, weight))
+        if len(self._waiting) < ROWS_PER_STEP:
             return None
         rows = self._block()
         self._waiting = []
@@ -127,7 +132,7 @@ class Pool:
             fits = clf.n_features_in_ == n_features and len(clf.classes_) == n_classes
             one.require(fits and clf.grower_ is not None, "it does not fit")
             growth = clf.grow
-            fits = isinstance(growth, Growth) and growth.every == ROWS_PER_BLOCK
+            fits = isinstance(growth, Growth) and growth.every == ROWS_PER_STEP
             one.require(fits and clf.committee_.offset is None, "it grows otherwise than it should")
             return clf
 
@@ -136,7 +141,7 @@ class Pool:
         fields.require(pool.recent.capacity == ROWS_KEPT, "it keeps another number of rows")
         codes = fields.array("codes", np.int64, (None,))
         weights = fields.array("weights", np.float64, codes.shape)
-        fits = len(codes) < ROWS_PER_BLOCK and ((codes >= 0) & (codes < n_classes)).all()
+        fits = len(codes) < ROWS_PER_STEP and ((codes >= 0) & (codes < n_classes)).all()
         fields.require(
             bool(fits and (weights >= 0.0).all() and np.isfinite(weights).all()), "its rows do not fit"
         )
