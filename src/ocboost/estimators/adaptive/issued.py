@@ -122,6 +122,13 @@ class IssuedPredictions:
         """It no longer waits."""
         self._remove(issued.number)
 
+    def take(self, key: bytes) -> Issued | None:
+        """The oldest record of a key, which no longer waits; None if there is none."""
+        found = self.find(key)
+        if found is not None:
+            self.forget(found)
+        return found
+
     def copy(self) -> Self:
         """An independent copy; records never change."""
         other = type(self)()
