@@ -26,7 +26,7 @@ def key_of_row(X: Any) -> bytes:
     """The key of a row, (1, F), dense or CSR."""
     digest = hashlib.blake2b(digest_size=KEY_BYTES)
     values = X if isinstance(X, np.ndarray) else X.data
-    missing = np.isnan(values)
+    missing = values != values
     if missing.any():  # there are many NaNs
         values = np.where(missing, np.nan, values)
     if values.ndim == 2:
