@@ -175,7 +175,7 @@ def test_models_that_do_not_fit():
         adopt(own, X, y)
     unsorted = copy.deepcopy(model)
     unsorted.classes_ = np.array([1, 0])
-    with pytest.raises(InputError, match=r"the model's classes_ must be one sorted list; got \[1, 0\]"):
+    with pytest.raises(InputError, match=r"the model's classes_ must be sorted; got \[1, 0\]"):
         adopt(unsorted, X, y)
 
 

@@ -12,7 +12,7 @@ from ocboost import Growth, ModelFileError, OCBClassifier
 from ocboost._core.codec import read
 from ocboost._core.file_format import from_bytes, to_bytes
 from ocboost.estimators.adaptive.neighbours import Neighbours
-from ocboost.estimators.adaptive.pool import ROWS_KEPT, ROWS_PER_BLOCK, Pool, growing_classifier
+from ocboost.estimators.adaptive.pool import ROWS_KEPT, ROWS_PER_STEP, Pool, growing_classifier
 from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import Voting
 from ocboost.streams.rows import Rows
@@ -23,7 +23,7 @@ from tests.support.growing import stream
 from tests.support.saved_trees import GONE, changed
 
 N, FIRST = 700, 105
-EAGER = Growth(9, sample=12, candidates=3, test=6, delta=0.4, every=ROWS_PER_BLOCK)
+EAGER = Growth(9, sample=12, candidates=3, test=6, delta=0.4, every=ROWS_PER_STEP)
 
 
 def rows_of(K, *, sparse=False, unseen=False):
@@ -59,8 +59,8 @@ def test_it_learns_in_blocks_of_ten_as_its_classifier_does(K):
     plain = copy.copy(pool.driver)
     found = learn(pool, rows, FIRST, N)
     assert [each is None for each in found[:20]] == ([True] * 9 + [False]) * 2
-    for at in range(FIRST, N - ROWS_PER_BLOCK + 1, ROWS_PER_BLOCK):
-        plain.learn_rows(rows[at : at + ROWS_PER_BLOCK])
+    for at in range(FIRST, N - ROWS_PER_STEP + 1, ROWS_PER_STEP):
+        plain.learn_rows(rows[at : at + ROWS_PER_STEP])
     for a, b in zip(pool.alphas, plain.committee_.alphas, strict=True):
         np.testing.assert_array_equal(a, b)
     assert pool.driver.grower_.n_grown == plain.grower_.n_grown > 5
@@ -119,7 +119,7 @@ def test_members_follow_it(K, unseen):
 
 def test_the_usual_driver_forgets_and_grows_by_half():
     clf = growing_classifier(100, 3)
-    assert (clf.forgetting, clf.head, clf.grow.budget, clf.grow.every) == (0.995, 500, 150, ROWS_PER_BLOCK)
+    assert (clf.forgetting, clf.head, clf.grow.budget, clf.grow.every) == (0.995, 500, 150, ROWS_PER_STEP)
     assert growing_classifier(1, 3).grow.budget == 2
 
 

@@ -35,7 +35,7 @@ class DeployedModel:
         self._names = getattr(model, "feature_names_in_", None)
         if self.classes.ndim != 1 or not np.array_equal(self.classes, np.unique(self.classes)):
             raise InputError(
-                f"the model's classes_ must be one sorted list; got {self.classes.tolist()!s:.80}. Refit it "
+                f"the model's classes_ must be sorted; got {self.classes.tolist()!s:.80}. Refit it "
                 "with scikit-learn."
             )
 
