@@ -137,10 +137,10 @@ def test_edges_lie_between_all_values_or_share_the_rows():
         np.testing.assert_array_equal(edges[f], expected + [np.inf] * (kernels.EDGES - len(expected)))
     assert splits.tolist() == [1, 1, 1, 0, 1, 1, 0, 1]
     below = (edges[:, :, None] < rows.T[:, None, :]).sum(axis=1)
-    np.testing.assert_array_equal(codes, np.where(np.isnan(rows.T), kernels.MISSING, below))
+    np.testing.assert_array_equal(codes, np.where(np.isnan(rows.T), kernels.MISSING_BIN, below))
     assert np.bincount(codes[1]).max() <= 16  # 900 rows in 63 bins
     assert np.unique(codes[2]).size > 50  # the heavy value takes one bin, the others share the rest
-    assert codes.max(where=~np.isnan(rows.T), initial=0) < kernels.MISSING
+    assert codes.max(where=~np.isnan(rows.T), initial=0) < kernels.MISSING_BIN
 
 
 def test_bootstrap_numbers_have_the_distribution_of_poisson():

@@ -18,6 +18,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from ocboost._kernels.arrays import Bytes, Floats, Int8s, Int32s, Ints, Whole, Words
+from ocboost._kernels.bits import ONE
 from ocboost._kernels.compile import exact, instruction, plain
 
 WINDOW = (4000, 1000, 300)
@@ -32,7 +33,7 @@ FIRST_LEAF = tuple(TREES * sum(MOST_LEAVES[:f]) for f in range(FORESTS + 1))
 KEPT = max(WINDOW)  # rows
 
 BINS = 64
-MISSING = BINS - 1  # the code of NaN
+MISSING_BIN = BINS - 1  # the code of NaN
 EDGES = BINS - 1  # of each feature; those that are not needed, and the last in any case, are infinite
 SAMPLE = 1000  # rows that edges are computed from, at most
 
@@ -45,10 +46,9 @@ NODE = np.dtype([("threshold", "f8"), ("left", "i4"), ("feature", "i4")])
 Nodes: TypeAlias = NDArray[np.void]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31, _S32 = (np.uint64(shift) for shift in (11, 27, 30, 31, 32))
-_ONE = np.uint64(1)
 
 #: The probabilities that a Poisson number of mean one is at most 0, 1, 2 …
 POISSON = tuple(math.exp(-1.0) * sum(1.0 / math.factorial(i) for i in range(k + 1)) for k in range(12))
@@ -57,7 +57,7 @@ POISSON = tuple(math.exp(-1.0) * sum(1.0 / math.factorial(i) for i in range(k + 
 @exact
 def _scrambled(z: Any) -> Any:
     """The last step of splitmix64."""
-    z = (z ^ (z >> _S30)) * _FIRST
+    z = (z ^ (z >> _S30)) * _FACTOR
     z = (z ^ (z >> _S27)) * _SECOND
     return z ^ (z >> _S31)
 
@@ -99,7 +99,7 @@ def _lowest_bit(typing_context: Any, word: Any) -> tuple[Any, Any]:
 def code_of(edges: Floats, f: Whole, x: float) -> Whole:
     """How many edges of feature f lie below x."""
     if x != x:
-        return MISSING
+        return MISSING_BIN
     code = 0
     for step in (32, 16, 8, 4, 2, 1):
         code += step if edges[f, code + step - 1] < x else 0
@@ -161,7 +161,7 @@ def make_edges(rows: Floats, seen: Whole, edges: Floats, splits: Int8s, codes: B
 @exact
 def _between(low: Any, high: Any) -> Whole:
     """The last code to go left: halfway between two filled bins; below the missing ones, all values."""
-    return EDGES - 1 if high == MISSING else (np.int64(low) + np.int64(high) - 1) // 2
+    return EDGES - 1 if high == MISSING_BIN else (np.int64(low) + np.int64(high) - 1) // 2
 
 
 @exact
@@ -185,7 +185,7 @@ def _best(
         left[k] = 0.0
     while bins:
         code = np.uint64(_lowest_bit(bins))
-        bins &= bins - _ONE
+        bins &= bins - ONE
         if near >= LEAST_LEAF and size - near >= LEAST_LEAF:
             here, there = 0.0, 0.0
             for k in range(left.size):
@@ -216,7 +216,7 @@ def _best_of_two(
     all_first, all_second = total[0], total[1]
     while bins:
         code = np.uint64(_lowest_bit(bins))
-        bins &= bins - _ONE
+        bins &= bins - ONE
         if near >= LEAST_LEAF and size - near >= LEAST_LEAF:
             first_right, second_right = all_first - first, all_second - second
             here = first * first + second * second
@@ -311,7 +311,7 @@ def build_tree(
                     here = np.uint64(codes[f, row[i]])
                     histogram[here, label[i]] += weight[i]
                     filled[here] += times[i]
-                    bins |= _ONE << here
+                    bins |= ONE << here
                 if n_classes == 2:
                     score, code, near = _best_of_two(bins, histogram, filled, total, whole, size[v], best)
                 else:

@@ -9,9 +9,9 @@ import numpy as np
 from numba import types
 
 from ocboost._kernels.arrays import Floats, Int8s, Ints, Words
+from ocboost._kernels.bits import ONE
 from ocboost._kernels.compile import exact, instruction, kernel, plain
 
-ONE = np.uint64(1)
 SMOOTH_MEAN = 0.1  # of the mean vote, that each class gets
 SMOOTH_EACH = 0.02
 
