@@ -17,6 +17,7 @@ import ast
 import json
 import os
 import time
+from collections import deque
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from joblib import Parallel, delayed
 import ocboost
 from ocboost.datasets.drift import STREAMS, stream_named
 from ocboost.estimators.adaptive.bank import Bank
-from ocboost.estimators.adaptive.issued import Issued
+from ocboost.estimators.adaptive.issued import key_of_id
 from ocboost.estimators.adaptive.settings import chosen_members
 from ocboost.evaluation.first_rows import rows_of_seed
 from ocboost.streams.rows import Rows
@@ -118,24 +119,23 @@ def one(name: str, given: argparse.Namespace, seed: int, delay: int) -> dict[str
     E, m = len(bank.names), n - start
     right, loss = np.zeros((E, m), bool), np.zeros((E, m))
     final, sure, hit = np.zeros(m), np.zeros(m), np.zeros(m, bool)
-    waiting: list[tuple[int, Issued]] = []
+    waiting: deque[int] = deque()
     shares = []
     began = time.process_time()
     for i in range(start, n, given.step):
         for j in range(i, min(i + given.step, n)):
             row = bank.row(X[j : j + 1])
             record = bank.record(row)
-            waiting.append((j, Issued(record, bank.issued.n_issued, row.last, row.since)))
-            bank.issued.n_issued += 1
+            waiting.append(j)
+            bank.issued.add(key_of_id(j), record, row.last, row.since, replace=True)
             t, y = j - start, codes[j]
             p = record[-1]
             final[t], sure[t], hit[t] = p[y], p.max(), p.argmax() == y
             plain = record[2 * E + bank.mixing.n_mixers + E :][:E]
             right[:, t], loss[:, t] = plain.argmax(axis=1) == y, plain[:, y]
         while waiting and (not delay or len(waiting) > delay):
-            j, issued = waiting.pop(0)
-            known = row if delay == 0 and given.step == 1 else None
-            bank.learn(X[j : j + 1], int(codes[j]), 1.0, issued, known)
+            j = waiting.popleft()
+            bank.label(X[j : j + 1], int(codes[j]), 1.0, key_of_id(j))
         if (i - start) % 200 == 0:
             shares.append(bank.mixing.influence())
     seconds = time.process_time() - began

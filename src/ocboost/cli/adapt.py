@@ -100,7 +100,8 @@ def adapt(
     leave_unseen
         Leave out rows of a class that the model does not know, instead of stopping there.
     batch
-        Rows predicted before any of them is learnt: larger batches are faster, and end in the same weights.
+        Rows predicted before any of them is learnt: larger batches are faster. Weights of an OCBClassifier
+        end the same; an adaptive model learns from predictions as they were made, so it ends otherwise.
     checkpoint_rows
         Write a checkpoint after so many rows,
     checkpoint_seconds

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ocboost.evaluation.summary import Summary
 
 USUAL_HYPOTHESES = 100  # the default of fit
-STREAM, FIRST_ROWS, LABEL, MODEL = "stream.csv", "first.csv", "LABEL", "model.ocb"  # where none was given
+STREAM, TRAINING_FILE, LABEL, MODEL = "stream.csv", "first.csv", "LABEL", "model.ocb"  # where none was given
 
 
 def quoted(text: str) -> str:
@@ -177,7 +177,7 @@ def lines_for(method: str, on: ComparedOn, start: int) -> list[str]:
         *_method_words(method),
         *(option("--seed", str(on.seed)) if on.seed else []),
     ]
-    first = on.stream if start else FIRST_ROWS
+    first = on.stream if start else TRAINING_FILE
     return [f"  {fit_line(first, fit)}", f"  {_goes_on(method, on, MODEL, [], start)}"]
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ocboost._core.codec import Fields, Tree
+from ocboost._kernels.answers import first_unusable
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
 
@@ -24,17 +25,14 @@ KEY_BYTES = 16
 
 def key_of_row(X: Any) -> bytes:
     """The key of a row, (1, F), dense or CSR."""
-    digest = hashlib.blake2b(digest_size=KEY_BYTES)
     values = X if isinstance(X, np.ndarray) else X.data
-    missing = values != values
-    if missing.any():  # there are many NaNs
-        values = np.where(missing, np.nan, values)
+    if first_unusable(values.reshape(-1), False) >= 0:  # there are many NaNs
+        values = np.where(np.isnan(values), np.nan, values)
     if values.ndim == 2:
-        digest.update(values.tobytes())
-    else:
-        digest.update(b"sparse")
-        digest.update(X.indices.astype(np.int64).tobytes())
-        digest.update(values.tobytes())
+        return hashlib.blake2b(values.data, digest_size=KEY_BYTES).digest()
+    digest = hashlib.blake2b(b"sparse", digest_size=KEY_BYTES)
+    digest.update(X.indices.astype(np.int64).data)
+    digest.update(values.data)
     return digest.digest()
 
 

@@ -19,7 +19,7 @@ from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import Rows, stack_matrices
 
 ROWS_KEPT = 4000
-ROWS_PER_STEP = 10  # learnt at once; growth reads α as often
+ROWS_PER_STEP = 20  # learnt at once; growth reads α as often
 FORGETTING, HEAD_OF_DRIVER = 0.995, 500
 
 
@@ -41,7 +41,7 @@ def detached_row(X: Any) -> Any:
 
 
 class Pool:
-    """A growing `OCBClassifier` that learns in blocks of ten rows, and the rows that newcomers answer."""
+    """A growing `OCBClassifier` that learns in blocks of twenty rows, and the rows that newcomers answer."""
 
     def __init__(self, driver: OCBClassifier) -> None:
         self.driver = driver

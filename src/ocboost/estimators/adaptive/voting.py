@@ -46,7 +46,11 @@ class Voting(Member):
         self._spans = np.array(
             [[a, c.start, n] for a, c, n in zip(starts, self._columns, sizes, strict=True)]
         )
-        self._margins = [np.empty((1, n), np.int8) for n in sizes]
+        # For each class: where its answers begin, room for margins, and the weights of each booster.
+        self._places = [
+            (c.start, np.empty((1, n), np.int8), [row[at : at + n] for row in self._weights[len(FIXED) :]])
+            for at, c, n in zip(starts.tolist(), self._columns, sizes, strict=True)
+        ]
         self._one = np.ones(1)
 
     @property
@@ -69,11 +73,11 @@ class Voting(Member):
         assert row.answers is not None
         self._one[0] = weight
         codes, K = np.array([code]), len(self._columns)
-        for k, (at, first, n) in enumerate(self._spans.tolist()):
-            labels, margins = signs(codes, k, K), self._margins[k]
+        for k, (first, margins, targets) in enumerate(self._places):
+            labels = signs(codes, k, K)
             margins_of(row.answers, first, labels, margins)
-            for m, boosters in enumerate(self.boosters, len(FIXED)):
-                self._weights[m, at : at + n] = boosters[k].advance(margins, self._one, labels)
+            for target, boosters in zip(targets, self.boosters, strict=True):
+                target[:] = boosters[k].advance(margins, self._one, labels)
 
     def begin(self, rows: Rows, answers: Int8s | None) -> None:
         """Take in the first rows, in order."""
