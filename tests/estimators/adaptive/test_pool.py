@@ -53,12 +53,13 @@ def learn(pool, rows, start, stop):
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_it_learns_in_blocks_of_ten_as_its_classifier_does(K):
+def test_it_learns_in_blocks_as_its_classifier_does(K):
     rows = rows_of(K)
     pool = pool_of(K, rows)
     plain = copy.copy(pool.driver)
     found = learn(pool, rows, FIRST, N)
-    assert [each is None for each in found[:20]] == ([True] * 9 + [False]) * 2
+    block = [True] * (ROWS_PER_STEP - 1) + [False]
+    assert [each is None for each in found[: 2 * ROWS_PER_STEP]] == 2 * block
     for at in range(FIRST, N - ROWS_PER_STEP + 1, ROWS_PER_STEP):
         plain.learn_rows(rows[at : at + ROWS_PER_STEP])
     for a, b in zip(pool.alphas, plain.committee_.alphas, strict=True):

@@ -53,6 +53,13 @@ class Voting(Member):
         ]
         self._one = np.ones(1)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_places"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._arrange()  # a pickle makes arrays of their own of views
+
     @property
     def experts(self) -> tuple[str, ...]:
         """What `ocboost compare` calls them."""
