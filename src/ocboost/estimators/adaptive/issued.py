@@ -29,10 +29,10 @@ def key_of_row(X: Any) -> bytes:
     if first_unusable(values.reshape(-1), False) >= 0:  # there are many NaNs
         values = np.where(np.isnan(values), np.nan, values)
     if values.ndim == 2:
-        return hashlib.blake2b(values.data, digest_size=KEY_BYTES).digest()
+        return hashlib.blake2b(values.tobytes(), digest_size=KEY_BYTES).digest()
     digest = hashlib.blake2b(b"sparse", digest_size=KEY_BYTES)
-    digest.update(X.indices.astype(np.int64).data)
-    digest.update(values.data)
+    digest.update(X.indices.astype(np.int64).tobytes())
+    digest.update(values.tobytes())
     return digest.digest()
 
 
@@ -119,6 +119,13 @@ class IssuedPredictions:
     def forget(self, issued: Issued) -> None:
         """It no longer waits."""
         self._remove(issued.number)
+
+    def take(self, key: bytes) -> Issued | None:
+        """The oldest record of a key, which no longer waits; None if there is none."""
+        found = self.find(key)
+        if found is not None:
+            self.forget(found)
+        return found
 
     def copy(self) -> Self:
         """An independent copy; records never change."""
