@@ -12,6 +12,7 @@ from ocboost._kernels.arrays import Floats, Int8s, Ints
 from ocboost._kernels.fold import DIVERGED, FIRST, NOW_UNIT, N
 from ocboost._kernels.solve import solve
 from ocboost._kernels.tail import CORRECTIONS
+from ocboost._kernels.window import advance_window
 from ocboost.boosters.base import Settings
 from ocboost.boosters.sketch.files import newest_from_tree, newest_tree
 from ocboost.boosters.sketch.fold import Publish, Workspace, fold_stepwise, is_long
@@ -29,6 +30,9 @@ from ocboost.boosters.sketch.state import (
     ring_blocks,
 )
 from ocboost.boosters.sketch.store import Store
+
+MAX_SHORT_WINDOW = 64  # examples
+MIN_SMOOTHING = 1e-3  # with less, sums of what is right and wrong must not come from a difference
 
 
 class NewestStore(Store):
@@ -55,6 +59,7 @@ class NewestStore(Store):
         super().__init__(n_hypotheses, order, smoothing, forgetting)
         self._limit, self._has_tail, self._order = head, tail, order
         self._code = CORRECTIONS[correction]
+        self._window: tuple[Floats, ...] | None = None  # see `_short_window`
         self.state = NewestState(
             empty_tail(n_hypotheses, order, pairs=tail),
             empty_head(n_hypotheses, ring_blocks(1)),
@@ -93,11 +98,13 @@ class NewestStore(Store):
     def decay(self, factor: float) -> None:
         """Let everything so far weigh ``factor`` times as much: new examples weigh more."""
         super().decay(factor)
+        self._window = None
         self.state = self.state._replace(decayed=True)
 
     def take(self, rows: Int8s, weights: Floats, batch_size: int, publish: Publish) -> None:
         """Take in examples, and fold whenever it is due; a long fold publishes α before anything changes."""
         keep = self._limit
+        self._window = None
         if not self._has_tail:
             self._make_room(keep)
             kernels.slide(*self.state[:4], rows, weights, keep, self._forgetting)
@@ -114,6 +121,36 @@ class NewestStore(Store):
         if self.state.head.words.shape[0] > self._max_blocks:
             self.state = resized(self.state, ring_blocks(self.n_head))
             self._workspace = None
+
+    def advance(self, rows: Int8s, weights: Floats, publish: Publish) -> Floats:
+        """Take in examples one by one and solve for α; a short window has margins as numbers for that."""
+        window = self._short_window() if len(rows) == 1 else None
+        self.take(rows, weights, 1, publish)
+        if window is None:
+            return self.solved()[0]
+        place = (self.n_seen - 1) % self._limit
+        if not advance_window(rows[0], weights[0], place, self._smoothing, *window):
+            return self.solved()[0]
+        self._window = window
+        return window[-1]
+
+    def _short_window(self) -> tuple[Floats, ...] | None:
+        """Margins, weights, room and α of a window that `advance_window` can solve; else None."""
+        if self._window is not None:
+            return self._window
+        short = not self._has_tail and self._limit <= MAX_SHORT_WINDOW and self._smoothing >= MIN_SMOOTHING
+        if not short or self._forgetting != 1.0:
+            return None
+        _, head, _, now, _ = self.state
+        n, first = self.n_head, self.state.first
+        places = (first + np.arange(n)) % head.weight.size
+        if now[0] != 1.0 or self.state.counters[NOW_UNIT] or head.weight_unit[places].any():
+            return None  # weights that are scaled
+        size = -(-self._limit // 8) * 8
+        margins, weights = np.zeros((self._J, size)), np.zeros(size)
+        own = (self.n_seen - n + np.arange(n)) % self._limit
+        margins[:, own], weights[own] = self.rows().T, head.weight[places]
+        return margins, weights, np.zeros(size), np.zeros(self._J)
 
     def fold(self, publish: Publish | None = None) -> None:
         """Let the oldest examples leave, all but seven eighths of a head."""

@@ -251,10 +251,10 @@ class BoostingSketch(SummingBooster):
 
     def advance(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> Floats:
         """Take in examples that have been checked, one by one, and give α, which must not be changed."""
-        self._store.take(rows, weights, 1, self._guard.publish)
+        alpha = self._store.advance(rows, weights, self._guard.publish)
         self._n += len(rows)
         self._guard._present = None
-        return self._store.solved()[0]
+        return alpha
 
     def _take(self, rows: Int8s, weights: Floats, labels: Int8s | None, batch_size: int) -> None:
         # What `writes` does, by hand: its cost would be that of every single example.

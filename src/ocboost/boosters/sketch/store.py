@@ -82,6 +82,11 @@ class Store(ABC):
     def take(self, rows: Int8s, weights: Floats, batch_size: int, publish: Publish) -> None:
         """Take in examples, and fold whenever it is due; a long fold publishes α before anything changes."""
 
+    def advance(self, rows: Int8s, weights: Floats, publish: Publish) -> Floats:
+        """Take in examples one by one, and solve for α."""
+        self.take(rows, weights, 1, publish)
+        return self.solved()[0]
+
     @abstractmethod
     def fold(self, publish: Publish | None = None) -> None:
         """Let examples leave a full head."""
@@ -123,7 +128,7 @@ class Store(ABC):
     def copy(self) -> Self:
         """A store of its own with the same state."""
         other = copy.copy(self)
-        other.state, other._workspace = copied(self.state), None
+        other.__dict__.update(state=copied(self.state), _workspace=None, _window=None)
         return other
 
     @abstractmethod
