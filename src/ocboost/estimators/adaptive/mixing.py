@@ -33,7 +33,7 @@ from ocboost._kernels.mixing import (
 SHARE_RATE = 0.001  # that goes back to the prior with each label
 FINAL_SHARE_RATE = 1e-4
 FINAL_PRIOR = np.array([0.7, 0.1, 0.1, 0.1])
-LAG_SCALE = 3.0  # a label that comes so many predictions late counts half
+LAG_SCALE = 5.0  # a label that comes so many predictions late counts half
 MAX_FINAL_LAG = 30.0  # mean lag beyond which the last calibration is left out
 LAG_MEMORY = 100.0
 MAX_MIX_WEIGHT = 100.0  # a heavier row counts as much in the mix
