@@ -127,7 +127,7 @@ def one(name: str, given: argparse.Namespace, seed: int, delay: int) -> dict[str
             row = bank.row(X[j : j + 1])
             record = bank.record(row)
             waiting.append(j)
-            bank.issued.add(key_of_id(j), record, row.last, row.since, replace=True)
+            bank.issued.add(key_of_id(j), record, row.last, row.since, bank.n_learnt, replace=True)
             t, y = j - start, codes[j]
             p = record[-1]
             final[t], sure[t], hit[t] = p[y], p.max(), p.argmax() == y

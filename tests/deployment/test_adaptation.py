@@ -238,9 +238,9 @@ class TestAdaptive:
         adaptation = self.begun()
         X, y = examples(20, 1)
         adaptation.model.classifier.predict(X[:3], ids=["a", "b", "c"])
-        adaptation.model.classifier.predict(X[:2], ids=[0, 99])  # 0 is predicted again, as a row's number
+        adaptation.model.classifier.predict(X[:2], ids=[0, 99])  # ids are no numbers of rows
         adaptation.take(batches(X, y, 20)[0])
-        assert adaptation.model.classifier.n_waiting_ == 4
+        assert adaptation.model.classifier.n_waiting_ == 5
 
     @pytest.mark.parametrize("method", ["probabilities_of", "learn_rows"])
     def test_ctrl_c_between_two_steps(self, method, monkeypatch):

@@ -220,6 +220,7 @@ def test_a_row_that_the_model_refuses_changes_nothing(late):
     clf.partial_fit(X[N + 5 : N + 10], y[N + 5 : N + 10])
     if late:
         clf.predict(X[N : N + 5], ids=range(5))
+        clf.partial_fit(X[N + 10 : N + 12], y[N + 10 : N + 12])
     with_gap[3, 1] = np.nan
     model, clf.bank_.deployed = clf.bank_.deployed, None  # a foreign model is not saved
     before = state(clf)

@@ -8,6 +8,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from ocboost import AdaptiveClassifier, InputError
 from ocboost.estimators.adaptive import issued as module
@@ -145,8 +146,52 @@ def test_of_equal_rows_the_first_predicted_is_the_first_labelled(sparse):
     ours, theirs = (dict(each.bank_.issued._waiting) for each in (clf, named))
     assert list(ours) == list(theirs) == [4]
     np.testing.assert_array_equal(ours[4][1], theirs[4][1])
-    clf.bank_.issued = named.bank_.issued
+    clf.bank_.issued, clf.bank_._usual_lag = named.bank_.issued, named.bank_._usual_lag
     assert same(clf, named)
+
+
+def test_stale_predictions_of_equal_rows_are_passed_over():
+    """Few different rows, half of them never labelled: a label must not meet a prediction of long ago."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (1500, 3)).astype(float)
+    y = (X[:, 0] != (np.arange(1500) // 500 == 1)).astype(int)
+    clf, right = classifier().fit(X[:200], y[:200]), 0
+    for i in range(200, 1500):
+        right += clf.predict_one(X[i]) == y[i]
+        if rng.random() < 0.5:
+            clf.learn_one(X[i], y[i])
+    assert right / 1300 > 0.9
+    assert clf.n_waiting_ < 400
+
+
+@pytest.mark.parametrize("start", ["fit", "from_fitted"])
+def test_rows_that_were_predicted_long_before(start):
+    """The rows to come are predicted once, and again one by one: the mix follows all the same."""
+    X, y = stream()
+    clf = classifier().fit(X[:100], y[:100])
+    if start == "from_fitted":
+        wrong = LogisticRegression().fit(X[:200], 1 - y[:200])
+        clf = type(clf).from_fitted(wrong, X[:200], y[:200], n_hypotheses=10, random_state=0)
+    clf.predict_proba(X)
+    right = []
+    for i in range(200, len(X)):
+        right.append(clf.predict_one(X[i]) == y[i])
+        clf.learn_one(X[i], y[i])
+    assert np.mean(right[50:]) > 0.7
+
+
+def test_late_is_what_was_learnt_since():
+    """A block that was predicted at once: the first label of it is on time, the last is late."""
+    X, y = stream()
+    clf = fitted()
+    clf.predict(X[100:150])
+    lags = []
+    learn = clf.bank_.mixing.learn
+    clf.bank_.mixing.learn = lambda record, code, weight, lag: (
+        lags.append(lag) or learn(record, code, weight, lag)
+    )
+    clf.partial_fit(X[100:150], y[100:150])
+    assert lags == list(range(50))
 
 
 def test_empty_sparse_rows_are_recognised():

@@ -178,3 +178,16 @@ def test_begun_in_two_ways_it_has_the_same_members():
     fitted = classifier().fit(X[:100], y[:100])
     assert {member.name for member in from_nothing.members_} == {member.name for member in fitted.members_}
     assert state(from_nothing) != state(fitted)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_rows_sorted_by_class_are_shuffled(K):
+    """Their order says nothing: what follows which must not be learnt from it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(K), 60)
+    X = rng.normal(size=(60 * K, 4))
+    X[:, 0] += 3.0 * y
+    clf = AdaptiveClassifier(n_hypotheses=10, random_state=0).fit(X, y)
+    assert clf.score(X, y) > 0.85
+    again = AdaptiveClassifier(n_hypotheses=10, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(clf.predict_proba(X, issue=False), again.predict_proba(X, issue=False))

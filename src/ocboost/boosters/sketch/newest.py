@@ -32,6 +32,7 @@ from ocboost.boosters.sketch.state import (
 from ocboost.boosters.sketch.store import Store
 
 MAX_SHORT_WINDOW = 64  # examples
+MIN_UNSCALED = 2.0**-128  # weights from here to its inverse are kept as they are
 MIN_SMOOTHING = 1e-3  # with less, sums of what is right and wrong must not come from a difference
 
 
@@ -124,7 +125,8 @@ class NewestStore(Store):
 
     def advance(self, rows: Int8s, weights: Floats, publish: Publish) -> Floats:
         """Take in examples one by one and solve for α; a short window has margins as numbers for that."""
-        window = self._short_window() if len(rows) == 1 else None
+        usual = len(rows) == 1 and (weights[0] == 0.0 or MIN_UNSCALED <= weights[0] < 1.0 / MIN_UNSCALED)
+        window = self._short_window() if usual else None
         self.take(rows, weights, 1, publish)
         if window is None:
             return self.solved()[0]

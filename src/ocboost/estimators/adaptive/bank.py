@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ocboost._core.interrupts import uninterrupted
 from ocboost._kernels.arrays import Floats
@@ -25,6 +26,8 @@ from ocboost.estimators.adaptive.voting import FIXED, Voting
 from ocboost.streams.rows import Rows
 
 START_ROWS = 200  # after which hypotheses are learnt, where it began with nothing
+MAX_EXTRA_LAG = 20  # labels beyond twice the usual lag, after which a prediction of an equal row is stale
+USUAL_LAGS = 10.0  # that the usual one is about
 MIN_ROWS_PER_CLASS = 5  # of two classes at least
 MAX_START_ROWS = 2000  # that are kept until then
 MIN_REHEARSAL = 40  # rows, for a start with a rehearsal
@@ -67,6 +70,7 @@ class Bank:
         self.issued = IssuedPredictions()
         self.last = n_classes  # the newest label known
         self._issued_before = 0  # predictions, when that label came
+        self._usual_lag = 0.0  # labels between a prediction and its own, where that is certain
         self.n_learnt = 0
         self._kept: list[tuple[Any, int, float]] = []  # rows before there are hypotheses
         self.deployed: DeployedModel | None = None  # adopted; else the first weights of the pool
@@ -147,6 +151,7 @@ class Bank:
                 return found
         answers = None if self.pool is None else self.pool.answers(X)
         records: list[tuple[Floats, int]] = []  # not yet issued
+        learnt = self.n_learnt
         for i in range(n):
             own = None if answers is None else answers[i : i + 1]
             row = OneRow(X[i : i + 1], own, self.last, self.since + len(records))
@@ -160,7 +165,7 @@ class Bank:
                 continue
             with uninterrupted():
                 for key, (each, since) in zip(keys[i + 1 - len(records) : i + 1], records, strict=True):
-                    self.issued.add(key, each, self.last, since, replace=replace)
+                    self.issued.add(key, each, self.last, since, learnt, replace=replace)
                 if n > 1:
                     own = None if own is None else own.copy()
                     row = OneRow(detached_row(row.X), own, row.last, row.since)
@@ -180,6 +185,8 @@ class Bank:
         if len(self.issued):
             by_row = key is None
             key = key_of_row(X) if key is None else key
+            if by_row:
+                self.issued.drop_stale(key, self.n_learnt - int(MAX_EXTRA_LAG + 2.0 * self._usual_lag))
             issued = self.issued.find(key)
             newest = self._newest
             if newest is not None and newest[0] == key and newest[2] is self._pool_now:
@@ -199,7 +206,7 @@ class Bank:
                 row = self.row(X)
             row.last = self.last
             mixing = self.mixing
-            lag = 0 if issued is None else self.issued.n_issued - issued.number - 1
+            lag = 0 if issued is None else self.n_learnt - issued.learnt
             said = None  # a model that others have made may refuse the row: ask before anything is changed
             if self.deployed is not None and (issued is None or lag > 0):
                 said = self.deployed.scores(row.X)
@@ -209,6 +216,8 @@ class Bank:
             else:
                 record, row.last, row.since = issued.record, issued.last, issued.since
                 self.issued.forget(issued)
+                if issued.alone:
+                    self._usual_lag += (lag - self._usual_lag) / USUAL_LAGS
             if lag > 0 and not mixing.two_tracks:
                 mixing.begin_second_track()
             if len(record) != mixing.record_rows:
@@ -276,8 +285,11 @@ class Bank:
         """Start from first rows: hypotheses from all of them, then each member learns them in order.
 
         The mix is rehearsed before: a bank begun on the first half of the rows meets the others one by one,
-        and its maps and mixers are taken over.
+        and its maps and mixers are taken over. Rows that come sorted by class are shuffled first: their order
+        says nothing about a stream.
         """
+        if _is_sorted(rows.codes, self.n_classes):
+            rows = rows[np.random.default_rng(self.seed).permutation(len(rows))].detached()
         self._rehearse(rows)
         self._make_pool(rows)
         self._begin_pool_members(rows)
@@ -370,3 +382,9 @@ class Bank:
         other._kept = list(self._kept)
         other._arrange()
         return other
+
+
+def _is_sorted(codes: NDArray[np.int64], n_classes: int) -> bool:
+    """Whether rows come class by class: in hardly more runs of equal labels than there are classes."""
+    n_runs = 1 + int((codes[1:] != codes[:-1]).sum())
+    return n_runs <= 2 * n_classes and len(codes) >= 5 * n_runs

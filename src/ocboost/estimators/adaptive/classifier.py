@@ -23,7 +23,7 @@ from ocboost.errors import InputError
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
-from ocboost.estimators.adaptive.issued import key_of_id, key_of_row
+from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import OnlineClassifier, as_one_row
 from ocboost.streams.rows import Rows
@@ -275,7 +275,7 @@ class AdaptiveClassifier(OnlineClassifier):
     def learn_rows(self, rows: Rows) -> None:
         """Learn checked rows with codes, whose ids are their numbers in the stream."""
         with self._turns.turn():
-            keys = [key_of_id(number) for number in rows.rows.tolist()]
+            keys = [key_of_number(number) for number in rows.rows.tolist()]
             X = self._as_kept(rows.X)
             self._learn_all(X, rows.codes, self._scaled(rows.weights), keys)
 
@@ -339,14 +339,15 @@ class AdaptiveClassifier(OnlineClassifier):
 
     def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
         """The probabilities of checked rows, whose ids are their numbers in the stream."""
-        return self._now()._predicted(rows.X, rows.rows.tolist() if issue else None, issue)[0]
+        keys = [key_of_number(number) for number in rows.rows.tolist()] if issue else None
+        return self._now()._predicted(rows.X, keys, issue, are_keys=True)[0]
 
     def _predicted(
-        self, rows: Any, ids: Sequence[Any] | None, issue: bool
+        self, rows: Any, ids: Sequence[Any] | None, issue: bool, *, are_keys: bool = False
     ) -> tuple[Floats, NDArray[Any] | None]:
         """The probabilities of rows; and the classes where an adopted model decides alone."""
         X = self._as_kept(rows)
-        keys = None if ids is None else _keys(ids, X.shape[0])
+        keys = None if ids is None else list(ids) if are_keys else _keys(ids, X.shape[0])
         if not issue:
             found, decides = self._look(X)
         else:

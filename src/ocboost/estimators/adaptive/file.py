@@ -65,7 +65,7 @@ def adaptive_from_tree(fields: Fields, make: Any) -> Any:
     clf = fields.read("settings", unfitted)
     fields.make(chosen_members, clf.extra, clf.without)
     set_columns(clf, classes, n_features, names)
-    clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), np.inf)
+    clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), 1e100)
     clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf))
     return clf
 
@@ -81,6 +81,7 @@ def bank_tree(bank: Bank) -> Tree:
         "without": list(bank.without),
         "last": bank.last,
         "since": bank.since,
+        "usual_lag": bank._usual_lag,
         "n_learnt": bank.n_learnt,
         "pool": None if bank.pool is None else bank.pool.tree(),
         "voting": None if bank.voting is None else bank.voting.tree(),
@@ -140,6 +141,7 @@ def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     fields.read("mixing", bank.mixing.resume)
     sizes = bank.mixing.possible_record_rows
     bank.issued = fields.read("issued", lambda one: IssuedPredictions.from_tree(one, sizes, K))
+    bank._usual_lag = fields.number("usual_lag", 0.0, 1e18)
     bank._issued_before = bank.issued.n_issued - fields.count("since", 0, bank.issued.n_issued)
     fields.read("history", bank.history.resume)
     bank.deployed = fields.read_optional("deployed", lambda one: _deployed_from(one, clf))

@@ -1,8 +1,9 @@
 """Predictions that wait for their labels, in bounded memory.
 
 A prediction is found again by the id that it was issued with, or, without ids, by the row itself: of equal
-rows the first issued is the first labelled. Keys are digests of 16 bytes. When there are too many the oldest
-are dropped; their labels then count as those of rows that were never predicted.
+rows the first issued is the first labelled. One that has waited much longer than others do, while an equal
+row has been predicted since, is taken for one whose label never came. Keys are digests of 16 bytes. When
+there are too many the oldest are dropped; their labels then count as those of rows that were never predicted.
 """
 
 from __future__ import annotations
@@ -54,6 +55,11 @@ def key_of_id(row_id: Any) -> bytes:
     return hashlib.blake2b(repr(value).encode(), digest_size=KEY_BYTES, person=b"id").digest()
 
 
+def key_of_number(number: int) -> bytes:
+    """The key of a row's number in a stream, which no id of a user has."""
+    return hashlib.blake2b(str(number).encode(), digest_size=KEY_BYTES, person=b"number").digest()
+
+
 class Issued(NamedTuple):
     """A prediction that was issued."""
 
@@ -61,6 +67,8 @@ class Issued(NamedTuple):
     number: int  # of the prediction
     last: int  # the newest label known then
     since: int = 0  # predictions issued after that label came
+    learnt: int = 0  # labels learnt before it
+    alone: bool = True  # whether no other waited under its key
 
 
 class IssuedPredictions:
@@ -69,7 +77,7 @@ class IssuedPredictions:
     def __init__(self) -> None:
         self.n_issued = 0
         self.n_dropped = 0
-        self._waiting: dict[int, tuple[bytes, Floats, int, int]] = {}  # by number, oldest first
+        self._waiting: dict[int, tuple[bytes, Floats, int, int, int]] = {}  # by number, oldest first
         self._numbers: dict[bytes, deque[int]] = {}
         self._bytes = 0
 
@@ -81,8 +89,10 @@ class IssuedPredictions:
         """Bytes of the records."""
         return self._bytes
 
-    def add(self, key: bytes, record: Floats, last: int, since: int, *, replace: bool) -> None:
-        """Keep a record; with ``replace`` one that waits under the same key is dropped."""
+    def add(
+        self, key: bytes, record: Floats, last: int, since: int, learnt: int = 0, *, replace: bool
+    ) -> None:
+        """Keep a record, issued after ``learnt`` labels; with ``replace`` others of its key are dropped."""
         numbers = self._numbers.get(key)
         if numbers is not None and replace:
             for number in list(numbers):
@@ -92,7 +102,7 @@ class IssuedPredictions:
             self._numbers[key] = deque((self.n_issued,))
         else:
             numbers.append(self.n_issued)
-        self._waiting[self.n_issued] = key, record, last, since
+        self._waiting[self.n_issued] = key, record, last, since, learnt
         self.n_issued += 1
         self._bytes += record.nbytes
         while len(self._waiting) > MAX_ISSUED or self._bytes > MAX_ISSUED_BYTES:
@@ -100,7 +110,7 @@ class IssuedPredictions:
             self.n_dropped += 1
 
     def _remove(self, number: int) -> None:
-        key, record, _, _ = self._waiting.pop(number)
+        key, record, *_ = self._waiting.pop(number)
         self._bytes -= record.nbytes
         numbers = self._numbers[key]
         if len(numbers) == 1:
@@ -113,8 +123,15 @@ class IssuedPredictions:
         numbers = self._numbers.get(key)
         if numbers is None:
             return None
-        _, record, last, since = self._waiting[numbers[0]]
-        return Issued(record, numbers[0], last, since)
+        _, record, last, since, learnt = self._waiting[numbers[0]]
+        return Issued(record, numbers[0], last, since, learnt, len(numbers) == 1)
+
+    def drop_stale(self, key: bytes, learnt: int) -> None:
+        """Drop what was issued under a key before so many labels were learnt, but for the newest."""
+        numbers = self._numbers.get(key)
+        while numbers is not None and len(numbers) > 1 and self._waiting[numbers[0]][4] < learnt:
+            self._remove(numbers[0])
+            self.n_dropped += 1
 
     def forget(self, issued: Issued) -> None:
         """It no longer waits."""
@@ -144,8 +161,9 @@ class IssuedPredictions:
             "n_dropped": self.n_dropped,
             "numbers": np.array(list(waiting), np.int64),
             "keys": np.frombuffer(keys, "<u8").astype(np.uint64).reshape(-1, KEY_BYTES // 8),
-            "last": np.array([last for _, _, last, _ in waiting.values()], np.int64),
-            "since": np.array([since for *_, since in waiting.values()], np.int64),
+            "last": np.array([last for _, _, last, *_ in waiting.values()], np.int64),
+            "since": np.array([since for *_, since, _ in waiting.values()], np.int64),
+            "learnt": np.array([learnt for *_, learnt in waiting.values()], np.int64),
             "rows": np.array([len(record) for _, record, *_ in waiting.values()], np.int64),
             "records": np.concatenate([record.ravel() for _, record, *_ in waiting.values()])
             if waiting
@@ -167,6 +185,8 @@ class IssuedPredictions:
         fields.require(bool(((last >= 0) & (last <= n_classes)).all()), "its last labels do not fit")
         since = fields.array("since", np.int64, (n,))
         fields.require(bool((since >= 0).all()), "its distances do not fit")
+        learnt = fields.array("learnt", np.int64, (n,))
+        fields.require(n == 0 or bool(learnt[0] >= 0 and (np.diff(learnt) >= 0).all()), "its ages do not fit")
         rows = fields.array("rows", np.int64, (n,))
         fields.require(bool(np.isin(rows, sizes).all()), "its records do not fit")
         records = fields.array("records", np.float64, (int(rows.sum()) * n_classes,))
@@ -176,7 +196,8 @@ class IssuedPredictions:
             issued.n_issued = number
             part = records[int(ends[i]) - int(rows[i]) * n_classes : int(ends[i])]
             record = part.reshape(-1, n_classes).copy()
-            issued.add(keys[i].astype("<u8").tobytes(), record, int(last[i]), int(since[i]), replace=False)
+            key, ages = keys[i].astype("<u8").tobytes(), (int(since[i]), int(learnt[i]))
+            issued.add(key, record, int(last[i]), *ages, replace=False)
         fields.require(len(issued) == n, "too many predictions wait for their labels")
         issued.n_issued, issued.n_dropped = n_issued, n_dropped
         return issued
