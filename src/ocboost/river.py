@@ -409,7 +409,7 @@ def _numbers(x: Features) -> Features:
         if isinstance(value, str):
             raise InputError(
                 f"x must hold numbers; got {value!r:.40} for {name!r:.40}. Encode text before, with "
-                "preprocessing.OneHotEncoder() | OCBClassifier()."
+                "preprocessing.OneHotEncoder() before the classifier."
             )
         try:
             number = float(value)

@@ -142,7 +142,9 @@ def fit(
                     f"more rows, or test it on others: ocboost evaluate others.csv --model {shown(out.name)}."
                 )
         if n_read > len(y):
-            console.print(f"{n_read - len(y):,} rows had no label and were left out.", soft_wrap=True)
+            n = n_read - len(y)
+            left = "1 row had no label and was" if n == 1 else f"{n:,} rows had no label and were"
+            console.print(f"{left} left out.", soft_wrap=True)
         console.print(f"Wrote {out}", soft_wrap=True)
     return 0
 

@@ -168,6 +168,7 @@ def test_stale_predictions_of_equal_rows_are_passed_over():
 def test_rows_that_were_predicted_long_before(start):
     """The rows to come are predicted once, and again one by one: the mix follows all the same."""
     X, y = stream()
+    X = np.nan_to_num(X)
     clf = classifier().fit(X[:100], y[:100])
     if start == "from_fitted":
         wrong = LogisticRegression().fit(X[:200], 1 - y[:200])

@@ -67,14 +67,15 @@ class AdaptiveClassifier(OnlineClassifier):
     Notes
     -----
     ``fit`` is a batch start, and then one pass over the rows in order: the order of the rows matters. Half of
-    them are first used to rehearse the mix. ``partial_fit`` learns row by row; as the first call it may be a
+    them are first used to rehearse the mix. Rows that come sorted by class are shuffled first. ``partial_fit`` learns row by row; as the first call it may be a
     single row, with ``classes``. It begins with patterns of the labels and regression on the features, and
     finds hypotheses when it has seen 200 rows. A first call of 200 rows or more, of two classes or more,
     starts as ``fit`` does.
 
     ``predict`` and ``predict_proba`` remember what they said until the label comes, as the mix learns from
     predictions as they were made: at most 10,000 of them, and 64 MB. A row is recognised by its id, or
-    without ids by its features, equal rows in the order in which they were predicted. Labels of rows that
+    without ids by its features, equal rows in the order in which they were predicted; one that has waited for
+    long, while an equal row was predicted since, is taken for a row whose label never came. Labels of rows that
     were never predicted, or longer ago, are learnt as if the row had been predicted just before. With
     ``issue=False`` nothing is remembered. Labels may come late or in another order.
 
@@ -316,7 +317,13 @@ class AdaptiveClassifier(OnlineClassifier):
             By which `partial_fit` finds the predictions again. Another prediction of the same id replaces the
             first.
         issue : bool, default True
-            Whether to remember the predictions until their labels come.
+            Whether to remember the predictions until their labels come. Say False where a row is predicted to
+            have a look at it, and will be predicted again before its label comes.
+
+        Notes
+        -----
+        Each row is predicted as if it were the next of the stream. Rows that are further away cannot go by
+        the last labels: where they are predicted in large blocks, try ``without=["labels"]``.
         """
         now = self._now()
         return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue))
@@ -457,7 +464,7 @@ class AdaptiveClassifier(OnlineClassifier):
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> model = LogisticRegression(max_iter=5000).fit(X[:300], y[:300])
         >>> clf = ocboost.AdaptiveClassifier.from_fitted(model, X[:300], y[:300])
-        >>> bool((clf.predict_proba(X) == model.predict_proba(X)).all())
+        >>> bool((clf.predict_proba(X, issue=False) == model.predict_proba(X)).all())
         True
         """
         deployed = DeployedModel(copy.deepcopy(model))  # what becomes of the model makes no difference
@@ -551,7 +558,7 @@ def _require_labels(y: Any) -> None:
     labels = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
     if labels.dtype == object and labels.ndim == 1:
         for row, label in enumerate(labels.tolist()):
-            if label is None or (isinstance(label, float) and label != label):
+            if label is None or str(label) in ("nan", "<NA>", "NaT"):
                 raise InputError(f"y must hold a label for each row; got {label} in row {row}. Leave it out.")
 
 

@@ -27,7 +27,11 @@ class MembersTable(list[MemberStatus]):
 
     def __repr__(self) -> str:
         lines = [f"{'member':<24} {'share':>6} {'accuracy':>9} {'log-loss':>9}"]
-        lines += [f"{m.name:<24} {m.share:>6.1%} {m.accuracy:>9.1%} {m.log_loss:>9.3f}" for m in self]
+        for m in self:
+            lately = (
+                f"{'–':>9} {'–':>9}" if m.accuracy != m.accuracy else f"{m.accuracy:>9.1%} {m.log_loss:>9.3f}"
+            )
+            lines.append(f"{m.name:<24} {m.share:>6.1%} {lately}")
         return "\n".join(lines)
 
 
