@@ -45,7 +45,7 @@ def test_before_the_first_label_nothing_is_known_of_them():
     table = fitted().members_
     assert sum(member.share for member in table) == pytest.approx(1.0)
     assert all(math.isnan(member.accuracy) and math.isnan(member.log_loss) for member in table)
-    assert "nan" in repr(table)
+    assert "–" in repr(table)
 
 
 def test_it_prints_as_a_table():

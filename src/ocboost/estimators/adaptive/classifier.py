@@ -67,16 +67,16 @@ class AdaptiveClassifier(OnlineClassifier):
     Notes
     -----
     ``fit`` is a batch start, and then one pass over the rows in order: the order of the rows matters. Half of
-    them are first used to rehearse the mix. Rows that come sorted by class are shuffled first. ``partial_fit`` learns row by row; as the first call it may be a
-    single row, with ``classes``. It begins with patterns of the labels and regression on the features, and
-    finds hypotheses when it has seen 200 rows. A first call of 200 rows or more, of two classes or more,
-    starts as ``fit`` does.
+    them are first used to rehearse the mix. Rows that come sorted by class are shuffled first.
+    ``partial_fit`` learns row by row; as the first call it may be a single row, with ``classes``. It begins
+    with patterns of the labels and regression on the features, and finds hypotheses when it has seen 200
+    rows. A first call of 200 rows or more, of two classes or more, starts as ``fit`` does.
 
     ``predict`` and ``predict_proba`` remember what they said until the label comes, as the mix learns from
     predictions as they were made: at most 10,000 of them, and 64 MB. A row is recognised by its id, or
     without ids by its features, equal rows in the order in which they were predicted; one that has waited for
-    long, while an equal row was predicted since, is taken for a row whose label never came. Labels of rows that
-    were never predicted, or longer ago, are learnt as if the row had been predicted just before. With
+    long, while an equal row was predicted since, is taken for a row whose label never came. Labels of rows
+    that were never predicted, or longer ago, are learnt as if the row had been predicted just before. With
     ``issue=False`` nothing is remembered. Labels may come late or in another order.
 
     A sample weight above 1 counts more in the members, up to 100 in the mix.
