@@ -166,8 +166,8 @@ class TestAdapt:
         monkeypatch.chdir(tmp_path)
         rows = [[*row, "x y"] for row in table(220, 99)]
         write(tmp_path / "my rows.csv", rows, [*NAMES[:4], "the class", "no use"])
-        fit = ["fit", "my rows.csv", "--label", "the class", "--drop", "no use", "--rows", "210"]
-        fit += ["--hypotheses", "5"]
+        fit = ["fit", "my rows.csv", "--label", "the class", "--drop", "no use", "--classes", "7"]
+        fit += ["--seed", "3", "--rows", "210", "--hypotheses", "5"]
         assert ran(capsys, *fit, "--out", "adaptive.ocb")[0] == 0
         message = refused(capsys, "adapt", "adaptive.ocb", stream, "--out", "out.ocb", *words)
         assert "'adaptive.ocb' is an adaptive model, which chooses for itself and has no --" in message

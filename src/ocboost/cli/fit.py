@@ -118,8 +118,9 @@ def fit(
                 )
                 clf.partial_fit(X, y, classes=known)
             event = {"event": "fit", "stream": shown(data.name), "rows": n_read, "learnt": len(y)}
-            if isinstance(clf, AdaptiveClassifier) and drop:
-                event["drop"] = sorted(drop)
+            if isinstance(clf, AdaptiveClassifier):  # `adapt` may name the line that fits another model
+                given = {"drop": sorted(drop or ()), "classes": list(classes or ()), "seed": seed}
+                event |= {key: value for key, value in given.items() if value}
             model = Model(clf, schema, [event])
             model.save(out)
             written()

@@ -97,10 +97,15 @@ def _reading_of(model: Model) -> list[str]:
     """The options by which a model's rows were read, as far as it knows."""
     label = None if model.schema is None else model.schema.label
     events = [event for event in model.history if event.get("event") == "fit"]
-    dropped = events[0].get("drop") if events else None
-    drop = [each for each in dropped if isinstance(each, str)] if isinstance(dropped, list) else []
-    words = [*option("--label", LABEL if label is None else label), *option("--drop", *drop)]
-    rows = events[0].get("rows") if events else None
+    fit = events[0] if events else {}
+    words = option("--label", LABEL if label is None else label)
+    for name in ("drop", "classes"):
+        given = fit.get(name)
+        if isinstance(given, list):
+            words += option(f"--{name}", *(each for each in given if isinstance(each, str)))
+    if isinstance(fit.get("seed"), int):
+        words += option("--seed", str(fit["seed"]))
+    rows = fit.get("rows")
     words += option("--rows", str(rows)) if isinstance(rows, int) else []
     n = model.classifier.n_hypotheses
     return [*words, *(option("--hypotheses", str(n)) if n != USUAL_HYPOTHESES else [])]
