@@ -8,6 +8,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from ocboost import get_num_threads, set_num_threads
+
 # A shell that runs the tests in the background has Ctrl-C ignored, and many tests are about Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,6 +32,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in NOT_TRACED:
             item.add_marker("no_cover")
+
+
+@pytest.fixture(autouse=True)
+def same_number_of_threads():
+    """What a test does to the number of threads is undone: some wait for two tasks at a time."""
+    before = get_num_threads()
+    yield
+    if get_num_threads() != before:
+        set_num_threads(before)
 
 
 @pytest.fixture

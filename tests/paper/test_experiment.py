@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
 from ocboost.errors import InputError
 from ocboost.paper import cache as cache_module
+from ocboost.paper import experiment
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import (
     ExperimentRun,
@@ -203,7 +204,8 @@ class TestSideBySide:
         assert found == {str(i): i * i for i in range(9)}
         assert sorted(progress) == list(found)
 
-    def test_an_error_ends_the_others(self):
+    def test_an_error_ends_the_others(self, monkeypatch):
+        monkeypatch.setattr(experiment, "get_num_threads", lambda: 2)
         ended = []
 
         def fails(going):
