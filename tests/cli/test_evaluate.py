@@ -237,7 +237,9 @@ class TestLineup:
         np.testing.assert_array_equal(clf.alpha_[0], before)
         assert [type(one) for one in contenders[:2]] == [Adaptive, Fixed]
         np.testing.assert_array_equal(contenders[1].classifier.alpha_[0], before)
-        assert contenders[0].classifier.bank_.deployed.model is clf  # a member that never learns
+        assert (
+            contenders[0].classifier.bank_.deployed.model is not clf
+        )  # a copy, as a member that never learns
         moved = [c.classifier.alpha_[0] for c in contenders[2:6]]
         assert all(not np.array_equal(alpha, before) for alpha in moved)
         assert len({alpha.tobytes() for alpha in moved}) == 4

@@ -97,7 +97,7 @@ def test_the_table_of_members_prints():
     assert repr(MembersTable(lines)).splitlines() == [
         "member                    share  accuracy  log-loss",
         "eg                        75.0%     90.0%     0.250",
-        "pa                        25.0%      nan%       nan",
+        "pa                        25.0%         –         –",
     ]
 
 
