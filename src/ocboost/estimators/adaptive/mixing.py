@@ -200,11 +200,12 @@ class Mixing:
     def influence(self) -> Floats:
         """How much of the prediction is each expert's, summing to 1.
 
-        Its own share, and its part of each mixer's share by the size of its weight there.
+        Its own share, and its part of each mixer's share: by the size of its weight there, times its mean
+        |logit|, as one that is never sure says little whatever its weight.
         """
         M, E = self.n_mixers, self.n_experts
         own = self.share[M : M + E] + self.share[M + E :]
-        sizes = np.abs(self.weights) + 1e-12
+        sizes = np.abs(self.weights) * self.scales[:, 0] + 1e-12
         through: Floats = self.share[:M] @ (sizes / sizes.sum(axis=1, keepdims=True))
         return own + through
 
