@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ocboost import ModelFileError
+from ocboost.estimators.adaptive.forest_member import _best_columns
 from ocboost.estimators.adaptive.members import OneRow
 from tests.support.adaptive_members import (
     KINDS,
@@ -153,3 +154,17 @@ def test_one_row_is_dense_or_sparse():
     assert row.columns.dtype == np.int64
     np.testing.assert_array_equal(row.values, sparse.X[:1].data)
     assert row.last == 2
+
+
+def test_forests_of_wide_rows_look_at_columns_that_tell_the_classes_apart():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 300)) * 10.0 ** rng.integers(-5, 6, 300)
+    telling = rng.choice(300, 20, replace=False)
+    X[:, telling] += codes[:, None] * X[:, telling].std(axis=0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[3, 7], X[:, 8] = 1e300, 5.0
+    chosen = _best_columns(X, codes, 40)
+    assert set(telling.tolist()) <= set(chosen.tolist())
+    assert 8 not in chosen
+    assert (np.diff(chosen) > 0).all()

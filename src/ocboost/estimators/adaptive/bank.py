@@ -23,7 +23,7 @@ from ocboost.estimators.adaptive.pool import Pool, detached_row, growing_classif
 from ocboost.estimators.adaptive.regression import FeatureRegression
 from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import FIXED, Voting
-from ocboost.streams.rows import Rows
+from ocboost.streams.rows import Rows, stack_matrices
 
 START_ROWS = 200  # after which hypotheses are learnt, where it began with nothing
 MAX_EXTRA_LAG = 20  # labels beyond twice the usual lag, after which a prediction of an equal row is stale
@@ -65,8 +65,8 @@ class Bank:
         self.pool: Pool | None = None
         self.members = self._new_members()
         self.voting: Voting | None = None
-        self._names = self._expert_names()
-        self.mixing = Mixing(len(self._names), n_classes)
+        self.names = self._expert_names()
+        self.mixing = Mixing(len(self.names), n_classes)
         self.issued = IssuedPredictions()
         self.last = n_classes  # the newest label known
         self._issued_before = 0  # predictions, when that label came
@@ -75,14 +75,14 @@ class Bank:
         self._kept: list[tuple[Any, int, float]] = []  # rows before there are hypotheses
         self.deployed: DeployedModel | None = None  # adopted; else the first weights of the pool
         self.untouched: DeployedModel | None = None  # the same, until the first label
-        self.history = ShareHistory(len(self._names))
+        self.history = ShareHistory(len(self.names))
         self._arrange()
         self._newest: tuple[bytes, OneRow, Any] | None = None  # the row predicted last
 
     # Members ----------------------------------------------------------------------------------------------
 
     def _new_members(self) -> list[Member]:
-        """Members that need no hypotheses to begin with; those that do are `_pool_members`."""
+        """All members but the boosters, which `Voting` has once there are hypotheses."""
         F, K = self.n_features, self.n_classes
         found: list[Member] = [
             Neighbours(K),
@@ -93,15 +93,11 @@ class Bank:
         return [member for member in found if member.group not in self.without]
 
     def _expert_names(self) -> list[str]:
+        """The names of the experts, in the order of a record's rows."""
         names = [*FIXED, *(each.name for each in self.boosters)]
         for member in self.members:
             names += member.experts
         return names
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the experts."""
-        return self._names
 
     def _arrange(self) -> None:
         """Which rows of a record are whose."""
@@ -271,8 +267,6 @@ class Bank:
         codes = np.array([code for _, code, _ in self._kept])
         if (np.bincount(codes, minlength=2) >= MIN_ROWS_PER_CLASS).sum() < 2:
             return
-        from ocboost.streams.rows import stack_matrices
-
         weights = np.array([weight for _, _, weight in self._kept])
         rows = Rows(stack_matrices([X for X, _, _ in self._kept]), codes=codes, weights=weights)
         self._kept = []
@@ -291,13 +285,17 @@ class Bank:
         if _is_sorted(rows.codes, self.n_classes):
             rows = rows[np.random.default_rng(self.seed).permutation(len(rows))].detached()
         self._rehearse(rows)
+        self._begin_members(rows)
+        self.n_learnt = len(rows)
+
+    def _begin_members(self, rows: Rows) -> None:
+        """Let everything but the mix start from rows."""
         self._make_pool(rows)
         self._begin_pool_members(rows)
         for member, _, _ in self._places:
             if not member.needs_pool:
                 member.begin(rows, None)
         self.last = int(rows.codes[-1])
-        self.n_learnt = len(rows)
 
     def _rehearse(self, rows: Rows) -> None:
         n = len(rows)
@@ -307,13 +305,7 @@ class Bank:
         if n < MIN_REHEARSAL or not enough:
             return
         trial = self._alike()
-        first = rows[:half].detached()
-        trial._make_pool(first)
-        trial._begin_pool_members(first)
-        for member, _, _ in trial._places:
-            if not member.needs_pool:
-                member.begin(first, None)
-        trial.last = int(codes[half - 1])
+        trial._begin_members(rows[:half].detached())
         X, weights = rows.X, rows.weights
         for i in range(half, min(n, half + MAX_REHEARSAL)):
             trial.learn(X[i : i + 1], int(codes[i]), float(weights[i]), None)

@@ -19,14 +19,14 @@ MAX_COLUMNS_OF_TREES = 200
 class ForestMember(Member):
     """Three rolling forests over all columns, or over 200 of them, chosen on the first rows.
 
-    Of sparse rows those that are filled most often, of dense ones those whose means differ most between the
-    classes, in standard deviations.
+    Of sparse rows those that are filled most often, of dense ones those where the classes are furthest from
+    the mean, in standard deviations.
     """
 
     group = "forests"
 
     def __init__(self, n_features: int, n_classes: int, *, sparse: bool, seed: int) -> None:
-        self._F, self._K, self._sparse = n_features, n_classes, sparse
+        self._F, self._K = n_features, n_classes
         self.needs_pool = sparse or n_features > MAX_COLUMNS_OF_TREES
         size = min(n_features, MAX_COLUMNS_OF_TREES)
         self._columns = np.arange(size)
@@ -101,13 +101,11 @@ def _best_columns(X: Any, codes: NDArray[np.int64], n: int) -> NDArray[np.int64]
         filled = np.bincount(X.indices, minlength=X.shape[1])
         return np.sort(np.argsort(-filled, kind="stable")[:n])
     known = np.isfinite(X)
-    values = np.where(known, np.clip(X, -1e100, 1e100), 0.0)
-    centre = values.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    values = np.where(known, values - centre, 0.0)
-    spread = np.sqrt((values / np.maximum(np.abs(values).max(axis=0), 1e-300)) ** 2).sum(axis=0)
-    between = np.zeros(X.shape[1])
-    top = np.maximum(np.abs(values).max(axis=0), 1e-300)
-    for code in np.unique(codes):
-        between += np.abs((values[codes == code] / top).sum(axis=0))
+    counts = np.maximum(known.sum(axis=0), 1)
+    values = np.where(known, X, 0.0)
+    values /= np.maximum(np.abs(values).max(axis=0), 1e-300)  # no square overflows
+    values = np.where(known, values - values.sum(axis=0) / counts, 0.0)
+    spread = np.sqrt((values * values).sum(axis=0) / counts)
+    between = sum(np.abs(values[codes == code].sum(axis=0)) for code in np.unique(codes))
     worth = np.where(spread > 0.0, between / np.maximum(spread, 1e-300), 0.0)
     return np.sort(np.argsort(-worth, kind="stable")[:n])
