@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ocboost._kernels.mixing import FLOOR, GAMMA, N_KNOTS, N_MIXERS, PRIOR_COUNT, REACH, RHO
-from ocboost.estimators.adaptive.mixing import FINAL_PRIOR, MAX_FINAL_LAG, Mixing
+from ocboost._kernels.calibration import FLOOR, N_KNOTS, REACH
+from ocboost._kernels.mixing import GAMMA, N_MIXERS, PRIOR_COUNT, RHO
+from ocboost.estimators.adaptive.mixing import FINAL_SHARE_PRIOR, MAX_FINAL_LAG, Mixing
 from tests.naive.mixing import NaiveMixer, NaiveMixing
 
 STRICT = {"rtol": 1e-8, "atol": 1e-11}  # log p / (1 - p) near p = 1 loses digits, and maps may be steep
@@ -264,7 +265,7 @@ def test_the_last_stage_corrects_confidence(K, factor):
     np.testing.assert_allclose(mixing.final[0], 1.0 / factor, rtol=0.25)  # drawn to 1
     assert shared - best > 0.03
     assert last - best < 0.3 * (shared - best)
-    assert mixing.final_share[0] < FINAL_PRIOR[0]
+    assert mixing.final_share[0] < FINAL_SHARE_PRIOR[0]
 
 
 def test_the_last_stage_is_left_out_where_labels_are_very_late():

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from ocboost._kernels import calibration as maps
 from ocboost._kernels import mixing as kernels
 from ocboost.estimators.adaptive import mixing as settings
 
-FLOOR = kernels.FLOOR
-PLACES = np.linspace(-kernels.REACH, kernels.REACH, kernels.N_KNOTS)  # of the knots, in units of the scale
+FLOOR = maps.FLOOR
+PLACES = np.linspace(-maps.REACH, maps.REACH, maps.N_KNOTS)  # of the knots, in units of the scale
 DISTANCE = PLACES[1] - PLACES[0]
 
 
@@ -127,10 +128,10 @@ class NaiveMixing:
         self.share = self.prior
         self.temperature, self.curvature = 1.0, kernels.FINAL_RHO
         self.final_scales = [Scale(), Scale()]
-        count = kernels.FINAL_PRIOR, kernels.FINAL_LIMIT
+        count = kernels.FINAL_PRIOR_COUNT, kernels.FINAL_LIMIT
         self.final_maps = [NaiveMap(*count) for _ in range(self.n_maps)]
         self.top_map = NaiveMap(*count)
-        self.final_share = np.array(settings.FINAL_PRIOR)
+        self.final_share = np.array(settings.FINAL_SHARE_PRIOR)
         self.noted = [[] for _ in range(n_experts + 1)]
         self.mean_lag, self.turn = 0.0, 0
 
@@ -198,7 +199,7 @@ class NaiveMixing:
             self.learn_final(record, code, weight * eta)
             self.final_share = self.shared(
                 self.final_share,
-                np.array(settings.FINAL_PRIOR),
+                np.array(settings.FINAL_SHARE_PRIOR),
                 record.last[:, code],
                 eta * weight,
                 settings.FINAL_SHARE_RATE * step,

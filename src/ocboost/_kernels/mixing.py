@@ -1,4 +1,4 @@
-"""Mixing the predictions of experts online: calibration maps, second-order mixers, fixed share, a last map.
+"""Mixing the predictions of experts online: calibrated logits, second-order mixers, fixed share, a last map.
 
 Every prediction is kept as a *record*, (R, K), until its label comes; all learning here is from the record,
 so that it is about what was predicted and not about what would be predicted by then. Its rows are
@@ -9,7 +9,7 @@ so that it is about what was predicted and not about what would be predicted by 
 - then four: the shared output, and the output after a temperature, a map, and a map of its largest entry;
 - the last: the prediction itself.
 
-Logits of two classes are (0, z); of more they are log-probabilities, not less than -`FLOOR`, centred.
+Logits, and the maps that calibrate them, are those of `ocboost._kernels.calibration`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,19 @@ import math
 import numpy as np
 
 from ocboost._kernels.arrays import Floats
+from ocboost._kernels.calibration import (
+    binary_logit,
+    calibrate,
+    log_odds,
+    logistic,
+    mapped,
+    normalise,
+    softmax,
+    teach_map,
+    within,
+)
 from ocboost._kernels.compile import exact, plain
 
-FLOOR = 12.0  # logits are within ± this
-N_KNOTS = 25
-REACH = 4.0  # knots lie within ± this, in units of an expert's mean |logit|
-KNOTS_PER_UNIT = (N_KNOTS - 1) / (2.0 * REACH)
 MIN_SCALE = 0.05
 SCALE_ROWS = 2000.0  # over which |logit| is averaged
 MIN_PROBABILITY = 1e-6  # that an expert's share is multiplied by
@@ -37,155 +44,10 @@ RHO = np.array([10.0, 10.0, 30.0, 30.0])
 
 FINAL_GAMMA = 0.999
 FINAL_RHO = 20.0
-FINAL_PRIOR = 20.0
+FINAL_PRIOR_COUNT = 20.0
 FINAL_LIMIT = 2000.0
 PRIOR_COUNT = 5.0  # of a knot of an expert's map
 COUNT_LIMIT = 500.0
-
-
-@exact
-def _logistic(z: float) -> float:
-    if z >= 0.0:
-        return 1.0 / (1.0 + math.exp(-z))
-    e = math.exp(z)
-    return e / (1.0 + e)
-
-
-@exact
-def _within(z: float, bound: float) -> float:
-    return min(max(z, -bound), bound)
-
-
-@exact
-def _log_odds(p: float) -> float:
-    p = min(max(p, 6e-6), 1.0 - 6e-6)
-    return _within(math.log(p / (1.0 - p)), FLOOR)
-
-
-@exact
-def _normalise(z: Floats) -> None:
-    """Turn scores into logits, in place."""
-    K = z.size
-    if K == 2:
-        z[1] = _within(z[1] - z[0], FLOOR)
-        z[0] = 0.0
-        return
-    top = z[0]
-    for k in range(1, K):
-        top = max(top, z[k])
-    total = 0.0
-    for k in range(K):
-        total += math.exp(z[k] - top)
-    shift = math.log(total)
-    mean = 0.0
-    for k in range(K):
-        z[k] = max((z[k] - top) - shift, -FLOOR)
-        mean += z[k]
-    mean /= K
-    for k in range(K):
-        z[k] -= mean
-
-
-@exact
-def _softmax(z: Floats, p: Floats) -> None:
-    K = z.size
-    if K == 2:
-        p[1] = _logistic(z[1] - z[0])
-        p[0] = _logistic(z[0] - z[1])
-        return
-    top = z[0]
-    for k in range(1, K):
-        top = max(top, z[k])
-    total = 0.0
-    for k in range(K):
-        p[k] = math.exp(z[k] - top)
-        total += p[k]
-    for k in range(K):
-        p[k] /= total
-
-
-@exact
-def _knot_level(i: int, scale: float, levels: Floats, counts: Floats, prior: float) -> float:
-    """The value of a map at a knot; the identity where it has learnt nothing."""
-    return levels[i] if counts[i] > prior else (i / KNOTS_PER_UNIT - REACH) * scale
-
-
-@exact
-def _mapped(u: float, scale: float, levels: Floats, counts: Floats, prior: float) -> float:
-    """A logit after a map: linear between knots, of slope one beyond them."""
-    t = (u / scale + REACH) * KNOTS_PER_UNIT
-    if t <= 0.0 or t >= N_KNOTS - 1:
-        i = 0 if t <= 0.0 else N_KNOTS - 1
-        knot = (i / KNOTS_PER_UNIT - REACH) * scale
-        return _within(u + _knot_level(i, scale, levels, counts, prior) - knot, FLOOR)
-    i = int(t)
-    a = t - i
-    low = _knot_level(i, scale, levels, counts, prior)
-    high = _knot_level(i + 1, scale, levels, counts, prior)
-    return _within((1.0 - a) * low + a * high, FLOOR)
-
-
-@exact
-def _teach_knot(
-    i: int,
-    share: float,
-    hit: float,
-    scale: float,
-    rates: Floats,
-    levels: Floats,
-    counts: Floats,
-    prior: float,
-    limit: float,
-) -> None:
-    if share <= 0.0:
-        return
-    if counts[i] <= prior:
-        rates[i] = _logistic((i / KNOTS_PER_UNIT - REACH) * scale)
-    n = min(counts[i] + share, limit)
-    rates[i] += min(share / n, 1.0) * (hit - rates[i])
-    counts[i] = n
-    levels[i] = _log_odds(rates[i])
-
-
-@exact
-def _teach_map(
-    u: float,
-    hit: float,
-    weight: float,
-    scale: float,
-    rates: Floats,
-    levels: Floats,
-    counts: Floats,
-    prior: float,
-    limit: float,
-) -> None:
-    """Let a map learn whether an event of logit u was a hit, 1 or 0: the two knots beside u count it."""
-    t = min(max((u / scale + REACH) * KNOTS_PER_UNIT, 0.0), N_KNOTS - 1.0)
-    i = min(int(t), N_KNOTS - 2)
-    a = t - i
-    _teach_knot(i, weight * (1.0 - a), hit, scale, rates, levels, counts, prior, limit)
-    _teach_knot(i + 1, weight * a, hit, scale, rates, levels, counts, prior, limit)
-
-
-@exact
-def _binary_logit(z: Floats, p: Floats, k: int) -> float:
-    """What the map of class k sees: z of two classes, log p_k / (1 - p_k) of more."""
-    return z[1] - z[0] if z.size == 2 else _log_odds(p[k])
-
-
-@exact
-def _calibrate(
-    z: Floats, p: Floats, scale: float, levels: Floats, counts: Floats, prior: float, out: Floats
-) -> None:
-    """Logits after the maps, (n_maps, N_KNOTS); one map of two classes, one for each of more."""
-    if z.size == 2:
-        out[0] = 0.0
-        out[1] = _mapped(z[1] - z[0], scale, levels[0], counts[0], prior)
-        return
-    for k in range(z.size):
-        mapped = _mapped(_log_odds(p[k]), scale, levels[k], counts[k], prior)
-        out[k] = math.log(_logistic(mapped))
-    _normalise(out)
 
 
 @exact
@@ -198,7 +60,7 @@ def _mix(weights: Floats, z: Floats, out: Floats) -> None:
         for k in range(K):
             out[k] += weights[e] * z[e, k]
     for k in range(K):
-        out[k] = _within(out[k], 700.0)
+        out[k] = within(out[k], 700.0)
 
 
 @plain
@@ -237,14 +99,14 @@ def issue(
         for k in range(K):
             if not math.isfinite(z[k]):
                 z[k] = 0.0
-        _normalise(z)
-        _softmax(z, record[first_z + e])
-        _calibrate(z, record[first_z + e], scales[e, 0], levels[e], counts[e], PRIOR_COUNT, record[E + e])
-        _softmax(record[E + e], record[first_c + e])
+        normalise(z)
+        softmax(z, record[first_z + e])
+        calibrate(z, record[first_z + e], scales[e, 0], levels[e], counts[e], PRIOR_COUNT, record[E + e])
+        softmax(record[E + e], record[first_c + e])
     for m in range(M):
         source = record[E : 2 * E] if m % 2 == 0 else record[:E]
         _mix(weights[m], source, room[0])
-        _softmax(room[0], record[first_p + m])
+        softmax(room[0], record[first_p + m])
     for x in range(M + 2 * E):
         for k in range(K):
             out[k] += share[x] * record[first_p + x, k]
@@ -278,12 +140,12 @@ def _finish(
     z = room[0]
     for k in range(K):
         z[k] = math.log(max(p[k], MIN_PROBABILITY))
-    _normalise(z)
+    normalise(z)
     for k in range(K):
         room[1, k] = final[0] * z[k]
-    _softmax(room[1], rows[1])
-    _calibrate(z, p, final[2], levels, counts, FINAL_PRIOR, room[1])
-    _softmax(room[1], rows[2])
+    softmax(room[1], rows[1])
+    calibrate(z, p, final[2], levels, counts, FINAL_PRIOR_COUNT, room[1])
+    softmax(room[1], rows[2])
     for k in range(K):
         rows[3, k] = p[k]
     if K > 2:
@@ -292,7 +154,7 @@ def _finish(
             if p[k] > p[best]:
                 best = k
         n = levels.shape[0]
-        sure = _logistic(_mapped(_log_odds(p[best]), final[3], levels[n - 1], counts[n - 1], FINAL_PRIOR))
+        sure = logistic(mapped(log_odds(p[best]), final[3], levels[n - 1], counts[n - 1], FINAL_PRIOR_COUNT))
         others = 0.0
         for k in range(K):
             if k != best:
@@ -394,7 +256,7 @@ def _teach_mixer(
     E, K = z.shape
     pull = (1.0 - gamma) * rho
     _mix(w, z, room[2, :K])
-    _softmax(room[2, :K], p)
+    softmax(room[2, :K], p)
     u, Pu, g = room[0, :E], room[1, :E], room[3, :E]
     growth = 1.0 / gamma
     for i in range(E):
@@ -493,9 +355,9 @@ def learn_issued(
         z, pz = record[e], record[first_z + e]
         for k in range(n_maps):
             own = 1 if n_maps == 1 else k
-            u = _binary_logit(z, pz, own)
+            u = binary_logit(z, pz, own)
             hit = 1.0 if code == own else 0.0
-            _teach_map(
+            teach_map(
                 u,
                 hit,
                 weight,
@@ -539,10 +401,10 @@ def _teach_final(
     z, q = room[0, :K], room[1, :K]
     for k in range(K):
         z[k] = math.log(max(p[k], MIN_PROBABILITY))
-    _normalise(z)
+    normalise(z)
     for k in range(K):
         q[k] = final[0] * z[k]
-    _softmax(q, room[2, :K])
+    softmax(q, room[2, :K])
     mean, square = 0.0, 0.0
     for k in range(K):
         mean += room[2, k] * z[k]
@@ -554,9 +416,9 @@ def _teach_final(
     n = levels.shape[0]
     for k in range(n - 1):
         own = 1 if n == 2 else k
-        u = _binary_logit(z, p, own)
+        u = binary_logit(z, p, own)
         hit = 1.0 if code == own else 0.0
-        _teach_map(u, hit, weight, final[2], rates[k], levels[k], counts[k], FINAL_PRIOR, FINAL_LIMIT)
+        teach_map(u, hit, weight, final[2], rates[k], levels[k], counts[k], FINAL_PRIOR_COUNT, FINAL_LIMIT)
         final[4] = min(final[4] + 1.0, SCALE_ROWS)
         final[2] += (abs(u) - final[2]) / final[4]
     final[2] = max(final[2], MIN_SCALE)
@@ -565,10 +427,18 @@ def _teach_final(
         for k in range(1, K):
             if p[k] > p[best]:
                 best = k
-        u = _log_odds(p[best])
+        u = log_odds(p[best])
         hit = 1.0 if code == best else 0.0
-        _teach_map(
-            u, hit, weight, final[3], rates[n - 1], levels[n - 1], counts[n - 1], FINAL_PRIOR, FINAL_LIMIT
+        teach_map(
+            u,
+            hit,
+            weight,
+            final[3],
+            rates[n - 1],
+            levels[n - 1],
+            counts[n - 1],
+            FINAL_PRIOR_COUNT,
+            FINAL_LIMIT,
         )
         final[5] = min(final[5] + 1.0, SCALE_ROWS)
         final[3] += (abs(u) - final[3]) / final[5]

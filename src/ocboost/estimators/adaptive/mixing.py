@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.arrays import Floats
+from ocboost._kernels.calibration import FLOOR, N_KNOTS
 from ocboost._kernels.mixing import (
-    FLOOR,
+    FINAL_PRIOR_COUNT,
     N_FINAL,
-    N_KNOTS,
     N_MIXERS,
+    PRIOR_COUNT,
     RHO,
     issue,
     learn_fresh,
@@ -32,7 +33,7 @@ from ocboost._kernels.mixing import (
 
 SHARE_RATE = 0.001  # that goes back to the prior with each label
 FINAL_SHARE_RATE = 1e-4
-FINAL_PRIOR = np.array([0.7, 0.1, 0.1, 0.1])
+FINAL_SHARE_PRIOR = np.array([0.7, 0.1, 0.1, 0.1])
 LAG_SCALE = 5.0  # a label that comes so many predictions late counts half
 MAX_FINAL_LAG = 30.0  # mean lag beyond which the last calibration is left out
 LAG_MEMORY = 100.0
@@ -70,7 +71,7 @@ class Mixing:
         self.scales = np.tile([1.0, 10.0], (E, 1))
         self.rates = np.zeros((E, n_maps, N_KNOTS))
         self.levels = np.zeros((E, n_maps, N_KNOTS))
-        self.counts = np.full((E, n_maps, N_KNOTS), 5.0)
+        self.counts = np.full((E, n_maps, N_KNOTS), PRIOR_COUNT)
         self.weights = np.full((N_MIXERS, E), 1.0 / E)
         self.inverses = np.stack([np.eye(E) / rho for rho in RHO])
         self.prior = _prior(N_MIXERS, E)
@@ -78,8 +79,8 @@ class Mixing:
         self.final = np.array([1.0, 20.0, 1.0, 1.0, 10.0, 10.0])
         self.final_rates = np.zeros((n_maps + 1, N_KNOTS))
         self.final_levels = np.zeros((n_maps + 1, N_KNOTS))
-        self.final_counts = np.full((n_maps + 1, N_KNOTS), 20.0)
-        self.final_share = FINAL_PRIOR.copy()
+        self.final_counts = np.full((n_maps + 1, N_KNOTS), FINAL_PRIOR_COUNT)
+        self.final_share = FINAL_SHARE_PRIOR.copy()
         self.recent = np.zeros((E + 1, 3))
         self._make_room()
 
@@ -153,7 +154,7 @@ class Mixing:
             self.final_levels,
             self.final_counts,
             self.final_share,
-            FINAL_PRIOR,
+            FINAL_SHARE_PRIOR,
             FINAL_SHARE_RATE,
             self.recent,
             self._room,
