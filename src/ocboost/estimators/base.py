@@ -187,6 +187,29 @@ def as_one_row(row: Any, n_features: int, *, missing: bool) -> NDArray[Any]:
     return x.reshape(1, n_features)
 
 
+def labels_of(now: dict[str, Any]) -> tuple[list[Any], dict[Any, int]]:
+    """The classes of a classifier with these attributes as Python's own values, and the code of each.
+
+    They are made once for an array of classes.
+    """
+    classes, cached = now["classes_"], now.get("_labels")
+    if cached is None or cached[0] is not classes:
+        labels = classes.tolist()
+        cached = now["_labels"] = classes, labels, {label: code for code, label in enumerate(labels)}
+    return cached[1], cached[2]
+
+
+def code_of(now: dict[str, Any], label: Any) -> int:
+    """The code of a label of a classifier with these attributes; any other is an error."""
+    try:
+        return labels_of(now)[1][label]
+    except (KeyError, TypeError):
+        raise InputError(
+            f"label must be one of the classes {now['classes_'].tolist()!s:.80}; got {label!r:.80}. Leave "
+            "such examples out, or fit again with that class."
+        ) from None
+
+
 def as_one_weight(sample_weight: Any) -> float:
     """Check the weight of one row."""
     weight = np.nan

@@ -17,7 +17,7 @@ from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import reads, writes, written
 from ocboost.boosters.base import Booster, Settings
 from ocboost.errors import InputError
-from ocboost.estimators.base import OnlineClassifier, as_one_row
+from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of, labels_of
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee, CommitteeView, probabilities
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
@@ -231,7 +231,7 @@ class CommitteeClassifier(OnlineClassifier):
         now = self._fitted_attributes()
         view, x = now["committee_"].view(), _checked_row(now, row)
         code = int(view.predict(x)[0]) if view.deployed is not None else view.winner_of_one(x)
-        return _labels_of(now)[0][code]
+        return labels_of(now)[0][code]
 
     def predict_proba_one(self, row: Sequence[float]) -> NDArray[np.float64]:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
@@ -244,13 +244,7 @@ class CommitteeClassifier(OnlineClassifier):
     def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
         now = self._fitted_attributes()
         x = _checked_row(now, row)
-        try:
-            code = _labels_of(now)[1][label]
-        except (KeyError, TypeError):
-            raise InputError(
-                f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
-                "such examples out, or fit again with that class."
-            ) from None
+        code = code_of(now, label)
         weights = None if weight == 1.0 else np.array([weight])
         written(self.committee_, partial(self._learn, Rows.one(x, code, weights)))
 
@@ -283,12 +277,3 @@ def _checked_row(now: dict[str, Any], row: Any) -> NDArray[Any]:
     hypotheses, grower = now["committee_"].hypotheses, now["grower_"]
     missing = hypotheses.accepts_missing and (grower is None or grower.learner.accepts_missing)
     return as_one_row(row, now["n_features_in_"], missing=missing)
-
-
-def _labels_of(now: dict[str, Any]) -> tuple[list[Any], dict[Any, int]]:
-    """The classes as Python's own values, and the code of each; made once for an array of classes."""
-    classes, cached = now["classes_"], now.get("_labels")
-    if cached is None or cached[0] is not classes:
-        labels = classes.tolist()
-        cached = now["_labels"] = classes, labels, {label: code for code, label in enumerate(labels)}
-    return cached[1], cached[2]

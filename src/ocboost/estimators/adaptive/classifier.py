@@ -25,7 +25,7 @@ from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
-from ocboost.estimators.base import OnlineClassifier, as_one_row
+from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of
 from ocboost.streams.rows import Rows
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
@@ -285,25 +285,12 @@ class AdaptiveClassifier(OnlineClassifier):
             check_is_fitted(self)
         with self._turns.turn():
             x = as_one_row(row, self.n_features_in_, missing=True)
-            code = self._code_of(label)
+            code = code_of(self.__dict__, label)
             scaled = weight * self.weight_scale_
             if scaled > MAX_ROW_WEIGHT:
                 self._scaled(np.array([weight]))
             X = self._as_kept(x)
             written(self, lambda: self.bank_.label(X, code, scaled, None))
-
-    def _code_of(self, label: Any) -> int:
-        cached = self.__dict__.get("_codes")
-        if cached is None or cached[0] is not self.classes_:
-            cached = self._codes = self.classes_, {c: i for i, c in enumerate(self.classes_.tolist())}
-        try:
-            code: int = cached[1][label]
-        except (KeyError, TypeError):
-            raise InputError(
-                f"label must be one of the classes {self.classes_.tolist()!s:.80}; got {label!r:.80}. Leave "
-                "such examples out, or fit again with that class."
-            ) from None
-        return code
 
     # Predicting ------------------------------------------------------------------------------------------
 
