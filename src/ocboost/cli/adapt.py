@@ -235,7 +235,8 @@ def _learn(
         with uninterrupted():
             if run.rows > run.first:
                 run.save(checkpoint)
-                kept = f"{run.rows:,} rows are kept in '{checkpoint}'; --resume continues from there."
+                n = "1 row is" if run.rows == 1 else f"{run.rows:,} rows are"
+                kept = f"{n} kept in '{checkpoint}'; --resume continues from there."
             else:
                 checkpoint.unlink(missing_ok=True)
                 kept = "Nothing was learnt."

@@ -322,3 +322,19 @@ def test_many_rows_stay_finite():
     assert clf.n_learnt_ == 8_060
     mixing = clf.bank_.mixing
     assert all(np.isfinite(array).all() for array in vars(mixing).values() if isinstance(array, np.ndarray))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
+def test_a_label_that_is_missing(missing):
+    clf = fitted()
+    before = state(clf)
+    with pytest.raises(InputError, match="y must hold a label for each row; got .* in row 1"):
+        clf.partial_fit(stream()[0][:2], np.array([0, missing], object))
+    assert state(clf) == before
+
+
+def test_a_class_may_be_called_nan():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "nan", "None").astype(object)
+    clf = AdaptiveClassifier(n_hypotheses=5, random_state=0).fit(X, y)
+    assert clf.score(X, y) > 0.8

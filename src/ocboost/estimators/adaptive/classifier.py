@@ -545,7 +545,7 @@ def _require_labels(y: Any) -> None:
     labels = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
     if labels.dtype == object and labels.ndim == 1:
         for row, label in enumerate(labels.tolist()):
-            if label is None or str(label) in ("nan", "<NA>", "NaT"):
+            if not isinstance(label, str) and str(label) in ("None", "nan", "<NA>", "NaT"):
                 raise InputError(f"y must hold a label for each row; got {label} in row {row}. Leave it out.")
 
 
