@@ -328,7 +328,7 @@ def test_many_rows_stay_finite():
 def test_a_label_that_is_missing(missing):
     clf = fitted()
     before = state(clf)
-    with pytest.raises(InputError, match="y must hold a label for each row; got .* in row 1"):
+    with pytest.raises(InputError, match=r"y must hold a label for each row; got .* in row 1"):
         clf.partial_fit(stream()[0][:2], np.array([0, missing], object))
     assert state(clf) == before
 
