@@ -27,6 +27,7 @@ from ocboost._core.codec import Fields, Tree
 from ocboost.errors import ModelFileError, NotSavableError
 
 BOOSTER, HYPOTHESES, OFFSET = "booster", "hypotheses", "offset"  # axes that can be part of something else
+FOREIGN = "foreign"
 
 
 @cache
