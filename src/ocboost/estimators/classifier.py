@@ -22,7 +22,7 @@ from ocboost.boosters.base import Booster
 from ocboost.errors import InputError
 from ocboost.estimators.base import require_two
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
-from ocboost.estimators.committee import Committee, learn_hypotheses
+from ocboost.estimators.committee import Committee, equal_parts, learn_hypotheses
 from ocboost.estimators.committee_classifier import CommitteeClassifier, adjustable
 from ocboost.estimators.growth import Growth, as_growth
 from ocboost.hypotheses import Hypotheses
@@ -311,7 +311,8 @@ class OCBClassifier(CommitteeClassifier):
         if names is not None:
             clf.feature_names_in_ = names
         rows = Rows(X, codes=codes_of(labels, classes), weights=given)
-        clf._set_up(rows, classes, start=True, split=len(classes) > 2)
+        n_boosters = 1 if len(classes) == 2 else len(classes)
+        clf._set_up(rows, classes, start=True, columns=equal_parts(len(hypotheses), n_boosters))
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
         if clf.grower_ is not None:
             clf.grower_.begin(clf.committee_)
@@ -344,15 +345,17 @@ class OCBClassifier(CommitteeClassifier):
         # Examples without weight are ignored: they do not move thresholds either.
         self._set_up(rows if counts.all() else rows[counts], classes, start=True)
 
-    def start_from(self, rows: Rows, classes: NDArray[Any]) -> None:
-        """Start from checked rows with codes, with given hypotheses: for K > 2 classes a K-th part for each."""
+    def start_from(self, rows: Rows, classes: NDArray[Any], columns: list[slice]) -> None:
+        """Start from checked rows with codes, and given hypotheses of which each booster has its columns."""
         self.n_features_in_ = rows.X.shape[1]
-        self._set_up(rows, classes, start=True, split=len(classes) > 2)
+        self._set_up(rows, classes, start=True, columns=columns)
 
-    def _set_up(self, rows: Rows, classes: NDArray[Any], *, start: bool, split: bool = False) -> None:
+    def _set_up(
+        self, rows: Rows, classes: NDArray[Any], *, start: bool, columns: list[slice] | None = None
+    ) -> None:
         """Make the committee, and ``start`` it from these examples.
 
-        ``split`` gives each booster its share of the given hypotheses instead of all.
+        ``columns`` has those of the given hypotheses that each booster gets, instead of all.
         """
         require_two(classes)
         n_boosters = 1 if len(classes) == 2 else len(classes)
@@ -370,11 +373,8 @@ class OCBClassifier(CommitteeClassifier):
                     f"X must have the {hypotheses.n_features} features of the hypotheses; got "
                     f"{self.n_features_in_}."
                 )
-            step = len(hypotheses) // n_boosters
-            columns = [
-                slice(c * step, (c + 1) * step) if split else slice(0, len(hypotheses))
-                for c in range(n_boosters)
-            ]
+            if columns is None:
+                columns = [slice(0, len(hypotheses))] * n_boosters
         else:
             n_hypotheses = as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
             learner = learner_for(self.estimator)

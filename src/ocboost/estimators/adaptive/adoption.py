@@ -7,25 +7,30 @@ import numpy as np
 from ocboost.errors import OcboostError
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.hypotheses import Hypotheses
-from ocboost.hypotheses.transformed import Columns, Transformed, converted
+from ocboost.foreign.columns import Columns
+from ocboost.foreign.convert import portable_steps
 from ocboost.hypotheses.sklearn import member_trees, unwrapped
+from ocboost.hypotheses.transformed import Transformed
 
 
 def adopted_hypotheses(
-    deployed: DeployedModel, n_features: int, n_boosters: int, most: int
+    deployed: DeployedModel, n_features: int, n_boosters: int, n_hypotheses: int
 ) -> Hypotheses | None:
-    """The trees of a model as hypotheses over encoded features, at most so many for each class.
+    """The trees of a model as hypotheses over encoded features: the first ones, half of ``n_hypotheses``.
 
-    None if it has none, or if what comes before them is Python code that no file holds.
+    The others are learnt. Trees alone fit the rows that they were fitted on too well, and are too few
+    thresholds for neighbours. None if it has no trees, or if what comes before them is Python code that no
+    file holds.
     """
     try:
         transformers, final = unwrapped(deployed.model)
         found = member_trees(final)
         if found is None:
             return None
-        found = leading(found, n_boosters, most)
+        found = leading(found, n_boosters, max(1, n_hypotheses // 2))
         if transformers:
-            found = Transformed(converted(transformers), found)
+            step, vocabularies = portable_steps(transformers)
+            found = Transformed(step, found, vocabularies)
         if deployed.places is not None:
             found = Transformed(Columns(deployed.places, n_features), found)
     except OcboostError:
