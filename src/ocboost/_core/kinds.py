@@ -27,6 +27,7 @@ from ocboost._core.codec import Fields, Tree
 from ocboost.errors import ModelFileError, NotSavableError
 
 BOOSTER, HYPOTHESES, OFFSET = "booster", "hypotheses", "offset"  # axes that can be part of something else
+FOREIGN = "foreign"
 
 
 @cache
@@ -67,6 +68,7 @@ KINDS: dict[str, Kind] = {
         Kind("Boxes", HYPOTHESES, ".hypotheses.boxes:Boxes", "box filters"),
         Kind("CascadeStumps", HYPOTHESES, ".hypotheses.cascade_stumps:CascadeStumps", "cascade stumps"),
         Kind("Joined", HYPOTHESES, ".hypotheses.joined:Joined", "several sets of hypotheses"),
+        Kind("PortableTrees", FOREIGN, ".foreign.trees.model:PortableTrees", "trees of another library"),
         Kind("LinearOffset", OFFSET, ".offsets.linear:LinearOffset", "a linear score"),
         Kind("VotedOffset", OFFSET, ".offsets.voted:VotedOffset", "votes of fixed weights"),
         Kind("ScaledOffset", OFFSET, ".offsets.scaled:ScaledOffset", "a score on another scale"),
