@@ -34,8 +34,8 @@ from ocboost.estimators.committee import Committee
 from ocboost.estimators.deployed_weights import DeployedWeights
 from ocboost.estimators.growth import CandidateSearch, Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.adaboost import MAX_WEIGHT
 from ocboost.hypotheses.base import MAX_COLUMNS
-from ocboost.hypotheses.sklearn import MAX_WEIGHT
 from ocboost.learners import LEARNERS, learner_for
 from ocboost.offsets import Offset, as_offset, require_classes
 from ocboost.offsets.base import offset_from, offset_tree

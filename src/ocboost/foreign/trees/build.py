@@ -17,7 +17,7 @@ class TreeBuilder:
     def __init__(self) -> None:
         self._arrays: dict[str, list[NDArray[Any]]] = {}
         self._roots: list[int] = []
-        self._values: list[NDArray[np.float64]] = []
+        self._values: list[NDArray[Any]] = []
         self._sets: list[NDArray[np.uint32]] = []
         self._total = 0
 
@@ -28,7 +28,7 @@ class TreeBuilder:
         left: NDArray[Any],
         right: NDArray[Any],
         missing_left: NDArray[Any],
-        value: NDArray[np.float64],
+        value: NDArray[Any],
         *,
         zero_missing: NDArray[Any] | None = None,
         sets: dict[int, NDArray[np.uint32]] | None = None,
@@ -59,11 +59,19 @@ class TreeBuilder:
 
     def nodes(self, **settings: Any) -> TreeNodes:
         """All trees taken so far."""
-        arrays: dict[str, Any] = {name: np.concatenate(parts) for name, parts in self._arrays.items()}
-        return TreeNodes(self._roots, **arrays, sets=self._sets, **settings)
+        return TreeNodes(self.root, **self.arrays(), sets=self._sets, **settings)
+
+    def arrays(self) -> dict[str, Any]:
+        """Their arrays by name, (nodes,)."""
+        return {name: np.concatenate(parts) for name, parts in self._arrays.items()}
 
     @property
-    def value(self) -> NDArray[np.float64]:
+    def root(self) -> NDArray[np.int64]:
+        """The node that each of them starts at."""
+        return np.array(self._roots)
+
+    @property
+    def value(self) -> NDArray[Any]:
         """The values of their leaves, (leaves, V)."""
         return np.concatenate(self._values)
 
