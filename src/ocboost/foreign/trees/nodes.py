@@ -205,7 +205,7 @@ class TreeNodes:
         return {
             **{name: getattr(self, name) for name in _NODE_ARRAYS},
             "set_sizes": sizes,
-            "set_words": self.words[:-1],
+            "set_words": self.words[:-1].view(np.int32),
             "n_columns": self.n_columns,
             "precision": self.precision,
             "missing": None if np.isnan(self.missing) else self.missing,
@@ -218,7 +218,7 @@ class TreeNodes:
         """The inverse of `tree`."""
         arrays = {name: fields.array(name, dtype, (None,)) for name, dtype in _NODE_ARRAYS.items()}
         sizes = fields.array("set_sizes", np.int64, (None,))
-        words = fields.array("set_words", np.uint32, (None,))
+        words = fields.array("set_words", np.int32, (None,)).view(np.uint32)
         fits = not sizes.size or (sizes.min() > 0 and sizes.max() <= words.size)
         fits = fits and int(sizes.astype(object).sum() if sizes.size else 0) == words.size
         fields.require(fits, "its sets of categories do not fit")
