@@ -16,6 +16,7 @@ from tests.support.foreign_trees import N_TEXTS, examples, probes
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM before 4.7
 
 
 def light(**settings):
@@ -85,7 +86,7 @@ def test_lightgbm_on_its_thresholds():
 
 
 def test_lightgbm_up_to_its_best_iteration():
-    X, y = examples(3)
+    X, y = coded(3)
     fitted = light(n_estimators=60, learning_rate=0.5)
     later = {"eval_X": (X[150:],), "eval_y": (y[150:],)}
     if "eval_X" not in inspect.signature(fitted.fit).parameters:  # before 4.7

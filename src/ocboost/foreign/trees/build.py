@@ -38,6 +38,8 @@ class TreeBuilder:
         ``sets`` are the words of the sets of categories, by node.
         """
         nodes, leaf = left.size, left < 0
+        # scikit-learn 1.6 has NaN where a split only parts off missing values; nothing is <= NaN.
+        threshold = np.where(np.isnan(threshold), -np.inf, threshold)
         category = np.full(nodes, -1)
         for v, words in (sets or {}).items():
             category[v] = len(self._sets)
