@@ -12,12 +12,14 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, ModelFileError, NotSavableError, OCBClassifier, hypotheses
+from ocboost.foreign.trees.nodes import TreeNodes
 from ocboost.hypotheses import (
     Ballot,
     Balls,
     Boxes,
     Callables,
     CascadeStumps,
+    CategoryTrees,
     Hypotheses,
     Joined,
     Stumps,
@@ -72,6 +74,26 @@ def cascade_stumps():
     return CascadeStumps(rects, weight, rng.normal(size=J), width=3, height=3)
 
 
+def category_trees():
+    """Each asks first for the category, the whole part of a number, and then whether another is small."""
+    rng = _rng()
+    v = 5 * np.arange(J)
+    columns = np.tile([0, 0, -1, -1, -1], (J, 1))
+    columns[:, :2] = rng.integers(9, size=(J, 2))
+    children = {"left": [1, 3, -1, -1, -1], "right": [2, 4, -1, -1, -1]}
+    nodes = TreeNodes(
+        v,
+        columns.ravel(),
+        rng.normal(size=5 * J),
+        **{side: np.where(np.array(own) < 0, -1, own + v[:, None]).ravel() for side, own in children.items()},
+        missing_left=rng.integers(0, 2, 5 * J),
+        category=np.where(np.arange(5 * J) % 5 == 0, np.arange(5 * J) // 5, -1),
+        sets=[np.array([1 + j % 3], np.uint32) for j in range(J)],
+        n_columns=9,
+    )
+    return CategoryTrees(nodes, np.tile([-1, 1, -1], J))
+
+
 def callables():
     members = [lambda X, f=f: np.where(np.nan_to_num(X[:, f]) > f / 8, 1, -1) for f in range(J)]
     return Callables(members, n_features=9)
@@ -83,6 +105,7 @@ MADE = {
     "Balls": balls,
     "Boxes": boxes,
     "CascadeStumps": cascade_stumps,
+    "CategoryTrees": category_trees,
     "Callables": callables,
     "Joined": lambda: join([balls()[:2], stumps()[:3], balls()[2:3]]),
     "Stumps, single": lambda: stumps(precision="single"),

@@ -235,11 +235,12 @@ def test_names_of_features():
     [
         (
             lambda X, y: RandomForestClassifier(2).fit(X, y),
-            "AdaBoostClassifier.*got RandomForestClassifier.*learns their weights",
+            r"got RandomForestClassifier\. Use AdaptiveClassifier\.from_fitted\(model, X, y\), which.* or "
+            r"OCBClassifier\(from_sklearn\(model\)\)\.fit\(X, y\)",
         ),
         (
             lambda X, y: make_pipeline(StandardScaler(), AdaBoostClassifier(n_estimators=2)).fit(X, y),
-            "got Pipeline.*last step",
+            "got Pipeline around AdaBoostClassifier, with StandardScaler before it. Use AdaptiveClassifier",
         ),
         (lambda X, y: AdaBoostClassifier(), "fitted must have been fitted; got one that is not"),
         (lambda X, y: AdaBoostClassifier, "got ABCMeta"),

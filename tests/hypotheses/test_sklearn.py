@@ -288,11 +288,6 @@ def test_what_is_not_fitted_is_refused(model):
 
 def test_what_cannot_be_taken_over_is_refused():
     X, y = examples(3)
-    with pytest.raises(
-        InputError,
-        match=r"as scikit-learn's other ensembles do.* Use GradientBoostingClassifier, .* or give \[fitted\]",
-    ):
-        from_sklearn(HistGradientBoostingClassifier(max_iter=2).fit(X, y))
     with pytest.raises(InputError, match=r"list\(np.ravel\(fitted.estimators_\)\)"):
         from_sklearn(GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0]))
     for wrong in (3, "forest", None, DecisionTreeClassifier, [None]):

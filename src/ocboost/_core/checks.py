@@ -216,3 +216,11 @@ def _not_a_margin(array: NDArray[Any], row: int, column: int) -> InputError:
     return InputError(
         f"margins must be -1 and +1; got {array[row, column]} at row {row}, column {column}. {_MEANING}"
     )
+
+
+def as_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Check whole numbers, and return them as int64."""
+    array = np.array(values)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} must be whole numbers; got {values!r:.80}.")
+    return array.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Class labels as codes, and the sample weights that estimators are fitted with."""
+"""Class labels as codes and in files, and the sample weights that estimators are fitted with."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ocboost._core.codec import Fields, Tree
 from ocboost.errors import InputError
 
 MAX_CLASSES_IN_COLUMN = 1000  # a column of more values holds numbers, or the names of rows
+MAX_SAVED_CLASSES = 10_000
+MAX_NAME_CHARACTERS = 1 << 26  # in the names of all classes, each as long as the longest
+_CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
+_CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
 
 
 def sorted_classes(y: NDArray[Any]) -> NDArray[Any]:
@@ -99,3 +104,54 @@ def scale_of(weights: NDArray[np.float64]) -> float:
     if scale == np.inf:
         raise InputError(f"sample_weight must not be as small as this; it sums to {total}. Multiply it.")
     return scale
+
+
+# Files ------------------------------------------------------------------------------------------------
+
+
+def classes_tree(classes: NDArray[Any]) -> Tree:
+    """The classes as a file holds them."""
+    kind, values = classes.dtype.kind, classes.tolist()
+    if len(values) > MAX_SAVED_CLASSES:
+        raise InputError(
+            f"classes must be at most {MAX_SAVED_CLASSES:,} to be saved; got {len(values):,}. Group the rare "
+            "ones."
+        )
+    if kind == "U" or (kind == "O" and all(isinstance(value, str) for value in values)):
+        if not _fit_in_memory(values):
+            raise InputError(
+                f"classes must have names that are short enough to be saved; the longest has "
+                f"{max(map(len, values)):,} letters. Shorten it."
+            )
+        return {"type": kind, "values": values}
+    if f"{classes.dtype.itemsize}" not in _CLASS_SIZES.get(kind, ""):
+        raise InputError(
+            f"classes must be numbers or text to be saved; got {classes.dtype}. Convert the labels first."
+        )
+    return {"type": f"{kind}{classes.dtype.itemsize}", "values": values}
+
+
+def classes_from(fields: Fields) -> NDArray[Any]:
+    """The sorted classes that `classes_tree` described."""
+    code, values = fields.text("type"), fields.items("values", most=MAX_SAVED_CLASSES)
+    known = {"U", "O", *(f"{kind}{size}" for kind, sizes in _CLASS_SIZES.items() for size in sizes)}
+    fields.require(code in known, "their type is not known")
+    fields.require(len(values) >= 2, "there must be at least two")
+    type_ = _CLASS_TYPES[code[0]]
+    fields.require(all(type(v) is type_ for v in values), "they must be of one type")
+    if type_ is str:
+        fields.require(_fit_in_memory(values), "they are too large")
+    if type_ is int:  # before NumPy sees them: 1.26 makes 2⁶⁴ - 1 of a -1
+        limits = np.iinfo(code)
+        inside = all(limits.min <= value <= limits.max for value in values)
+        fields.require(inside, "they are too large or too small for their type")
+    with np.errstate(over="ignore"):
+        classes: NDArray[Any] = np.array(values, dtype=code)
+    fields.require(code[0] != "f" or np.isfinite(classes).all(), "they must be finite")
+    fields.require((classes[1:] > classes[:-1]).all(), "they must be sorted")
+    return classes
+
+
+def _fit_in_memory(names: list[str]) -> bool:
+    """Whether an array of text holds these names; each takes as much as the longest."""
+    return max(map(len, names)) * len(names) <= MAX_NAME_CHARACTERS

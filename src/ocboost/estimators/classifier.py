@@ -270,6 +270,8 @@ class OCBClassifier(CommitteeClassifier):
         Parameters
         ----------
         fitted : sklearn.ensemble.AdaBoostClassifier
+            Or a search such as GridSearchCV that has found one, or a Pipeline of nothing else. Any other
+            classifier is adopted by `AdaptiveClassifier.from_fitted`.
         X, y : arrays
             What to start the sums from: the training data, or a part of them, or a few hundred labelled rows
             like them. The deployed weights fade as these examples do (`DeployedWeights`).
@@ -288,13 +290,14 @@ class OCBClassifier(CommitteeClassifier):
         True
         >>> clf = clf.partial_fit(X[300:], y[300:])
         """
-        from ocboost.hypotheses.sklearn import from_adaboost
+        from ocboost.hypotheses.adaboost import adaboost_inside, from_adaboost
 
         if parameters.get("offset") is not None:
             raise InputError(
                 "offset must be None for from_fitted, whose deployed weights fade. To keep them and learn on "
                 "top of them, use from_offset(fitted, hypotheses)."
             )
+        fitted = adaboost_inside(fitted)
         hypotheses, classes, weights, total = from_adaboost(fitted)
         clf = cls(hypotheses, len(weights), **parameters)
         if X is None or y is None:

@@ -23,6 +23,7 @@ from ocboost._core.codec import (
     matrix_tree,
 )
 from ocboost._core.kinds import BOOSTER, HYPOTHESES, is_known, known, nested_reader, nested_tree
+from ocboost._core.labels import classes_from, classes_tree
 from ocboost._core.locks import Guard
 from ocboost.boosters.base import Booster
 from ocboost.boosters.registry import BOOSTERS
@@ -33,8 +34,8 @@ from ocboost.estimators.committee import Committee
 from ocboost.estimators.deployed_weights import DeployedWeights
 from ocboost.estimators.growth import CandidateSearch, Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.adaboost import MAX_WEIGHT
 from ocboost.hypotheses.base import MAX_COLUMNS
-from ocboost.hypotheses.sklearn import MAX_WEIGHT
 from ocboost.learners import LEARNERS, learner_for
 from ocboost.offsets import Offset, as_offset, require_classes
 from ocboost.offsets.base import offset_from, offset_tree
@@ -42,12 +43,8 @@ from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import stack_matrices
 
 CLASSIFIER_KIND = "OCBClassifier"  # the name of the kind in files
-MAX_SAVED_CLASSES = 10_000
-MAX_NAME_CHARACTERS = 1 << 26  # in the names of all classes, each as long as the longest
 _CLASSIFIER_SETTINGS = ("n_hypotheses", *SKETCH_DEFAULTS, "batch_size", "n_jobs", "random_state")
 _GROWTH_SETTINGS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
-_CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str, "O": str}
-_CLASS_SIZES = {"i": "1248", "u": "1248", "f": "248", "b": "1"}
 
 
 # The classifier --------------------------------------------------------------------------------------------
@@ -336,13 +333,13 @@ def columns_tree(clf: Any) -> Tree:
     return {
         "n_features": clf.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
-        "classes": _classes_tree(clf.classes_),
+        "classes": classes_tree(clf.classes_),
     }
 
 
 def columns_from(fields: Fields) -> tuple[NDArray[Any], int, list[str] | None]:
     """The classes, the number of features and their names of what `columns_tree` gave."""
-    classes = fields.read("classes", _classes_from)
+    classes = fields.read("classes", classes_from)
     n = fields.count("n_features", 1, MAX_COLUMNS)
     names = None if fields.takes("feature_names", None) else fields.items("feature_names", n)
     fields.require(all(isinstance(name, str) for name in names or ()), "feature_names must be texts")
@@ -354,49 +351,3 @@ def set_columns(clf: Any, classes: NDArray[Any], n_features: int, names: list[st
     clf.classes_, clf.n_features_in_ = classes, n_features
     if names is not None:
         clf.feature_names_in_ = np.array(names, dtype=object)
-
-
-def _classes_tree(classes: NDArray[Any]) -> Tree:
-    kind, values = classes.dtype.kind, classes.tolist()
-    if len(values) > MAX_SAVED_CLASSES:
-        raise InputError(
-            f"classes must be at most {MAX_SAVED_CLASSES:,} to be saved; got {len(values):,}. Group the rare "
-            "ones."
-        )
-    if kind == "U" or (kind == "O" and all(isinstance(value, str) for value in values)):
-        if not _fit_in_memory(values):
-            raise InputError(
-                f"classes must have names that are short enough to be saved; the longest has "
-                f"{max(map(len, values)):,} letters. Shorten it."
-            )
-        return {"type": kind, "values": values}
-    if f"{classes.dtype.itemsize}" not in _CLASS_SIZES.get(kind, ""):
-        raise InputError(
-            f"classes must be numbers or text to be saved; got {classes.dtype}. Convert the labels first."
-        )
-    return {"type": f"{kind}{classes.dtype.itemsize}", "values": values}
-
-
-def _classes_from(fields: Fields) -> NDArray[Any]:
-    code, values = fields.text("type"), fields.items("values", most=MAX_SAVED_CLASSES)
-    known = {"U", "O", *(f"{kind}{size}" for kind, sizes in _CLASS_SIZES.items() for size in sizes)}
-    fields.require(code in known, "their type is not known")
-    fields.require(len(values) >= 2, "there must be at least two")
-    type_ = _CLASS_TYPES[code[0]]
-    fields.require(all(type(v) is type_ for v in values), "they must be of one type")
-    if type_ is str:
-        fields.require(_fit_in_memory(values), "they are too large")
-    if type_ is int:  # before NumPy sees them: 1.26 makes 2⁶⁴ - 1 of a -1
-        limits = np.iinfo(code)
-        inside = all(limits.min <= value <= limits.max for value in values)
-        fields.require(inside, "they are too large or too small for their type")
-    with np.errstate(over="ignore"):
-        classes: NDArray[Any] = np.array(values, dtype=code)
-    fields.require(code[0] != "f" or np.isfinite(classes).all(), "they must be finite")
-    fields.require((classes[1:] > classes[:-1]).all(), "they must be sorted")
-    return classes
-
-
-def _fit_in_memory(names: list[str]) -> bool:
-    """Whether an array of text holds these names; each takes as much as the longest."""
-    return max(map(len, names)) * len(names) <= MAX_NAME_CHARACTERS

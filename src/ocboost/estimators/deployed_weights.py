@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree
-from ocboost.hypotheses.sklearn import MAX_WEIGHT
+from ocboost.hypotheses.adaboost import MAX_WEIGHT
 
 
 class DeployedWeights:

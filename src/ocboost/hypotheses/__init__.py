@@ -5,6 +5,7 @@ from ocboost.hypotheses.base import Ballot, Hypotheses, hypotheses_from_parts, h
 from ocboost.hypotheses.boxes import Boxes, all_boxes
 from ocboost.hypotheses.callables import Callables
 from ocboost.hypotheses.cascade_stumps import CascadeStumps
+from ocboost.hypotheses.category_trees import CategoryTrees
 from ocboost.hypotheses.joined import Joined, join, join_tightly
 from ocboost.hypotheses.sklearn import from_sklearn
 from ocboost.hypotheses.stumps import Stumps
@@ -16,6 +17,7 @@ __all__ = [
     "Boxes",
     "Callables",
     "CascadeStumps",
+    "CategoryTrees",
     "Hypotheses",
     "Joined",
     "Stumps",

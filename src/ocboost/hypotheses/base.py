@@ -254,14 +254,6 @@ def as_features(X: Any, *, sparse: bool, what: str) -> Any:
     return np.ascontiguousarray(X)
 
 
-def as_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Check whole numbers, and return them as int64."""
-    array = np.array(values)
-    if array.dtype.kind not in "iu":
-        raise InputError(f"{name} must be whole numbers; got {values!r:.80}.")
-    return array.astype(np.int64)
-
-
 def as_signs(values: ArrayLike | None, name: str, n: int) -> NDArray[np.int8]:
     """Check n answers of ±1; None is all +1."""
     array = np.ones(n, np.int8) if values is None else np.array(values)

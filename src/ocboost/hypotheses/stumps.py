@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ocboost._core.checks import as_integers
 from ocboost._kernels.stumps import answer_row, answer_stumps
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import (
@@ -14,7 +15,6 @@ from ocboost.hypotheses.base import (
     SINGLE_FEATURE_SETTINGS,
     ArrayHypotheses,
     FeatureLines,
-    as_integers,
     as_signs,
     as_thresholds,
     rounded_down,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ocboost._core.tree_shape import as_flags, as_nodes, check_shape
 from ocboost._kernels.trees import NODE, WALKED, Plan, answer_trees, lay_out, mark_reached, measure_trees
 from ocboost.errors import InputError
 from ocboost.hypotheses.base import (
@@ -15,7 +16,6 @@ from ocboost.hypotheses.base import (
     ArrayHypotheses,
     FeatureLines,
     Hypotheses,
-    as_integers,
     as_thresholds,
     rounded_down,
 )
@@ -95,11 +95,11 @@ class Trees(ArrayHypotheses):
         n_features: int | None = None,
         precision: str = "double",
     ) -> None:
-        self.root = _as_nodes(root, "root")
-        self.feature = _as_nodes(feature, "feature")
+        self.root = as_nodes(root, "root")
+        self.feature = as_nodes(feature, "feature")
         nodes, T = self.feature.size, self.root.size
-        self.left = _as_nodes(left, "left", nodes)
-        self.right = _as_nodes(right, "right", nodes)
+        self.left = as_nodes(left, "left", nodes)
+        self.right = as_nodes(right, "right", nodes)
         self.threshold = as_thresholds(threshold, nodes, "node")
         self.answer = _as_answers(answer, nodes)
         self.n_answers = int(self.answer.shape[1])
@@ -107,35 +107,12 @@ class Trees(ArrayHypotheses):
             raise InputError(
                 f"trees must give at most {MAX_ANSWERS} answers; got {T} trees of {self.n_answers}."
             )
-        self.missing_left = _as_flags(missing_left, nodes)
+        self.missing_left = as_flags(missing_left, nodes)
         self._features = FeatureLines(self.feature, n_features, precision, leaves=True)
         self.n_hypotheses = T * self.n_answers
         self.n_features, self.precision = self._features.n_features, precision
-        self._check_shape()
+        check_shape(self.root, self.feature, self.left, self.right)
         self._lay_out()
-
-    def _check_shape(self) -> None:
-        """Children must come after their parents, so that every walk ends."""
-        nodes, own = self.feature.size, np.arange(self.feature.size)
-        leaf = self.feature < 0
-        for name, child in (("left", self.left), ("right", self.right)):
-            bad = np.where(leaf, child != -1, (child <= own) | (child >= nodes))
-            if bad.any():
-                v = int(np.argmax(bad))
-                what = "-1, for it is a leaf" if leaf[v] else f"a node from {v + 1} to {nodes - 1}"
-                raise InputError(f"{name} of node {v} must be {what}; got {int(child[v])}.")
-        parents = np.bincount(np.concatenate([self.left[~leaf], self.right[~leaf]]), minlength=nodes)
-        if (parents > 1).any():
-            v = int(np.argmax(parents > 1))
-            raise InputError(f"left and right must name each node once; got {int(parents[v])} times {v}.")
-        if self.root.min() < 0 or self.root.max() >= nodes:
-            raise InputError(
-                f"root must lie between 0 and {nodes - 1}; "
-                f"got {int(self.root.min())} to {int(self.root.max())}."
-            )
-        if parents[self.root].any():
-            v = int(self.root[np.argmax(parents[self.root])])
-            raise InputError(f"root must be nodes that are no node's child; got {v}.")
 
     def _lay_out(self) -> None:
         depth, inner = np.empty((2, self.feature.size), np.int64)
@@ -218,8 +195,8 @@ class Trees(ArrayHypotheses):
         left = np.where(feature < 0, -1, np.tile(self.left, copies) + shift)
         right = np.where(feature < 0, -1, np.tile(self.right, copies) + shift)
         answer = self.answer[:, groups] if copies == 1 else self.answer[:, groups].T.reshape(-1, 1)
-        root = _as_nodes(root, "root")
-        keep = mark_reached(root, _as_nodes(left, "left"), _as_nodes(right, "right"))
+        root = as_nodes(root, "root")
+        keep = mark_reached(root, as_nodes(left, "left"), as_nodes(right, "right"))
         to = np.append(np.cumsum(keep) - 1, -1)  # -1 stays -1
         return type(self)(
             to[root],
@@ -244,19 +221,6 @@ def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.cumsum(counts) - counts
 
 
-def _as_nodes(values: ArrayLike, name: str, n: int | None = None) -> NDArray[np.int32]:
-    array = as_integers(values, name)
-    if array.ndim != 1 or array.size == 0 or n not in (None, array.size):
-        many = "at least one whole number" if n is None else f"{n} whole numbers, one for each node"
-        raise InputError(f"{name} must be a list of {many}; got shape {array.shape}.")
-    if array.min() < -1 or array.max() >= np.iinfo(np.int32).max:
-        raise InputError(
-            f"{name} must be at least -1 and less than 2**31 - 1; "
-            f"got {int(array.min())} to {int(array.max())}."
-        )
-    return array.astype(np.int32)
-
-
 def _as_answers(values: ArrayLike, nodes: int) -> NDArray[np.int8]:
     array = np.array(values)
     if array.ndim == 1:
@@ -266,12 +230,3 @@ def _as_answers(values: ArrayLike, nodes: int) -> NDArray[np.int8]:
             f"answer must be -1 and +1, of shape ({nodes}, answers of each leaf); got {values!r:.80}."
         )
     return np.ascontiguousarray(array, dtype=np.int8)
-
-
-def _as_flags(values: ArrayLike | None, nodes: int) -> NDArray[np.int8]:
-    if values is None:
-        return np.zeros(nodes, np.int8)
-    array = np.array(values)
-    if array.shape != (nodes,) or not np.isin(array, (0, 1)).all():
-        raise InputError(f"missing_left must be {nodes} times 0 or 1, one for each node; got {values!r:.80}.")
-    return array.astype(np.int8)

@@ -11,7 +11,7 @@ from ocboost._core.codec import Fields, Tree
 from ocboost._core.kinds import HYPOTHESES, nested_reader, nested_tree
 from ocboost.errors import InputError
 from ocboost.hypotheses import Ballot, Hypotheses
-from ocboost.hypotheses.sklearn import from_adaboost
+from ocboost.hypotheses.adaboost import from_adaboost
 from ocboost.offsets.base import Offset, as_finite
 
 
