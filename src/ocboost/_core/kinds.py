@@ -27,6 +27,7 @@ from ocboost._core.codec import Fields, Tree
 from ocboost.errors import ModelFileError, NotSavableError
 
 BOOSTER, HYPOTHESES, OFFSET = "booster", "hypotheses", "offset"  # axes that can be part of something else
+FOREIGN = "foreign"
 
 
 @cache
@@ -67,9 +68,32 @@ KINDS: dict[str, Kind] = {
         Kind("Boxes", HYPOTHESES, ".hypotheses.boxes:Boxes", "box filters"),
         Kind("CascadeStumps", HYPOTHESES, ".hypotheses.cascade_stumps:CascadeStumps", "cascade stumps"),
         Kind("Joined", HYPOTHESES, ".hypotheses.joined:Joined", "several sets of hypotheses"),
+        Kind("Transformed", HYPOTHESES, ".hypotheses.transformed:Transformed", "hypotheses after steps"),
         Kind("LinearOffset", OFFSET, ".offsets.linear:LinearOffset", "a linear score"),
         Kind("VotedOffset", OFFSET, ".offsets.voted:VotedOffset", "votes of fixed weights"),
         Kind("ScaledOffset", OFFSET, ".offsets.scaled:ScaledOffset", "a score on another scale"),
+        Kind("PortableModel", FOREIGN, ".foreign.portable:PortableModel", "a fitted model"),
+        Kind("Columns", FOREIGN, ".foreign.columns:Columns", "some columns"),
+        Kind("Chain", FOREIGN, ".foreign.columns:Chain", "steps in a row"),
+        Kind("Beside", FOREIGN, ".foreign.columns:Beside", "steps side by side"),
+        Kind("Affine", FOREIGN, ".foreign.scalers:Affine", "a scaler"),
+        Kind("RowNorms", FOREIGN, ".foreign.scalers:RowNorms", "a scaler of rows"),
+        Kind("Products", FOREIGN, ".foreign.mappings:Products", "products of columns"),
+        Kind("Intervals", FOREIGN, ".foreign.mappings:Intervals", "bins"),
+        Kind("QuantileMap", FOREIGN, ".foreign.mappings:QuantileMap", "quantiles"),
+        Kind("PowerMap", FOREIGN, ".foreign.mappings:PowerMap", "a power transform"),
+        Kind("Filled", FOREIGN, ".foreign.imputers:Filled", "an imputer"),
+        Kind("MissingFlags", FOREIGN, ".foreign.imputers:MissingFlags", "marks of missing values"),
+        Kind("OneHot", FOREIGN, ".foreign.encoders:OneHot", "a one-hot encoder"),
+        Kind("ValueLookup", FOREIGN, ".foreign.encoders:ValueLookup", "an encoder"),
+        Kind("Projection", FOREIGN, ".foreign.linear:Projection", "a projection"),
+        Kind("LinearClassifier", FOREIGN, ".foreign.linear:LinearClassifier", "a linear model"),
+        Kind("GaussianBayes", FOREIGN, ".foreign.bayes:GaussianBayes", "a naive Bayes model"),
+        Kind("FixedAnswer", FOREIGN, ".foreign.bayes:FixedAnswer", "a fixed answer"),
+        Kind("CalibratedModel", FOREIGN, ".foreign.calibrated:CalibratedModel", "calibrated models"),
+        Kind("Piped", FOREIGN, ".foreign.combined:Piped", "a model after steps"),
+        Kind("VotingModel", FOREIGN, ".foreign.combined:VotingModel", "models that vote"),
+        Kind("ThresholdModel", FOREIGN, ".foreign.combined:ThresholdModel", "a model with a threshold"),
         Kind("OCBClassifier", "model", ".deployment.model:Model", "a model"),
         Kind("AdaptiveClassifier", "model", ".deployment.model:Model", "an adaptive model"),
         Kind("Adaptation", "checkpoint", ".deployment.adaptation:Adaptation", "a checkpoint"),
