@@ -68,7 +68,7 @@ def portable(model: Any, n_columns: int | None = None) -> PortableModel:
     >>> model.classes[model.predict_codes(X)]
     array(['no', 'no', 'yes', 'yes'], dtype='<U3')
     """
-    require_fitted(model)
+    require_fitted(model, classifier=True)
     classes = np.asarray(model.classes_)
     if classes.ndim != 1 or classes.size < 2:
         raise InputError(f"model must know two classes or more; got {classes!r:.80}. Fit it on both.")
@@ -94,8 +94,8 @@ def portable_steps(transformers: Sequence[Any], n_columns: int | None = None) ->
     return PortableSteps(planned.build(), vocabularies)
 
 
-def require_fitted(model: Any) -> None:
-    """Refuse what is no fitted estimator."""
+def require_fitted(model: Any, *, classifier: bool = False) -> None:
+    """Refuse what is no fitted estimator, or no fitted classifier."""
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -104,29 +104,39 @@ def require_fitted(model: Any) -> None:
     try:
         if hasattr(model, "get_params") and type(model).__module__.startswith("sklearn."):
             check_is_fitted(model)
-        if hasattr(model, "predict"):
+        if classifier:
             model.classes_  # noqa: B018
     except (NotFittedError, AttributeError):
-        raise InputError(
-            f"model must be a fitted classifier; got {model!r:.80}, which is not fitted, or no classifier. "
-            "Call its fit."
-        ) from None
+        what = "a fitted classifier" if classifier else "fitted"
+        raise InputError(f"model must be {what}; got {model!r:.80}, which is not. Call its fit.") from None
 
 
 def column_names_of(model: Any) -> tuple[str, ...] | None:
     """The names of the columns that a model was fitted on, if it knows them."""
-    names = getattr(model, "feature_names_in_", None)
+    names = _first_known(model, "feature_names_in_")
     return None if names is None else tuple(str(name) for name in names)
 
 
 def _count(model: Any, given: int | None) -> int:
-    found = given if given is not None else getattr(model, "n_features_in_", None)
+    found = given if given is not None else _first_known(model, "n_features_in_")
     if found is None:
         raise not_portable(
             f"a {type(model).__name__} that does not know how many columns it was fitted on",
             "Fit it with a first step that counts them, such as a ColumnTransformer.",
         )
     return int(found)
+
+
+def _first_known(model: Any, attribute: str) -> Any:
+    """What a model knows of its columns, or the first step of a Pipeline that changes any."""
+    found = getattr(model, attribute, None)
+    if found is None and _name(model) == "Pipeline":
+        for _, step in model.steps:
+            same = step is None or isinstance(step, str) or _name(step) == "FunctionTransformer"
+            found = _first_known(step, attribute)
+            if found is not None or not same:
+                break
+    return found
 
 
 def _raw_slots(n: int, names: Sequence[str] | None) -> list[Slot]:

@@ -102,9 +102,8 @@ def claim_values(slot: Slot, values: Sequence[Any], where: str) -> list[Any]:
     odd = next((value for value in present if not isinstance(value, plain)), None)
     if odd is not None or any(float(value) != value for value in present):
         kind = type(present[0] if odd is None else odd).__name__
-        mixed = " beside others" if any(isinstance(value, plain | str) for value in present) else ""
         raise not_portable(
-            f"{where}, which knows values of type {kind}{mixed} of {slot.name}",
+            f"{where}, which knows values of type {kind} of {slot.name}",
             "They must be all texts, or all numbers that float64 holds exactly.",
         )
     slot.claim(False, where)
