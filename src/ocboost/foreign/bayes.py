@@ -73,6 +73,8 @@ class FixedAnswer(PortableClassifier):
         self.shares = numbers(shares, "shares", None)
         self.n_classes = self.shares.size
         self.code = integers(code, "code", 1, least=0, most=self.n_classes - 1)
+        if (self.shares < 0.0).any() or abs(self.shares.sum() - 1.0) > 1e-6:
+            raise InputError(f"shares must not be negative, and sum to 1; got {shares!r:.80}.")
 
     def probabilities(self, X: Floats) -> Floats:
         """The shares, for each row."""

@@ -63,6 +63,8 @@ class CalibrationMaps:
         if (sizes < 1).any() or (method != "isotonic" and (sizes > 1).any()):
             raise InputError("first must give each map its points, one unless they are isotonic.")
         if method == "isotonic":
+            if (self.y < 0.0).any() or (self.y > 1.0).any():
+                raise InputError("y must be probabilities.")
             for start, stop in zip(self.first, self.first[1:], strict=False):
                 if (np.diff(self.x[start:stop]) < 0.0).any():
                     raise InputError("x must rise within each map.")

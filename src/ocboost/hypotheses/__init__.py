@@ -8,6 +8,7 @@ from ocboost.hypotheses.cascade_stumps import CascadeStumps
 from ocboost.hypotheses.joined import Joined, join, join_tightly
 from ocboost.hypotheses.sklearn import from_sklearn
 from ocboost.hypotheses.stumps import Stumps
+from ocboost.hypotheses.transformed import Transformed, transformed
 from ocboost.hypotheses.trees import Trees
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Hypotheses",
     "Joined",
     "Stumps",
+    "Transformed",
     "Trees",
     "all_boxes",
     "from_sklearn",
@@ -26,4 +28,5 @@ __all__ = [
     "hypotheses_parts",
     "join",
     "join_tightly",
+    "transformed",
 ]
