@@ -99,7 +99,20 @@ def largest(shares: Floats) -> NDArray[np.int64]:
 
 def is_scored(model: Any) -> bool:
     """Whether a model's ``decision_function`` is known."""
-    return bool(getattr(model, "scored", hasattr(model, "scores")))
+    if hasattr(model, "scores"):
+        return bool(getattr(model, "scored", True))
+    return getattr(model, "link", "") in ("logistic", "softmax", "adaboost")
+
+
+def scores_of_model(model: Any, X: Floats) -> Floats:
+    """A model's ``decision_function``: the sums of trees before the link."""
+    if hasattr(model, "scores"):
+        found: Floats = model.scores(X)
+        return found
+    sums = np.asarray(model._sums(X), dtype=np.float64)
+    if model.link == "adaboost" and sums.shape[1] == 2:
+        return sums[:, 1] - sums[:, 0]
+    return sums[:, 0] if sums.shape[1] == 1 else sums
 
 
 def codes_of_model(model: Any, X: Floats) -> NDArray[np.int64]:

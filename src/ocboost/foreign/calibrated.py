@@ -25,6 +25,7 @@ from ocboost.foreign.base import (
     numbers,
     offsets,
     part_tree,
+    scores_of_model,
     width,
 )
 from ocboost.foreign.linear import softmax
@@ -137,7 +138,7 @@ class CalibratedModel(PortableClassifier):
         """The mean of what the maps make of each model's scores."""
         out = np.zeros((X.shape[0], self.n_classes))
         for model, maps in self.members:
-            raw = model.scores(X) if maps.by_score else model.probabilities(X)
+            raw = scores_of_model(model, X) if maps.by_score else model.probabilities(X)
             if not maps.by_score and raw.shape[1] == 2:
                 raw = raw[:, 1]
             out += maps(raw[:, None] if raw.ndim == 1 else raw)

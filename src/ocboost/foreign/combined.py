@@ -23,6 +23,7 @@ from ocboost.foreign.base import (
     needs_of_model,
     numbers,
     part_tree,
+    scores_of_model,
     step_from,
 )
 
@@ -52,8 +53,7 @@ class Piped(PortableClassifier):
 
     def scores(self, X: Floats) -> Floats:
         """The model's decision function."""
-        found: Floats = self.model.scores(self.step(X))
-        return found
+        return scores_of_model(self.model, self.step(X))
 
     def predict_codes(self, X: Floats) -> NDArray[np.int64]:
         """What the model predicts."""
@@ -141,8 +141,7 @@ class ThresholdModel(PortableClassifier):
 
     def scores(self, X: Floats) -> Floats:
         """Those of the model inside."""
-        found: Floats = self.model.scores(X)
-        return found
+        return scores_of_model(self.model, X)
 
     def predict_codes(self, X: Floats) -> NDArray[np.int64]:
         """Compare with the threshold."""
