@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
-from ocboost._core.kinds import BOOSTER, HYPOTHESES, KINDS, OFFSET, known
+from ocboost._core.kinds import BOOSTER, FOREIGN, HYPOTHESES, KINDS, OFFSET, known
 from ocboost.cli.terminal import results
 
 if TYPE_CHECKING:
@@ -142,6 +142,10 @@ def _offset(offset: Offset, path: Path, top: int) -> Iterator[Any]:
     yield f"An offset: {KINDS[offset.kind].title}. It is part of a model."
 
 
+def _foreign(part: Any, path: Path, top: int) -> Iterator[Any]:
+    yield f"A part of a fitted model: {KINDS[part.kind].title}."
+
+
 def _cache_entry(entry: OldEntry, path: Path, top: int) -> Iterator[Any]:
     yield f"A cached result of an earlier version, {path.stat().st_size:,} bytes. It can be deleted."
 
@@ -154,6 +158,7 @@ CONTENTS: dict[str, Callable[[Any, Path, int], Iterator[Any]]] = {
     BOOSTER: _booster,
     HYPOTHESES: _hypotheses,
     OFFSET: _offset,
+    FOREIGN: _foreign,
     "cache entry": _cache_entry,
 }
 

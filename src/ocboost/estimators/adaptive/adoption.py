@@ -16,7 +16,7 @@ from ocboost.hypotheses.transformed import Transformed
 def adopted_hypotheses(
     deployed: DeployedModel, n_features: int, n_boosters: int, n_hypotheses: int
 ) -> Hypotheses | None:
-    """The trees of a model as hypotheses over encoded features: the first ones, half of ``n_hypotheses``.
+    """The trees of a model as hypotheses over encoded features: the first, a quarter of ``n_hypotheses``.
 
     The others are learnt. Trees alone fit the rows that they were fitted on too well, and are too few
     thresholds for neighbours. None if it has no trees, or if what comes before them is Python code that no
@@ -27,7 +27,7 @@ def adopted_hypotheses(
         found = member_trees(final)
         if found is None:
             return None
-        found = leading(found, n_boosters, max(1, n_hypotheses // 2))
+        found = leading(found, n_boosters, max(1, n_hypotheses // 4))
         if transformers:
             step, vocabularies = portable_steps(transformers)
             found = Transformed(step, found, vocabularies)
