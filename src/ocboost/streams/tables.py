@@ -127,11 +127,15 @@ def names_in(X: Any) -> list[str]:
 
 
 def _is_pandas(X: Any) -> bool:
-    return hasattr(X, "iloc") and hasattr(X, "columns") and hasattr(X, "dtypes")
+    return hasattr(X, "iloc") and hasattr(X, "columns") and _is_of("pandas", X)
 
 
 def _is_polars(X: Any) -> bool:
-    return type(X).__module__.partition(".")[0] == "polars"
+    return hasattr(X, "get_column") and _is_of("polars", X)
+
+
+def _is_of(library: str, X: Any) -> bool:
+    return any(base.__module__.partition(".")[0] == library for base in type(X).__mro__)
 
 
 def _as_arrow(X: Any) -> Any:
@@ -186,8 +190,7 @@ def _column(X: Any, name: str, every: Sequence[str]) -> Any:
     """One column as an Arrow array; one that a model cannot read is an error that names it."""
     pa = arrow()
     if _is_pandas(X):
-        values = X.iloc[:, every.index(name)]
-        found = column_of(values.tolist(), name) if values.dtype == object else pa.array(values, from_pandas=True)
+        found = _column_of_series(X.iloc[:, every.index(name)], name)
     elif _is_polars(X):
         found = X.get_column(name).to_arrow()
     else:
@@ -199,6 +202,19 @@ def _column(X: Any, name: str, every: Sequence[str]) -> Any:
     if pa.types.is_nested(flat) or "binary" in str(flat) or isinstance(flat, pa.BaseExtensionType):
         raise _unreadable(name, f"values of type {kind}")
     return found
+
+
+def _column_of_series(values: Any, name: str) -> Any:
+    """A series of pandas as an Arrow array."""
+    pa = arrow()
+    try:
+        found = pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        if values.dtype != object:
+            raise _unreadable(name, f"values of type {values.dtype}") from None
+        return column_of(values.tolist(), name)
+    # Objects with time zones: each has its own clock.
+    return column_of(values.tolist(), name) if values.dtype == object and is_moment(found.type) else found
 
 
 def column_of(values: Iterable[Any], name: str) -> Any:

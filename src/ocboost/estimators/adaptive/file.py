@@ -23,6 +23,8 @@ from ocboost.estimators.classifier_file import (
     columns_tree,
     plain,
     set_columns,
+    table_tree,
+    take_table,
 )
 from ocboost.streams.rows import stack_matrices
 
@@ -43,8 +45,7 @@ def adaptive_tree(clf: Any) -> Tree:
         "weight_scale": float(clf.weight_scale_),
         **columns_tree(clf),
         "bank": bank_tree(clf.bank_),
-        "schema": None,
-        "history": [],
+        **table_tree(clf),
     }
 
 
@@ -65,6 +66,7 @@ def adaptive_from_tree(fields: Fields, make: Any) -> Any:
     clf = fields.read("settings", unfitted)
     fields.make(chosen_members, clf.extra, clf.without)
     set_columns(clf, classes, n_features, names)
+    take_table(clf, fields)
     clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), 1e100)
     clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf))
     return clf
@@ -99,7 +101,7 @@ def bank_tree(bank: Bank) -> Tree:
 
 def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     """A bank from what `bank_tree` gave, for a classifier with settings and columns."""
-    K, F = len(clf.classes_), clf.n_features_in_
+    K, F = len(clf.classes_), clf._n_encoded
     # Members are fixed when it is fitted; set_params may have changed the settings since.
     boosters = fields.make(boosters_named, fields.items("boosters", most=100))
     without = tuple(fields.items("without", most=len(GROUPS)))
@@ -213,6 +215,6 @@ def _deployed_tree(deployed: DeployedModel | None) -> Tree | None:
 def _deployed_from(fields: Fields, clf: Any) -> DeployedModel:
     fields.take("schema"), fields.take("history")
     model = classifier_from_tree(fields, OCBClassifier)
-    fits = model.n_features_in_ == clf.n_features_in_ and np.array_equal(model.classes_, clf.classes_)
+    fits = model.n_features_in_ == clf._n_encoded and np.array_equal(model.classes_, clf.classes_)
     fields.require(fits, "its deployed model does not fit")
     return DeployedModel(model)
