@@ -312,7 +312,7 @@ class OCBClassifier(CommitteeClassifier):
             )
         names = getattr(fitted, "feature_names_in_", None)
         compare_names = names is not None and is_table(X)
-        if compare_names:
+        if names is not None and compare_names:
             clf._take_schema(Schema.of_numbers(map(str, names)))
         X, labels = clf._checked_examples(X, y, reset=not compare_names)
         given = weights_to_fit(sample_weight, X)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names, check_array, check_is
 
 from ocboost.errors import InputError
 from ocboost.estimators.base import OnlineClassifier, as_one_row
+from ocboost.streams.inference import quoted
 from ocboost.streams.schema import Schema
 from ocboost.streams.tables import (
     encode_table,
@@ -103,7 +104,10 @@ class TableClassifier(OnlineClassifier):
         schema = self.schema_
         assert schema is not None
         if is_table(X):
-            if set(names_in(X)).issuperset(schema.column_names) or schema.feature_names != schema.column_names:
+            if (
+                set(names_in(X)).issuperset(schema.column_names)
+                or schema.feature_names != schema.column_names
+            ):
                 encoded, notes = encode_table(schema, X)
                 _warn(notes)
                 return encoded
@@ -146,6 +150,11 @@ def one_row(now: dict[str, Any], row: Any, *, missing: bool) -> NDArray[Any]:
     if schema is None:
         return as_one_row(row, now["n_features_in_"], missing=missing)
     if isinstance(row, Mapping):
+        if not any(name in row for name in schema.column_names):
+            raise InputError(
+                f"row must have values of the columns {quoted(schema.column_names)}; got {list(row)!s:.200}. "
+                "Give a dictionary of values by column; some may be missing, but not all."
+            )
         row = schema.encode_row(row)
     return as_one_row(row, schema.n_features, missing=missing)
 

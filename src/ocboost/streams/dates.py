@@ -84,7 +84,7 @@ def parts_that_matter(moments: Moments) -> tuple[str, ...]:
     return (*year, "month", "day", "weekday", *hour)
 
 
-# Columns ------------------------------------------------------------------------------------------------------
+# Columns ----------------------------------------------------------------------------------------------------
 
 
 def moments(column: Any, name: str, first: int) -> Moments:
@@ -108,8 +108,8 @@ def moments(column: Any, name: str, first: int) -> Moments:
     if types.is_time(kind):
         return Moments(zeros, _integers(column) * _UNITS[kind.unit], none, known)
     raise InputError(
-        f"column {name!r} must hold dates or times, {_EXAMPLES}; got values of type {kind}. Write them as they "
-        "were when the model was fitted."
+        f"column {name!r} must hold dates or times, {_EXAMPLES}; got values of type {kind}. Write them as "
+        "they were when the model was fitted."
     )
 
 
@@ -165,7 +165,7 @@ def _not_a_date(text: str, row: int, name: str, first: int) -> BadRowError:
     )
 
 
-# One value ----------------------------------------------------------------------------------------------------
+# One value --------------------------------------------------------------------------------------------------
 
 
 def moment(value: Any, name: str) -> Moments:
@@ -184,15 +184,15 @@ def moment(value: Any, name: str) -> Moments:
         days, clock = int(day.astype(np.int64)), int((value - day).astype("timedelta64[ns]").astype(np.int64))
     else:
         raise InputError(
-            f"column {name!r} must hold dates or times, {_EXAMPLES}; got {value!r:.80}. Write it as they were "
-            "when the model was fitted."
+            f"column {name!r} must hold dates or times, {_EXAMPLES}; got {value!r:.80}. Write it as they "
+            "were when the model was fitted."
         )
     values = (0 if days is None else days, clock, days is not None, True)
     return Moments(*(np.array([each]) for each in values))
 
 
 def _clock(value: Any) -> int:
-    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    seconds: int = (value.hour * 60 + value.minute) * 60 + value.second
     nanoseconds: int = value.microsecond * 1000 + getattr(value, "nanosecond", 0)
     return seconds * 10**9 + nanoseconds
 

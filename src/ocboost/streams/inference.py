@@ -36,6 +36,10 @@ _MIN_UNKNOWN = 10  # values none of which the model knows, for a note
 _MAX_LISTED = 20  # names in a message
 
 
+class NoFeaturesError(InputError):
+    """No column can be used."""
+
+
 # The names of columns ---------------------------------------------------------------------------------------
 
 
@@ -144,7 +148,7 @@ def infer(
         if note is not None:
             notes.append(f"Column {name!r:.80} {note}")
     if not columns:
-        raise InputError(
+        raise NoFeaturesError(
             "the stream must have a column of numbers, categories or dates besides the label; it has none. "
             + " ".join(notes)
         )

@@ -46,17 +46,10 @@ class OneRow:
             self._missing[place:end] = 0.0 if column.kind == "category" else np.nan
             place = end
         self._steps = steps
-        self._names = frozenset(name for name, _, _ in steps)
 
     def encode(self, row: Mapping[str, Any]) -> NDArray[np.float64]:
         """The features, (F,)."""
         x = self._missing.copy()
-        if self._names.isdisjoint(row):
-            known = ", ".join(map(repr, sorted(self._names)[:20]))
-            raise InputError(
-                f"row must have values of the columns {known!s:.200}; got {list(row)!s:.200}. Give a "
-                "dictionary of values by column; a column may be missing, but not all."
-            )
         for name, place, write in self._steps:
             value = row.get(name)
             if type(value) is float or not is_missing(value):

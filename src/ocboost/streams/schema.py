@@ -228,8 +228,8 @@ class Schema:
 
         Dates and codes have their kind between the name and the parts or the vocabulary.
 
-        >>> Schema((Column("a"), Column("b", "category", ("x",)), Column("c", "date", (), ("day",)))).as_dict()
-        {'columns': ['a', ['b', ['x']], ['c', 'date', ['day']]], 'label': None, 'label_kind': None}
+        >>> Schema((Column("a"), Column("b", "category", ("x",)), Column("c", "code", ("y",)))).as_dict()
+        {'columns': ['a', ['b', ['x']], ['c', 'code', ['y']]], 'label': None, 'label_kind': None}
         """
         columns = [_entry(column) for column in self.columns]
         return {"columns": columns, "label": self.label, "label_kind": self.label_kind}

@@ -1,4 +1,4 @@
-"""Tables in memory: data frames of pandas and polars, tables of Arrow, and whatever else gives Arrow's stream.
+"""Tables in memory: data frames of pandas and polars, tables of Arrow, and what else gives Arrow's stream.
 
 A schema is inferred from the first rows as from a file that has types, and encodes a table as the command
 line encodes a file. Tables of numbers need no pyarrow.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import date, time
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from ocboost.streams.schema import Schema
 from ocboost.streams.stream import labels_as_in_files
 
 _TABLE = "the table"  # its name in messages
-_DATES = ("datetime", "date", "time", "Timestamp")  # the names of Python's and pandas' types
 
 
 def is_table(X: Any) -> bool:
@@ -72,9 +72,13 @@ def schema_of_table(X: Any, label: str | None = None) -> tuple[Schema, list[str]
         return schema, notes + more
     used = [name for name, column in zip(names, values.T, strict=True) if not np.isnan(column).all()]
     left = [name for name in names if name not in used]
-    notes += [f"Column {name!r:.80} is left out: it is empty in the first {len(values)} rows." for name in left]
+    notes += [
+        f"Column {name!r:.80} is left out: it is empty in the first {len(values)} rows." for name in left
+    ]
     if not used:
-        raise InputError(f"X must have a column of numbers, categories or dates; it has none. {' '.join(notes)}")
+        raise InputError(
+            f"X must have a column of numbers, categories or dates; it has none. {' '.join(notes)}"
+        )
     return Schema.of_numbers(used), notes
 
 
@@ -123,7 +127,7 @@ def names_in(X: Any) -> list[str]:
     return list(X.column_names) if hasattr(X, "column_names") else list(_as_arrow(X).column_names)
 
 
-# The columns of each kind of table ----------------------------------------------------------------------------
+# The columns of each kind of table --------------------------------------------------------------------------
 
 
 def _is_pandas(X: Any) -> bool:
@@ -146,8 +150,8 @@ def _as_arrow(X: Any) -> Any:
         return pa.table(X)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
-            f"X must be a table: a data frame of pandas or polars, or a table of Arrow; got {type(X).__name__} "
-            f"({str(error)!s:.80})."
+            "X must be a table: a data frame of pandas or polars, or a table of Arrow; got "
+            f"{type(X).__name__} ({str(error)!s:.80})."
         ) from None
 
 
@@ -181,8 +185,8 @@ def _require_finite(values: NDArray[np.float64], names: Sequence[str]) -> None:
     if infinite.any():
         row, column = divmod(int(np.argmax(infinite)), len(names))
         raise InputError(
-            f"column {names[column]!r} must hold finite numbers; got {values[row, column]} in {row_name(row)}. "
-            "Give NaN if the value is not known, or drop the column. The input contains infinity."
+            f"column {names[column]!r} must hold finite numbers; got {values[row, column]} in "
+            f"{row_name(row)}. Give NaN if the value is not known, or drop the column."
         )
 
 
@@ -220,7 +224,7 @@ def _column_of_series(values: Any, name: str) -> Any:
 def column_of(values: Iterable[Any], name: str) -> Any:
     """Values of Python as an Arrow array: numbers, truth values, texts or dates, and not a mixture."""
     pa = arrow()
-    known = [None if is_missing(value) else value for value in values]
+    known: list[Any] = [None if is_missing(value) else value for value in values]
     kinds = {kind_of_value(value, name) for value in known if value is not None}
     if len(kinds) > 1:
         raise _unreadable(name, "a mixture of " + " and ".join(sorted(kinds)))
@@ -230,7 +234,9 @@ def column_of(values: Iterable[Any], name: str) -> Any:
         if all(value is None or isinstance(value, bool | np.bool_) for value in known):
             return pa.array(known, "bool")
         return pa.array([None if value is None else _as_float(value) for value in known], "float64")
-    plain = [value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value for value in known]
+    plain = [
+        value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None) for value in known
+    ]
     try:
         found = pa.array(plain, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -246,7 +252,7 @@ def kind_of_value(value: Any, name: str) -> str:
         return "text"
     if is_number(value):
         return "number"
-    if type(value).__name__ in _DATES or isinstance(value, np.datetime64):
+    if isinstance(value, date | time | np.datetime64):
         return "date"
     raise _unreadable(name, f"{value!r:.60}")
 
@@ -260,8 +266,6 @@ def _as_float(value: Any) -> float:
 
 def _unreadable(name: str, what: str) -> InputError:
     return InputError(
-        f"column {name!r:.80} must hold numbers, truth values, texts or dates; it holds {what}. Convert it, or "
-        "drop it."
+        f"column {name!r:.80} must hold numbers, truth values, texts or dates; it holds {what}. Convert it, "
+        "or drop it."
     )
-
-
