@@ -1,12 +1,13 @@
 """Dates and times turned into numbers: the month, the day, the day of the week, the hour.
 
 The clock time counts as it is written, whatever the time zone. A date without a time is midnight; a time
-without a date has only an hour. `moments` reads a column of Arrow, `moment` a value of Python: both give days
-since 1970 and nanoseconds since midnight, from which `features_of` computes the features, so they are equal.
+without a date has only an hour. `moments` reads a column of Arrow and `features_of` computes its features;
+`features_of_value` finds the same for one value, without Arrow.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import date, datetime, time
 from typing import Any, NamedTuple
@@ -20,18 +21,15 @@ from ocboost.streams.encoding import BadRowError, arrow, is_text, plain, row_nam
 DATE_PARTS = ("year", "month", "day", "weekday", "hour")
 YEARS_FOR_YEAR = 10  # dates that span more years than these tell the age of something
 
-_DAY = r"\d{4}-\d{2}-\d{2}"
-_CLOCK = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?"
-_ZONE = r" ?(Z|[+-]\d{2}(:?\d{2})?)"
-ISO_TIME = rf"{_CLOCK}"
-ISO_DATE = rf"{_DAY}([ T]{_CLOCK}({_ZONE})?)?"
-_ISO = re.compile(rf"({_DAY})?[ T]?({_CLOCK})?({_ZONE})?", re.ASCII)
-_IS_ISO = re.compile(rf"{ISO_DATE}|{ISO_TIME}", re.ASCII)
+ISO_TIME = r"([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?"
+ISO_DATE = rf"(\d{{4}}-\d{{2}}-\d{{2}})(?:[ T]{ISO_TIME}(?: ?(?:Z|[+-]\d{{2}}(?::?\d{{2}})?))?)?"
+_ISO_TIME, _ISO_DATE = re.compile(ISO_TIME, re.ASCII), re.compile(ISO_DATE, re.ASCII)
 _EXAMPLES = "such as 2024-01-31, 2024-01-31 17:05 or 17:05:30"
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # in nanoseconds
 _NS_PER_DAY = 86_400 * 10**9
 _NS_PER_HOUR = 3600.0 * 1e9
 _EPOCH = date(1970, 1, 1).toordinal()
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - _EPOCH for day in (date.min, date.max))
 
 
 class Moments(NamedTuple):
@@ -168,27 +166,42 @@ def _not_a_date(text: str, row: int, name: str, first: int) -> BadRowError:
 # One value --------------------------------------------------------------------------------------------------
 
 
-def moment(value: Any, name: str) -> Moments:
-    """The date or time that a value of Python is, or that a text spells."""
-    days: int | None = None
+def features_of_value(value: Any, parts: tuple[str, ...], name: str) -> list[float]:
+    """The parts of one date or time of Python, or of one that a text spells, as `features_of` has them.
+
+    >>> features_of_value(datetime(2024, 1, 31, 17, 30), DATE_PARTS, "when")
+    [2024.0, 1.0, 31.0, 2.0, 17.5]
+    """
+    days, clock = _moment(value, name)
+    if days is None:
+        return [clock / _NS_PER_HOUR if part == "hour" else math.nan for part in parts]
+    if not _FIRST_DAY <= days <= _LAST_DAY:  # Python's dates end with the year 9999
+        one = Moments(*(np.array([each]) for each in (days, clock, True, True)))
+        found: list[float] = features_of(one, parts)[0].tolist()
+        return found
+    day = date.fromordinal(days + _EPOCH)
+    every = (day.year, day.month, day.day, day.weekday(), clock / _NS_PER_HOUR)
+    return [float(every[DATE_PARTS.index(part)]) for part in parts]
+
+
+def _moment(value: Any, name: str) -> tuple[int | None, int]:
+    """Days since 1970, if there is a date, and nanoseconds since midnight."""
     if isinstance(value, str):
-        days, clock = _spelt_moment(str(value), 0, name, 0)
-    elif isinstance(value, datetime):
-        days, clock = value.toordinal() - _EPOCH, _clock(value)
-    elif isinstance(value, date):
-        days, clock = value.toordinal() - _EPOCH, 0
-    elif isinstance(value, time):
-        clock = _clock(value)
-    elif isinstance(value, np.datetime64):
+        return _spelt_moment(str(value), 0, name, 0)
+    if isinstance(value, datetime):
+        return value.toordinal() - _EPOCH, _clock(value)
+    if isinstance(value, date):
+        return value.toordinal() - _EPOCH, 0
+    if isinstance(value, time):
+        return None, _clock(value)
+    if isinstance(value, np.datetime64):
         day = value.astype("datetime64[D]")
-        days, clock = int(day.astype(np.int64)), int((value - day).astype("timedelta64[ns]").astype(np.int64))
-    else:
-        raise InputError(
-            f"column {name!r} must hold dates or times, {_EXAMPLES}; got {value!r:.80}. Write it as they "
-            "were when the model was fitted."
-        )
-    values = (0 if days is None else days, clock, days is not None, True)
-    return Moments(*(np.array([each]) for each in values))
+        clock = (value - day).astype("timedelta64[ns]").astype(np.int64)
+        return int(day.astype(np.int64)), int(clock)
+    raise InputError(
+        f"column {name!r} must hold dates or times, {_EXAMPLES}; got {value!r:.80}. Write it as they were "
+        "when the model was fitted."
+    )
 
 
 def _clock(value: Any) -> int:
@@ -198,18 +211,17 @@ def _clock(value: Any) -> int:
 
 
 def _spelt_moment(text: str, row: int, name: str, first: int) -> tuple[int | None, int]:
-    if not _IS_ISO.fullmatch(text):
-        raise _not_a_date(text, row, name, first)
-    found = _ISO.fullmatch(text)
-    assert found is not None
-    days, clock = None, 0
-    if found[1]:
+    found = _ISO_DATE.fullmatch(text)
+    days = None
+    if found is not None:
         try:
             days = int(np.datetime64(found[1], "D").astype(np.int64))
         except ValueError:
             raise _not_a_date(text, row, name, first) from None
-    if found[2]:
-        hours, minutes, *rest = re.split("[:.,]", found[2])
-        seconds, fraction = [*rest, "0", "0"][:2] if rest else ("0", "0")
-        clock = ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * 10**9 + int(f"{fraction:0<9}"[:9])
-    return days, clock
+    else:
+        found = _ISO_TIME.fullmatch(text)
+    if found is None:
+        raise _not_a_date(text, row, name, first)
+    hour, minute, second, fraction = found.groups()[-4:]
+    seconds = (int(hour or 0) * 60 + int(minute or 0)) * 60 + int(second or 0)
+    return days, seconds * 10**9 + (int(f"{fraction:0<9}"[:9]) if fraction else 0)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost.errors import InputError
-from ocboost.streams.dates import features_of, moment
+from ocboost.streams.dates import features_of_value
 from ocboost.streams.encoding import MISSING, spelt_number
 
 
@@ -30,7 +30,7 @@ class AnyColumn(Protocol):
     def n_features(self) -> int: ...  # noqa: D102
 
 
-Write = Callable[[NDArray[np.float64], int, Any], None]  # the features of a value, from a place on
+Write = Callable[[NDArray[np.float64], int, Any], None]  # the features of a value that is not missing
 
 
 class OneRow:
@@ -52,7 +52,7 @@ class OneRow:
         x = self._missing.copy()
         for name, place, write in self._steps:
             value = row.get(name)
-            if type(value) is float or not is_missing(value):
+            if value == value if type(value) is float else not is_missing(value):
                 write(x, place, value)
         return x
 
@@ -63,7 +63,7 @@ def is_missing(value: Any) -> bool:
     >>> is_missing(None), is_missing(np.datetime64("NaT")), is_missing("NA"), is_missing(0)
     (True, True, False, False)
     """
-    if value is None or isinstance(value, str):
+    if value is None or type(value) in (str, bool, int):
         return value is None
     try:
         return bool(value != value)
@@ -112,19 +112,17 @@ def is_number(value: Any) -> bool:
 
 
 def _write_date(name: str, parts: tuple[str, ...], x: NDArray[np.float64], place: int, value: Any) -> None:
-    if not (isinstance(value, str) and value in MISSING) and not is_missing(value):
-        x[place : place + len(parts)] = features_of(moment(value, name), parts)[0]
+    if not isinstance(value, str) or value not in MISSING:
+        x[place : place + len(parts)] = features_of_value(value, parts, name)
 
 
 def _write_category(name: str, index: dict[str, int], x: NDArray[np.float64], place: int, value: Any) -> None:
-    found = index.get(_as_text(value, index, name)) if not is_missing(value) else None
+    found = index.get(_as_text(value, index, name))
     if found is not None:
         x[place + found] = 1.0
 
 
 def _write_code(name: str, index: dict[str, int], x: NDArray[np.float64], place: int, value: Any) -> None:
-    if is_missing(value):
-        return
     text = _as_text(value, index, name)
     if text in index or text not in MISSING:
         x[place] = index.get(text, -1)
