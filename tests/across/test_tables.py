@@ -1,4 +1,4 @@
-"""A table with a column of each type through Python, River and the command line: the same model to the bit."""
+"""A table with columns of every type through Python, River and the command line: the same model."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def test_python_and_the_command_line_make_the_same_model(kind, ending, tmp_path)
 
     # It goes on in Python as on the command line, which knows the label.
     more = in_file(other, labels, tmp_path, ending)
-    assert main(["adapt", str(there), str(more), "--out", str(tmp_path / "adapted.ocb"), "--batch", "150"]) == 0
+    assert (
+        main(["adapt", str(there), str(more), "--out", str(tmp_path / "adapted.ocb"), "--batch", "150"]) == 0
+    )
     if kind == "ocb":
         clf.partial_fit(other, labels)
         clf.save(here)

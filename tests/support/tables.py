@@ -40,7 +40,9 @@ def frame(n=400, seed=0):
         "string": pd.array(np.where(some, None, rng.choice(["x", "y"], n)), dtype="string"),
         "text": np.where(some, None, text),
         "time": [datetime.time(int(k) // 60, int(k) % 60) for k in rng.integers(0, 1440, n)],
-        "zone": pd.to_datetime(times).tz_localize("Europe/Berlin", nonexistent="shift_forward", ambiguous=True),
+        "zone": pd.to_datetime(times).tz_localize(
+            "Europe/Berlin", nonexistent="shift_forward", ambiguous=True
+        ),
     }
     late = (number > 0) ^ (columns["text"] == "UA") ^ (pd.to_datetime(times).hour > 17)
     return pd.DataFrame(columns), pd.Series(np.where(late, "late", "on time"), name="arrival")

@@ -18,6 +18,7 @@ from ocboost.streams.schema import Schema
 from ocboost.streams.tables import (
     encode_table,
     is_column,
+    is_other_column,
     is_table,
     labels_of_column,
     names_in,
@@ -87,6 +88,7 @@ class TableClassifier(OnlineClassifier):
         if reset:
             self.schema_, self._history = None, ()
             if is_table(X):
+                name = None if is_other_column(X, name, labels) else name
                 schema, notes = schema_of_table(X, name)
                 self._take_schema(with_label(schema, name, kind))
                 _warn(notes)
@@ -135,7 +137,8 @@ class TableClassifier(OnlineClassifier):
         return float(super().score(X, plain_labels(y), sample_weight))
 
     def _one_row(self, row: Any) -> NDArray[Any]:
-        check_is_fitted(self)
+        if "classes_" not in self.__dict__:  # scikit-learn's check takes microseconds
+            check_is_fitted(self)
         return one_row(self.__dict__, row, missing=True)
 
 

@@ -34,7 +34,7 @@ def is_table(X: Any) -> bool:
     >>> is_table(np.eye(2))
     False
     """
-    if isinstance(X, np.ndarray | list | tuple) or getattr(X, "ndim", 2) != 2:
+    if isinstance(X, np.ndarray | list | tuple) or len(getattr(X, "shape", (0, 0))) != 2:
         return False
     if _is_pandas(X):
         if any("Sparse" in type(dtype).__name__ for dtype in X.dtypes):
@@ -42,7 +42,9 @@ def is_table(X: Any) -> bool:
         return X.shape[1] > 0 and all(isinstance(name, str) for name in X.columns)
     if type(X).__name__ == "LazyFrame":
         raise InputError("X must be a table in memory; got a LazyFrame. Call its collect() first.")
-    return hasattr(X, "__arrow_c_stream__") or (hasattr(X, "__arrow_c_array__") and hasattr(X, "num_columns"))
+    if hasattr(X, "__arrow_c_stream__"):
+        return not hasattr(X, "num_chunks")  # of a single column of Arrow
+    return hasattr(X, "__arrow_c_array__") and hasattr(X, "num_columns")
 
 
 def is_column(y: Any) -> bool:
@@ -113,6 +115,18 @@ def labels_of_column(y: Any) -> tuple[NDArray[Any], str | None, str]:
         raise InputError(f"y must hold a label for each row; it has none in {row_name(row)}. Leave it out.")
     name = getattr(y, "name", None)
     return labels, name if isinstance(name, str) and name.strip() else None, kind
+
+
+def is_other_column(X: Any, name: str | None, labels: NDArray[Any]) -> bool:
+    """Whether a table has a column of the labels' name that holds something else, as what they derive from."""
+    every = names_in(X)
+    if name is None or name not in every:
+        return False
+    column = X.iloc[:, every.index(name)] if _is_pandas(X) else _column(X, name, every)
+    try:
+        return not np.array_equal(labels_of_column(column)[0], labels)
+    except InputError:
+        return True
 
 
 def with_label(schema: Schema, name: str | None, kind: str | None) -> Schema:
