@@ -86,7 +86,9 @@ KINDS: dict[str, Callable[[int], Any]] = {
     "HistGradientBoosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
-    "Pipeline": lambda seed: make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000)),
+    "Pipeline": lambda seed: make_pipeline(
+        SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000)
+    ),
     "Pipeline of HGB": lambda seed: make_pipeline(
         StandardScaler(), HistGradientBoostingClassifier(random_state=seed)
     ),
@@ -187,7 +189,9 @@ def main() -> None:
         record.setdefault(stream, {}).setdefault(kind, []).append(each)
     for stream in streams:
         print(f"\n{stream:38s} after {SETTLING:,} rows learnt        on these {SETTLING:,}")
-        print(f"{'':22s} {'left':>7s} {'adopted':>8s} {'retrained':>10s} {'left':>9s} {'adopted':>8s}  same     µs")
+        print(
+            f"{'':22s} {'left':>7s} {'adopted':>8s} {'retrained':>10s} {'left':>9s} {'adopted':>8s}  same     µs"
+        )
         for kind in kinds:
             runs = record[stream][kind]
             means = {

@@ -29,6 +29,8 @@ from ocboost.hypotheses import Hypotheses
 from ocboost.learners import Learner, learner_for
 from ocboost.offsets import as_offset, require_classes, require_range, scores_of
 from ocboost.streams.rows import Rows
+from ocboost.streams.schema import Schema
+from ocboost.streams.tables import is_table
 
 
 class OCBClassifier(CommitteeClassifier):
@@ -104,10 +106,16 @@ class OCBClassifier(CommitteeClassifier):
         What sample weights are multiplied by. 1, unless those of the first call summed to less than their
         number, as weights that sum to one do: then it makes their mean 1, the unit of ``smoothing``.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As everywhere in scikit-learn; of a table, the columns that are read.
+    schema_ : Schema or None
+        How a table becomes features, if it was fitted on one.
 
     Notes
     -----
+    X may be a table, a data frame of pandas or polars or a table of Arrow, with numbers, truth values, texts,
+    categories, dates and missing values. It is encoded as the command line encodes a file; columns are found
+    by name, in any order (docs/tables.md).
+
     Missing values (NaN) are accepted where the hypotheses accept them, as stumps and trees do, and sparse
     matrices likewise.
 
@@ -202,7 +210,7 @@ class OCBClassifier(CommitteeClassifier):
 
         Parameters
         ----------
-        X : array of shape (n, n_features)
+        X : array of shape (n, n_features), or table
         y : array of shape (n,)
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all. A class
@@ -306,13 +314,13 @@ class OCBClassifier(CommitteeClassifier):
                 "labelled rows like them."
             )
         names = getattr(fitted, "feature_names_in_", None)
-        compare_names = names is not None and hasattr(X, "columns")  # scikit-learn does
-        if compare_names:
-            clf.n_features_in_, clf.feature_names_in_ = fitted.n_features_in_, names
+        compare_names = names is not None and is_table(X)
+        if names is not None and compare_names:
+            clf._take_schema(Schema.of_numbers(map(str, names)))
         X, labels = clf._checked_examples(X, y, reset=not compare_names)
         given = weights_to_fit(sample_weight, X)
-        if names is not None:
-            clf.feature_names_in_ = names
+        if names is not None and not compare_names:
+            clf.schema_, clf.feature_names_in_ = None, names
         rows = Rows(X, codes=codes_of(labels, classes), weights=given)
         n_boosters = 1 if len(classes) == 2 else len(classes)
         clf._set_up(rows, classes, start=True, columns=equal_parts(len(hypotheses), n_boosters))
@@ -371,10 +379,10 @@ class OCBClassifier(CommitteeClassifier):
         require_range(weights * scale, scores)
         if isinstance(self.estimator, Hypotheses):
             hypotheses = self.estimator
-            if hypotheses.n_features != self.n_features_in_:
+            if hypotheses.n_features != self._n_encoded:
                 raise InputError(
                     f"X must have the {hypotheses.n_features} features of the hypotheses; got "
-                    f"{self.n_features_in_}."
+                    f"{self._n_encoded}."
                 )
             if columns is None:
                 columns = [slice(0, len(hypotheses))] * n_boosters
@@ -434,7 +442,7 @@ class OCBClassifier(CommitteeClassifier):
     def load(cls, path: str | os.PathLike[str], *, offset: Any = None) -> Self:
         """Load what `save` has written; it continues exactly as the saved one would have.
 
-        A model made by the command line is loaded without its schema.
+        A model made by the command line is loaded with its schema: it takes the tables that the file held.
 
         Parameters
         ----------
@@ -448,6 +456,5 @@ class OCBClassifier(CommitteeClassifier):
             If the file is damaged, of another version, or not a classifier. Nothing in a file is executed.
         """
         tree = load(path, CLASSIFIER_KIND)
-        alone = {key: value for key, value in tree.items() if key not in ("schema", "history")}
-        clf: Self = read(alone, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
+        clf: Self = read(tree, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
         return clf

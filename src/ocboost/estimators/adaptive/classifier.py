@@ -28,7 +28,8 @@ from ocboost.estimators.adaptive.deployed_file import some_rows
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
-from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of
+from ocboost.estimators.base import code_of
+from ocboost.estimators.tables import TableClassifier, plain_labels
 from ocboost.streams.rows import Rows
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
@@ -37,7 +38,7 @@ ENOUGH_ROWS = 200  # of a first partial_fit, for a start in batch
 MAX_ROW_WEIGHT = 1e100
 
 
-class AdaptiveClassifier(OnlineClassifier):
+class AdaptiveClassifier(TableClassifier):
     """A classifier that keeps learning, on any stream, without a setting to choose.
 
     A bank of members looks at each row: boosters over one growing pool of weak hypotheses (Online Coordinate
@@ -67,9 +68,17 @@ class AdaptiveClassifier(OnlineClassifier):
         Rows learnt.
     n_waiting_ : int
         Predictions that wait for their label.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn; of a table, the columns that are read.
+    schema_ : Schema or None
+        How a table becomes features, if it was fitted on one.
 
     Notes
     -----
+    X may be a table, a data frame of pandas or polars or a table of Arrow, with numbers, truth values, texts,
+    categories, dates and missing values. It is encoded as the command line encodes a file; columns are found
+    by name, in any order (docs/tables.md).
+
     ``fit`` is a batch start, and then one pass over the rows in order: the order of the rows matters. Half of
     them are first used to rehearse the mix. Rows that come sorted by class are shuffled first.
     ``partial_fit`` learns row by row; as the first call it may be a single row, with ``classes``. It begins
@@ -235,7 +244,7 @@ class AdaptiveClassifier(OnlineClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, n_features)
+        X : array or sparse matrix of shape (n, n_features), or table
         y : array of shape (n,)
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all.
@@ -304,7 +313,7 @@ class AdaptiveClassifier(OnlineClassifier):
         if "classes_" not in self.__dict__:
             check_is_fitted(self)
         with self._turns.turn():
-            x = as_one_row(row, self.n_features_in_, missing=True)
+            x = self._one_row(row)
             code = code_of(self.__dict__, label)
             scaled = weight * self.weight_scale_
             if scaled > MAX_ROW_WEIGHT:
@@ -320,7 +329,7 @@ class AdaptiveClassifier(OnlineClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, n_features)
+        X : array or sparse matrix of shape (n, n_features), or table
         ids : sequence of n texts or whole numbers, optional
             By which `partial_fit` finds the predictions again. Another prediction of the same id replaces the
             first.
@@ -350,7 +359,8 @@ class AdaptiveClassifier(OnlineClassifier):
         """The share of rows that are predicted right. Not remembered."""
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(X, issue=False), sample_weight=sample_weight))
+        labels = plain_labels(y)
+        return float(accuracy_score(labels, self.predict(X, issue=False), sample_weight=sample_weight))
 
     def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
         """The probabilities of checked rows, whose ids are their numbers in the stream."""
@@ -392,13 +402,13 @@ class AdaptiveClassifier(OnlineClassifier):
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
-        x = as_one_row(row, now.n_features_in_, missing=True)
+        x = now._one_row(row)
         return now._classes_of(*now._predicted(x, None, issue, given=row)).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
         now = self._now()
-        x = as_one_row(row, now.n_features_in_, missing=True)
+        x = now._one_row(row)
         found: Floats = now._predicted(x, None, issue, given=row)[0][0]
         return found
 
@@ -571,8 +581,7 @@ class AdaptiveClassifier(OnlineClassifier):
         from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_from_tree
 
         tree = load(path, ADAPTIVE_KIND)
-        alone = {key: value for key, value in tree.items() if key not in ("schema", "history")}
-        clf: Self = read(alone, os.fspath(path), lambda fields: adaptive_from_tree(fields, cls, deployed))
+        clf: Self = read(tree, os.fspath(path), lambda fields: adaptive_from_tree(fields, cls, deployed))
         return clf
 
     @reads

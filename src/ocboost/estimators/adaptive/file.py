@@ -22,6 +22,8 @@ from ocboost.estimators.classifier_file import (
     hypotheses_tree,
     plain,
     set_columns,
+    table_tree,
+    take_table,
 )
 from ocboost.streams.rows import stack_matrices
 
@@ -42,8 +44,7 @@ def adaptive_tree(clf: Any) -> Tree:
         "weight_scale": float(clf.weight_scale_),
         **columns_tree(clf),
         "bank": bank_tree(clf.bank_),
-        "schema": None,
-        "history": [],
+        **table_tree(clf),
     }
 
 
@@ -67,6 +68,7 @@ def adaptive_from_tree(fields: Fields, make: Any, deployed: Any = None) -> Any:
     clf = fields.read("settings", unfitted)
     fields.make(chosen_members, clf.extra, clf.without)
     set_columns(clf, classes, n_features, names)
+    take_table(clf, fields)
     clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), 1e100)
     clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf, deployed))
     return clf
@@ -116,7 +118,7 @@ def _some_rows(bank: Bank) -> Any:
 
 def bank_from_tree(fields: Fields, clf: Any, deployed: Any = None) -> Bank:
     """A bank from what `bank_tree` gave, for a classifier with settings and columns."""
-    K, F = len(clf.classes_), clf.n_features_in_
+    K, F = len(clf.classes_), clf._n_encoded
     # Members are fixed when it is fitted; set_params may have changed the settings since.
     boosters = fields.make(boosters_named, fields.items("boosters", most=100))
     without = tuple(fields.items("without", most=len(GROUPS)))
