@@ -91,7 +91,7 @@ class TableClassifier(OnlineClassifier):
                 name = None if is_other_column(X, name, labels) else name
                 schema, notes = schema_of_table(X, name)
                 self._take_schema(with_label(schema, name, kind))
-                _warn(notes)
+                warn_of(notes)
         if self.schema_ is None:
             if not reset:
                 self._require_array(X)
@@ -111,7 +111,7 @@ class TableClassifier(OnlineClassifier):
                 or schema.feature_names != schema.column_names
             ):
                 encoded, notes = encode_table(schema, X)
-                _warn(notes)
+                warn_of(notes)
                 return encoded
             _check_feature_names(self, X, reset=False)  # numbers alone: scikit-learn says what is missing
             return encode_table(schema, X)[0]
@@ -162,6 +162,12 @@ def one_row(now: dict[str, Any], row: Any, *, missing: bool) -> NDArray[Any]:
     return as_one_row(row, schema.n_features, missing=missing)
 
 
-def _warn(notes: list[str]) -> None:
+def has_names(X: Any) -> bool:
+    """Whether rows come with the names of their columns: a table, or one row as a dictionary."""
+    return isinstance(X, Mapping) or is_table(X)
+
+
+def warn_of(notes: list[str]) -> None:
+    """Pass notes on columns on, as one warning."""
     if notes:
         warnings.warn(" ".join(notes), UserWarning, stacklevel=2)

@@ -21,16 +21,17 @@ from ocboost._core.labels import codes_of, scale_of, weights_to_fit
 from ocboost._core.locks import Guard, reads, written
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError, LeftOutWarning
-from ocboost.estimators.adaptive.adoption import adopted_hypotheses
+from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for
 from ocboost.estimators.adaptive.bank import Bank
-from ocboost.estimators.adaptive.deployed import DeployedModel, is_table
+from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.deployed_file import some_rows
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import code_of
-from ocboost.estimators.tables import TableClassifier, plain_labels
+from ocboost.estimators.tables import TableClassifier, has_names, plain_labels, warn_of
 from ocboost.streams.rows import Rows
+from ocboost.streams.tables import is_table
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
 ROWS_TO_TRY = 1000  # that an adopted model answers to before it is trusted
@@ -164,10 +165,18 @@ class AdaptiveClassifier(TableClassifier):
         return X
 
     def _coded(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None, *, first: bool
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
+        *,
+        first: bool,
+        reset: bool | None = None,
     ) -> tuple[Any, NDArray[np.int64], Floats, NDArray[Any]]:
+        """Checked rows, codes, weights and all classes; ``reset`` takes the columns from X, as first does."""
         _require_labels(y)
-        rows, labels = self._checked_examples(X, y, reset=first)
+        rows, labels = self._checked_examples(X, y, reset=first if reset is None else reset)
         known = self._all_classes(labels, classes, first=first)
         weights = weights_to_fit(sample_weight, rows)
         if first:
@@ -219,7 +228,12 @@ class AdaptiveClassifier(TableClassifier):
     ) -> None:
         """A new bank from first rows, in batch if there are enough; with the hypotheses of a model."""
         whole = classes is None
-        rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True)
+        encoded = deployed is not None and is_table(X)
+        if deployed is not None and encoded:
+            schema, notes = schema_for(deployed, X, y)
+            self._take_schema(schema)
+            warn_of(notes)
+        rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True, reset=not encoded)
         if ids is not None:
             _keys(ids, len(codes))
         self.classes_, self.bank_ = known, self._new_bank(rows, len(known))
@@ -271,7 +285,7 @@ class AdaptiveClassifier(TableClassifier):
     def _said(self, rows: Any, given: Any = None) -> Floats | None:
         """What an adopted model says of rows, (n, K); ``given`` is what they were made from."""
         deployed = self.bank_.deployed
-        return None if deployed is None else deployed.probabilities(rows, given if is_table(given) else None)
+        return None if deployed is None else deployed.probabilities(rows, given if has_names(given) else None)
 
     def _learn_all(
         self,
@@ -381,7 +395,7 @@ class AdaptiveClassifier(TableClassifier):
                 found, decides = written(self, lambda: self._issue(X, keys, said))
         if decides is None:
             return found, None
-        return found, decides.predict(X, given if is_table(given) else None)
+        return found, decides.predict(X, given if has_names(given) else None)
 
     def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
         classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
@@ -519,10 +533,12 @@ class AdaptiveClassifier(TableClassifier):
 
     def _prepare_adoption(self, deployed: DeployedModel, rows: Any, X: Any) -> None:
         """See that a model answers to rows, and take its trees as hypotheses."""
-        few = slice(0, ROWS_TO_TRY)
-        table = X[few] if hasattr(X, "iloc") or not is_table(X) else X.slice(0, ROWS_TO_TRY)
-        deployed.probabilities(rows[few], table if is_table(X) else None)
-        deployed.try_portable(rows[few], table if is_table(X) else None)
+        few = min(ROWS_TO_TRY, rows.shape[0])
+        some = None
+        if is_table(X):
+            some = X.iloc[:few] if hasattr(X, "iloc") else X.slice(0, few)
+        deployed.probabilities(rows[:few], some)
+        deployed.try_portable(rows[:few], some)
         deployed.probe = some_rows(X)
         n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
         self.bank_.given = adopted_hypotheses(deployed, rows.shape[1], n_boosters, self.n_hypotheses)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ocboost._core.labels import sorted_classes
 from ocboost._core.threads import without_warning
 from ocboost._kernels.arrays import Floats
-from ocboost.errors import InputError, OcboostError
+from ocboost.errors import InputError, NotSavableError, OcboostError
 from ocboost.estimators.committee import probabilities
 
 FEW_ROWS = 32  # for which a portable form answers, if it agrees
@@ -101,7 +101,7 @@ class DeployedModel:
         return codes if self._order is None else np.argsort(self._order)[codes]
 
     def _called(self, method: Any, rows: Any) -> Any:
-        with without_warning("X does not have valid feature names"):
+        with without_warning("X does not have valid feature names"), without_warning("X has feature names"):
             return method(rows)
 
     def _reader_of(self, X: Any, table: Any) -> tuple[Any, Any]:
@@ -114,7 +114,13 @@ class DeployedModel:
             return self.model, self.as_fitted(table)
         if self.places is None:
             return self.model, self.as_fitted(X)
-        return self.portable(), self._gathered(X)
+        try:
+            return self.portable(), self._gathered(X)
+        except NotSavableError as error:
+            raise InputError(
+                f"X must be a table for the deployed model, {self.title}, as it was adopted with one; got "
+                f"features. Its own form in ocboost would read them, but {error}"
+            ) from None
 
     def try_portable(self, X: Any, table: Any) -> None:
         """See whether its portable form gives the same; then that answers where the rows are few.
@@ -185,11 +191,6 @@ class DeployedModel:
         return type(self.model).__name__
 
 
-def is_table(X: Any) -> bool:
-    """Whether rows come with names of their columns: a table, or one row as a dictionary."""
-    return isinstance(X, Mapping) or hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")
-
-
 def linked(scores: Floats) -> Floats:
     """Probabilities of a model that only has scores: the logistic link, or softmax for more than two.
 
@@ -242,7 +243,7 @@ def _classes_of(model: Any, labels: NDArray[Any] | None) -> NDArray[Any]:
         )
     if classes is None:
         return sorted_classes(np.asarray(labels))
-    if isinstance(classes, list) and any(np.ndim(each) for each in classes) or np.ndim(classes) != 1:
+    if (isinstance(classes, list) and any(np.ndim(each) for each in classes)) or np.ndim(classes) != 1:
         raise InputError(f"model must predict one label for each row; got {title}, which predicts several.")
     found = np.asarray(classes)
     if len(found) < 2 or len(np.unique(found)) != len(found):

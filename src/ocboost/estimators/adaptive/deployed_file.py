@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.codec import Fields, Tree, is_plain, matrix_from, matrix_tree, refusal
+from ocboost._core.codec import Fields, Tree, is_plain, matrix_from, matrix_tree
 from ocboost._core.kinds import FOREIGN, nested_reader, nested_tree
 from ocboost.errors import InputError, ModelFileError, NotSavableError
 from ocboost.estimators.adaptive.deployed import ROWS_TO_PROBE, DeployedModel
