@@ -33,8 +33,11 @@ def labels(n=120, K=2, seed=0):
     return y
 
 
-def frame(n=150, seed=0, *, unknown=False):
-    """A table with numbers, missing ones, whole numbers, truth values, texts and categories."""
+def frame(n=150, seed=0, *, unknown=False, missing=np.nan):
+    """A table with numbers, missing ones, whole numbers, truth values, texts and categories.
+
+    Texts are objects, as before pandas 3, and a missing one is NaN, or None.
+    """
     rng = np.random.default_rng([seed, n])
     towns = ["Bern", "Oslo", "Rome", "Nice"] + (["Lima", "Kyiv"] if unknown else [])
     table = pd.DataFrame(
@@ -48,8 +51,9 @@ def frame(n=150, seed=0, *, unknown=False):
         }
     )
     table.loc[rng.random(n) < 0.15, "size"] = np.nan
-    table.loc[rng.random(n) < 0.15, "town"] = None
-    return table
+    town = table["town"].to_numpy(dtype=object)
+    town[rng.random(n) < 0.15] = missing
+    return table.assign(town=pd.Series(town, dtype=object))
 
 
 def late(table, seed=0):
