@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._core.threads import without_warning
 from ocboost.errors import InputError
 from ocboost.foreign.base import (
     Floats,
@@ -257,6 +258,7 @@ def plan_one_hot(fitted: Any, slots: list[Slot], where: str) -> Planned:
     known = [_known(c, slot, where) for c, slot in zip(fitted.categories_, slots, strict=True)]
     dropped = getattr(fitted, "drop_idx_", None)
     places, missing, unknown, start = [], [], [], 0
+    unknown_are_rare = _unknown_are_rare(fitted)
     for i, (found, categories) in enumerate(zip(known, fitted.categories_, strict=True)):
         grouped, together = _grouped(fitted, i, keep_missing=False)
         own = np.array(grouped, dtype=np.int64)
@@ -269,7 +271,7 @@ def plan_one_hot(fitted: Any, slots: list[Slot], where: str) -> Planned:
         own = np.where(own >= 0, own + start, NO_COLUMN)
         other = REFUSED
         if fitted.handle_unknown != "error":
-            other = start + int(rare) if rare is not None and _unknown_are_rare(fitted) else NO_COLUMN
+            other = start + int(rare) if rare is not None and unknown_are_rare else NO_COLUMN
         assert len(own) == len(categories)
         places.append(own[found.places])
         missing.append(other if found.missing is None else int(own[found.missing]))
@@ -285,12 +287,17 @@ def plan_one_hot(fitted: Any, slots: list[Slot], where: str) -> Planned:
 
 
 def _unknown_are_rare(fitted: Any) -> bool:
-    """Whether unknown categories count as rare ones: "warn" did not make them so before scikit-learn 1.7."""
+    """Whether unknown categories count as rare ones; of "warn" this depends on scikit-learn's version."""
     if fitted.handle_unknown != "warn":
         return bool(fitted.handle_unknown == "infrequent_if_exist")
-    import sklearn
-
-    return tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 7)
+    row = np.empty((1, len(fitted.categories_)), dtype=object)
+    for i, categories in enumerate(fitted.categories_):
+        known = [value for value in np.asarray(categories).tolist() if not is_missing(value)]
+        is_text = bool(known) and isinstance(known[0], str)
+        row[0, i] = "".join(known) + "x" if is_text else 1.0 + sum(abs(value) for value in known)
+    with without_warning("X does not have valid feature names"), without_warning("Found unknown categories"):
+        found = fitted.transform(row)
+    return bool(np.any(found.toarray() if hasattr(found, "toarray") else found))
 
 
 def plan_ordinal(fitted: Any, slots: list[Slot], where: str) -> Planned:
