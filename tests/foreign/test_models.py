@@ -16,6 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
+    PassiveAggressiveClassifier,
     Perceptron,
     RidgeClassifier,
     RidgeClassifierCV,
@@ -91,6 +92,13 @@ def test_logistic_regression_chosen_by_folds():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = LogisticRegressionCV(Cs=2, cv=2).fit(matrix(), labels(K=3))
+    check_model(fitted, matrix())
+
+
+def test_passive_aggressive():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is deprecated
+        fitted = PassiveAggressiveClassifier(random_state=0).fit(matrix(), labels(K=3))
     check_model(fitted, matrix())
 
 
