@@ -120,6 +120,8 @@ def check_model(fitted, X, given=None, *, tolerance=1e-12):
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
         assert model.classes.dtype == np.asarray(fitted.classes_).dtype
         np.testing.assert_array_equal(model.classes[model.predict_codes(rows)], fitted.predict(X))
+        some = np.concatenate([model.probabilities(rows[i : i + 1]) for i in (0, 3, 7)])
+        np.testing.assert_array_equal(some, found[[0, 3, 7]])
         assert model.n_columns == rows.shape[1]
         assert model.column_names == made.column_names
         assert model.vocabularies == made.vocabularies

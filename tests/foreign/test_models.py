@@ -35,6 +35,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 from sklearn.svm import LinearSVC
 
 from ocboost import InputError, NotSavableError
+from ocboost.foreign import combined
 from ocboost.foreign.convert import portable
 from tests.foreign.frames import check_model, frame, labels, late, matrix, rows_of, saved_and_loaded
 
@@ -194,6 +195,22 @@ def test_a_table_with_everything():
     check_model(calibrated, other, given=lambda made: rows_of(made, other))
     search = GridSearchCV(fitted, {"logisticregression__C": [0.1, 1]}, cv=2).fit(table, y)
     check_model(search, other, given=lambda made: rows_of(made, other))
+    for wrapped in (
+        calibrated,
+        search,
+        FixedThresholdClassifier(fitted).fit(table, y),
+        FixedThresholdClassifier(FrozenEstimator(fitted)).fit(table, y),
+        VotingClassifier([("a", fitted)], voting="soft").fit(table, y),
+    ):
+        assert portable(wrapped).column_names == made.column_names
+
+
+def test_wide_rows_are_answered_a_few_at_a_time(monkeypatch):
+    fitted = make_pipeline(StandardScaler(), LogisticRegression()).fit(matrix(), labels(K=3))
+    whole = portable(fitted).probabilities(matrix())
+    monkeypatch.setattr(combined, "NUMBERS_AT_ONCE", 30)
+    np.testing.assert_array_equal(portable(fitted).probabilities(matrix()), whole)
+    check_model(CalibratedClassifierCV(fitted, cv=2).fit(matrix(), labels(K=3)), matrix())
 
 
 # What has no form, and what is wrong ------------------------------------------------------------------------
