@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from ocboost.foreign.base import (
     step_from,
 )
 
+Asked = TypeVar("Asked", bound=NDArray[Any])
 NUMBERS_AT_ONCE = 1 << 22  # that steps make for a model
 
 
@@ -60,13 +61,15 @@ class Piped(PortableClassifier):
         """What the model predicts."""
         return self._asked(lambda rows: codes_of_model(self.model, rows), X)
 
-    def _asked(self, ask: Callable[[Floats], Any], X: Floats) -> Any:
+    def _asked(self, ask: Callable[[Floats], Asked], X: Floats) -> Asked:
         """Ask the model, a block of rows at a time: one-hot columns are many."""
         rows = max(1, NUMBERS_AT_ONCE // max(1, self.step.n_out))
         if X.shape[0] <= rows:
             return ask(self.step(X))
         starts = range(0, X.shape[0], rows)
-        return np.concatenate([ask(self.step(X[start : start + rows])) for start in starts])
+        whole: Any = np.concatenate([ask(self.step(X[start : start + rows])) for start in starts])
+        found: Asked = whole
+        return found
 
     def needs(self) -> Mask:
         """What the steps need for what the model looks at."""

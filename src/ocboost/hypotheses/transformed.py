@@ -107,7 +107,8 @@ class PythonSteps(PortableStep):
         if known is None:
             raise InputError(
                 f"transformers must know how many columns they were fitted on; got "
-                f"{self.transformers[0]!r:.80}, which does not. Put one before it that does, such as a ColumnTransformer."
+                f"{self.transformers[0]!r:.80}, which does not. Put one before it that does, such as a "
+                "ColumnTransformer."
             )
         self.n_columns, self.n_out = int(known), n_out
 
