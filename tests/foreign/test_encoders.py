@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from ocboost import InputError, NotSavableError
@@ -42,18 +42,12 @@ ONE_HOT = {
 }
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
 @pytest.mark.parametrize("unknown", ["ignore", "infrequent_if_exist", "warn"])
 @pytest.mark.parametrize("name", ONE_HOT)
-def test_one_hot(name, unknown):
-    if unknown == "warn" and not hasattr(OneHotEncoder(), "feature_name_combiner"):
-        pytest.skip("an older scikit-learn")
-    try:
-        encoder = OneHotEncoder(handle_unknown=unknown, **ONE_HOT[name]).fit(frame()[SOME])
-    except ValueError as error:
-        if "handle_unknown" not in str(error):
-            raise
-        pytest.skip("scikit-learn has 'warn' since 1.6")
-    made = check_table(encoder, frame(seed=1, unknown=True)[SOME])
+def test_one_hot(name, unknown, missing):
+    encoder = OneHotEncoder(handle_unknown=unknown, **ONE_HOT[name]).fit(frame(missing=missing)[SOME])
+    made = check_table(encoder, frame(seed=1, unknown=True, missing=missing)[SOME])
     assert made.vocabularies == {0: ("Bern", "Nice", "Oslo", "Rome"), 3: ("flat", "house")}
     X = whole()
     check_step(OneHotEncoder(handle_unknown="ignore", **ONE_HOT[name]).fit(X), X)
@@ -81,6 +75,7 @@ def test_unknown_categories_that_are_refused(encoder):
     assert made.step.needs(np.zeros(made.step.n_out, bool)).all()
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
 @pytest.mark.parametrize(
     "settings",
     [
@@ -90,17 +85,18 @@ def test_unknown_categories_that_are_refused(encoder):
         {"unknown_value": -1, "max_categories": 2, "encoded_missing_value": -5},
     ],
 )
-def test_ordinal(settings):
+def test_ordinal(settings, missing):
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", **settings)
-    check_table(encoder.fit(frame()[SOME]), frame(seed=1, unknown=True)[SOME])
+    encoder.fit(frame(missing=missing)[SOME])
+    check_table(encoder, frame(seed=1, unknown=True, missing=missing)[SOME])
     check_step(encoder.fit(whole()), whole(80))
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
 @pytest.mark.parametrize("K", [2, 3])
-def test_target(K):
-    table, y = frame(), np.arange(150) % K
-    encoder = TargetEncoder(random_state=0).fit(table[SOME], y)
-    made = check_table(encoder, frame(seed=1, unknown=True)[SOME])
+def test_target(K, missing):
+    encoder = TargetEncoder(random_state=0).fit(frame(missing=missing)[SOME], np.arange(150) % K)
+    made = check_table(encoder, frame(seed=1, unknown=True, missing=missing)[SOME])
     assert made.step.n_out == 4 * (1 if K == 2 else 3)
 
 
@@ -187,6 +183,21 @@ def test_imputed_texts(imputer):
     pipe = make_pipeline(imputer, OneHotEncoder(handle_unknown="ignore")).fit(towns())
     made = check_table(pipe, towns(seed=1, unknown=True))
     assert ("nowhere" in made.vocabularies[0]) == (imputer.fill_value == "nowhere")
+
+
+@pytest.mark.parametrize("strategy", ["most_frequent", "constant"])
+def test_missing_texts_that_an_imputer_does_not_know(strategy):
+    """NaN is filled and None is not, as in scikit-learn; where a table has None, that is what is missing."""
+    table = frame(missing=None)[["town", "kind"]]
+    imputer = SimpleImputer(strategy=strategy, fill_value="nowhere", add_indicator=True)
+    pipe = make_pipeline(imputer, OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-9))
+    made = check_table(pipe.fit(table), frame(seed=1, unknown=True, missing=None)[["town", "kind"]])
+    assert not np.isnan(made.step(np.full((1, 2), np.nan))).any()
+    table.loc[:120, "town"] = None  # now it is the most frequent one
+    check_table(pipe.fit(table), table)
+    flags = FeatureUnion([("e", OneHotEncoder()), ("m", MissingIndicator(features="all"))]).fit(table)
+    with pytest.raises(NotSavableError, match="missing values of column 'town' are another of None and NaN"):
+        portable_steps([flags])
 
 
 def test_numbers_and_texts_through_one_imputer():

@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 
 from ocboost import InputError, ModelFileError
 from ocboost._core.codec import read
-from ocboost._core.file_format import from_bytes, to_bytes
+from ocboost._core.file_format import from_bytes, save, to_bytes
 from ocboost._core.kinds import FOREIGN, KINDS
 from ocboost.foreign.base import PortableClassifier, PortablePart, PortableStep
 from ocboost.foreign.bayes import FixedAnswer
@@ -44,6 +44,7 @@ from ocboost.foreign.linear import LinearClassifier
 from ocboost.foreign.portable import PortableModel
 from ocboost.foreign.scalers import Affine
 from tests.foreign.frames import frame, labels, late, matrix, rows_of, saved_and_loaded
+from tests.support.cli_runs import ran
 
 
 def of_numbers(*steps, model=None):
@@ -307,3 +308,9 @@ def test_what_constructors_refuse():
         PortableModel(LinearClassifier(one, np.zeros(1), "softmax"), np.arange(2), None, {5: ("a",)})
     assert isinstance(FixedAnswer(1, np.array([0.5, 0.5]), np.array([1])), PortableClassifier)
     assert issubclass(Columns, PortableStep)
+
+
+def test_info_of_a_file_that_holds_only_a_part(tmp_path, capsys):
+    save(tmp_path / "step.ocb", "Columns", Columns([0], 2).tree())
+    code, out, err = ran(capsys, "info", tmp_path / "step.ocb")
+    assert (code, out, err) == (0, "A part of a fitted model: some columns.\n", "")

@@ -16,6 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
+    PassiveAggressiveClassifier,
     Perceptron,
     RidgeClassifier,
     RidgeClassifierCV,
@@ -34,6 +35,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 from sklearn.svm import LinearSVC
 
 from ocboost import InputError, NotSavableError
+from ocboost.foreign import combined
 from ocboost.foreign.convert import portable
 from tests.foreign.frames import check_model, frame, labels, late, matrix, rows_of, saved_and_loaded
 
@@ -94,6 +96,13 @@ def test_logistic_regression_chosen_by_folds():
     check_model(fitted, matrix())
 
 
+def test_passive_aggressive():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is deprecated
+        fitted = PassiveAggressiveClassifier(random_state=0).fit(matrix(), labels(K=3))
+    check_model(fitted, matrix())
+
+
 def test_scores_that_are_huge():
     """A share of exactly 0 or 1 is no NaN, and one for all classes becomes an even one."""
     for model in (SGDClassifier(loss="log_loss", random_state=0), LogisticRegression(C=1e6, max_iter=5000)):
@@ -103,7 +112,11 @@ def test_scores_that_are_huge():
         made = portable(fitted)
         for X in (matrix() * 1e200, -matrix() * 1e30):
             found = made.probabilities(X)
-            np.testing.assert_allclose(found, fitted.predict_proba(X), rtol=0, atol=1e-12)
+            with np.errstate(invalid="ignore"):  # before 1.8 scikit-learn answers NaN there
+                expected = fitted.predict_proba(X)
+            known = np.isfinite(expected).all(axis=1)
+            np.testing.assert_allclose(found[known], expected[known], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(found.sum(axis=1), 1.0)
     with pytest.raises(InputError, match="must answer with numbers"):
         made.probabilities(np.full((1, 4), 1e308) * [1, -1, 1, -1])
 
@@ -182,6 +195,22 @@ def test_a_table_with_everything():
     check_model(calibrated, other, given=lambda made: rows_of(made, other))
     search = GridSearchCV(fitted, {"logisticregression__C": [0.1, 1]}, cv=2).fit(table, y)
     check_model(search, other, given=lambda made: rows_of(made, other))
+    for wrapped in (
+        calibrated,
+        search,
+        FixedThresholdClassifier(fitted).fit(table, y),
+        FixedThresholdClassifier(FrozenEstimator(fitted)).fit(table, y),
+        VotingClassifier([("a", fitted)], voting="soft").fit(table, y),
+    ):
+        assert portable(wrapped).column_names == made.column_names
+
+
+def test_wide_rows_are_answered_a_few_at_a_time(monkeypatch):
+    fitted = make_pipeline(StandardScaler(), LogisticRegression()).fit(matrix(), labels(K=3))
+    whole = portable(fitted).probabilities(matrix())
+    monkeypatch.setattr(combined, "NUMBERS_AT_ONCE", 30)
+    np.testing.assert_array_equal(portable(fitted).probabilities(matrix()), whole)
+    check_model(CalibratedClassifierCV(fitted, cv=2).fit(matrix(), labels(K=3)), matrix())
 
 
 # What has no form, and what is wrong ------------------------------------------------------------------------

@@ -83,6 +83,18 @@ def test_transformers_that_are_called(named, tmp_path):
         clf.save(tmp_path / "c.ocb")
 
 
+def test_transformers_that_do_not_count_their_columns():
+    class Doubling:
+        def fit(self, X):
+            return self
+
+        def transform(self, X):
+            return 2 * X
+
+    with pytest.raises(InputError, match="transformers must know how many columns they were fitted on"):
+        transformed([Doubling()], Stumps([0], [1.0], [1]))
+
+
 def test_sparse_output_of_transformers_that_are_called():
     table = np.round(matrix())
     encoder = OneHotEncoder(handle_unknown="ignore").fit(table)

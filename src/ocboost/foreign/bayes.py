@@ -109,6 +109,6 @@ def plan_dummy(fitted: Any, slots: list[Slot], where: str) -> Make:
     code = int(np.argmax(prior))
     if fitted.strategy == "constant":
         code = int(np.flatnonzero(fitted.classes_ == fitted.constant)[0])
-    shares = prior if fitted.strategy == "prior" else np.eye(prior.size)[code]
+    shares = prior if fitted.strategy == "prior" else (np.arange(prior.size) == code).astype(np.float64)
     model = FixedAnswer(len(slots), shares, np.array([code]))
     return lambda: model

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from ocboost.foreign.base import (
     step_from,
 )
 
+Asked = TypeVar("Asked", bound=NDArray[Any])
+NUMBERS_AT_ONCE = 1 << 22  # that steps make for a model
+
 
 class Piped(PortableClassifier):
     """A model that is given what a step makes of the rows."""
@@ -48,16 +51,25 @@ class Piped(PortableClassifier):
 
     def probabilities(self, X: Floats) -> Floats:
         """What the model says to the transformed rows."""
-        found: Floats = self.model.probabilities(self.step(X))
-        return found
+        return self._asked(self.model.probabilities, X)
 
     def scores(self, X: Floats) -> Floats:
         """The model's decision function."""
-        return scores_of_model(self.model, self.step(X))
+        return self._asked(lambda rows: scores_of_model(self.model, rows), X)
 
     def predict_codes(self, X: Floats) -> NDArray[np.int64]:
         """What the model predicts."""
-        return codes_of_model(self.model, self.step(X))
+        return self._asked(lambda rows: codes_of_model(self.model, rows), X)
+
+    def _asked(self, ask: Callable[[Floats], Asked], X: Floats) -> Asked:
+        """Ask the model, a block of rows at a time: one-hot columns are many."""
+        rows = max(1, NUMBERS_AT_ONCE // max(1, self.step.n_out))
+        if X.shape[0] <= rows:
+            return ask(self.step(X))
+        starts = range(0, X.shape[0], rows)
+        whole: Any = np.concatenate([ask(self.step(X[start : start + rows])) for start in starts])
+        found: Asked = whole
+        return found
 
     def needs(self) -> Mask:
         """What the steps need for what the model looks at."""
@@ -93,7 +105,8 @@ class VotingModel(PortableClassifier):
     def probabilities(self, X: Floats) -> Floats:
         """The mean, weighted."""
         if self.hard:
-            shares = [np.eye(self.n_classes)[codes_of_model(model, X)] for model in self.models]
+            codes = [codes_of_model(model, X) for model in self.models]
+            shares = [np.equal(each[:, None], np.arange(self.n_classes)).astype(np.float64) for each in codes]
         else:
             shares = [model.probabilities(X) for model in self.models]
         return np.asarray(np.average(np.asarray(shares), axis=0, weights=self.weights))

@@ -136,6 +136,9 @@ def _first_known(model: Any, attribute: str) -> Any:
             found = _first_known(step, attribute)
             if found is not None or not same:
                 break
+    for inside in ("best_estimator_", "estimator_", "estimator"):
+        if found is None and hasattr(model, inside):
+            found = _first_known(getattr(model, inside), attribute)
     return found
 
 

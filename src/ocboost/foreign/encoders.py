@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._core.threads import without_warning
 from ocboost.errors import InputError
 from ocboost.foreign.base import (
     Floats,
@@ -212,11 +213,8 @@ def _known(categories: Any, slot: Slot, where: str) -> _Known:
         )
     values = array.tolist()
     gaps = [i for i, value in enumerate(values) if is_missing(value)]
-    if len(gaps) > 1:
-        raise not_portable(
-            f"{where}, which knows None and NaN as two categories of {slot.name}",
-            "Use one of them for missing values.",
-        )
+    for i in gaps:
+        slot.claim_missing(values[i], where)
     present = claim_values(slot, values, where)
     places = [i for i in range(len(values)) if i not in gaps]
     return _Known(present, places, gaps[0] if gaps else None)
@@ -225,7 +223,7 @@ def _known(categories: Any, slot: Slot, where: str) -> _Known:
 def _grouped(fitted: Any, i: int, *, keep_missing: bool) -> tuple[list[int], int | None]:
     """For each category the place it has once rare ones are one, and the place of the rare ones.
 
-    With ``keep_missing`` the missing category keeps its place and is not counted.
+    With ``keep_missing`` the category NaN keeps its place and is not counted; None is one like others.
     """
     categories = np.asarray(fitted.categories_[i]).tolist()
     every = getattr(fitted, "infrequent_categories_", None)
@@ -235,12 +233,12 @@ def _grouped(fitted: Any, i: int, *, keep_missing: bool) -> tuple[list[int], int
     common = [
         _key(value)
         for value in categories
-        if _key(value) not in rare and not (keep_missing and is_missing(value))
+        if _key(value) not in rare and not (keep_missing and _is_nan(value))
     ]
     order = {key: place for place, key in enumerate(common)}
     together = len(common)
     places = [
-        at if keep_missing and is_missing(value) else order.get(_key(value), together)
+        at if keep_missing and _is_nan(value) else order.get(_key(value), together)
         for at, value in enumerate(categories)
     ]
     return places, together
@@ -251,11 +249,16 @@ def _key(value: Any) -> Any:
     return None if is_missing(value) else value
 
 
+def _is_nan(value: Any) -> bool:
+    return value is not None and is_missing(value)
+
+
 def plan_one_hot(fitted: Any, slots: list[Slot], where: str) -> Planned:
     """OneHotEncoder: dropped, rare, missing and unknown categories as it was fitted."""
     known = [_known(c, slot, where) for c, slot in zip(fitted.categories_, slots, strict=True)]
     dropped = getattr(fitted, "drop_idx_", None)
     places, missing, unknown, start = [], [], [], 0
+    unknown_are_rare = _unknown_are_rare(fitted)
     for i, (found, categories) in enumerate(zip(known, fitted.categories_, strict=True)):
         grouped, together = _grouped(fitted, i, keep_missing=False)
         own = np.array(grouped, dtype=np.int64)
@@ -268,8 +271,7 @@ def plan_one_hot(fitted: Any, slots: list[Slot], where: str) -> Planned:
         own = np.where(own >= 0, own + start, NO_COLUMN)
         other = REFUSED
         if fitted.handle_unknown != "error":
-            rarely = fitted.handle_unknown in ("infrequent_if_exist", "warn") and rare is not None
-            other = start + int(rare) if rarely and rare is not None else NO_COLUMN
+            other = start + int(rare) if rare is not None and unknown_are_rare else NO_COLUMN
         assert len(own) == len(categories)
         places.append(own[found.places])
         missing.append(other if found.missing is None else int(own[found.missing]))
@@ -284,6 +286,20 @@ def plan_one_hot(fitted: Any, slots: list[Slot], where: str) -> Planned:
     return Planned(build, made_slots(start, where))
 
 
+def _unknown_are_rare(fitted: Any) -> bool:
+    """Whether unknown categories count as rare ones; of "warn" this depends on scikit-learn's version."""
+    if fitted.handle_unknown != "warn":
+        return bool(fitted.handle_unknown == "infrequent_if_exist")
+    row = np.empty((1, len(fitted.categories_)), dtype=object)
+    for i, categories in enumerate(fitted.categories_):
+        known = [value for value in np.asarray(categories).tolist() if not is_missing(value)]
+        is_text = bool(known) and isinstance(known[0], str)
+        row[0, i] = "".join(known) + "x" if is_text else 1.0 + sum(abs(value) for value in known)
+    with without_warning("X does not have valid feature names"), without_warning("Found unknown categories"):
+        found = fitted.transform(row)
+    return bool(np.any(found.toarray() if hasattr(found, "toarray") else found))
+
+
 def plan_ordinal(fitted: Any, slots: list[Slot], where: str) -> Planned:
     """OrdinalEncoder: missing, unknown and rare categories as it was fitted."""
     known = [_known(c, slot, where) for c, slot in zip(fitted.categories_, slots, strict=True)]
@@ -293,7 +309,12 @@ def plan_ordinal(fitted: Any, slots: list[Slot], where: str) -> Planned:
     for i, found in enumerate(known):
         grouped, _ = _grouped(fitted, i, keep_missing=True)
         values.append(np.array(grouped, dtype=np.float64)[found.places])
-        missing.append(other if found.missing is None else float(fitted.encoded_missing_value))
+        if found.missing is None:
+            missing.append(other)
+        elif _is_nan(np.asarray(fitted.categories_[i]).tolist()[found.missing]):
+            missing.append(float(fitted.encoded_missing_value))
+        else:
+            missing.append(float(grouped[found.missing]))
         refused.append((strict and found.missing is None, strict))
     unknown = np.full((len(slots), 1), other)
     return _lookup(known, slots, values, as_floats(missing)[:, None], unknown, refused, where)

@@ -27,7 +27,7 @@ class Filled(PortableStep):
     """Some of the columns, with a value in place of what counts as missing.
 
     ``marker`` has for each column the number or code that counts as missing; NaN is NaN itself. Where it is a
-    number, NaN is refused, as scikit-learn does.
+    number, NaN is refused, as scikit-learn does. A value of NaN fills nothing.
     """
 
     kind = "Filled"
@@ -37,7 +37,7 @@ class Filled(PortableStep):
         self.n_columns = width(n_columns, "n_columns")
         self.indices = integers(indices, "indices", None, least=0, most=self.n_columns - 1)
         self.n_out = self.indices.size
-        self.values = numbers(values, "values", self.n_out)
+        self.values = numbers(values, "values", self.n_out, missing=True)
         self.marker = numbers(marker, "marker", self.n_columns, missing=True)
         if np.unique(self.indices).size != self.n_out:
             raise InputError("indices must be different columns.")
@@ -48,8 +48,9 @@ class Filled(PortableStep):
         return np.where(missing, self.values, X[:, self.indices])
 
     def missing_after(self, missing: Mask) -> Mask | None:
-        """None is missing any more; where a number marks it, NaN is refused."""
-        return None if (missing & ~np.isnan(self.marker)).any() else np.zeros(self.n_out, np.bool_)
+        """Those that are not filled; where a number marks missing values, NaN is refused."""
+        refused = (missing & ~np.isnan(self.marker)).any()
+        return None if refused else missing[self.indices] & np.isnan(self.values)
 
     def needs(self, wanted: Mask) -> Mask:
         """Those that are kept, and those where NaN is refused."""
@@ -121,10 +122,9 @@ def where_missing(X: Floats, marker: Floats) -> Mask:
 def plan_imputer(fitted: Any, slots: list[Slot], where: str) -> Planned:
     """SimpleImputer, with or without the columns of its indicator."""
     statistics = np.asarray(fitted.statistics_).tolist()
-    kept = [i for i, value in enumerate(statistics) if fitted.keep_empty_features or not is_missing(value)]
+    empty = [value is not None and is_missing(value) for value in statistics]
+    kept = [i for i, none in enumerate(empty) if fitted.keep_empty_features or not none]
     for i in kept:
-        if is_missing(statistics[i]):
-            raise not_portable(f"{where}, a SimpleImputer that fills {slots[i].name} with a missing value")
         claim_values(slots[i], [statistics[i]], where)
     markers = _planned_markers(fitted.missing_values, slots, where)
     flags = None
@@ -132,7 +132,13 @@ def plan_imputer(fitted: Any, slots: list[Slot], where: str) -> Planned:
         flags = _planned_flags(fitted.indicator_, slots, where)
 
     def build() -> PortableStep:
-        values = [slots[i].codes([statistics[i]])[0] for i in kept]
+        marker = fitted.missing_values
+        values = [
+            np.nan
+            if is_missing(statistics[i]) or (is_missing(marker) and not slots[i].is_missing_value(marker))
+            else slots[i].codes([statistics[i]])[0]
+            for i in kept
+        ]
         filled = Filled(len(slots), np.array(kept, np.int64), np.array(values, np.float64), markers())
         return filled if flags is None else Beside([filled, flags.build()])
 
@@ -146,12 +152,20 @@ def plan_flags(fitted: Any, slots: list[Slot], where: str) -> Planned:
 
 def _planned_flags(fitted: Any, slots: list[Slot], where: str) -> Planned:
     markers = _planned_markers(fitted.missing_values, slots, where)
-    only = fitted.features == "missing-only"
     indices = np.asarray(fitted.features_, dtype=np.int64)
-    return Planned(
-        lambda: MissingFlags(len(slots), indices, markers(), bool(only and fitted.error_on_new)),
-        made_slots(indices.size, where),
-    )
+    strict = fitted.features == "missing-only" and bool(fitted.error_on_new)
+
+    def build() -> PortableStep:
+        looked_at = range(len(slots)) if strict else indices
+        for i in looked_at if is_missing(fitted.missing_values) else ():
+            if not slots[i].is_missing_value(fitted.missing_values):
+                raise not_portable(
+                    f"{where}, for which missing values of {slots[i].name} are another of None and NaN",
+                    "Use one of them for missing values.",
+                )
+        return MissingFlags(len(slots), indices, markers(), strict)
+
+    return Planned(build, made_slots(indices.size, where))
 
 
 def _planned_markers(missing_values: Any, slots: list[Slot], where: str) -> Any:

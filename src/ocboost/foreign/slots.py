@@ -31,6 +31,7 @@ class Slot:
         self._vocabulary: tuple[str, ...] | None = None
         self.is_text: bool | None = None if reader is None else False
         self._reader = reader
+        self._missing_is_none: bool | None = None
 
     def claim(self, is_text: bool, reader: str) -> None:
         """Say that a step reads it as texts, or as numbers; a mixture is refused."""
@@ -53,6 +54,22 @@ class Slot:
                 f"{self.name} with more than {MAX_VOCABULARY:,} different texts",
                 "Group the rare ones before they are fitted.",
             )
+
+    def claim_missing(self, value: Any, reader: str) -> None:
+        """Say that a step knows this missing value as a category: None, or else NaN.
+
+        Here both are NaN, and stand for the one that the model knows.
+        """
+        if self._missing_is_none not in (None, value is None):
+            raise not_portable(
+                f"{reader}, which knows None and NaN as two categories of {self.name}",
+                "Use one of them for missing values.",
+            )
+        self._missing_is_none = value is None
+
+    def is_missing_value(self, marker: Any) -> bool:
+        """Whether an imputer's ``missing_values``, None or NaN, is what missing values are here."""
+        return self._missing_is_none in (None, marker is None)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

@@ -103,7 +103,14 @@ class PythonSteps(PortableStep):
     def __init__(self, transformers: Sequence[Any], n_out: int) -> None:
         self.transformers = list(transformers)
         self._names = column_names_of(self.transformers[0])
-        self.n_columns, self.n_out = int(self.transformers[0].n_features_in_), n_out
+        known = getattr(self.transformers[0], "n_features_in_", None)
+        if known is None:
+            raise InputError(
+                f"transformers must know how many columns they were fitted on; got "
+                f"{self.transformers[0]!r:.80}, which does not. Put one before it that does, such as a "
+                "ColumnTransformer."
+            )
+        self.n_columns, self.n_out = int(known), n_out
 
     def __call__(self, X: Floats) -> Floats:
         """Transform by each."""
