@@ -118,7 +118,7 @@ def labels_of_column(y: Any) -> tuple[NDArray[Any], str | None, str]:
 
 
 def is_other_column(X: Any, name: str | None, labels: NDArray[Any]) -> bool:
-    """Whether a table has a column of the labels' name that holds something else, as what they derive from."""
+    """Whether a table has a column of the labels' name that is something else: what they were made from."""
     every = names_in(X)
     if name is None or name not in every:
         return False
