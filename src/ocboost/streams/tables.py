@@ -67,6 +67,8 @@ def schema_of_table(X: Any, label: str | None = None) -> tuple[Schema, list[str]
         names.remove(label)
         notes.append(f"Column {label!r:.80} is left out: it is the label.")
     first = _first_rows(X)
+    if not first.shape[0]:
+        raise InputError("X must have at least one row; got a table without rows.")
     values = _all_numbers(first, names)
     if values is None:
         found = {name: _column(first, name, every) for name in names}
