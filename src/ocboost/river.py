@@ -447,8 +447,8 @@ def _inferred(rows: list[Features], names: list[Any]) -> Schema:
 
 def _wrong_kind(name: Any, value: Any, kind: str) -> InputError:
     return InputError(
-        f"x must hold {kind}s for {name!r:.40}, as before; got {value!r:.40}. Leave it out, or give it another "
-        "name."
+        f"x must hold {kind}s for {name!r:.40}, as before; got {value!r:.40}. Leave it out, or give it "
+        "another name."
     )
 
 

@@ -252,7 +252,7 @@ def test_ctrl_c(tmp_path, capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(OCBClassifier, "partial_fit", interrupted)
+    monkeypatch.setattr(OCBClassifier, "fit", interrupted)
     path = write(tmp_path / "d.csv", table(20))
     code, _, err = ran(capsys, *fit(path, tmp_path / "m.ocb"))
     assert (code, err) == (130, "ocboost: interrupted.\n")

@@ -65,6 +65,7 @@ def test_names_not_order_and_every_form(make):
         np.testing.assert_array_equal(clf.predict_proba(table, **how), expected)
     rows = X.to_dict("records")
     assert [clf.predict_one(row, **how) for row in rows] == clf.predict(X, **how).tolist()
+    assert [clf.predict_one(row, **how) for _, row in X[:5].iterrows()] == clf.predict(X[:5], **how).tolist()
     np.testing.assert_array_equal([clf.predict_proba_one(row, **how) for row in rows[:5]], expected[:5])
     np.testing.assert_array_equal(clf.predict_proba_one(encoded[0], **how), expected[0])
 

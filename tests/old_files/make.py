@@ -305,7 +305,8 @@ def after(thing):
         thing.update_many(given, sample_weight=np.linspace(2.0, 0.5, 200), batch_size=3)
         return thing.alpha.tolist()
     y = thing.classes_[TWO if len(thing.classes_) == 2 else THREE]
-    rows = frame(X[MORE]) if hasattr(thing, "feature_names_in_") else X[MORE]
+    named = list(getattr(thing, "feature_names_in_", [])) == list(frame(X[:0]).columns)
+    rows = frame(X[MORE]) if named else X[MORE]
     thing.partial_fit(rows, y[MORE])
     return [*(alpha.tolist() for alpha in thing.alpha_), thing.decision_function(rows[:5]).ravel().tolist()]
 

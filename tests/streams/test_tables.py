@@ -140,6 +140,8 @@ def test_other_refusals():
         encode_table(Schema.of_numbers("a"), pd.DataFrame({"a": ["1", "x"]}))
     with pytest.raises(InputError, match="must have different names for its columns; 'a' appear"):
         schema_of_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(InputError, match="X must have at least one row; got a table without rows"):
+        schema_of_table(pd.DataFrame({"a": [1], "b": ["x"]})[:0])
     with pytest.raises(InputError, match=r"got a LazyFrame. Call its collect\(\) first"):
         is_table(pl.LazyFrame({"a": [1]}))
     for X in (pd.DataFrame({"a": [np.nan]}), pd.DataFrame({"a": [None]})):

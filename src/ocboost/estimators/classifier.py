@@ -30,7 +30,6 @@ from ocboost.learners import Learner, learner_for
 from ocboost.offsets import as_offset, require_classes, require_range, scores_of
 from ocboost.streams.rows import Rows
 from ocboost.streams.schema import Schema
-from ocboost.streams.tables import is_table
 
 
 class OCBClassifier(CommitteeClassifier):
@@ -314,13 +313,10 @@ class OCBClassifier(CommitteeClassifier):
                 "labelled rows like them."
             )
         names = getattr(fitted, "feature_names_in_", None)
-        compare_names = names is not None and is_table(X)
-        if names is not None and compare_names:
+        if names is not None:
             clf._take_schema(Schema.of_numbers(map(str, names)))
-        X, labels = clf._checked_examples(X, y, reset=not compare_names)
+        X, labels = clf._checked_examples(X, y, reset=names is None)
         given = weights_to_fit(sample_weight, X)
-        if names is not None and not compare_names:
-            clf.schema_, clf.feature_names_in_ = None, names
         rows = Rows(X, codes=codes_of(labels, classes), weights=given)
         n_boosters = 1 if len(classes) == 2 else len(classes)
         clf._set_up(rows, classes, start=True, columns=equal_parts(len(hypotheses), n_boosters))

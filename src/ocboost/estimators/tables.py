@@ -152,6 +152,8 @@ def one_row(now: dict[str, Any], row: Any, *, missing: bool) -> NDArray[Any]:
     schema: Schema | None = now.get("schema_")
     if schema is None:
         return as_one_row(row, now["n_features_in_"], missing=missing)
+    if hasattr(row, "to_dict") and not set(row.index).isdisjoint(schema.column_names):
+        row = row.to_dict()  # a series of pandas: a row of its data frame
     if isinstance(row, Mapping):
         if not any(name in row for name in schema.column_names):
             raise InputError(

@@ -33,7 +33,7 @@ class AnyColumn(Protocol):
 Write = Callable[[NDArray[np.float64], int, Any], None]  # the features of a value that is not missing
 
 
-class OneRow:
+class RowEncoder:
     """Encodes rows of given columns, each a dictionary of values by column."""
 
     def __init__(self, columns: Sequence[AnyColumn]) -> None:

@@ -14,7 +14,7 @@ from ocboost._core.codec import require
 from ocboost.errors import InputError
 from ocboost.streams import encoding
 from ocboost.streams.dates import DATE_PARTS, features_of, moments
-from ocboost.streams.one_row import OneRow
+from ocboost.streams.one_row import RowEncoder
 
 COLUMN_KINDS = ("number", "category", "date", "code")
 LABEL_KINDS = ("integer", "number", "text", "boolean")
@@ -208,11 +208,11 @@ class Schema:
         >>> Schema((Column("a"), Column("b", "category", ("x", "y")))).encode_row({"b": "y", "a": 2})
         array([2., 0., 1.])
         """
-        return self._one_row.encode(row)
+        return self._row_encoder.encode(row)
 
     @cached_property
-    def _one_row(self) -> OneRow:
-        return OneRow(self.columns)
+    def _row_encoder(self) -> RowEncoder:
+        return RowEncoder(self.columns)
 
     def encode_label(self, column: Any, *, first: int = 0) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The labels in an Arrow array, and which of them are known.

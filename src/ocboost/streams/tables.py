@@ -67,6 +67,8 @@ def schema_of_table(X: Any, label: str | None = None) -> tuple[Schema, list[str]
         names.remove(label)
         notes.append(f"Column {label!r:.80} is left out: it is the label.")
     first = _first_rows(X)
+    if not first.shape[0]:
+        raise InputError("X must have at least one row; got a table without rows.")
     values = _all_numbers(first, names)
     if values is None:
         found = {name: _column(first, name, every) for name in names}
@@ -118,7 +120,7 @@ def labels_of_column(y: Any) -> tuple[NDArray[Any], str | None, str]:
 
 
 def is_other_column(X: Any, name: str | None, labels: NDArray[Any]) -> bool:
-    """Whether a table has a column of the labels' name that holds something else, as what they derive from."""
+    """Whether a table has a column of the labels' name that is something else: what they were made from."""
     every = names_in(X)
     if name is None or name not in every:
         return False

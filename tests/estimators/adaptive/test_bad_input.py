@@ -176,7 +176,7 @@ def test_renamed_columns():
     table = pd.DataFrame(X, columns=list("abcd"))
     clf = classifier().fit(table[:50], Y[:50])
     before = state(clf)
-    for wrong in (table.rename(columns={"b": "z"}), table[list("acbd")], table.drop(columns="a")):
+    for wrong in (table.rename(columns={"b": "z"}), table.drop(columns="a")):
         with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
             clf.partial_fit(wrong[:5], Y[:5])
         with pytest.raises(ValueError, match="feature names"):
