@@ -212,6 +212,19 @@ def test_xgboost_with_categories(one_hot, n_classes):
     assert (made.nodes.category >= 0).any()
 
 
+def test_xgboost_with_numbers_as_pandas_categories():
+    if not hasattr(xgboost.Booster, "get_categories"):
+        pytest.skip("before 3.1 a model does not know its categories")
+    X, y = coded(2, category=3)
+    table = pd.DataFrame(X, columns=list("abcde"))
+    given = np.nan_to_num(X[:, 3]).astype(int)
+    table["d"] = pd.Categorical.from_codes(given, categories=100 - 5 * np.arange(N_TEXTS))
+    fitted = gradient(enable_categorical=True).fit(table, y)
+    rows = X.copy()
+    rows[:, 3] = 100 - 5 * given
+    assert_close(fitted, rows, table, tolerance=SINGLE)
+
+
 def test_xgboost_with_texts():
     X, y = coded(2, category=3)
     table = frame_of(X, known=TEXTS[::-1])
