@@ -245,6 +245,11 @@ def test_xgboost_that_is_refused():
         tree_model(gradient(booster="dart").fit(X, y))
     with pytest.raises(NotSavableError, match="XGBClassifier with objective='binary:hinge' cannot be saved"):
         tree_model(gradient(objective="binary:hinge").fit(X, y))
+    if hasattr(xgboost.Booster, "get_categories"):
+        table = frame_of(coded(2, category=3)[0])
+        table["d"] = table["d"].cat.rename_categories(lambda text: f"été {text}")
+        with pytest.raises(NotSavableError, match=r"column 3 that are not plain ASCII.*\.cat\.codes"):
+            tree_model(gradient(enable_categorical=True).fit(table, y))
     several = gradient(multi_strategy="multi_output_tree", tree_method="hist").fit(*coded(3))
     with pytest.raises(NotSavableError, match="multi_strategy='multi_output_tree' cannot be saved"):
         tree_model(several)
