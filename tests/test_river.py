@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 
@@ -72,18 +73,21 @@ def test_text_is_encoded_in_a_pipeline():
     assert accuracy(model, examples) == 1.0
 
 
-@pytest.mark.parametrize("value", ["red", np.str_("red")])
-def test_text_is_refused(value):
-    for ask in (lambda m, x: m.learn_one(x, 1), lambda m, x: m.predict_one(x)):
-        with pytest.raises(
-            InputError, match=r"x must hold numbers; got .*'red'.* for 'colour'.*OneHotEncoder"
-        ):
-            ask(OCBClassifier(), {"colour": value})
+@pytest.mark.parametrize("value", ["red", np.str_("red"), datetime.date(2024, 1, 31)])
+def test_text_where_numbers_were_is_refused(value):
+    for model in (OCBClassifier(), fed(stream(100))):
+        model.learn_one({"a": 1}, 1)
+        with pytest.raises(InputError, match=r"x must hold numbers for 'a', as before; got .*"):
+            model.learn_one({"a": value}, 1)
+    with pytest.raises(InputError, match=r"x must hold numbers for 'a', as before; got .*"):
+        model.predict_one({"a": value})
 
 
 @pytest.mark.parametrize("value", [[1], 10**400, object()])
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(InputError, match=r"x must hold numbers; got .* for 'a'. Leave it out"):
+    with pytest.raises(
+        InputError, match=r"x must hold numbers, texts or dates; got .* for 'a'. Leave it out"
+    ):
         OCBClassifier().learn_one({"a": value}, 1)
 
 

@@ -6,6 +6,7 @@
     ├── InputError (also a ValueError)           an argument is not what it must be
     ├── ModelFileError (also a ValueError)       a saved model cannot be read
     ├── NotSavableError (also a TypeError)       a model holds what a file of arrays cannot
+    │   └── LeftOutWarning (a UserWarning)       the same, where the file is written without it
     └── MissingExtraError (also an ImportError)  an optional dependency is not installed
 
 Every message names the argument, what it must be, what was given, and what to do.
@@ -28,6 +29,10 @@ class ModelFileError(OcboostError, ValueError):
 
 class NotSavableError(OcboostError, TypeError):
     """A model holds something that cannot be written as plain arrays; nothing was written."""
+
+
+class LeftOutWarning(NotSavableError, UserWarning):
+    """A file was written without something that it cannot hold, and that is given again to load it."""
 
 
 class MissingExtraError(OcboostError, ImportError):

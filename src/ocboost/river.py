@@ -16,9 +16,11 @@ Accuracy: 9...%
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from datetime import date, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,7 +36,11 @@ from ocboost.estimators.booster_settings import SKETCH_DEFAULTS
 from ocboost.estimators.classifier import OCBClassifier as SklearnOCB
 from ocboost.estimators.committee import CommitteeView, probabilities
 from ocboost.estimators.growth import Growth
+from ocboost.streams.inference import NoFeaturesError, infer
+from ocboost.streams.one_row import is_missing
 from ocboost.streams.rows import Rows
+from ocboost.streams.schema import Schema
+from ocboost.streams.tables import column_of, kind_of_value
 
 try:
     from river import base
@@ -53,6 +59,7 @@ class RiverView(NamedTuple):
 
     frequencies: dict[Any, float]  # the share of each label so far
     names: dict[Any, int]
+    schema: Schema | None  # if not all features are numbers
     codes: dict[Any, int]
     answering: CommitteeView | SklearnAdaptive | None
 
@@ -70,7 +77,9 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
         self._latest: dict[Any, tuple[Features, float]] = {}  # the last example of each label
         self._counts: Counter[Any] = Counter()
         self._wait = self.grace_period  # examples until it starts
+        self._kinds: dict[Any, str] = {}  # what each feature holds: numbers, texts or dates
         self._names: dict[Any, int] = {}
+        self._schema: Schema | None = None
         self._codes: dict[Any, int] = {}  # the labels that the classifier knows
         self._clf = None
         self._guard: Guard[RiverView] = Guard()
@@ -113,10 +122,11 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
     def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
         """Learn from one example, of sample weight ``w``."""
         _check_label(y)
-        self._learn_numbers(_numbers(x), y, as_one_weight(w))
+        self._learn_values(_values(x), y, as_one_weight(w))
 
     @writes
-    def _learn_numbers(self, row: Features, y: Any, w: float) -> None:
+    def _learn_values(self, row: Features, y: Any, w: float) -> None:
+        self._check_kinds([row])
         self._prepare_readers(1)
         new = y not in self._counts
         self._keep([row], [y], [w])
@@ -135,6 +145,7 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
         rows, labels = _rows_of(X), y.tolist()
         for label in labels:
             _check_label(label)
+        self._check_kinds(rows)
         self._prepare_readers(len(rows))
         i = 0
         while i < len(rows):
@@ -145,8 +156,19 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
                 self._keep(rows[i:j], labels[i:j], [1.0] * (j - i))
                 self._learn(rows[i:j], labels[i:j], [1.0] * (j - i))
             if j < len(rows):
-                self._learn_numbers(rows[j], labels[j], 1.0)
+                self._learn_values(rows[j], labels[j], 1.0)
             i = j + 1
+
+    def _check_kinds(self, rows: list[Features]) -> None:
+        """Refuse a text or a date where numbers were, and the other way round."""
+        kinds = dict(self._kinds)
+        for row in rows:
+            for name, value in row.items():
+                if value == value:  # NaN may be missing of any kind
+                    kind = "number" if type(value) is float else kind_of_value(value, str(name))
+                    if kinds.setdefault(name, kind) != kind:
+                        raise _wrong_kind(name, value, kinds[name])
+        self._kinds = kinds
 
     def _keep(self, rows: list[Features], labels: list[Any], weights: list[float]) -> None:
         self._counts.update(labels)
@@ -155,7 +177,7 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
 
     def _learn(self, rows: list[Features], labels: list[Any], weights: list[float]) -> None:
         codes = np.array([self._codes[label] for label in labels])
-        self._teach(_matrix(rows, self._names), codes, np.array(weights))
+        self._teach(_matrix(rows, self._names, self._schema), codes, np.array(weights))
 
     def _start(self) -> None:
         """Fit a classifier on the recent examples."""
@@ -167,10 +189,18 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
             return
         # Sorted by name: the order of a dictionary means nothing in River.
         in_order = sorted(names, key=lambda name: (str(name), repr(name)))
-        self._names = {name: k for k, name in enumerate(in_order)}
+        rows = [row for row, _, _ in examples]
+        schema = None
+        if any(self._kinds.get(name, "number") != "number" for name in in_order):
+            try:
+                schema = _inferred(rows, in_order)
+            except NoFeaturesError as error:  # nothing but the names of rows so far
+                warnings.warn(str(error), UserWarning, stacklevel=2)
+                return
+        self._names, self._schema = {name: k for k, name in enumerate(in_order)}, schema
         labels = sorted(self._latest, key=lambda label: (str(type(label)), str(label)))
         self._codes = {label: code for code, label in enumerate(labels)}
-        X = _matrix([row for row, _, _ in examples], self._names)
+        X = _matrix(rows, self._names, schema)
         codes = np.array([self._codes[label] for _, label, _ in examples])
         self._clf = self._fitted(X, codes, np.array([w for *_, w in examples]))
         self._wait = -1
@@ -179,7 +209,7 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen so far; none before the first example."""
-        return self._probabilities([_numbers(x)])[0]
+        return self._probabilities([_values(x)])[0]
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """The probabilities of several examples, a column for each label."""
@@ -195,10 +225,10 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
         return pd.Series(best, index=X.index, dtype=object)
 
     def _probabilities(self, rows: list[Features]) -> list[dict[Any, float]]:
-        frequencies, names, codes, answering = self._guard.view(self._make_view)
+        frequencies, names, schema, codes, answering = self._guard.view(self._make_view)
         if answering is None:
             return [dict(frequencies) for _ in rows]
-        table = self._shares(answering, _matrix(rows, names))
+        table = self._shares(answering, _matrix(rows, names, schema))
         new = {label: share for label, share in frequencies.items() if label not in codes}
         rest = 1.0 - sum(new.values())  # labels that it does not know yet have their frequency
         return [
@@ -212,7 +242,7 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
         """How it answers with this."""
         total = sum(self._counts.values())
         frequencies = {label: count / total for label, count in self._counts.items()}
-        return RiverView(frequencies, self._names, self._codes, answering)
+        return RiverView(frequencies, self._names, self._schema, self._codes, answering)
 
 
 class OCBClassifier(GracePeriodClassifier):
@@ -225,8 +255,9 @@ class OCBClassifier(GracePeriodClassifier):
 
     Features are known by name, so their order does not matter (all of river's checks pass, including those
     that shuffle it). One that is missing from an example counts as missing, and one that first appears after
-    the stumps have been learnt is ignored. Text has to be encoded first, with
-    ``preprocessing.OneHotEncoder()``.
+    the stumps have been learnt is ignored. Values may be numbers, truth values,
+    texts, dates and None; texts and dates are encoded as in a table whose columns are in alphabetical order
+    (docs/tables.md), and need pyarrow.
 
     Parameters
     ----------
@@ -321,8 +352,9 @@ class AdaptiveClassifier(GracePeriodClassifier):
     come late. Predict each example once.
 
     Features are known by name, so their order does not matter. One that is missing from an example counts as
-    missing, and one that first appears after the start is ignored. Text has to be encoded first, with
-    ``preprocessing.OneHotEncoder()``.
+    missing, and one that first appears after the start is ignored. Values may be numbers, truth values,
+    texts, dates and None; texts and dates are encoded as in a table whose columns are in alphabetical order
+    (docs/tables.md), and need pyarrow.
 
     Parameters
     ----------
@@ -382,17 +414,42 @@ class AdaptiveClassifier(GracePeriodClassifier):
 
 
 def _rows_of(X: pd.DataFrame) -> list[Features]:
-    return [_numbers(row) for row in X.to_dict(orient="records")]
+    return [_values(row) for row in X.to_dict(orient="records")]
 
 
-def _matrix(rows: list[Features], names: dict[Any, int]) -> NDArray[np.float64]:
+def _matrix(rows: list[Features], names: dict[Any, int], schema: Schema | None) -> NDArray[np.float64]:
+    if schema is not None:
+        return np.array([schema.encode_row(row) for row in rows]).reshape(len(rows), schema.n_features)
     X = np.full((len(rows), len(names)), np.nan)
     for i, row in enumerate(rows):
         for name, value in row.items():
             k = names.get(name)
             if k is not None:
+                if type(value) is not float:
+                    raise _wrong_kind(name, value, "number")
                 X[i, k] = value
     return X
+
+
+def _inferred(rows: list[Features], names: list[Any]) -> Schema:
+    """The schema of examples with texts or dates, as of a table of them."""
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(
+                f"x must have texts as names, as some of its values are texts or dates; got {name!r:.40}."
+            )
+    columns = {name: column_of([row.get(name) for row in rows], name) for name in names}
+    schema, notes = infer(columns, names, typed=True, label=None, drop=())
+    if notes:
+        warnings.warn(" ".join(notes), UserWarning, stacklevel=2)
+    return schema
+
+
+def _wrong_kind(name: Any, value: Any, kind: str) -> InputError:
+    return InputError(
+        f"x must hold {kind}s for {name!r:.40}, as before; got {value!r:.40}. Leave it out, or give it another "
+        "name."
+    )
 
 
 def _check_label(y: Any) -> None:
@@ -400,22 +457,21 @@ def _check_label(y: Any) -> None:
         raise InputError(f"y must be a label; got {y!r:.40}. Leave out examples whose label is not known.")
 
 
-def _numbers(x: Features) -> Features:
-    """A copy of an example with its values as numbers; None is missing."""
-    row = {}
+def _values(x: Features) -> Features:
+    """A copy of an example with its numbers as floats; texts and dates stay, and None is missing."""
+    row: Features = {}
     for name, value in x.items():
-        if value is None:
+        if isinstance(value, str | date | time | np.datetime64):
+            if not is_missing(value):
+                row[name] = value
             continue
-        if isinstance(value, str):
-            raise InputError(
-                f"x must hold numbers; got {value!r:.40} for {name!r:.40}. Encode text before, with "
-                "preprocessing.OneHotEncoder() before the classifier."
-            )
+        if value is None or type(value).__name__ == "NAType":
+            continue
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise InputError(
-                f"x must hold numbers; got {value!r:.40} for {name!r:.40}. Leave it out."
+                f"x must hold numbers, texts or dates; got {value!r:.40} for {name!r:.40}. Leave it out."
             ) from None
         if number in (np.inf, -np.inf):
             raise InputError(f"x must hold finite numbers; got {number} for {name!r:.40}. Leave it out.")

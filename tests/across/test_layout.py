@@ -50,8 +50,8 @@ PUBLIC = {
         RiverContender Series SklearnContender Standing Tally View Window lineup prequential
     """,
     "ocboost.hypotheses": """
-        Ballot Balls Boxes Callables CascadeStumps CategoryTrees Hypotheses Joined Stumps Trees all_boxes
-        from_sklearn hypotheses_from_parts hypotheses_parts join join_tightly
+        Ballot Balls Boxes Callables CascadeStumps CategoryTrees Hypotheses Joined Stumps Transformed Trees
+        all_boxes from_sklearn hypotheses_from_parts hypotheses_parts join join_tightly transformed
     """,
     "ocboost.learners": """
         BallLearner BoxLearner Learner SklearnLearner StumpLearner learner_for

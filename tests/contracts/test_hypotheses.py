@@ -12,6 +12,9 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
 from ocboost import InputError, ModelFileError, NotSavableError, OCBClassifier, hypotheses
+from ocboost.foreign.columns import Chain, Columns
+from ocboost.foreign.imputers import Filled
+from ocboost.foreign.scalers import Affine
 from ocboost.foreign.trees.nodes import TreeNodes
 from ocboost.hypotheses import (
     Ballot,
@@ -23,6 +26,7 @@ from ocboost.hypotheses import (
     Hypotheses,
     Joined,
     Stumps,
+    Transformed,
     Trees,
     all_boxes,
     from_sklearn,
@@ -99,6 +103,16 @@ def callables():
     return Callables(members, n_features=9)
 
 
+def after_steps():
+    scale = np.linspace(0.5, 2.0, 9)
+    return Transformed(Chain([Columns(np.arange(9)[::-1], 9), Affine(9, scale, scale)]), stumps())
+
+
+def after_an_imputer():
+    filled = Filled(9, np.arange(9), np.linspace(-1, 1, 9), np.full(9, np.nan))
+    return Transformed(filled, balls())
+
+
 MADE = {
     "Stumps": stumps,
     "Trees": trees,
@@ -109,6 +123,9 @@ MADE = {
     "Callables": callables,
     "Joined": lambda: join([balls()[:2], stumps()[:3], balls()[2:3]]),
     "Stumps, single": lambda: stumps(precision="single"),
+    "Transformed": after_steps,
+    "Transformed, filled": after_an_imputer,
+    "Transformed, scaled": lambda: Transformed(Affine(9, np.ones(9)), balls()),
 }
 every = pytest.mark.parametrize("kind", MADE)
 NOT_SAVED = {"Callables"}

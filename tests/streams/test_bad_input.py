@@ -149,7 +149,7 @@ def test_label_and_drop_that_are_not_there(tmp_path):
     refused(path, "drop must not name the label column 'late15'", label="late15", drop=["late15"])
     refused(
         path,
-        "must have a column of numbers or categories besides the label",
+        "must have a column of numbers, categories or dates besides the label",
         label="late15",
         drop=["carrier"],
     )

@@ -40,15 +40,17 @@ def test_kinds_of_columns(tmp_path):
     with open_stream(write_csv(tmp_path / "t.csv", names, rows)) as stream:
         columns, notes = stream.schema.columns, stream.notes
     assert columns[:3] == (Column("n"), Column("flag"), Column("text", "category", ("c", "b", "a")))
-    assert columns[3].name == "many"
-    assert columns[3].categories == tuple(f"m{i:02}" for i in range(64))
-    assert len(columns) == 4
+    assert columns[3:5] == (
+        Column("date", "date", parts=("month", "day", "weekday")),
+        Column("time", "date", parts=("hour",)),
+    )
+    assert columns[5].name == "many"
+    assert columns[5].categories == tuple(f"m{i:02}" for i in range(64))
+    assert len(columns) == 6
     expected = [
         "Columns without a name are left out (column 10)",
         "Column 'empty' is left out: it is empty in the first 500 rows",
-        "Column 'date' is left out: it holds dates or times, such as '2024-01-01'",
-        "Column 'stamp' is left out: it holds dates",
-        "Column 'time' is left out: it holds dates",
+        "Column 'stamp' is left out: it holds dates or times, such as '03/04/2024 10:00'. Write them as ISO",
         "Column 'id' is left out: it holds 500 different texts in the first 500 rows, such as 'N0'",
         "Column 'many' keeps the 64 most frequent of its 70 values",
     ]
@@ -75,6 +77,8 @@ def test_kinds_of_columns_with_types(tmp_path):
             "bytes": [b"1"] * n,
             "null": pa.nulls(n),
             "day": [datetime.date(2024, 1, 1)] * n,
+            "lasts": pa.array([5] * n, pa.duration("s")),
+            "nan": pa.array([np.nan] * n),
             "y": pa.array([0.0, 1.0] * (n // 2)),
         }
     )
@@ -82,11 +86,19 @@ def test_kinds_of_columns_with_types(tmp_path):
     with open_stream(tmp_path / "t.parquet", label="y") as stream:
         X, y, _ = all_rows(stream)
     names = ("i", "u", "f", "b", "d", "s=x", "c=p", "c=q", "l=v", "digits=1", "digits=2")
+    names += ("day.month", "day.day", "day.weekday")
     assert stream.schema.feature_names == names
-    assert X[0].tolist() == [0, 2.0**63, 0.5, 1, 1, 1, 1, 0, 1, 1, 0]
-    assert np.array_equal(X[1], [1, 2.0**63, 0.5, np.nan, 1, 0, 0, 1, 1, 0, 1], equal_nan=True)
+    assert X[0].tolist() == [0, 2.0**63, 0.5, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0]
+    assert np.array_equal(X[1, :11], [1, 2.0**63, 0.5, np.nan, 1, 0, 0, 1, 1, 0, 1], equal_nan=True)
     assert (stream.schema.label_kind, y.dtype, y[:2].tolist()) == ("integer", np.int64, [0, 1])
-    assert [note.split("'")[1] for note in stream.notes] == ["list", "struct", "bytes", "null", "day"]
+    assert [note.split("'")[1] for note in stream.notes] == [
+        "list",
+        "struct",
+        "bytes",
+        "null",
+        "lasts",
+        "nan",
+    ]
     assert "holds lists, objects or bytes" in stream.notes[0]
 
 
@@ -174,10 +186,46 @@ def test_encode_takes_any_order_and_type():
 
 
 def test_a_schema_survives_json():
-    for schema in (SCHEMA, Schema.of_numbers(["é", "="]), Schema.of_numbers(["a"], "y")):
+    more = SCHEMA.with_columns(
+        [Column("b", "code", ("x", "z")), Column("when", "date", parts=("day", "hour"))]
+    )
+    for schema in (SCHEMA, more, Schema.of_numbers(["é", "="]), Schema.of_numbers(["a"], "y")):
         assert Schema.from_dict(json.loads(json.dumps(schema.as_dict())), "m") == schema
     assert SCHEMA.feature_names == ("a", "b=x", "b=y")
     assert SCHEMA.n_features == 3
+
+
+def test_codes_and_places():
+    schema = SCHEMA.with_columns(
+        [Column("when", "date", parts=("day", "hour")), Column("b", "code", ("y", ""))]
+    )
+    assert schema.feature_names == ("a", "b=x", "b=y", "when.day", "when.hour", "b (code)")
+    assert schema.column_names == ("a", "b", "when")
+    assert (schema.label, schema.n_features) == ("late", 6)
+    assert [schema.place_of(*each) for each in [("a", "number"), ("when", "date"), ("b", "code")]] == [
+        0,
+        3,
+        5,
+    ]
+    with pytest.raises(InputError, match="the schema must have the code column 'a'; it has none"):
+        schema.place_of("a", "code")
+    texts = ["y", "x", "NA", "other", None, ""]
+    table = pa.table({"b": texts, "when": [None] * 6, "a": range(6)})
+    X = schema.encode(table)
+    np.testing.assert_array_equal(X[:, 5], [0, -1, np.nan, -1, np.nan, 1])
+    np.testing.assert_array_equal(X[:, 1:3], [[0, 1], [1, 0], [0, 0], [0, 0], [0, 0], [0, 0]])
+    by_row = np.array([schema.encode_row({"b": text, "a": i}) for i, text in enumerate(texts)])
+    np.testing.assert_array_equal(X, by_row)
+    with pytest.raises(InputError, match="column 'b' must hold texts"):
+        schema.encode(table.set_column(0, "b", pa.array(range(6))))
+
+
+def test_codes_in_a_file(tmp_path):
+    schema = Schema((Column("b", "code", ("y", "x")), Column("b", "category", ("x",))))
+    path = write_csv(tmp_path / "t.csv", ["b", "c"], [("x", 1), ("z", 2), (None, 3), ("y", 4)])
+    with open_stream(path, schema=schema) as stream:
+        X = all_rows(stream)[0]
+    np.testing.assert_array_equal(X, [[1, 1], [-1, 0], [np.nan, 0], [0, 0]])
 
 
 @pytest.mark.parametrize(
@@ -200,6 +248,15 @@ def test_a_schema_survives_json():
         {"columns": ["\ud800"]},
         {"columns": [["b", ["x" * 1001]]]},
         {"columns": [str(i) for i in range(65537)]},
+        {"columns": [["b", "date", []]]},
+        {"columns": [["b", "date", ["minute"]]]},
+        {"columns": [["b", "date", "hour"]]},
+        {"columns": [["b", "number", []]]},
+        {"columns": [["b", ["date"], ["day"]]]},
+        {"columns": [["b", "code", [1]]]},
+        {"columns": [["b", "code", [], []]]},
+        {"columns": [["b", "code", ["x", "x"]]]},
+        {"columns": ["b", ["b", "code", ["x"]]]},
         {"columns": ["late"]},
         {"label": 1},
         {"label": ["late"]},
@@ -222,9 +279,28 @@ def test_what_is_no_schema_is_refused(other):
 
 
 def test_wrong_columns_are_refused():
-    with pytest.raises(InputError, match="kind of a column must be 'number' or 'category'"):
+    with pytest.raises(InputError, match="kind of a column must be one of 'number', 'category', 'date'"):
         Column("a", "text")
-    with pytest.raises(InputError, match="a column of numbers has no categories"):
+    with pytest.raises(InputError, match="a number column has no categories"):
         Column("a", "number", ("x",))
+    for parts in [("hour", "day"), ("minute",), ["day"], ("day", "day")]:
+        with pytest.raises(
+            InputError, match="parts of a column must be some of year, month, day, weekday, hour"
+        ):
+            Column("a", "date", parts=parts)
+    for column in [("a", "date"), ("a", "number", (), ("day",))]:
+        with pytest.raises(InputError, match="a date column must have parts, and no other has any"):
+            Column(*column)
+    texts = tuple(map(str, range(65_537)))
+    assert Column("a", "code", texts[:-1]).n_features == 1
+    with pytest.raises(
+        InputError, match="categories of a code column must be a tuple of at most 65536 texts"
+    ):
+        Column("a", "code", texts)
+    for others in [(Column("a", "code", ("x",)), Column("a", "code")), (Column("b"), Column("b"))]:
+        with pytest.raises(InputError, match="must have different names, or be of different kinds"):
+            Schema(others)
+    with pytest.raises(InputError, match="a column of numbers must not be of another kind as well"):
+        Schema((Column("a"), Column("a", "code")))
     with pytest.raises(InputError, match="label 'a' must not be a feature"):
         Schema.of_numbers(["a"], "a")

@@ -20,24 +20,22 @@ _LABEL_KINDS = {"i": "integer", "f": "number", "b": "boolean", "U": "text", "O":
 def _columns_for(model: Model, label: str | None, need_label: bool) -> tuple[Schema | None, str | None]:
     """The schema to read a file with, None if only the file can tell, and the label column.
 
-    A model fitted from a file knows both, a classifier saved in Python at most the names of its features.
+    A model fitted on a file or a table knows both, one fitted on arrays neither.
     Where no label is needed it is not read.
     """
     from ocboost.streams import Schema
 
     schema = model.schema
+    if label is None and need_label and (schema is None or schema.label is None):
+        raise InputError("--label must name the column that holds the class; this model does not know it.")
+    kind = None if label is None else _LABEL_KINDS.get(model.classifier.classes_.dtype.kind)
     if schema is None:
-        if label is None and need_label:
-            raise InputError(
-                "--label must name the column that holds the class; this model does not know it."
-            )
         names = getattr(model.classifier, "feature_names_in_", None)
         if names is None:
             return None, label
-        kind = None if label is None else _LABEL_KINDS.get(model.classifier.classes_.dtype.kind)
         schema = Schema.of_numbers([str(name) for name in names], label, kind)
     elif label is not None:
-        schema = dataclasses.replace(schema, label=label)
+        schema = dataclasses.replace(schema, label=label, label_kind=schema.label_kind or kind)
     if not need_label:
         schema = dataclasses.replace(schema, label=None, label_kind=None)
     return schema, schema.label
@@ -83,11 +81,12 @@ def _check_unnamed(model: Model, stream: Stream) -> None:
     """Refuse columns that cannot be the features of a model that does not know their names."""
     n, columns = model.classifier.n_features_in_, stream.schema.columns
     advice = "Leave others out with --drop, or fit the model with names."
-    texts = [column.name for column in columns if column.kind == "category"]
+    texts = [column for column in columns if column.kind != "number"]
     if texts:
+        what = "dates" if texts[0].kind == "date" else "texts"
         raise InputError(
             "the file must hold numbers for this model, which does not know its columns; the column "
-            f"{texts[0]!r:.80} holds texts. {advice}"
+            f"{texts[0].name!r:.80} holds {what}. {advice}"
         )
     if len(columns) != n:
         raise InputError(

@@ -106,7 +106,7 @@ def fit(
                 X, y, n_read = _read(stream, rows, needs_every_number=learner == "ball")
                 schema = stream.schema
             _check_classes(y, label)
-            known = _all_classes(y, classes, label)
+            known = _all_classes(y, classes, label) if classes else None
             clf: OCBClassifier | AdaptiveClassifier = AdaptiveClassifier(
                 n_hypotheses=hypotheses, random_state=seed
             )
@@ -116,7 +116,10 @@ def fit(
                 show(
                     None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features"
                 )
-                clf.partial_fit(X, y, classes=known)
+                if known is None:
+                    clf.fit(X, y)
+                else:
+                    clf.partial_fit(X, y, classes=known)
             event = {"event": "fit", "stream": shown(data.name), "rows": n_read, "learnt": len(y)}
             if isinstance(clf, AdaptiveClassifier):  # `adapt` may name the line that fits another model
                 given = {"drop": sorted(drop or ()), "classes": list(classes or ()), "seed": seed}
@@ -175,12 +178,10 @@ def _read(stream: Stream, rows: int | None, *, needs_every_number: bool) -> tupl
     return np.concatenate(Xs), np.concatenate(ys), n_read
 
 
-def _all_classes(y: NDArray[Any], later: list[str] | None, label: str) -> NDArray[Any]:
+def _all_classes(y: NDArray[Any], later: list[str], label: str) -> NDArray[Any]:
     """The classes of the rows, and those that will come later."""
     import numpy as np
 
-    if not later:
-        return np.unique(y)
     words = {"true": True, "false": False}
     try:
         more = [

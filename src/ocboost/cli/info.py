@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
-from ocboost._core.kinds import BOOSTER, HYPOTHESES, KINDS, OFFSET, known
+from ocboost._core.kinds import BOOSTER, FOREIGN, HYPOTHESES, KINDS, OFFSET, known
 from ocboost.cli.terminal import results
 
 if TYPE_CHECKING:
@@ -142,6 +142,10 @@ def _offset(offset: Offset, path: Path, top: int) -> Iterator[Any]:
     yield f"An offset: {KINDS[offset.kind].title}. It is part of a model."
 
 
+def _foreign(part: Any, path: Path, top: int) -> Iterator[Any]:
+    yield f"A part of a fitted model: {KINDS[part.kind].title}."
+
+
 def _cache_entry(entry: OldEntry, path: Path, top: int) -> Iterator[Any]:
     yield f"A cached result of an earlier version, {path.stat().st_size:,} bytes. It can be deleted."
 
@@ -154,6 +158,7 @@ CONTENTS: dict[str, Callable[[Any, Path, int], Iterator[Any]]] = {
     BOOSTER: _booster,
     HYPOTHESES: _hypotheses,
     OFFSET: _offset,
+    FOREIGN: _foreign,
     "cache entry": _cache_entry,
 }
 
@@ -200,10 +205,12 @@ def _model_facts(model: Model) -> list[tuple[str, str]]:
             ("keeps", f"{clf.nbytes:,} bytes"),
         ]
     if model.schema is not None:
-        columns = model.schema.columns
-        texts = sum(column.kind == "category" for column in columns)
-        reads = f"{len(columns):,} columns" + (f", {texts:,} of them categories" if texts else "")
-        facts.append(("reads", f"{reads}; the label is {shown(model.schema.label)[:60]}"))
+        columns, label = model.schema.columns, model.schema.label
+        kinds = {"categories": "category", "dates": "date"}
+        found = {title: sum(column.kind == kind for column in columns) for title, kind in kinds.items()}
+        some = " and ".join(f"{n:,} of them {title}" for title, n in found.items() if n)
+        reads = f"{len(model.schema.column_names):,} columns" + (f", {some}" if some else "")
+        facts.append(("reads", reads if label is None else f"{reads}; the label is {shown(label)[:60]}"))
     if len(model.history) > MAX_EVENTS_SHOWN:
         facts.append(("…", f"{len(model.history) - MAX_EVENTS_SHOWN:,} events before"))
     for event in model.history[-MAX_EVENTS_SHOWN:]:
@@ -289,11 +296,13 @@ def _features(clf: Any, schema: Schema | None = None) -> list[Feature]:
     if schema is None:
         names = getattr(clf, "feature_names_in_", [f"x{i}" for i in range(clf.n_features_in_)])
         return [Feature(str(name)) for name in names]
-    return [
-        Feature(column.name, category)
-        for column in schema.columns
-        for category in (column.categories if column.kind == "category" else (None,))
-    ]
+    found: list[Feature] = []
+    for column in schema.columns:
+        if column.kind == "category":
+            found += [Feature(column.name, category) for category in column.categories]
+        else:
+            found += [Feature(name) for name in column.feature_names]
+    return found
 
 
 def _weights_of_classes(

@@ -15,13 +15,17 @@ from ocboost.errors import InputError, ModelFileError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_from_tree, adaptive_tree
 from ocboost.estimators.classifier import OCBClassifier
-from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
+from ocboost.estimators.classifier_file import (
+    CLASSIFIER_KIND,
+    MAX_EVENTS,
+    classifier_from_tree,
+    classifier_tree,
+)
 from ocboost.estimators.committee import probabilities, winners
 from ocboost.hypotheses import Hypotheses
 from ocboost.streams import Schema
 from ocboost.streams.rows import Rows
-
-MAX_EVENTS = 10_000  # of the history in a file
+from ocboost.streams.tables import encode_table
 
 
 class Model:
@@ -32,8 +36,8 @@ class Model:
     classifier : OCBClassifier or AdaptiveClassifier
         A fitted one.
     schema : Schema, optional
-        How rows of a file become features. None for a classifier fitted in Python: then a file must have
-        its features as columns of numbers.
+        How rows of a file become features; by default the classifier's, if it has one. Without one, as of a
+        classifier fitted on arrays, a file must have its features as columns of numbers.
     history : list of dict
         What was done: each ``fit`` and ``adapt``, with the rows it took.
     """
@@ -44,22 +48,23 @@ class Model:
         schema: Schema | None = None,
         history: list[dict[str, Any]] | None = None,
     ) -> None:
-        if schema is not None and schema.n_features != classifier.n_features_in_:
-            raise InputError(
-                f"schema must have the {classifier.n_features_in_} features of the classifier; got "
-                f"{schema.n_features}."
-            )
+        if schema is not None:
+            classifier.set_schema(schema)
         self.classifier = classifier
-        self.schema = schema
         self.history = list(history or [])
 
     def __repr__(self) -> str:
-        n = self.classifier.n_features_in_
+        n = self.classifier._n_encoded
         classes = ", ".join(map(str, self.classifier.classes_[:5].tolist()))
         hypotheses = self.hypotheses
         what = "no hypotheses yet" if hypotheses is None else repr(hypotheses)
         adaptive = "adaptive, " if isinstance(self.classifier, AdaptiveClassifier) else ""
         return f"<model for the classes {classes}: {adaptive}{what}, {n} features>"
+
+    @property
+    def schema(self) -> Schema | None:
+        """How rows of a file become features: the classifier's ``schema_``."""
+        return self.classifier.schema_
 
     @property
     def hypotheses(self) -> Hypotheses | None:
@@ -74,21 +79,15 @@ class Model:
 
         Parameters
         ----------
-        table : pandas.DataFrame, pyarrow.Table or pyarrow.RecordBatch
+        table : data frame of pandas or polars, table of Arrow
             With the columns the model was fitted on, in any order, and others.
         """
-        from ocboost.streams.encoding import arrow
-        from ocboost.streams.inference import require_columns
-
         if self.schema is None:
             raise InputError(
-                "the model must know its columns to read a table; this one was fitted in Python. "
+                "the model must know its columns to read a table; this one was fitted on arrays. "
                 "Give its classifier an array."
             )
-        if hasattr(table, "iloc"):
-            table = arrow().Table.from_pandas(table, preserve_index=False)
-        require_columns(self.schema, table.schema.names, "the table")
-        return self.schema.encode(table)
+        return encode_table(self.schema, table)[0]
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The class of each row of a table, see `features`."""
@@ -118,21 +117,17 @@ class Model:
         now = copy.copy(self.classifier)  # others may learn meanwhile
         return {
             **(adaptive_tree(now) if isinstance(now, AdaptiveClassifier) else classifier_tree(now)),
-            "schema": None if self.schema is None else self.schema.as_dict(),
             "history": self.history[-MAX_EVENTS:],
         }
 
     @classmethod
     def from_tree(cls, fields: Fields, offset: Any = None) -> Self:
         """A model from what `tree` gave, or from a classifier's file, and an offset that it does not hold."""
-        history = fields.items("history", most=MAX_EVENTS)
-        fields.require(all(isinstance(event, dict) for event in history), "its history is not known")
-        described = fields.take("schema")
-        schema = None if described is None else Schema.from_dict(described, fields.name)
         if "bank" in fields:
-            return fields.make(cls, adaptive_from_tree(fields, AdaptiveClassifier), schema, history)
+            adaptive = adaptive_from_tree(fields, AdaptiveClassifier)
+            return fields.make(cls, adaptive, None, list(adaptive._history))
         clf = classifier_from_tree(fields, OCBClassifier, offset)
-        return fields.make(cls, clf, schema, history)
+        return fields.make(cls, clf, None, list(clf._history))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old file stays until this one is complete.

@@ -75,6 +75,11 @@ class OnlineClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # typ
         require_two(found, len(labels) if given is None else None)
         return found
 
+    @property
+    def _n_encoded(self) -> int:
+        """Features that hypotheses and boosters see."""
+        return self.n_features_in_
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))
 

@@ -22,13 +22,15 @@ from ocboost.boosters.base import Booster
 from ocboost.errors import InputError
 from ocboost.estimators.base import require_two
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
-from ocboost.estimators.committee import Committee, learn_hypotheses
+from ocboost.estimators.committee import Committee, equal_parts, learn_hypotheses
 from ocboost.estimators.committee_classifier import CommitteeClassifier, adjustable
 from ocboost.estimators.growth import Growth, as_growth
 from ocboost.hypotheses import Hypotheses
 from ocboost.learners import Learner, learner_for
 from ocboost.offsets import as_offset, require_classes, require_range, scores_of
 from ocboost.streams.rows import Rows
+from ocboost.streams.schema import Schema
+from ocboost.streams.tables import is_table
 
 
 class OCBClassifier(CommitteeClassifier):
@@ -104,10 +106,16 @@ class OCBClassifier(CommitteeClassifier):
         What sample weights are multiplied by. 1, unless those of the first call summed to less than their
         number, as weights that sum to one do: then it makes their mean 1, the unit of ``smoothing``.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As everywhere in scikit-learn; of a table, the columns that are read.
+    schema_ : Schema or None
+        How a table becomes features, if it was fitted on one.
 
     Notes
     -----
+    X may be a table, a data frame of pandas or polars or a table of Arrow, with numbers, truth values, texts,
+    categories, dates and missing values. It is encoded as the command line encodes a file; columns are found
+    by name, in any order (docs/tables.md).
+
     Missing values (NaN) are accepted where the hypotheses accept them, as stumps and trees do, and sparse
     matrices likewise.
 
@@ -202,7 +210,7 @@ class OCBClassifier(CommitteeClassifier):
 
         Parameters
         ----------
-        X : array of shape (n, n_features)
+        X : array of shape (n, n_features), or table
         y : array of shape (n,)
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all. A class
@@ -306,15 +314,16 @@ class OCBClassifier(CommitteeClassifier):
                 "labelled rows like them."
             )
         names = getattr(fitted, "feature_names_in_", None)
-        compare_names = names is not None and hasattr(X, "columns")  # scikit-learn does
-        if compare_names:
-            clf.n_features_in_, clf.feature_names_in_ = fitted.n_features_in_, names
+        compare_names = names is not None and is_table(X)
+        if names is not None and compare_names:
+            clf._take_schema(Schema.of_numbers(map(str, names)))
         X, labels = clf._checked_examples(X, y, reset=not compare_names)
         given = weights_to_fit(sample_weight, X)
-        if names is not None:
-            clf.feature_names_in_ = names
+        if names is not None and not compare_names:
+            clf.schema_, clf.feature_names_in_ = None, names
         rows = Rows(X, codes=codes_of(labels, classes), weights=given)
-        clf._set_up(rows, classes, start=True, split=len(classes) > 2)
+        n_boosters = 1 if len(classes) == 2 else len(classes)
+        clf._set_up(rows, classes, start=True, columns=equal_parts(len(hypotheses), n_boosters))
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
         if clf.grower_ is not None:
             clf.grower_.begin(clf.committee_)
@@ -347,15 +356,17 @@ class OCBClassifier(CommitteeClassifier):
         # Examples without weight are ignored: they do not move thresholds either.
         self._set_up(rows if counts.all() else rows[counts], classes, start=True)
 
-    def start_from(self, rows: Rows, classes: NDArray[Any]) -> None:
-        """Start from checked rows with codes, with given hypotheses: for K > 2 classes a K-th part for each."""
+    def start_from(self, rows: Rows, classes: NDArray[Any], columns: list[slice]) -> None:
+        """Start from checked rows with codes, and given hypotheses of which each booster has its columns."""
         self.n_features_in_ = rows.X.shape[1]
-        self._set_up(rows, classes, start=True, split=len(classes) > 2)
+        self._set_up(rows, classes, start=True, columns=columns)
 
-    def _set_up(self, rows: Rows, classes: NDArray[Any], *, start: bool, split: bool = False) -> None:
+    def _set_up(
+        self, rows: Rows, classes: NDArray[Any], *, start: bool, columns: list[slice] | None = None
+    ) -> None:
         """Make the committee, and ``start`` it from these examples.
 
-        ``split`` gives each booster its share of the given hypotheses instead of all.
+        ``columns`` has those of the given hypotheses that each booster gets, instead of all.
         """
         require_two(classes)
         n_boosters = 1 if len(classes) == 2 else len(classes)
@@ -368,16 +379,13 @@ class OCBClassifier(CommitteeClassifier):
         require_range(weights * scale, scores)
         if isinstance(self.estimator, Hypotheses):
             hypotheses = self.estimator
-            if hypotheses.n_features != self.n_features_in_:
+            if hypotheses.n_features != self._n_encoded:
                 raise InputError(
                     f"X must have the {hypotheses.n_features} features of the hypotheses; got "
-                    f"{self.n_features_in_}."
+                    f"{self._n_encoded}."
                 )
-            step = len(hypotheses) // n_boosters
-            columns = [
-                slice(c * step, (c + 1) * step) if split else slice(0, len(hypotheses))
-                for c in range(n_boosters)
-            ]
+            if columns is None:
+                columns = [slice(0, len(hypotheses))] * n_boosters
         else:
             n_hypotheses = as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
             learner = learner_for(self.estimator)
@@ -434,7 +442,7 @@ class OCBClassifier(CommitteeClassifier):
     def load(cls, path: str | os.PathLike[str], *, offset: Any = None) -> Self:
         """Load what `save` has written; it continues exactly as the saved one would have.
 
-        A model made by the command line is loaded without its schema.
+        A model made by the command line is loaded with its schema: it takes the tables that the file held.
 
         Parameters
         ----------
@@ -448,6 +456,5 @@ class OCBClassifier(CommitteeClassifier):
             If the file is damaged, of another version, or not a classifier. Nothing in a file is executed.
         """
         tree = load(path, CLASSIFIER_KIND)
-        alone = {key: value for key, value in tree.items() if key not in ("schema", "history")}
-        clf: Self = read(alone, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
+        clf: Self = read(tree, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
         return clf

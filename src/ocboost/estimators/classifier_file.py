@@ -41,8 +41,10 @@ from ocboost.offsets import Offset, as_offset, require_classes
 from ocboost.offsets.base import offset_from, offset_tree
 from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import stack_matrices
+from ocboost.streams.schema import Schema
 
 CLASSIFIER_KIND = "OCBClassifier"  # the name of the kind in files
+MAX_EVENTS = 10_000  # of the history in a file
 _CLASSIFIER_SETTINGS = ("n_hypotheses", *SKETCH_DEFAULTS, "batch_size", "n_jobs", "random_state")
 _GROWTH_SETTINGS = ("budget", "sample", "candidates", "test", "delta", "every", "learner")
 
@@ -69,8 +71,7 @@ def classifier_tree(clf: Any, *, without_offset: bool = False) -> Tree:
         **columns_tree(clf),
         "committee": committee_tree(committee, without_offset=without_offset),
         "grower": None if grower is None else _grower_tree(grower),
-        "schema": None,
-        "history": [],
+        **table_tree(clf),
     }
 
 
@@ -107,6 +108,7 @@ def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
     clf = fields.read("settings", lambda one: _unfitted(one, committee, make, offset))
     fields.require(n_features == committee.hypotheses.n_features, "its features do not fit its hypotheses")
     set_columns(clf, classes, n_features, names)
+    take_table(clf, fields)
     clf.committee_, clf.weight_scale_ = committee, fields.number("weight_scale", math.ulp(0.0), np.inf)
     clf._offset_given = clf.offset
     clf._applied, clf._batch = None, clf.batch_size  # set_params may have waited for the next example
@@ -329,9 +331,10 @@ def hypotheses_from(fields: Fields, key: str, n_features: int) -> Hypotheses | N
 
 def columns_tree(clf: Any) -> Tree:
     """What a file holds of the columns of a fitted estimator: its features and its classes."""
-    names = getattr(clf, "feature_names_in_", None)
+    has_schema = getattr(clf, "schema_", None) is not None
+    names = None if has_schema else getattr(clf, "feature_names_in_", None)
     return {
-        "n_features": clf.n_features_in_,
+        "n_features": clf._n_encoded,
         "feature_names": None if names is None else [str(name) for name in names],
         "classes": classes_tree(clf.classes_),
     }
@@ -351,3 +354,20 @@ def set_columns(clf: Any, classes: NDArray[Any], n_features: int, names: list[st
     clf.classes_, clf.n_features_in_ = classes, n_features
     if names is not None:
         clf.feature_names_in_ = np.array(names, dtype=object)
+
+
+def table_tree(clf: Any) -> Tree:
+    """What a file holds of the tables that a classifier takes, and of the history of its model."""
+    schema = clf.schema_
+    return {"schema": None if schema is None else schema.as_dict(), "history": list(clf._history)}
+
+
+def take_table(clf: Any, fields: Fields) -> None:
+    """Give a classifier what `table_tree` gave, unless it was taken already."""
+    if "history" in fields:
+        history = fields.items("history", most=MAX_EVENTS)
+        fields.require(all(isinstance(event, dict) for event in history), "its history is not known")
+        clf._history = tuple(history)
+    described = fields.take("schema") if "schema" in fields else None
+    if described is not None:
+        fields.make(clf.set_schema, Schema.from_dict(described, fields.name))

@@ -261,7 +261,7 @@ class Committee:
         sets[k] = join_tightly([sets[k][keep], added])
         hypotheses, columns = join_tightly(sets), self.columns
         with uninterrupted():
-            self.hypotheses, self.columns = hypotheses, _spans(sets)
+            self.hypotheses, self.columns = hypotheses, spans(sets)
             self.boosters = [*self.boosters[:k], booster, *self.boosters[k + 1 :]]
             if self.deployed_weights is not None:
                 self.deployed_weights.replace_hypotheses(k, keep, len(added))
@@ -430,7 +430,7 @@ def _writable(booster: Booster) -> Booster:
     return booster if all(array.flags.writeable for array in booster._arrays) else booster.copy()
 
 
-def _spans(sets: Sequence[Hypotheses]) -> list[slice]:
+def spans(sets: Sequence[Hypotheses]) -> list[slice]:
     """Where each set begins and ends when they are joined."""
     ends = np.cumsum([len(each) for each in sets]).tolist()
     return [slice(a, b) for a, b in pairwise([0, *ends])]
@@ -443,6 +443,16 @@ def _origin(old: list[slice], new: list[slice], booster: int, keep: NDArray[np.i
         held = keep if k == booster else np.arange(before.stop - before.start)
         origin[after.start : after.start + len(held)] = before.start + held
     return origin
+
+
+def equal_parts(n: int, n_boosters: int) -> list[slice]:
+    """Each booster's part of n hypotheses, if all have as many.
+
+    >>> equal_parts(6, 3)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    own = n // n_boosters
+    return [slice(k * own, (k + 1) * own) for k in range(n_boosters)]
 
 
 def learn_hypotheses(
@@ -475,9 +485,9 @@ def learn_hypotheses(
         sets = learner.learn_each(
             X, targets, n_hypotheses=n_hypotheses, sample_weight=weights, rng=rng, n_jobs=n_jobs
         )
-    spans = _spans(sets)
-    own = dict(zip(shown, spans, strict=True))
+    found = spans(sets)
+    own = dict(zip(shown, found, strict=True))
     # A class without an example has nothing to learn from: it weighs the hypotheses of all others.
-    n = spans[-1].stop
+    n = found[-1].stop
     all_others = slice(0, n if budget is None else min(n, budget))
     return join(sets), [own.get(c, all_others) for c in range(n_boosters)]

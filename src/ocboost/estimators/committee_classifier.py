@@ -17,10 +17,11 @@ from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import reads, writes, written
 from ocboost.boosters.base import Booster, Settings
 from ocboost.errors import InputError
-from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of, labels_of
+from ocboost.estimators.base import code_of, labels_of
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee, CommitteeView, probabilities
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
+from ocboost.estimators.tables import TableClassifier, one_row
 from ocboost.hypotheses import Hypotheses
 from ocboost.learners import Learner, learner_for
 from ocboost.offsets import Offset, require_range
@@ -31,7 +32,7 @@ adjustable = itemgetter("offset", "grow", "batch_size", "booster", *SKETCH_DEFAU
 ROWS_LEARNT_AT_ONCE = 1 << 14  # bounds the answers in memory, and how long Ctrl-C waits
 
 
-class CommitteeClassifier(OnlineClassifier):
+class CommitteeClassifier(TableClassifier):
     """The fitted part of `OCBClassifier`, whose parameters it reads: a committee that learns and votes."""
 
     estimator: Any
@@ -217,8 +218,9 @@ class CommitteeClassifier(OnlineClassifier):
 
         Parameters
         ----------
-        row : sequence of n_features numbers
-            A list, a tuple or an array; None and NaN are missing numbers.
+        row : sequence of n_features numbers, or dict
+            A list, a tuple or an array; None and NaN are missing numbers. A classifier fitted on a table also
+            takes a dictionary of values by column.
 
         Examples
         --------
@@ -276,4 +278,4 @@ def _checked_row(now: dict[str, Any], row: Any) -> NDArray[Any]:
     """One row, checked for the classifier with these attributes."""
     hypotheses, grower = now["committee_"].hypotheses, now["grower_"]
     missing = hypotheses.accepts_missing and (grower is None or grower.learner.accepts_missing)
-    return as_one_row(row, now["n_features_in_"], missing=missing)
+    return one_row(now, row, missing=missing)

@@ -470,5 +470,5 @@ def lineup(
     """
     first_rows = FirstRows.of_model(classifier, start, seed=seed)
     chosen = methods_for(windows, forgetting, rates, classifier)
-    n = classifier.n_features_in_
+    n = classifier._n_encoded
     return [method.contender(first_rows) for method in chosen if method.refuses(n, first_rows) is None]

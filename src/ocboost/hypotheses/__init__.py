@@ -9,6 +9,7 @@ from ocboost.hypotheses.category_trees import CategoryTrees
 from ocboost.hypotheses.joined import Joined, join, join_tightly
 from ocboost.hypotheses.sklearn import from_sklearn
 from ocboost.hypotheses.stumps import Stumps
+from ocboost.hypotheses.transformed import Transformed, transformed
 from ocboost.hypotheses.trees import Trees
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Hypotheses",
     "Joined",
     "Stumps",
+    "Transformed",
     "Trees",
     "all_boxes",
     "from_sklearn",
@@ -28,4 +30,5 @@ __all__ = [
     "hypotheses_parts",
     "join",
     "join_tightly",
+    "transformed",
 ]

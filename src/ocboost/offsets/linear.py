@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.codec import Fields, Tree
 from ocboost.errors import InputError
+from ocboost.foreign.linear import products
 from ocboost.offsets.base import Offset, as_finite
-
-_MAX_PRODUCTS = 1 << 20  # computed at a time
 
 
 class LinearOffset(Offset):
@@ -64,14 +63,7 @@ class LinearOffset(Offset):
         if X.ndim != 2 or X.shape[1] != F:
             raise InputError(f"X must have the {F} features of the offset's coef; got shape {X.shape}.")
         coef = np.atleast_2d(self.coef)
-        out = np.empty((X.shape[0], len(coef)))
-        if hasattr(X, "tocsr"):
-            out[:] = X @ coef.T
-        else:  # not with BLAS, where a row's score would depend on how many others come with it
-            step = max(1, _MAX_PRODUCTS // F)
-            for start in range(0, X.shape[0], step):
-                for k, row in enumerate(coef):
-                    out[start : start + step, k] = (X[start : start + step] * row).sum(axis=1)
+        out = np.asarray(X @ coef.T) if hasattr(X, "tocsr") else products(X, coef)
         out += self.intercept
         return out[:, 0] if self.coef.ndim == 1 else out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from importlib import import_module
 from typing import Any
@@ -93,19 +94,28 @@ def _spelt_numbers(column: Any, name: str, first: int) -> NDArray[np.float64]:
         pass  # blanks around numbers, truth values, or something that is no number: look at each
     result = np.full(len(column), np.nan)
     for offset, text in enumerate(column.to_pylist()):
-        if text is None or text.strip() in MISSING:
-            continue
-        if text in TRUE or text in FALSE:
-            result[offset] = text in TRUE
-        elif _NUMBER.fullmatch(text):
-            result[offset] = float(text)
-        else:
+        if text is not None and (number := spelt_number(text)) is not None:
+            result[offset] = number
+        elif text is not None:
             raise BadRowError(
                 offset,
                 f"column {name!r} must hold numbers; got {text!r:.80} in {row_name(first + offset)}. "
                 "Correct the value, leave the field empty if it is not known, or drop the column.",
             )
     return result
+
+
+def spelt_number(text: str) -> float | None:
+    """The number that a text spells, NaN for a missing one; None if it spells neither.
+
+    >>> spelt_number(" 1.5"), spelt_number("true"), spelt_number("NA"), spelt_number("one")
+    (1.5, 1.0, nan, None)
+    """
+    if text.strip() in MISSING:
+        return math.nan
+    if text in TRUE or text in FALSE:
+        return float(text in TRUE)
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def codes(column: Any, categories: tuple[str, ...], name: str) -> NDArray[np.int64]:
@@ -120,6 +130,17 @@ def codes(column: Any, categories: tuple[str, ...], name: str) -> NDArray[np.int
     found = arrow("compute").index_in(_texts(column, name), value_set=arrow().array(categories, "string"))
     result: NDArray[np.int64] = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return result
+
+
+def codes_or_missing(column: Any, vocabulary: tuple[str, ...], name: str) -> NDArray[np.float64]:
+    """The index of each value in a vocabulary; -1 for other values, NaN for missing ones."""
+    found = codes(column, vocabulary, name).astype(np.float64)
+    unknown = np.flatnonzero(found < 0.0)
+    if len(unknown):
+        column = plain(column)
+        missing = (without_missing(column) if is_text(column.type) else column).is_null()
+        found[unknown[missing.to_numpy(zero_copy_only=False)[unknown]]] = np.nan
+    return found
 
 
 def _texts(column: Any, name: str) -> Any:

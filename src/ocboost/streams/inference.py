@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from ocboost.errors import InputError
+from ocboost.streams.dates import ISO_DATE, ISO_TIME, is_moment, moments, parts_that_matter
 from ocboost.streams.encoding import (
     FALSE,
     MAX_EXACT,
     NUMBER,
     TRUE,
+    BadRowError,
     arrow,
     codes,
     is_text,
@@ -32,6 +34,10 @@ _WITH_COMMAS = r"[+-]?\d+(,\d+)+"
 _TRUTH = "|".join(TRUE + FALSE)
 _MIN_UNKNOWN = 10  # values none of which the model knows, for a note
 _MAX_LISTED = 20  # names in a message
+
+
+class NoFeaturesError(InputError):
+    """No column can be used."""
 
 
 # The names of columns ---------------------------------------------------------------------------------------
@@ -142,8 +148,8 @@ def infer(
         if note is not None:
             notes.append(f"Column {name!r:.80} {note}")
     if not columns:
-        raise InputError(
-            "the stream must have a column of numbers or categories besides the label; it has none. "
+        raise NoFeaturesError(
+            "the stream must have a column of numbers, categories or dates besides the label; it has none. "
             + " ".join(notes)
         )
     kind = None if label is None else label_kind(sample, label, typed=typed)
@@ -154,15 +160,21 @@ def _infer_column(name: str, values: Any, *, typed: bool) -> tuple[Column | None
     """The column, if it can be used, and a note, if there is one."""
     values, known = present(values)
     kind = values.type
+    if arrow().types.is_floating(kind):
+        known = known.filter(arrow("compute").invert(arrow("compute").is_nan(known)))
     if not len(known):
         return None, f"is left out: it is empty in the first {len(values)} rows."
-    dates = arrow().types.is_temporal(kind)
-    if not dates and (not is_text(kind) or (not typed and _all_match(known, rf"{NUMBER}|{_TRUTH}"))):
+    parts = _parts_of_dates(known, name)
+    if parts is not None:
+        return Column(name, "date", (), parts), None
+    if arrow().types.is_temporal(kind):
+        return None, f"is left out: it holds {kind}. Write it as a number, such as seconds."
+    if not is_text(kind) or (not typed and _all_match(known, rf"{NUMBER}|{_TRUTH}")):
         return Column(name), None
-    if dates or _all_match(known, _DATE) or _all_match(known, _TIME):
+    if _all_match(known, _DATE) or _all_match(known, _TIME):
         return None, (
-            f"is left out: it holds dates or times, such as {str(known[0].as_py())!r:.60}. "
-            "Write what matters of them as numbers, such as the hour or the day of the week."
+            f"is left out: it holds dates or times, such as {known[0].as_py()!r:.60}. "
+            "Write them as ISO 8601 has them, such as 2024-01-31 17:05, to use them."
         )
     advice = "" if typed else _nearly_numbers(values, known)
     counts = known.value_counts()
@@ -180,6 +192,19 @@ def _infer_column(name: str, values: Any, *, typed: bool) -> tuple[Column | None
     if distinct > len(column.categories):
         return column, f"keeps the {len(column.categories)} most frequent of its {distinct} values.{advice}"
     return column, f"is read as text.{advice}" if advice else None
+
+
+def _parts_of_dates(known: Any, name: str) -> tuple[str, ...] | None:
+    """What is used of the dates or times in a column; None if it holds something else."""
+    if is_text(known.type):
+        if not _all_match(known, ISO_DATE) and not _all_match(known, ISO_TIME):
+            return None
+    elif not is_moment(known.type):
+        return None
+    try:
+        return parts_that_matter(moments(known, name, 0))
+    except BadRowError:  # it looks like a date, and there is no such day
+        return None
 
 
 def _nearly_numbers(values: Any, known: Any) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 from ocboost._core.codec import require
 from ocboost.errors import InputError
 from ocboost.streams import encoding
+from ocboost.streams.dates import DATE_PARTS, features_of, moments
+from ocboost.streams.one_row import OneRow
 
+COLUMN_KINDS = ("number", "category", "date", "code")
 LABEL_KINDS = ("integer", "number", "text", "boolean")
 MAX_CATEGORIES = 64
+MAX_VOCABULARY = 1 << 16  # texts of a code column
 MAX_NAME_LENGTH = 1000  # characters of a name or a category
 MAX_COLUMNS = 1 << 16
 _MAX_FEATURES = 1 << 18
@@ -23,22 +27,29 @@ _MAX_FEATURES = 1 << 18
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a stream.
+    """A column of a stream or a table.
 
     Parameters
     ----------
     name : str
         Its name in the file.
-    kind : {"number", "category"}
+    kind : {"number", "category", "date", "code"}
         A number is one feature; truth values are the numbers 0 and 1. A category is one feature for each
-        of `categories`, 1 where the value is that one; all are 0 for other values and missing ones.
+        of `categories`, 1 where the value is that one; all are 0 for other values and missing ones. A date is
+        one feature for each of `parts`. A code is one feature: the index of the text in `categories`, -1 for
+        other texts, NaN for a missing one.
     categories : tuple of str
-        The values that have a feature, the most frequent first; at most 64.
+        Of a category, the values that have a feature, the most frequent first, at most 64. Of a code, its
+        vocabulary, at most 65,536 texts.
+    parts : tuple of str
+        Of a date, what is used of it: "year", "month" (1 to 12), "day" of the month, "weekday" (0 is Monday)
+        and "hour" (with a fraction).
     """
 
     name: str
     kind: str = "number"
     categories: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         fault = self._fault()
@@ -46,23 +57,37 @@ class Column:
             raise InputError(f"{fault}; got {self.name!r:.80}, {self.kind!r:.80}.")
 
     def _fault(self) -> str | None:
-        categories = self.categories
+        categories, parts = self.categories, self.parts
         if not _is_name(self.name) or not self.name:
             return f"the name of a column must be a text of 1 to {MAX_NAME_LENGTH} characters"
-        if self.kind not in ("number", "category"):
-            return "the kind of a column must be 'number' or 'category'"
-        if not isinstance(categories, tuple) or len(categories) > MAX_CATEGORIES:
-            return f"the categories of a column must be a tuple of at most {MAX_CATEGORIES} texts"
-        if self.kind == "number" and categories:
-            return "a column of numbers has no categories"
+        if self.kind not in COLUMN_KINDS:
+            return f"the kind of a column must be one of {', '.join(map(repr, COLUMN_KINDS))}"
+        most = MAX_VOCABULARY if self.kind == "code" else MAX_CATEGORIES
+        if not isinstance(categories, tuple) or len(categories) > most:
+            return f"the categories of a {self.kind} column must be a tuple of at most {most} texts"
+        if self.kind in ("number", "date") and categories:
+            return f"a {self.kind} column has no categories"
         if not all(_is_name(c) for c in categories) or len(set(categories)) != len(categories):
             return f"categories must be different texts of at most {MAX_NAME_LENGTH} characters"
+        if not isinstance(parts, tuple) or parts != tuple(part for part in DATE_PARTS if part in parts):
+            return f"the parts of a column must be some of {', '.join(DATE_PARTS)}, in this order"
+        if bool(parts) != (self.kind == "date"):
+            return "a date column must have parts, and no other has any"
         return None
 
     @property
+    def n_features(self) -> int:
+        """How many features it has."""
+        return {"category": len(self.categories), "date": len(self.parts)}.get(self.kind, 1)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
-        """One name for a number, ``name=value`` for each category."""
-        return (self.name,) if self.kind == "number" else tuple(f"{self.name}={c}" for c in self.categories)
+        """``name`` for a number, ``name=value`` for each category, ``name.month``, ``name (code)``."""
+        if self.kind == "category":
+            return tuple(f"{self.name}={c}" for c in self.categories)
+        if self.kind == "date":
+            return tuple(f"{self.name}.{part}" for part in self.parts)
+        return (self.name if self.kind == "number" else f"{self.name} (code)",)
 
 
 @dataclass(frozen=True)
@@ -72,7 +97,8 @@ class Schema:
     Parameters
     ----------
     columns : tuple of Column
-        The features come in this order.
+        The features come in this order. A text may be a category and a code at once: names must differ
+        within a kind.
     label : str, optional
         The name of the label column.
     label_kind : {"integer", "number", "text", "boolean"}, optional
@@ -101,8 +127,11 @@ class Schema:
         if not 1 <= len(columns) <= MAX_COLUMNS:
             return f"a schema must have 1 to {MAX_COLUMNS} columns; got {len(columns)}"
         names = {c.name for c in columns}
-        if len(names) != len(columns):
-            return "the columns of a schema must have different names"
+        if len({(c.name, c.kind) for c in columns}) != len(columns):
+            return "the columns of a schema must have different names, or be of different kinds"
+        numbers = {c.name for c in columns if c.kind == "number"}
+        if any(c.kind != "number" and c.name in numbers for c in columns):
+            return "a column of numbers must not be of another kind as well"
         if not 1 <= self.n_features <= _MAX_FEATURES:
             return f"a schema must have 1 to {_MAX_FEATURES} features; got {self.n_features}"
         if self.label is not None and (not _is_name(self.label) or not self.label):
@@ -131,9 +160,31 @@ class Schema:
         return tuple(name for column in self.columns for name in column.feature_names)
 
     @cached_property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns that are read, each once."""
+        return tuple(dict.fromkeys(column.name for column in self.columns))
+
+    @cached_property
     def n_features(self) -> int:
         """How many features there are."""
-        return sum(1 if column.kind == "number" else len(column.categories) for column in self.columns)
+        return sum(column.n_features for column in self.columns)
+
+    def with_columns(self, extra: Iterable[Column]) -> Schema:
+        """The schema with more columns, whose features come last.
+
+        >>> Schema.of_numbers(["a"]).with_columns([Column("b", "code", ("x", "y"))]).feature_names
+        ('a', 'b (code)')
+        """
+        return replace(self, columns=(*self.columns, *extra))
+
+    def place_of(self, name: str, kind: str) -> int:
+        """The index of the first feature of a column."""
+        place = 0
+        for column in self.columns:
+            if (column.name, column.kind) == (name, kind):
+                return place
+            place += column.n_features
+        raise InputError(f"the schema must have the {kind} column {name!r:.80}; it has none.")
 
     def encode(self, record_batch: Any, *, first: int = 0) -> NDArray[np.float64]:
         """The features of an Arrow record batch or table, (n, F) float64; a missing number is NaN.
@@ -147,18 +198,21 @@ class Schema:
             if index < 0:
                 names = ", ".join(record_batch.schema.names)
                 raise InputError(f"the record batch must have one column {column.name!r}; it has {names}.")
-            values = record_batch.column(index)
-            if column.kind == "number":
-                X[:, place] = encoding.numbers(values, column.name, first)
-                place += 1
-                continue
-            end = place + len(column.categories)
-            X[:, place:end] = 0.0
-            codes = encoding.codes(values, column.categories, column.name)
-            rows = np.flatnonzero(codes >= 0)
-            X[rows, place + codes[rows]] = 1.0
-            place = end
+            _encode_column(column, record_batch.column(index), X[:, place : place + column.n_features], first)
+            place += column.n_features
         return X
+
+    def encode_row(self, row: Mapping[str, Any]) -> NDArray[np.float64]:
+        """The features of one row, (F,), as `encode` finds them; a column that is not there is missing.
+
+        >>> Schema((Column("a"), Column("b", "category", ("x", "y")))).encode_row({"b": "y", "a": 2})
+        array([2., 0., 1.])
+        """
+        return self._one_row.encode(row)
+
+    @cached_property
+    def _one_row(self) -> OneRow:
+        return OneRow(self.columns)
 
     def encode_label(self, column: Any, *, first: int = 0) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The labels in an Arrow array, and which of them are known.
@@ -172,10 +226,12 @@ class Schema:
     def as_dict(self) -> dict[str, Any]:
         """The schema for JSON: a number is its name, a category its name and its categories.
 
-        >>> Schema((Column("a"), Column("b", "category", ("x",)))).as_dict()
-        {'columns': ['a', ['b', ['x']]], 'label': None, 'label_kind': None}
+        Dates and codes have their kind between the name and the parts or the vocabulary.
+
+        >>> Schema((Column("a"), Column("b", "category", ("x",)), Column("c", "code", ("y",)))).as_dict()
+        {'columns': ['a', ['b', ['x']], ['c', 'code', ['y']]], 'label': None, 'label_kind': None}
         """
-        columns = [c.name if c.kind == "number" else [c.name, list(c.categories)] for c in self.columns]
+        columns = [_entry(column) for column in self.columns]
         return {"columns": columns, "label": self.label, "label_kind": self.label_kind}
 
     @classmethod
@@ -194,14 +250,40 @@ class Schema:
             raise
 
 
+def _encode_column(column: Column, values: Any, out: NDArray[np.float64], first: int) -> None:
+    """Write the features of a column of Arrow."""
+    if column.kind == "number":
+        out[:, 0] = encoding.numbers(values, column.name, first)
+    elif column.kind == "date":
+        out[:] = features_of(moments(values, column.name, first), column.parts)
+    elif column.kind == "code":
+        out[:, 0] = encoding.codes_or_missing(values, column.categories, column.name)
+    else:
+        out[:] = 0.0
+        codes = encoding.codes(values, column.categories, column.name)
+        rows = np.flatnonzero(codes >= 0)
+        out[rows, codes[rows]] = 1.0
+
+
+def _entry(column: Column) -> str | list[Any]:
+    if column.kind == "number":
+        return column.name
+    if column.kind == "category":
+        return [column.name, list(column.categories)]
+    return [column.name, column.kind, list(column.parts if column.kind == "date" else column.categories)]
+
+
 def _column_from(entry: object, name: str) -> Column:
     if isinstance(entry, str):
         return Column(entry)
-    fits = isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], list)
-    require(fits, name, "a column of its schema must be a name, or a name and categories")
+    fits = isinstance(entry, list) and len(entry) in (2, 3) and isinstance(entry[-1], list)
+    require(fits, name, "a column of its schema must be a name, or a name and categories, or dates or codes")
     assert isinstance(entry, list)
-    require(all(isinstance(c, str) for c in entry[1]), name, "categories must be texts")
-    return Column(entry[0], "category", tuple(entry[1]))
+    require(all(isinstance(c, str) for c in entry[-1]), name, "categories must be texts")
+    kind = "category" if len(entry) == 2 else entry[1]
+    require(len(entry) == 2 or kind in ("date", "code"), name, "the kind of a column is not known")
+    texts = tuple(entry[-1])
+    return Column(entry[0], kind, (), texts) if kind == "date" else Column(entry[0], kind, texts)
 
 
 def _is_name(value: object) -> bool:

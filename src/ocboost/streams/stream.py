@@ -141,7 +141,7 @@ class ArrayStream(Stream):
         self._y: NDArray[Any] | None = None
         self._known = np.zeros(n, np.bool_)
         if y is not None:
-            self._y, self._known, kind = _labels(y, n)
+            self._y, self._known, kind = labels_as_in_files(y, n)
             label = "label"
             while label in names:
                 label += "_"
@@ -191,7 +191,7 @@ def _features(X: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
+def labels_as_in_files(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
     """Labels as files have them, which of them are known, and their kind."""
     array = np.asarray(y)
     if array.shape != (n,):

@@ -1,4 +1,4 @@
-"""The hypotheses that an adopted model brings along."""
+"""What an adopted model brings along: its trees as hypotheses, and the columns it reads from a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,72 @@ from typing import Any
 
 import numpy as np
 
+from ocboost.errors import InputError, NotSavableError, OcboostError
+from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.foreign.columns import Columns
+from ocboost.foreign.convert import portable_steps
 from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.member_trees import member_trees
+from ocboost.hypotheses.transformed import Transformed
+from ocboost.hypotheses.unwrap import unwrapped
+from ocboost.streams.schema import Column, Schema
+from ocboost.streams.tables import is_column, labels_of_column, names_in, schema_of_table, with_label
+
+
+def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[str]]:
+    """How a table becomes features for the classifier that adopts a model, and notes.
+
+    To the columns as they are always encoded come those that a portable form of the model needs besides: a
+    text that it knows as an index into its vocabulary. ``deployed.places`` then says where its columns are.
+    """
+    own = getattr(deployed.model, "schema_", None)
+    if own is not None:  # one of ocboost's: its features are the same
+        return own, []
+    name, kind = labels_of_column(y)[1:] if is_column(y) else (None, None)
+    schema, notes = schema_of_table(X, name)
+    schema = with_label(schema, name, kind)
+    names = deployed.names or names_in(X)
+    deployed.places = np.full(len(names), -1, np.int64)
+    try:
+        portable = deployed.portable()
+    except (NotSavableError, InputError):
+        return schema, notes  # it answers to tables only
+    needed = [(i, str(names[i]), portable.vocabularies.get(i)) for i in portable.reads]
+    there = {(column.name, column.kind) for column in schema.columns}
+    extra = [
+        Column(column) if texts is None else Column(column, "code", texts)
+        for _, column, texts in needed
+        if (column, "number" if texts is None else "code") not in there
+    ]
+    schema = schema.with_columns(extra)
+    for i, column, texts in needed:
+        deployed.places[i] = schema.place_of(column, "number" if texts is None else "code")
+    return schema, notes
+
+
+def adopted_hypotheses(
+    deployed: DeployedModel, n_features: int, n_boosters: int, n_hypotheses: int
+) -> Hypotheses | None:
+    """The trees of a model as hypotheses over encoded features: the first, a quarter of ``n_hypotheses``.
+
+    The others are learnt. Trees alone fit the rows that they were fitted on too well, and are too few
+    thresholds for neighbours. None if it has no trees, or if what comes before them is Python code that no
+    file holds.
+    """
+    try:
+        transformers, final = unwrapped(deployed.model)
+        found = member_trees(final)
+        if found is None:
+            return None
+        found = leading(found, n_boosters, max(1, n_hypotheses // 4))
+        if transformers:
+            step, vocabularies = portable_steps(transformers)
+            found = Transformed(step, found, vocabularies)
+        if deployed.places is not None:  # columns that are not read may be any
+            found = Transformed(Columns(np.maximum(deployed.places, 0), n_features), found)
+    except OcboostError:
+        return None
+    return found if found.accepts_missing and found.n_features == n_features else None
 
 
 def leading(hypotheses: Hypotheses, n_boosters: int, most: int) -> Hypotheses:

@@ -19,7 +19,7 @@ from ocboost.estimators.adaptive.members import Member, OneRow
 from ocboost.estimators.adaptive.mixing import Mixing
 from ocboost.estimators.adaptive.neighbours import Neighbours
 from ocboost.estimators.adaptive.patterns import LabelPatterns
-from ocboost.estimators.adaptive.pool import Pool, detached_row, growing_classifier
+from ocboost.estimators.adaptive.pool import Pool, beside_learnt, detached_row, growing_classifier
 from ocboost.estimators.adaptive.regression import FeatureRegression
 from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import FIXED, Voting
@@ -49,7 +49,7 @@ class Bank:
         To begin with, for each class if they are more than two.
     seed : int
     given : Hypotheses, optional
-        What the pool begins with, instead of hypotheses that are learnt.
+        What the pool begins with, besides hypotheses that are learnt.
     """
 
     def __init__(
@@ -351,12 +351,14 @@ class Bank:
         )
 
     def _make_pool(self, rows: Rows) -> None:
-        driver = growing_classifier(self.n_hypotheses, self.seed, self.given)
         labels = np.arange(self.n_classes)
         if self.given is None:
+            driver = growing_classifier(self.n_hypotheses, self.seed)
             driver.partial_fit(rows.X, rows.codes, classes=labels, sample_weight=rows.weights)
         else:
-            driver.start_from(rows, labels)
+            found, columns = beside_learnt(self.given, rows, self.n_classes, self.n_hypotheses, self.seed)
+            driver = growing_classifier(self.n_hypotheses, self.seed, found)
+            driver.start_from(rows, labels, columns)
         driver.weight_scale_ = 1.0
         self.adopt_pool(Pool(driver))
         assert self.pool is not None

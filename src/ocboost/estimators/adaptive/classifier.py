@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
@@ -16,24 +17,29 @@ from ocboost._core.checks import as_count
 from ocboost._core.codec import read
 from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import all_or_nothing
-from ocboost._core.labels import codes_of, scale_of, sorted_classes, weights_to_fit
+from ocboost._core.labels import codes_of, scale_of, weights_to_fit
 from ocboost._core.locks import Guard, reads, written
 from ocboost._kernels.arrays import Floats
-from ocboost.errors import InputError
+from ocboost.errors import InputError, LeftOutWarning
+from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for
 from ocboost.estimators.adaptive.bank import Bank
-from ocboost.estimators.adaptive.deployed import DeployedModel, is_table
+from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.deployed_file import some_rows
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
-from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of
+from ocboost.estimators.base import code_of
+from ocboost.estimators.tables import TableClassifier, has_names, plain_labels, warn_of
 from ocboost.streams.rows import Rows
+from ocboost.streams.tables import is_table
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
+ROWS_TO_TRY = 1000  # that an adopted model answers to before it is trusted
 ENOUGH_ROWS = 200  # of a first partial_fit, for a start in batch
 MAX_ROW_WEIGHT = 1e100
 
 
-class AdaptiveClassifier(OnlineClassifier):
+class AdaptiveClassifier(TableClassifier):
     """A classifier that keeps learning, on any stream, without a setting to choose.
 
     A bank of members looks at each row: boosters over one growing pool of weak hypotheses (Online Coordinate
@@ -63,9 +69,17 @@ class AdaptiveClassifier(OnlineClassifier):
         Rows learnt.
     n_waiting_ : int
         Predictions that wait for their label.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn; of a table, the columns that are read.
+    schema_ : Schema or None
+        How a table becomes features, if it was fitted on one.
 
     Notes
     -----
+    X may be a table, a data frame of pandas or polars or a table of Arrow, with numbers, truth values, texts,
+    categories, dates and missing values. It is encoded as the command line encodes a file; columns are found
+    by name, in any order (docs/tables.md).
+
     ``fit`` is a batch start, and then one pass over the rows in order: the order of the rows matters. Half of
     them are first used to rehearse the mix. Rows that come sorted by class are shuffled first.
     ``partial_fit`` learns row by row; as the first call it may be a single row, with ``classes``. It begins
@@ -151,10 +165,18 @@ class AdaptiveClassifier(OnlineClassifier):
         return X
 
     def _coded(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None, *, first: bool
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
+        *,
+        first: bool,
+        reset: bool | None = None,
     ) -> tuple[Any, NDArray[np.int64], Floats, NDArray[Any]]:
+        """Checked rows, codes, weights and all classes; ``reset`` takes the columns from X, as first does."""
         _require_labels(y)
-        rows, labels = self._checked_examples(X, y, reset=first)
+        rows, labels = self._checked_examples(X, y, reset=first if reset is None else reset)
         known = self._all_classes(labels, classes, first=first)
         weights = weights_to_fit(sample_weight, rows)
         if first:
@@ -202,14 +224,22 @@ class AdaptiveClassifier(OnlineClassifier):
         sample_weight: ArrayLike | None,
         classes: ArrayLike | None,
         ids: Sequence[Any] | None = None,
+        deployed: DeployedModel | None = None,
     ) -> None:
-        """A new bank from first rows, in batch if there are enough."""
+        """A new bank from first rows, in batch if there are enough; with the hypotheses of a model."""
         whole = classes is None
-        rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True)
+        encoded = deployed is not None and is_table(X)
+        if deployed is not None and encoded:
+            schema, notes = schema_for(deployed, X, y)
+            self._take_schema(schema)
+            warn_of(notes)
+        rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True, reset=not encoded)
         if ids is not None:
             _keys(ids, len(codes))
         self.classes_, self.bank_ = known, self._new_bank(rows, len(known))
         rows = self._as_kept(rows)
+        if deployed is not None:
+            self._prepare_adoption(deployed, rows, X)
         some = np.flatnonzero(weights > 0.0)
         if len(np.unique(codes[some])) >= 2 and (whole or len(some) >= ENOUGH_ROWS):
             self.bank_.begin(Rows(rows[some], codes=codes[some], weights=weights[some]))
@@ -228,7 +258,7 @@ class AdaptiveClassifier(OnlineClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, n_features)
+        X : array or sparse matrix of shape (n, n_features), or table
         y : array of shape (n,)
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all.
@@ -255,7 +285,7 @@ class AdaptiveClassifier(OnlineClassifier):
     def _said(self, rows: Any, given: Any = None) -> Floats | None:
         """What an adopted model says of rows, (n, K); ``given`` is what they were made from."""
         deployed = self.bank_.deployed
-        return None if deployed is None else deployed.probabilities(rows, given if is_table(given) else None)
+        return None if deployed is None else deployed.probabilities(rows, given if has_names(given) else None)
 
     def _learn_all(
         self,
@@ -297,7 +327,7 @@ class AdaptiveClassifier(OnlineClassifier):
         if "classes_" not in self.__dict__:
             check_is_fitted(self)
         with self._turns.turn():
-            x = as_one_row(row, self.n_features_in_, missing=True)
+            x = self._one_row(row)
             code = code_of(self.__dict__, label)
             scaled = weight * self.weight_scale_
             if scaled > MAX_ROW_WEIGHT:
@@ -313,7 +343,7 @@ class AdaptiveClassifier(OnlineClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, n_features)
+        X : array or sparse matrix of shape (n, n_features), or table
         ids : sequence of n texts or whole numbers, optional
             By which `partial_fit` finds the predictions again. Another prediction of the same id replaces the
             first.
@@ -343,7 +373,8 @@ class AdaptiveClassifier(OnlineClassifier):
         """The share of rows that are predicted right. Not remembered."""
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(X, issue=False), sample_weight=sample_weight))
+        labels = plain_labels(y)
+        return float(accuracy_score(labels, self.predict(X, issue=False), sample_weight=sample_weight))
 
     def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
         """The probabilities of checked rows, whose ids are their numbers in the stream."""
@@ -364,7 +395,7 @@ class AdaptiveClassifier(OnlineClassifier):
                 found, decides = written(self, lambda: self._issue(X, keys, said))
         if decides is None:
             return found, None
-        return found, decides.predict(X, given if is_table(given) else None)
+        return found, decides.predict(X, given if has_names(given) else None)
 
     def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
         classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
@@ -385,13 +416,13 @@ class AdaptiveClassifier(OnlineClassifier):
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
-        x = as_one_row(row, now.n_features_in_, missing=True)
+        x = now._one_row(row)
         return now._classes_of(*now._predicted(x, None, issue, given=row)).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
         now = self._now()
-        x = as_one_row(row, now.n_features_in_, missing=True)
+        x = now._one_row(row)
         found: Floats = now._predicted(x, None, issue, given=row)[0][0]
         return found
 
@@ -473,7 +504,8 @@ class AdaptiveClassifier(OnlineClassifier):
         >>> bool((clf.predict_proba(X, issue=False) == model.predict_proba(X)).all())
         True
         """
-        deployed = DeployedModel(copy.deepcopy(model))  # what becomes of the model makes no difference
+        labels = None if y is None else np.asarray(y)
+        deployed = DeployedModel(copy.deepcopy(model), labels=labels)  # what becomes of the model is nothing
         clf = cls(**parameters)
         if X is None or y is None:
             if X is not None or y is not None:
@@ -481,7 +513,7 @@ class AdaptiveClassifier(OnlineClassifier):
                 raise InputError(
                     f"X and y must be given both, or neither; got {given} alone. Give labelled rows."
                 )
-            if not hasattr(model, "n_features_in_"):
+            if deployed.n_columns is None:
                 raise InputError(
                     f"X and y must be given, as {type(model).__name__} has no n_features_in_; got neither. "
                     "Give labelled rows."
@@ -489,7 +521,7 @@ class AdaptiveClassifier(OnlineClassifier):
             clf._begin_empty(deployed)
             return clf
         deployed.require_fit(X)
-        clf._start(X, y, sample_weight, deployed.classes)
+        clf._start(X, y, sample_weight, deployed.classes, deployed=deployed)
         if clf.bank_.pool is None:
             raise InputError(
                 f"X and y must be at least {ENOUGH_ROWS} labelled rows of two classes or more, for "
@@ -499,15 +531,26 @@ class AdaptiveClassifier(OnlineClassifier):
         clf.bank_.adopt(deployed)
         return clf
 
+    def _prepare_adoption(self, deployed: DeployedModel, rows: Any, X: Any) -> None:
+        """See that a model answers to rows, and take its trees as hypotheses."""
+        few = min(ROWS_TO_TRY, rows.shape[0])
+        some = None
+        if is_table(X):
+            some = X.iloc[:few] if hasattr(X, "iloc") else X.slice(0, few)
+        deployed.probabilities(rows[:few], some)
+        deployed.try_portable(rows[:few], some)
+        deployed.probe = some_rows(X)
+        n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self.bank_.given = adopted_hypotheses(deployed, rows.shape[1], n_boosters, self.n_hypotheses)
+
     def _begin_empty(self, deployed: DeployedModel) -> None:
         """A bank that has seen no row, of a deployed model's classes and features."""
         names = getattr(deployed.model, "feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
-        self.n_features_in_ = int(deployed.model.n_features_in_)
-        self.classes_, self.weight_scale_ = sorted_classes(deployed.classes), 1.0
-        if not np.array_equal(deployed.classes, self.classes_):
-            raise InputError("the model's classes_ must be sorted; refit it with scikit-learn.")
+        assert deployed.n_columns is not None
+        self.n_features_in_ = deployed.n_columns
+        self.classes_, self.weight_scale_ = deployed.classes, 1.0
         self.bank_ = self._new_bank(np.empty((0, self.n_features_in_)), len(self.classes_))
         self.bank_.adopt(deployed)
 
@@ -516,27 +559,45 @@ class AdaptiveClassifier(OnlineClassifier):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to a file, in ocboost's own format (no pickle); an old file stays until this one is complete.
 
-        Predictions that wait for their labels are saved with it.
+        Predictions that wait for their labels are saved with it, and so is an adopted model, if it is one of
+        those that a file can hold (docs/adopt.md). Another is left out: a `LeftOutWarning` says what of it
+        cannot be saved, and ``load(path, deployed=model)`` takes it again.
         """
-        from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_tree
+        from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_tree, left_out
 
         check_is_fitted(self)
-        save(path, ADAPTIVE_KIND, adaptive_tree(self.__copy__()))
+        now = self.__copy__()
+        save(path, ADAPTIVE_KIND, adaptive_tree(now))
+        missing = left_out(now)
+        if missing is not None:
+            warnings.warn(
+                LeftOutWarning(
+                    f"{os.fspath(path)} does not hold the deployed model: {missing} Keep the model by its "
+                    "own means, and give it again: load(path, deployed=model)."
+                ),
+                stacklevel=2,
+            )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, deployed: Any = None) -> Self:
         """Load what `save` has written; it continues exactly as the saved one would have.
+
+        Parameters
+        ----------
+        path : str or path
+        deployed : fitted classifier, optional
+            The model that it adopted, if the file does not hold it. It is recognised by its answers.
 
         Raises
         ------
         ModelFileError
-            If the file is damaged, of another version, or not such a classifier. Nothing in it is executed.
+            If the file is damaged, of another version, or not such a classifier, or lacks its deployed model.
+            Nothing in it is executed.
         """
         from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_from_tree
 
         tree = load(path, ADAPTIVE_KIND)
-        alone = {key: value for key, value in tree.items() if key not in ("schema", "history")}
-        clf: Self = read(alone, os.fspath(path), lambda fields: adaptive_from_tree(fields, cls))
+        clf: Self = read(tree, os.fspath(path), lambda fields: adaptive_from_tree(fields, cls, deployed))
         return clf
 
     @reads
@@ -562,7 +623,8 @@ class AdaptiveClassifier(OnlineClassifier):
 def _one(said: Floats | None) -> Floats:
     """What was said of the only row."""
     assert said is not None
-    return said[0]
+    first: Floats = said[0]
+    return first
 
 
 def _require_labels(y: Any) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._core.labels import sorted_classes
 from ocboost._core.threads import without_warning
 from ocboost._kernels.arrays import Floats
-from ocboost.errors import InputError
+from ocboost.errors import InputError, NotSavableError, OcboostError
 from ocboost.estimators.committee import probabilities
 
+FEW_ROWS = 32  # for which a portable form answers, if it agrees
 ROWS_TO_PROBE = 16  # rows whose answers tell one model from another
 
 
@@ -22,19 +24,26 @@ class DeployedModel:
     Parameters
     ----------
     model : object
-        With ``classes_``, and ``predict_proba`` or ``decision_function``; or a portable model
-        (`ocboost.foreign`), which a file held.
+        With ``predict_proba`` or ``decision_function``; or a portable model (`ocboost.foreign`), which a file
+        held.
     places : array of shape (n_columns,), optional
         Where its columns are among the encoded features, if the rows come from tables: -1 for a column that a
         portable form does not read. None if rows are as the model was fitted on.
+    labels : array, optional
+        Labels whose classes it has, if it has no ``classes_``.
     """
 
-    def __init__(self, model: Any, places: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self, model: Any, places: NDArray[np.int64] | None = None, labels: NDArray[Any] | None = None
+    ) -> None:
         self.model, self.places = model, places
         self.is_portable = hasattr(model, "predict_codes")
-        classes = getattr(model, "classes" if self.is_portable else "classes_", None)
-        self.classes: NDArray[Any] = _checked_classes(model, classes)
+        given = _classes_of(model, labels)
+        self.classes: NDArray[Any] = np.unique(given)
+        self._order = None if np.array_equal(given, self.classes) else np.argsort(given)
         self.names: list[Any] | None = _names_of(model)
+        self.probe: Any = None  # some rows as they came, to recognise it by its answers
+        self.agrees = False  # whether its portable form gives the same probabilities, to the bit
         self._read_by: Any = None  # its portable form, once it was needed
 
     @property
@@ -81,24 +90,48 @@ class DeployedModel:
         """Its predictions."""
         reader, rows = self._reader_of(X, table)
         if reader is not self.model or self.is_portable:
-            codes = reader.predict_codes(rows)
-            found: NDArray[Any] = self.classes[codes]
+            found: NDArray[Any] = self.classes[self._sorted_codes(reader.predict_codes(rows))]
+            return found
+        if not hasattr(reader, "predict"):
+            found = self.classes[self.probabilities(X, table).argmax(axis=1)]
             return found
         return np.asarray(self._called(reader.predict, rows))
 
+    def _sorted_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
+        return codes if self._order is None else np.argsort(self._order)[codes]
+
     def _called(self, method: Any, rows: Any) -> Any:
-        with without_warning("X does not have valid feature names"):
+        with without_warning("X does not have valid feature names"), without_warning("X has feature names"):
             return method(rows)
 
     def _reader_of(self, X: Any, table: Any) -> tuple[Any, Any]:
         """What answers, and the rows as it reads them."""
         if self.is_portable:
             return self.model, self._gathered(X)
+        if self.agrees and X.shape[0] <= FEW_ROWS:
+            return self._read_by, self._gathered(X)
         if table is not None:
             return self.model, self.as_fitted(table)
         if self.places is None:
             return self.model, self.as_fitted(X)
-        return self.portable(), self._gathered(X)
+        try:
+            return self.portable(), self._gathered(X)
+        except NotSavableError as error:
+            raise InputError(
+                f"X must be a table for the deployed model, {self.title}, as it was adopted with one; got "
+                f"features. Its own form in ocboost would read them, but {error}"
+            ) from None
+
+    def try_portable(self, X: Any, table: Any) -> None:
+        """See whether its portable form gives the same; then that answers where the rows are few.
+
+        Libraries take a millisecond to begin with, whatever the number of rows.
+        """
+        try:
+            own = self.portable().probabilities(self._gathered(X))
+        except (OcboostError, ValueError):
+            return
+        self.agrees = bool(np.array_equal(self._checked(own, X.shape[0]), self.probabilities(X, table)))
 
     def _gathered(self, X: Any) -> Any:
         """The raw columns of encoded rows; those that are not read are missing."""
@@ -140,13 +173,15 @@ class DeployedModel:
                 f"the deployed model must give probabilities of shape {(n, len(self.classes))}; got shape "
                 f"{found.shape}."
             )
+        if self._order is not None:
+            found = found[:, self._order]
         finite = np.isfinite(found).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
             raise InputError(
                 f"the deployed model must give finite probabilities; {self.title} gives "
-                f"{found[row].tolist()!s:.80} for row {row}. Does it take missing values? Fill them in, or put "
-                "an imputer before it."
+                f"{found[row].tolist()!s:.80} for row {row}. Does it take missing values? Fill them in, or "
+                "put an imputer before it."
             )
         return found
 
@@ -154,11 +189,6 @@ class DeployedModel:
     def title(self) -> str:
         """The class of the model, for messages."""
         return type(self.model).__name__
-
-
-def is_table(X: Any) -> bool:
-    """Whether rows come with names of their columns: a table, or one row as a dictionary."""
-    return isinstance(X, Mapping) or hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")
 
 
 def linked(scores: Floats) -> Floats:
@@ -185,31 +215,41 @@ def _names_of(model: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-def _checked_classes(model: Any, classes: Any) -> NDArray[Any]:
-    """The classes of a model that can be adopted; anything else is an error."""
+def _classes_of(model: Any, labels: NDArray[Any] | None) -> NDArray[Any]:
+    """The classes of a model that can be adopted, in its order; anything else is an error."""
     title = type(model).__name__
     if isinstance(model, type):
         raise InputError(f"model must be a fitted classifier; got the class {model.__name__}. Fit one first.")
     answers = any(hasattr(model, name) for name in ("predict_codes", "predict_proba", "decision_function"))
     if hasattr(model, "n_waiting_") and answers:
         raise InputError(
-            f"model must be a classifier of another kind; got an {title}, which learns by itself: call its "
+            f"model must be a classifier of another kind; got {title}, which learns by itself: call its "
             "partial_fit."
         )
+    classes = getattr(model, "classes" if hasattr(model, "predict_codes") else "classes_", None)
     if classes is None and _is_unfitted(model):
-        raise InputError(f"model must be fitted; got a {title} that is not. Call its fit first.")
-    if classes is None or not answers:
         raise InputError(
-            "model must be a fitted classifier with classes_, and predict_proba or decision_function; got "
-            f"{title}. Fit it first, or wrap it in a class that has them."
+            f"model must be a fitted classifier; got {title}, which is not fitted. Call its fit first."
         )
-    if isinstance(classes, list) or np.ndim(classes) != 1:
-        raise InputError(f"model must predict one label for each row; got a {title} that predicts several.")
-    found = np.asarray(classes)
-    if len(found) < 2 or not np.array_equal(found, np.unique(found)):
+    if not answers:
         raise InputError(
-            f"the model's classes_ must be two or more, sorted; got {found.tolist()!s:.80}. Refit it with "
-            "scikit-learn."
+            f"model must be a fitted classifier with predict_proba or decision_function; got {title}. Wrap "
+            "it in a class that has one of them."
+        )
+    if classes is None and labels is None:
+        raise InputError(
+            f"X and y must be given, as {title} has no classes_; got neither. Give labelled rows of all "
+            "classes."
+        )
+    if classes is None:
+        return sorted_classes(np.asarray(labels))
+    if (isinstance(classes, list) and any(np.ndim(each) for each in classes)) or np.ndim(classes) != 1:
+        raise InputError(f"model must predict one label for each row; got {title}, which predicts several.")
+    found = np.asarray(classes)
+    if len(found) < 2 or len(np.unique(found)) != len(found):
+        raise InputError(
+            f"the model's classes_ must be two or more, all different; got {found.tolist()!s:.80}. Fit it on "
+            "labels of two classes or more."
         )
     return found
 

@@ -9,20 +9,21 @@ import numpy as np
 
 from ocboost._core.checks import as_count
 from ocboost._core.codec import Fields, Tree, matrix_from, matrix_tree
-from ocboost.errors import NotSavableError
 from ocboost.estimators.adaptive.bank import MAX_START_ROWS, Bank
-from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.deployed import ROWS_TO_PROBE
+from ocboost.estimators.adaptive.deployed_file import deployed_from, deployed_tree, some_rows
 from ocboost.estimators.adaptive.issued import IssuedPredictions
 from ocboost.estimators.adaptive.pool import Pool
 from ocboost.estimators.adaptive.settings import GROUPS, MAX_HYPOTHESES, boosters_named, chosen_members
-from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import (
-    classifier_from_tree,
-    classifier_tree,
     columns_from,
     columns_tree,
+    hypotheses_from,
+    hypotheses_tree,
     plain,
     set_columns,
+    table_tree,
+    take_table,
 )
 from ocboost.streams.rows import stack_matrices
 
@@ -43,8 +44,7 @@ def adaptive_tree(clf: Any) -> Tree:
         "weight_scale": float(clf.weight_scale_),
         **columns_tree(clf),
         "bank": bank_tree(clf.bank_),
-        "schema": None,
-        "history": [],
+        **table_tree(clf),
     }
 
 
@@ -53,8 +53,11 @@ def _listed(names: Any) -> list[str]:
     return sorted(names) if isinstance(names, set | frozenset) else list(names)
 
 
-def adaptive_from_tree(fields: Fields, make: Any) -> Any:
-    """A classifier from what `adaptive_tree` gave; ``make`` is its class."""
+def adaptive_from_tree(fields: Fields, make: Any, deployed: Any = None) -> Any:
+    """A classifier from what `adaptive_tree` gave, and a model that it adopted, if the file has not got it.
+
+    ``make`` is its class.
+    """
     classes, n_features, names = columns_from(fields)
 
     def unfitted(one: Fields) -> Any:
@@ -65,8 +68,9 @@ def adaptive_from_tree(fields: Fields, make: Any) -> Any:
     clf = fields.read("settings", unfitted)
     fields.make(chosen_members, clf.extra, clf.without)
     set_columns(clf, classes, n_features, names)
+    take_table(clf, fields)
     clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), 1e100)
-    clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf))
+    clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf, deployed))
     return clf
 
 
@@ -89,7 +93,8 @@ def bank_tree(bank: Bank) -> Tree:
         "mixing": bank.mixing.tree(),
         "issued": bank.issued.tree(),
         "history": bank.history.tree(),
-        "deployed": _deployed_tree(bank.deployed),
+        "deployed": deployed_tree(bank.deployed, _some_rows(bank))[0],
+        "given": hypotheses_tree(bank.given if bank.pool is None else None),
         "untouched": bank.untouched is not None,
         "kept": matrix_tree(stack_matrices([X for X, _, _ in kept])) if kept else None,
         "kept_codes": np.array([code for _, code, _ in kept], np.int64),
@@ -97,9 +102,23 @@ def bank_tree(bank: Bank) -> Tree:
     }
 
 
-def bank_from_tree(fields: Fields, clf: Any) -> Bank:
+def left_out(clf: Any) -> str | None:
+    """What a file of this classifier leaves out, in words."""
+    return deployed_tree(clf.bank_.deployed, _some_rows(clf.bank_))[1]
+
+
+def _some_rows(bank: Bank) -> Any:
+    """A few rows that the bank has, or else some that are drawn."""
+    if bank.pool is not None and len(bank.pool.recent):
+        return some_rows(bank.pool.recent.last(ROWS_TO_PROBE).X)
+    if bank._kept:
+        return stack_matrices([X for X, _, _ in bank._kept[-ROWS_TO_PROBE:]])
+    return np.random.default_rng(0).normal(size=(ROWS_TO_PROBE, bank.n_features))
+
+
+def bank_from_tree(fields: Fields, clf: Any, deployed: Any = None) -> Bank:
     """A bank from what `bank_tree` gave, for a classifier with settings and columns."""
-    K, F = len(clf.classes_), clf.n_features_in_
+    K, F = len(clf.classes_), clf._n_encoded
     # Members are fixed when it is fitted; set_params may have changed the settings since.
     boosters = fields.make(boosters_named, fields.items("boosters", most=100))
     without = tuple(fields.items("without", most=len(GROUPS)))
@@ -144,7 +163,8 @@ def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     bank._usual_lag = fields.number("usual_lag", 0.0, 1e18)
     bank._issued_before = bank.issued.n_issued - fields.count("since", 0, bank.issued.n_issued)
     fields.read("history", bank.history.resume)
-    bank.deployed = fields.read_optional("deployed", lambda one: _deployed_from(one, clf))
+    bank.deployed = fields.read_optional("deployed", lambda one: deployed_from(one, clf, F, deployed))
+    bank.given = hypotheses_from(fields, "given", F) if "given" in fields else None
     untouched = fields.flag("untouched")
     fields.require(not untouched or bank.deployed is not None, "it has no deployed model")
     bank.untouched = bank.deployed if untouched else None
@@ -196,23 +216,3 @@ def _is_kept(X: Any, *, sparse: bool) -> bool:
     """Whether rows are as a bank keeps them: dense or sparse, in double precision."""
     fits = isinstance(X, np.ndarray) != sparse and X.dtype == np.float64
     return bool(fits and (not sparse or X.has_canonical_format))
-
-
-def _deployed_tree(deployed: DeployedModel | None) -> Tree | None:
-    if deployed is None:
-        return None
-    if not isinstance(deployed.model, OCBClassifier):
-        raise NotSavableError(
-            f"the deployed model must be an OCBClassifier to be saved; it is {type(deployed.model).__name__}"
-            ", which is Python code that no file of ocboost holds. Pickle the classifier, or fit one that "
-            "adopts no model."
-        )
-    return classifier_tree(deployed.model)
-
-
-def _deployed_from(fields: Fields, clf: Any) -> DeployedModel:
-    fields.take("schema"), fields.take("history")
-    model = classifier_from_tree(fields, OCBClassifier)
-    fits = model.n_features_in_ == clf.n_features_in_ and np.array_equal(model.classes_, clf.classes_)
-    fields.require(fits, "its deployed model does not fit")
-    return DeployedModel(model)

@@ -13,8 +13,11 @@ from ocboost._kernels.arrays import Floats, Int8s
 from ocboost.estimators.adaptive.members import PoolChange
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import classifier_from_tree, classifier_tree
+from ocboost.estimators.committee import equal_parts, learn_hypotheses, spans
 from ocboost.estimators.growth import Growth
 from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.joined import join_tightly
+from ocboost.learners.stumps import StumpLearner
 from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import Rows, stack_matrices
 
@@ -33,6 +36,28 @@ def growing_classifier(n_hypotheses: int, seed: int, estimator: Any = None) -> O
         grow=Growth(max(2, n_hypotheses * 3 // 2), every=ROWS_PER_STEP),
         random_state=seed,
     )
+
+
+def beside_learnt(
+    given: Hypotheses, rows: Rows, n_classes: int, n_hypotheses: int, seed: int
+) -> tuple[Hypotheses, list[slice]]:
+    """Given hypotheses, an equal part for each class, and learnt ones beside them up to ``n_hypotheses``."""
+    n_boosters = 1 if n_classes == 2 else n_classes
+    parts = equal_parts(len(given), n_boosters)
+    learnt, columns = learn_hypotheses(
+        StumpLearner(),
+        rows.X,
+        rows.codes,
+        rows.weights,
+        None,
+        n_boosters=n_boosters,
+        n_hypotheses=max(1, n_hypotheses - parts[0].stop),
+        budget=None,
+        rng=np.random.default_rng(seed),
+        n_jobs=None,
+    )
+    sets = [join_tightly([given[own], learnt[found]]) for own, found in zip(parts, columns, strict=True)]
+    return join_tightly(sets), spans(sets)
 
 
 def detached_row(X: Any) -> Any:
