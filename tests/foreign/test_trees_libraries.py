@@ -212,6 +212,19 @@ def test_xgboost_with_categories(one_hot, n_classes):
     assert (made.nodes.category >= 0).any()
 
 
+def test_xgboost_with_numbers_as_pandas_categories():
+    if not hasattr(xgboost.Booster, "get_categories"):
+        pytest.skip("before 3.1 a model does not know its categories")
+    X, y = coded(2, category=3)
+    table = pd.DataFrame(X, columns=list("abcde"))
+    given = np.nan_to_num(X[:, 3]).astype(int)
+    table["d"] = pd.Categorical.from_codes(given, categories=100 - 5 * np.arange(N_TEXTS))
+    fitted = gradient(enable_categorical=True).fit(table, y)
+    rows = X.copy()
+    rows[:, 3] = 100 - 5 * given
+    assert_close(fitted, rows, table, tolerance=SINGLE)
+
+
 def test_xgboost_with_texts():
     X, y = coded(2, category=3)
     table = frame_of(X, known=TEXTS[::-1])
@@ -232,6 +245,11 @@ def test_xgboost_that_is_refused():
         tree_model(gradient(booster="dart").fit(X, y))
     with pytest.raises(NotSavableError, match="XGBClassifier with objective='binary:hinge' cannot be saved"):
         tree_model(gradient(objective="binary:hinge").fit(X, y))
+    if hasattr(xgboost.Booster, "get_categories"):
+        table = frame_of(coded(2, category=3)[0])
+        table["d"] = table["d"].cat.rename_categories(lambda text: f"été {text}")
+        with pytest.raises(NotSavableError, match=r"column 3 that are not plain ASCII.*\.cat\.codes"):
+            tree_model(gradient(enable_categorical=True).fit(table, y))
     several = gradient(multi_strategy="multi_output_tree", tree_method="hist").fit(*coded(3))
     with pytest.raises(NotSavableError, match="multi_strategy='multi_output_tree' cannot be saved"):
         tree_model(several)

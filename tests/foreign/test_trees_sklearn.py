@@ -20,7 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from ocboost import NotSavableError
+from ocboost import InputError, NotSavableError
 from ocboost._core.codec import read
 from ocboost.foreign.trees import PortableTrees, tree_model
 from ocboost.foreign.trees.categories import as_categories
@@ -207,6 +207,14 @@ def test_what_is_no_tree_model():
         3,
     ]
     assert [tree_model(each) for each in others] == [None] * len(others)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_not_fitted(name):
+    with pytest.raises(
+        InputError, match=r"(?s)the model must be fitted; got .* which is not\. Call its fit first"
+    ):
+        tree_model(MODELS[name]())
 
 
 def test_settings_that_are_not_supported_are_named():

@@ -138,6 +138,16 @@ def test_lightgbm_without_its_starting_score():
     assert (answers[y == 0] == -1).mean() > 0.9
 
 
+def test_two_classes_with_trees_of_their_own_each():
+    X, y = coded(2)
+    fitted = light(3, objective="multiclass", num_class=2).fit(X, y)
+    assert tree_model(fitted).n_sums == 2
+    for classes, second in (([0, 1], 1), ([1, 0], 0)):
+        members = from_sklearn(fitted, classes=classes)
+        assert len(members) == 6
+        assert np.mean((members.answers(X)[:, 0] == 1) == (y == second)) > 0.6
+
+
 def test_zero_as_missing_needs_more_than_trees():
     X, y = coded(2)
     fitted = light(3, zero_as_missing=True).fit(X, y)

@@ -64,12 +64,12 @@ KINDS: dict[str, Kind] = {
     for each in (
         Kind("Stumps", HYPOTHESES, ".hypotheses.stumps:Stumps", "stumps"),
         Kind("Trees", HYPOTHESES, ".hypotheses.trees:Trees", "trees"),
-        Kind(
-            "CategoryTrees", HYPOTHESES, ".hypotheses.category_trees:CategoryTrees", "trees with categories"
-        ),
         Kind("Balls", HYPOTHESES, ".hypotheses.balls:Balls", "balls"),
         Kind("Boxes", HYPOTHESES, ".hypotheses.boxes:Boxes", "box filters"),
         Kind("CascadeStumps", HYPOTHESES, ".hypotheses.cascade_stumps:CascadeStumps", "cascade stumps"),
+        Kind(
+            "CategoryTrees", HYPOTHESES, ".hypotheses.category_trees:CategoryTrees", "trees with categories"
+        ),
         Kind("Joined", HYPOTHESES, ".hypotheses.joined:Joined", "several sets of hypotheses"),
         Kind("PortableTrees", FOREIGN, ".foreign.trees.model:PortableTrees", "trees of another library"),
         Kind("Transformed", HYPOTHESES, ".hypotheses.transformed:Transformed", "hypotheses after steps"),

@@ -25,7 +25,7 @@ SEVERAL_OUTPUTS = (
 )
 
 
-class Member(NamedTuple):
+class EnsembleMember(NamedTuple):
     """A fitted estimator, and how its classes and features relate to those of the ensemble."""
 
     estimator: Any
@@ -66,7 +66,9 @@ def trees_inside(model: Any, classes: ArrayLike | None) -> Hypotheses | None:
     if is_tree(model):
         require_fitted(model)
         labels = classes_of(model) if hasattr(model, "classes_") else None
-        return from_trees([Member(model, labels, None)], class_order(classes, labels), model.n_features_in_)
+        return from_trees(
+            [EnsembleMember(model, labels, None)], class_order(classes, labels), model.n_features_in_
+        )
     if not has_members(model):
         return None
     members, own = members_of(model)
@@ -141,20 +143,20 @@ def has_members(model: Any) -> bool:
     )
 
 
-def members_of(fitted: Any) -> tuple[list[Member], NDArray[Any]]:
+def members_of(fitted: Any) -> tuple[list[EnsembleMember], NDArray[Any]]:
     """The members of such an ensemble, and the classes they know together."""
     from sklearn.ensemble import AdaBoostClassifier
 
     require_fitted(fitted)
     own = classes_of(fitted)
     if isinstance(fitted, AdaBoostClassifier):
-        return [Member(each, np.asarray(each.classes_), None) for each in fitted.estimators_], own
+        return [EnsembleMember(each, np.asarray(each.classes_), None) for each in fitted.estimators_], own
     given = getattr(fitted, "estimators_features_", [None] * len(fitted.estimators_))
     columns = [None if taken is None else np.asarray(taken, dtype=np.int64) for taken in given]
     every = np.arange(getattr(fitted, "n_features_in_", 0))
     # These number the classes before their members see them; a member may have seen only some.
     return [
-        Member(
+        EnsembleMember(
             each,
             own[np.asarray(each.classes_).astype(np.int64)],
             None if taken is None or np.array_equal(taken, every) else taken,
@@ -189,7 +191,7 @@ def class_order(given: ArrayLike | None, own: NDArray[Any] | None) -> NDArray[An
 # Trees --------------------------------------------------------------------------------------------------
 
 
-def from_trees(members: list[Member], order: NDArray[Any] | None, n_features: int) -> Hypotheses:
+def from_trees(members: list[EnsembleMember], order: NDArray[Any] | None, n_features: int) -> Hypotheses:
     """Trees of scikit-learn as hypotheses."""
     answers = [_answers(member, order) for member in members]
     if max(answer.shape[1] for answer in answers) > 1 and any(member.labels is None for member in members):
@@ -202,7 +204,7 @@ def from_trees(members: list[Member], order: NDArray[Any] | None, n_features: in
     )
 
 
-def _answers(member: Member, order: NDArray[Any] | None) -> NDArray[np.int8]:
+def _answers(member: EnsembleMember, order: NDArray[Any] | None) -> NDArray[np.int8]:
     """What each node of a tree would answer, (nodes, G)."""
     value = member.estimator.tree_.value
     if value.shape[1] != 1:
@@ -220,7 +222,7 @@ def _signs(value: NDArray[np.float64]) -> NDArray[np.int8]:
 
 
 def _of_gradient_boosting(fitted: Any, classes: ArrayLike | None) -> Hypotheses:
-    places, sign = _boosted_order(fitted, classes)
+    places, sign = _boosted_order(fitted, classes, fitted.estimators_.shape[1])
     trees = [each.tree_ for k in places for each in fitted.estimators_[:, k]]
     answers = [sign * _signs(tree.value[:, 0, :1]) for tree in trees]
     return _stumps_or_trees(trees, answers, [None] * len(trees), int(fitted.n_features_in_))
@@ -231,7 +233,7 @@ def _of_portable(fitted: Any, classes: ArrayLike | None) -> Hypotheses | None:
     portable = tree_model(fitted)
     if portable is None:
         return None
-    places, sign = _boosted_order(fitted, classes)
+    places, sign = _boosted_order(fitted, classes, portable.n_sums)
     at = np.concatenate([np.flatnonzero(portable.group == k) for k in places])
     nodes, leaves = portable.nodes.taken(at)
     answer = sign * _signs(portable.value[leaves, 0])
@@ -243,7 +245,7 @@ def _of_portable(fitted: Any, classes: ArrayLike | None) -> Hypotheses | None:
     return _plain(nodes.root, arrays, answer[:, None], nodes.n_columns, nodes.precision)
 
 
-def _boosted_order(fitted: Any, classes: ArrayLike | None) -> tuple[list[int], np.int8]:
+def _boosted_order(fitted: Any, classes: ArrayLike | None, n_sums: int) -> tuple[list[int], np.int8]:
     """Which class's trees come in which order, and the sign that two classes the other way round need."""
     own = classes_of(fitted)
     order = class_order(classes, own)
@@ -253,9 +255,10 @@ def _boosted_order(fitted: Any, classes: ArrayLike | None) -> tuple[list[int], n
             f"classes must be those of the model, in any order; got {order!r:.80}. Gradient boosting has no "
             "trees for another."
         )
-    if own.size == 2:
+    if n_sums == 1:
         return [0], np.int8(1 if order[0] == own[0] else -1)
-    return [int(np.flatnonzero(own == label)[0]) for label in order], np.int8(1)
+    wanted = order[1:] if order.size == 2 else order  # two classes may have trees of their own each
+    return [int(np.flatnonzero(own == label)[0]) for label in wanted], np.int8(1)
 
 
 def _stumps_or_trees(

@@ -13,7 +13,7 @@ from ocboost.foreign.trees import is_tree
 from ocboost.hypotheses.base import Hypotheses
 from ocboost.hypotheses.callables import Callables
 from ocboost.hypotheses.member_trees import (
-    Member,
+    EnsembleMember,
     after_transformers,
     class_order,
     classes_of,
@@ -29,7 +29,7 @@ from ocboost.hypotheses.unwrap import description, require_fitted, unwrapped
 class _TranslatedMember:
     """A member of an ensemble that was given other labels, or only some of the columns."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: EnsembleMember) -> None:
         self.estimator, self.features = member.estimator, member.features
         assert member.labels is not None
         self.classes_ = member.labels
@@ -125,7 +125,7 @@ def _members_inside(model: Any, classes: ArrayLike | None, fitted: Any) -> Hypot
     return _of_list([_single_member(model)], classes)
 
 
-def _of_list(members: list[Member], classes: ArrayLike | None) -> Hypotheses:
+def _of_list(members: list[EnsembleMember], classes: ArrayLike | None) -> Hypotheses:
     if not members:
         raise InputError("fitted must have at least one member; got an empty list.")
     labels = [member.labels for member in members if member.labels is not None]
@@ -143,7 +143,7 @@ def _no_model(given: Any) -> InputError:
     )
 
 
-def _single_member(estimator: Any) -> Member:
+def _single_member(estimator: Any) -> EnsembleMember:
     """A tree or a classifier that is taken as a whole."""
     from sklearn.base import is_regressor
 
@@ -151,16 +151,16 @@ def _single_member(estimator: Any) -> Member:
         raise _no_model(estimator)
     require_fitted(estimator)
     if is_tree(estimator) and is_regressor(estimator):
-        return Member(estimator, None, None)
+        return EnsembleMember(estimator, None, None)
     if not (hasattr(estimator, "predict") and hasattr(estimator, "classes_")):
         raise InputError(
             f"fitted must be a classifier, or a regression tree; got {estimator!r:.80}. For the members of "
             "an ensemble of regression trees give list(np.ravel(fitted.estimators_))."
         )
-    return Member(estimator, classes_of(estimator), None)
+    return EnsembleMember(estimator, classes_of(estimator), None)
 
 
-def _n_features(fitted: Any, members: list[Member]) -> int:
+def _n_features(fitted: Any, members: list[EnsembleMember]) -> int:
     """How many features the rows have: what the model says, or all its members."""
     sources = [fitted] if hasattr(fitted, "n_features_in_") else [member.estimator for member in members]
     counts = {int(source.n_features_in_) for source in sources if hasattr(source, "n_features_in_")}
@@ -172,7 +172,9 @@ def _n_features(fitted: Any, members: list[Member]) -> int:
     return counts.pop()
 
 
-def _from_classifiers(members: list[Member], order: NDArray[Any] | None, n_features: int) -> Callables:
+def _from_classifiers(
+    members: list[EnsembleMember], order: NDArray[Any] | None, n_features: int
+) -> Callables:
     predicting = []
     for member in members:
         if member.labels is None:

@@ -29,12 +29,18 @@ def tree_model(estimator: Any) -> PortableTrees | None:
     ------
     NotSavableError
         If it is one, with a setting that is not supported.
+    InputError
+        If it is not fitted.
     """
     reader = _reader(estimator)
     if reader is None:
         return None
     name = type(estimator).__name__
-    classes = estimator.classes_
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        raise InputError(
+            f"the model must be fitted; got {estimator!r:.80}, which is not. Call its fit first."
+        )
     if isinstance(classes, list) or getattr(estimator, "n_outputs_", 1) != 1 or len(classes) < 2:
         raise NotSavableError(
             f"{name} must predict one of at least two classes to be saved; it has "
@@ -69,7 +75,7 @@ def _reader(estimator: Any) -> Reader | None:
             return reader
     for kind, reader in ((AdaBoostClassifier, from_adaboost), (BaggingClassifier, from_bagging)):
         if isinstance(estimator, kind) and _predicts_as(estimator, kind):
-            members = estimator.estimators_
+            members = getattr(estimator, "estimators_", ())
             return reader if all(is_tree(each, regression=False) for each in members) else None
     for module, name, reader in (
         ("lightgbm", "LGBMClassifier", from_lightgbm),

@@ -129,8 +129,13 @@ def _categories(model: dict[str, Any]) -> dict[int, list[Any]]:
         if not values:
             continue
         if "offsets" in one:
-            text = bytes(value & 0xFF for value in values)
-            ends = one["offsets"]
+            text, ends = bytes(value & 0xFF for value in values), one["offsets"]
+            if not text.isascii():  # XGBoost counts characters and means bytes: the texts are cut short
+                raise NotSavableError(
+                    f"XGBClassifier with texts as categories in column {column} that are not plain ASCII "
+                    "cannot be saved: its model does not keep them whole. Fit it on their numbers, "
+                    "column.cat.codes."
+                )
             listed[column] = [text[a:b].decode() for a, b in pairwise(ends)]
         else:
             listed[column] = values
