@@ -31,8 +31,8 @@ from ocboost.errors import InputError, NotSavableError
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee
 from ocboost.estimators.deployed_weights import DeployedWeights
-from ocboost.estimators.start_weights import StartWeights
 from ocboost.estimators.growth import CandidateSearch, Growth, HypothesisGrower, as_growth, learner_of
+from ocboost.estimators.start_weights import StartWeights
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.base import MAX_COLUMNS
 from ocboost.hypotheses.sklearn import MAX_WEIGHT

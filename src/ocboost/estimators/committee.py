@@ -306,9 +306,7 @@ class Committee:
             alphas = [before.alpha(alpha, k) for k, alpha in enumerate(alphas)]
             if before.untouched and before.total is not None:
                 deployed = (before.deployed[0], before.total)
-        return CommitteeView(
-            self.hypotheses, self.columns, alphas, self.offset, deployed, self.start_weights
-        )
+        return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed, self.start_weights)
 
     def _view_with(self, published: Any) -> CommitteeView:
         """How it votes with what its only booster has published."""

@@ -98,7 +98,7 @@ class Explains:
 
     @property
     def feature_importances_(self) -> Floats:
-        """What each column has in the votes, (n_features_in_,): they sum to 1, or are 0 before anything is learnt.
+        """What each column has in the votes, (n_features_in_,): it sums to 1, or is 0 before anything is learnt.
 
         It is the share of |α|, each hypothesis's shared among the features that it looks at; one that always
         answers the same has none. See ``docs/explain.md``.
@@ -132,7 +132,9 @@ class Explains:
 
 def checked_top(top: Any) -> int:
     """How many to name at most; None is all."""
-    return 1 << 60 if top is None else as_count(top, "top", 1, None, "It is how many to name; None names all.")
+    return (
+        1 << 60 if top is None else as_count(top, "top", 1, None, "It is how many to name; None names all.")
+    )
 
 
 def explanations(clf: Any, rows: Any, top: int | None = USUAL_TOP, schema: Any = None) -> Explanations:

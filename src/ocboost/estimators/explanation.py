@@ -1,4 +1,4 @@
-"""What carried a prediction, and what has changed since a model was deployed: plain values that print well."""
+"""What carried a prediction, and what changed since a model was deployed: plain values that print well."""
 
 from __future__ import annotations
 

@@ -76,7 +76,9 @@ def draw_explanation(why: Explanation, of: str, ax: Any = None) -> Any:
     parts, colours = parts + more, colours + [GREY_OF_REST] * len(more)
     ax = _axes(ax, len(parts))
     scale = 1.0 if adds_up else 100.0
-    _bars(ax, [n for n, _ in parts], [scale * v for _, v in parts], colours, "{:+.2f}" if adds_up else "{:+.1f}")
+    _bars(
+        ax, [n for n, _ in parts], [scale * v for _, v in parts], colours, "{:+.2f}" if adds_up else "{:+.1f}"
+    )
     unit = "contribution to the score" if adds_up else "points of probability that are lost without it"
     ax.set(xlabel=unit)
     ax.set_title(f"class {drawn_name(why.prediction)}, {why.probability:.1%}", loc="left", fontsize="medium")

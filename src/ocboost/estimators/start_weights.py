@@ -1,4 +1,4 @@
-"""The weights that hypotheses had when a model was deployed, so that it can be said what has changed since."""
+"""The weights that hypotheses had when a model was deployed, to say what has changed since."""
 
 from __future__ import annotations
 
@@ -94,5 +94,7 @@ class StartWeights(tuple[StartOfBooster, ...]):
         """From what `tree` gave, for boosters of these numbers of hypotheses."""
         left = iter(sizes)
         return cls(
-            fields.read_all(key, lambda one: StartOfBooster.from_tree(one, next(left), n_features), len(sizes))
+            fields.read_all(
+                key, lambda one: StartOfBooster.from_tree(one, next(left), n_features), len(sizes)
+            )
         )

@@ -50,7 +50,9 @@ def _(hypotheses: Stumps, amounts: Floats, row: Floats | None = None) -> Floats:
     # With an infinite threshold all numbers get the same answer, and a missing one may get another.
     below = np.where(hypotheses.threshold > 0.0, hypotheses.left, -hypotheses.left)
     constant = np.isinf(hypotheses.threshold) & (below == hypotheses.missing)
-    return np.bincount(hypotheses.feature, np.where(constant, 0.0, amounts), minlength=hypotheses.n_features)
+    total = np.zeros(hypotheses.n_features)
+    np.add.at(total, hypotheses.feature, np.where(constant, 0.0, amounts))
+    return total
 
 
 @features_share.register
@@ -82,7 +84,8 @@ def _(hypotheses: CascadeStumps, amounts: Floats, row: Floats | None = None) -> 
     upright = ~hypotheses.tilted.astype(np.bool_)
     rects, weights = hypotheses.rects[upright], hypotheses.weights[upright]
     total = _among_pixels(rects, weights, amounts[upright], hypotheses.width, hypotheses.height)
-    return total + amounts[~upright].sum() / hypotheses.n_features
+    total += amounts[~upright].sum() / hypotheses.n_features
+    return total
 
 
 def _among_pixels(

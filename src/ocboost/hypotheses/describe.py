@@ -65,13 +65,17 @@ class NamedFeatures:
             place, categories = columns.index(column.name), getattr(column, "categories", ())
             for i, name in enumerate(column.feature_names):
                 one_of = column.kind == "category" and i < len(categories)
-                features.append(Feature(column.name if one_of else name, categories[i] if one_of else None, place))
+                features.append(
+                    Feature(column.name if one_of else name, categories[i] if one_of else None, place)
+                )
         return cls(tuple(features), columns)
 
     def of_columns(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum over the features of each column, (columns,)."""
         places = [feature.column for feature in self.features]
-        return np.bincount(places, amounts, minlength=len(self.columns))
+        total: NDArray[np.float64] = np.zeros(len(self.columns))
+        np.add.at(total, places, amounts)
+        return total
 
     def places_of(self, columns: Sequence[int]) -> dict[int, list[int]]:
         """The features of each of some columns."""
@@ -99,7 +103,7 @@ class NamedFeatures:
 
 
 def features_of(clf: Any, schema: Any = None) -> NamedFeatures:
-    """The features of a fitted classifier: by its schema, by the names of its columns, or x0, x1 …"""
+    """The features of a fitted classifier: by its schema, by the names of its columns, or x0 and so on."""
     schema = getattr(clf, "schema_", None) if schema is None else schema
     names = getattr(clf, "feature_names_in_", None)
     if schema is not None:
@@ -119,9 +123,7 @@ class Condition(NamedTuple):
 
     def both(self, other: Condition) -> Condition:
         """That this and the other hold."""
-        return Condition(
-            max(self.low, other.low), min(self.high, other.high), self.missing and other.missing
-        )
+        return Condition(max(self.low, other.low), min(self.high, other.high), self.missing and other.missing)
 
     @property
     def is_possible(self) -> bool:
@@ -250,7 +252,11 @@ def _(hypotheses: Callables, features: Sequence[Feature], j: int) -> str:
         return f"{shown(type(member).__name__)[:MAX_LETTERS_OF_NAME]} predicts {label}"
     name = getattr(member, "__name__", None)
     known = isinstance(name, str) and name != "<lambda>"
-    return f"{shown(name)[:MAX_LETTERS_OF_NAME]}(row) is 1" if known else one_line(repr(member))[:MAX_LETTERS_OF_REPR]
+    return (
+        f"{shown(name)[:MAX_LETTERS_OF_NAME]}(row) is 1"
+        if known
+        else one_line(repr(member))[:MAX_LETTERS_OF_REPR]
+    )
 
 
 def owner_of(joined: Joined, j: int) -> tuple[Hypotheses, int]:
@@ -289,7 +295,11 @@ def _ways_to_yes(trees: Trees, j: int) -> Iterator[dict[int, Condition]]:
             yield conditions
         if settled[v]:
             continue
-        place, limit, missing_left = int(trees.feature[v]), float(trees.threshold[v]), bool(trees.missing_left[v])
+        place, limit, missing_left = (
+            int(trees.feature[v]),
+            float(trees.threshold[v]),
+            bool(trees.missing_left[v]),
+        )
         for child, condition in (
             (int(trees.right[v]), Condition(limit, math.inf, not missing_left)),
             (int(trees.left[v]), Condition(-math.inf, limit, missing_left)),
@@ -320,7 +330,8 @@ def path_in_words(
 ) -> str:
     """The conditions on which a row came to its answer from hypothesis j; as `in_words` if it is no tree.
 
-    >>> trees = Trees([0], [0, 1, -1, -1, -1], [1, 5, 0, 0, 0], [1, 2, -1, -1, -1], [4, 3, -1, -1, -1], [1, 1, 1, -1, -1])
+    >>> children = [1, 2, -1, -1, -1], [4, 3, -1, -1, -1]
+    >>> trees = Trees([0], [0, 1, -1, -1, -1], [1, 5, 0, 0, 0], *children, [1, 1, 1, -1, -1])
     >>> path_in_words(trees, [Feature("a"), Feature("b")], 0, np.array([0.5, 9.0]))
     'a ≤ 1 and b > 5'
     """

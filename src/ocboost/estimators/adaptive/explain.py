@@ -69,7 +69,7 @@ def explained_by_members(
 def _said(
     bank: Bank, x: Any, row: Floats, code: int, top: int, named: NamedFeatures
 ) -> tuple[tuple[MemberPart, ...], tuple[HypothesisPart, ...], float, int, float]:
-    """The members and hypotheses, what other hypotheses contribute, how many these are, and the sum of all."""
+    """Members and hypotheses, what other hypotheses contribute, how many they are, and the sum of all."""
     shares = bank.mixing.influence()
     if bank.untouched is not None:
         said = float(bank.untouched.probabilities(x)[0, code])
@@ -78,9 +78,7 @@ def _said(
     record = bank.record(one)
     calibrated = record[2 * bank.mixing.n_experts + bank.mixing.n_mixers :]
     order = np.argsort(-shares, kind="stable")[:top].tolist()
-    members = tuple(
-        MemberPart(bank.names[e], float(shares[e]), float(calibrated[e, code])) for e in order
-    )
+    members = tuple(MemberPart(bank.names[e], float(shares[e]), float(calibrated[e, code])) for e in order)
     if bank.pool is None or bank.voting is None or one.answers is None:
         return members, (), 0.0, 0, 0.0
     weights = bank.voting.combined(_factors(bank, shares))
@@ -96,7 +94,7 @@ def _said(
 def _factors(bank: Bank, shares: Floats) -> Floats:
     """What each booster's weights count: its share of the prediction, by the mean size of its log-odds."""
     n = len(FIXED) + len(bank.boosters)
-    factors = 2.0 * shares[:n] / np.maximum(bank.mixing.scales[:n, 0], LEAST_SCALE)
+    factors: Floats = 2.0 * shares[:n] / np.maximum(bank.mixing.scales[:n, 0], LEAST_SCALE)
     if bank.deployed is not None:  # its place is that of an adopted model
         factors[0] = 0.0
     return factors
@@ -140,7 +138,9 @@ def _losses(
     if lenders is None:
         return losses
     dense = isinstance(x, np.ndarray)
-    columns = sorted({named.features[f].column for f in x.indices.tolist()}) if not dense else range(len(losses))
+    columns = (
+        sorted({named.features[f].column for f in x.indices.tolist()}) if not dense else range(len(losses))
+    )
     places, n = named.places_of(columns), lenders.shape[0]
     for column, own in places.items():
         if not own:
