@@ -69,8 +69,9 @@ def explain(
     top
         Name so many hypotheses, features and members, those that contribute or have changed most.
     changes
-        Show which hypotheses have gained or lost most weight, and members share, since the model was
-        deployed: fitted or adopted; of a file of an earlier version, nothing is known before it was loaded.
+        Show what has changed since the model was deployed, that is fitted or adopted: which hypotheses have
+        gained or lost most weight, and which members most share. Not known of models that an earlier version
+        has written.
     out
         Write it to a file as well: a picture (.svg or .png), a page (.html) or numbers (.json).
     """

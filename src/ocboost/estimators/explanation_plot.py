@@ -98,14 +98,14 @@ def draw_weight_changes(changes: WeightChanges, ax: Any = None) -> Any:
     places = np.arange(len(lines))
     before, now = (np.array([getattr(each, name) for each in lines], float) for name in ("before", "now"))
     ax.hlines(places, before, now, color=[FOR if c >= 0.0 else AGAINST for c in now - before], linewidth=3)
-    ax.scatter(before, places, color=GREY_OF_REST, zorder=3, label="when deployed")
-    ax.scatter(now, places, color=[FOR if c >= 0.0 else AGAINST for c in now - before], zorder=3, label="now")
+    ax.scatter(before, places, color=GREY_OF_REST, zorder=3)
+    ax.scatter(now, places, color=[FOR if c >= 0.0 else AGAINST for c in now - before], zorder=3)
     ax.set_yticks(places, names)
     ax.set_ylim(len(lines) - 0.4, -0.6)
     ax.axvline(0.0, color="0.4", linewidth=0.8)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.set(xlabel="weight α: grey when the model was deployed; now blue (gained) or red (lost)")
+    ax.set(xlabel="weight when the model was deployed (grey) and now")
     return ax
 
 
@@ -114,5 +114,5 @@ def draw_importances(names: Sequence[str], found: NDArray[np.float64], top: int,
     order = np.argsort(-found, kind="stable")[:top].tolist()
     ax = _axes(ax, len(order))
     _bars(ax, [names[c] for c in order], found[order].tolist(), [FOR] * len(order), "{:.1%}")
-    ax.set(xlabel="share of the votes", xlim=(0.0, max(1.15 * float(found.max()), 1e-9)))
+    ax.set(xlabel="importance", xlim=(0.0, max(1.15 * float(found.max()), 1e-9)))
     return ax
