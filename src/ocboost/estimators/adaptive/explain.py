@@ -47,7 +47,16 @@ def explained_by_members(
         x, row, probability = X[i : i + 1], one_dense_row(X, i), float(predicted[1][i, code])
         losses = _losses(x, code, probability, lenders, probabilities, named)
         features = feature_parts(losses, row, top, named)
-        members, hypotheses, others, n_others, score = _said(bank, x, row, code, top, named)
+        if bank.untouched is None:
+            members, hypotheses, others, n_others, score = _said(bank, x, row, code, top, named)
+        else:
+            members, hypotheses, others, n_others, score = (
+                (MemberPart(bank.names[0], 1.0, probability),),
+                (),
+                0.0,
+                0,
+                0.0,
+            )
         found.append(
             Explanation(
                 prediction=labels[code],
@@ -71,9 +80,6 @@ def _said(
 ) -> tuple[tuple[MemberPart, ...], tuple[HypothesisPart, ...], float, int, float]:
     """Members and hypotheses, what other hypotheses contribute, how many they are, and the sum of all."""
     shares = bank.mixing.influence()
-    if bank.untouched is not None:
-        said = float(bank.untouched.probabilities(x)[0, code])
-        return (MemberPart(bank.names[0], 1.0, said),), (), 0.0, 0, 0.0
     one = bank.row(x)
     record = bank.record(one)
     calibrated = record[2 * bank.mixing.n_experts + bank.mixing.n_mixers :]
