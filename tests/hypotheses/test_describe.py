@@ -162,10 +162,11 @@ def test_conditions_do_not_speak_of_infinity():
         (Balls([[1.0, 2.0]], [0.0]), "always"),
         (Balls([[1.0, 2.0]], [0.0], [-1]), "never"),
         (Joined([Stumps([0], [1], [1], n_features=2), Stumps([1], [2], [1], n_features=2)])[[1]], "b ≤ 2"),
-        (Callables([np.sign], 2), "sign(row) is 1"),
+        (Callables([np.sign], 2), "sign says 1"),
+        (Callables([lambda X: np.ones(len(X))], 2), "function 1 says 1"),
         (
             Callables([LogisticRegression().fit([[0, 0], [1, 1]], ["n\x1b", "y\x1b"])], 2),
-            "LogisticRegression predicts y\\x1b",
+            "LogisticRegression 1 predicts y\\x1b",
         ),
     ],
 )

@@ -20,6 +20,7 @@ from ocboost.estimators.explanation import (
     WeightChange,
     WeightChanges,
 )
+from ocboost.estimators.start_weights import StartWeights
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.attribution import features_share
 from ocboost.hypotheses.describe import NamedFeatures, features_of, in_words, path_in_words
@@ -254,10 +255,10 @@ def weight_changes_of(
     view: CommitteeView, classes: NDArray[Any], top: int, named: NamedFeatures
 ) -> tuple[tuple[WeightChange, ...], int, int, int]:
     """The weights of a committee that have changed most; how many there are, have come and have gone."""
-    assert view.start is not None
+    starts = StartWeights.of(view.alphas) if view.start is None else view.start
     labels = classes.tolist()
     lines: list[tuple[float, int, int, bool]] = []  # size of the change, booster, place, whether it has gone
-    for k, (alpha, start) in enumerate(zip(view.alphas, view.start, strict=True)):
+    for k, (alpha, start) in enumerate(zip(view.alphas, starts, strict=True)):
         lines += [(abs(d), k, j, False) for j, d in enumerate((alpha - start.alpha).tolist())]
         lines += [(abs(d), k, j, True) for j, d in enumerate(start.gone_alpha.tolist())]
     lines.sort(key=lambda line: -line[0])
@@ -265,7 +266,7 @@ def weight_changes_of(
     for size, k, j, went in lines[:top]:
         if size == 0.0:
             break
-        start, label = view.start[k], labels[1 if len(view.columns) == 1 else k]
+        start, label = starts[k], labels[1 if len(view.columns) == 1 else k]
         if went:
             assert start.gone is not None
             words = in_words(start.gone, named.features, j)
@@ -274,8 +275,8 @@ def weight_changes_of(
             words = in_words(view.hypotheses, named.features, view.columns[k].start + j)
             before, now = float(start.alpha[j]), float(view.alphas[k][j])
             found.append(WeightChange(words, label, before, now, came=not start.here[j]))
-    n_came = sum(int((~start.here).sum()) for start in view.start)
-    n_went = sum(start.gone_alpha.size for start in view.start)
+    n_came = sum(int((~start.here).sum()) for start in starts)
+    n_went = sum(start.gone_alpha.size for start in starts)
     return tuple(found), len(lines), n_came, n_went
 
 

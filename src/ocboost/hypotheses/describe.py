@@ -246,17 +246,15 @@ def _(hypotheses: CascadeStumps, features: Sequence[Feature], j: int) -> str:
 
 @in_words.register
 def _(hypotheses: Callables, features: Sequence[Feature], j: int) -> str:
-    member, classes = hypotheses.members[hypotheses._member[j]], hypotheses.classes
+    t = int(hypotheses._member[j])
+    member, classes = hypotheses.members[t], hypotheses.classes
     if hasattr(member, "predict") and classes is not None:
         label = shown(classes[hypotheses._group[j]])[:MAX_LETTERS_OF_NAME]
-        return f"{shown(type(member).__name__)[:MAX_LETTERS_OF_NAME]} predicts {label}"
-    name = getattr(member, "__name__", None)
-    known = isinstance(name, str) and name != "<lambda>"
-    return (
-        f"{shown(name)[:MAX_LETTERS_OF_NAME]}(row) is 1"
-        if known
-        else one_line(repr(member))[:MAX_LETTERS_OF_REPR]
-    )
+        return f"{shown(type(member).__name__)[:MAX_LETTERS_OF_NAME]} {t + 1} predicts {label}"
+    name = getattr(member, "__name__", "<lambda>")
+    if name == "<lambda>":  # a repr would show where it is in memory
+        name = f"{type(member).__name__} {t + 1}"
+    return f"{shown(name)[:MAX_LETTERS_OF_NAME]} says 1"
 
 
 def owner_of(joined: Joined, j: int) -> tuple[Hypotheses, int]:

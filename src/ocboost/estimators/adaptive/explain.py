@@ -170,9 +170,11 @@ def _replaced(x: Any, own: list[int], values: Floats) -> Any:
         return rows
     from scipy.sparse import csr_matrix
 
-    rows = np.repeat(x.toarray(), n, axis=0)
-    rows[:, own] = values
-    return csr_matrix(rows)
+    columns = np.union1d(x.indices, own)
+    rows = np.repeat(x[:, columns].toarray(), n, axis=0)
+    rows[:, np.searchsorted(columns, own)] = values
+    ends = np.arange(0, rows.size + 1, columns.size)
+    return csr_matrix((rows.ravel(), np.tile(columns, n), ends), shape=(n, x.shape[1]))
 
 
 # Since it was deployed, and on the whole -------------------------------------------------------------------
