@@ -10,7 +10,7 @@ from ocboost.hypotheses import Balls, Boxes, Callables, CascadeStumps, Joined, S
 from ocboost.hypotheses.attribution import features_share
 
 
-def naive_share(trees, j, row):
+def plainly_shared(trees, j, row):
     """The features of the conditions on the way of a row, up to where all leaves agree, each equally."""
     group, tree = divmod(j, trees.root.size)
 
@@ -42,7 +42,7 @@ def test_ways_through_trees(classes):
     amounts = rng.normal(size=len(trees))
     for row in rng.normal(size=(20, 4)):
         row[rng.random(4) < 0.2] = np.nan
-        expected = sum(amount * naive_share(trees, j, row) for j, amount in enumerate(amounts))
+        expected = sum(amount * plainly_shared(trees, j, row) for j, amount in enumerate(amounts))
         np.testing.assert_allclose(features_share(trees, amounts, row), expected, atol=1e-12)
 
 

@@ -246,6 +246,7 @@ def alpha_of(view: Any) -> dict[str, Any]:
 def votes_of(X: Any, classes: Any) -> Callable[[Any], dict[str, Any]]:
     """What a classifier shows while its only sketch folds."""
     from ocboost.estimators.committee import probabilities
+    from tests.support.explained_views import explained_with
 
     def shown(view: Any) -> dict[str, Any]:
         if not hasattr(view, "votes"):
@@ -262,24 +263,6 @@ def votes_of(X: Any, classes: Any) -> Callable[[Any], dict[str, Any]]:
         }
 
     return shown
-
-
-def explained_with(view: Any, X: Any, classes: Any) -> dict[str, Any]:
-    """What a classifier says of its votes while its only sketch folds."""
-    with suppress(ImportError):  # versions before it said nothing
-        from ocboost.estimators import explaining
-        from ocboost.hypotheses.describe import NamedFeatures
-
-        named = NamedFeatures.of_names([f"x{i}" for i in range(X.shape[1])])
-        sizes = explaining.importances_by_votes(view)
-        return {
-            "explain": explaining.explained_by_votes(view, X[:2], classes, 3, named),
-            "weight_changes": explaining.WeightChanges(
-                *explaining.weight_changes_of(view, classes, 5, named), ()
-            ),
-            "feature_importances_": sizes / (sizes.sum() or 1.0),
-        }
-    return {}
 
 
 @cache
