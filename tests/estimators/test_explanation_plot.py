@@ -30,7 +30,7 @@ def names(ax):
 @pytest.mark.parametrize("of", ["features", "hypotheses"])
 def test_bars_are_the_contributions(name, of):
     clf, x = made(name), rows(1, seed=1)[0]
-    why, ax = clf.explain(x)[0], clf.plot_explanation(x[0].tolist(), of)
+    why, ax = clf.explain(x)[0], clf.plot_explanation(x[0].tolist(), of=of)
     widths = [bar.get_width() for bar in ax.patches]
     listed = [part.contribution for part in getattr(why, of)]
     assert widths[: len(listed)] == listed
@@ -62,7 +62,7 @@ def test_names_are_no_formulas():
     for ax in (
         clf.plot_explanation(table[:1]),
         clf.plot_feature_importances(),
-        clf.plot_explanation(table[:1], "hypotheses"),
+        clf.plot_explanation(table[:1], of="hypotheses"),
     ):
         ax.figure.canvas.draw()
         assert not any("\x1b" in name for name in names(ax))

@@ -107,18 +107,19 @@ class Explains:
         now = self._still()
         return importances(now, features_of(now))
 
-    def plot_explanation(self, row: Any, of: str = "features", ax: Any = None) -> Any:
+    def plot_explanation(self, row: Any, ax: Any = None, of: str = "features") -> Any:
         """Draw what carried the prediction of one row; needs matplotlib, and gives its axes.
 
         Parameters
         ----------
         row : sequence of n_features numbers, or a table of one row
-        of : {"features", "hypotheses"}
         ax : matplotlib.axes.Axes, optional
+        of : {"features", "hypotheses"}
+            Whose contributions to draw.
         """
         is_table = getattr(row, "ndim", 1) == 2 or hasattr(row, "columns")
         X = row if is_table else self._still()._one_row(row)
-        return self.explain(X)[0].plot(of, ax)
+        return self.explain(X)[0].plot(ax, of)
 
     def plot_weight_changes(self, top: int = USUAL_TOP, ax: Any = None) -> Any:
         """Draw the weights before and now of what has changed most; needs matplotlib, and gives its axes."""

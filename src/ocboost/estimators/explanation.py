@@ -118,7 +118,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         return _as_html(self.title, self.tables)
 
-    def plot(self, of: str = "features", ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, of: str = "features") -> Any:
         """Draw the contributions of "features" or "hypotheses" as bars; needs matplotlib, gives its axes."""
         from ocboost.estimators.explanation_plot import draw_explanation
 

@@ -60,7 +60,7 @@ def _(hypotheses: Trees, amounts: Floats, row: Floats | None = None) -> Floats:
     total = np.zeros(hypotheses.n_features)
     T = hypotheses.root.size
     for group, own in enumerate(amounts.reshape(hypotheses.n_answers, T)):
-        settled = _settled_below(hypotheses, group)
+        settled = hypotheses.settled(group)
         if row is None:
             _share_of_all_ways(hypotheses, own, settled, total)
         else:
@@ -105,16 +105,6 @@ def _among_pixels(
 
 
 # Trees -----------------------------------------------------------------------------------------------------
-
-
-def _settled_below(trees: Trees, group: int) -> NDArray[np.int8]:
-    """For each node the answer of all leaves below it, 0 where they differ."""
-    found = trees.answer[:, group].tolist()
-    left, right = trees.left.tolist(), trees.right.tolist()
-    for v in np.flatnonzero(trees.feature >= 0)[::-1].tolist():  # children come after their parents
-        a, b = found[left[v]], found[right[v]]
-        found[v] = a if a == b else 0
-    return np.array(found, np.int8)
 
 
 def _share_of_one_way(

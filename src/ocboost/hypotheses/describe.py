@@ -60,9 +60,10 @@ class NamedFeatures:
         columns = tuple(str(name) for name in names) if names is not None else ()
         if not {column.name for column in schema.columns} <= set(columns):
             columns = tuple(column.name for column in schema.columns)
+        place_of = {name: place for place, name in enumerate(columns)}
         features: list[Feature] = []
         for column in schema.columns:
-            place, categories = columns.index(column.name), getattr(column, "categories", ())
+            place, categories = place_of[column.name], getattr(column, "categories", ())
             for i, name in enumerate(column.feature_names):
                 one_of = column.kind == "category" and i < len(categories)
                 features.append(
@@ -285,7 +286,7 @@ def _ways_to_yes(trees: Trees, j: int) -> Iterator[dict[int, Condition]]:
     """The conditions of each way to yes, by the features; it ends where all leaves below agree."""
     group, tree = divmod(j, trees.root.size)
     root = int(trees.root[tree])
-    settled = _settled(trees, root, group)
+    settled = trees.settled(group)
     waiting: list[tuple[int, dict[int, Condition]]] = [(root, {})]
     while waiting:
         v, conditions = waiting.pop()
@@ -307,22 +308,6 @@ def _ways_to_yes(trees: Trees, j: int) -> Iterator[dict[int, Condition]]:
                 waiting.append((child, {**conditions, place: held}))
 
 
-def _settled(trees: Trees, root: int, group: int) -> dict[int, int]:
-    """For each node of a tree the answer of all leaves below it, 0 where they differ."""
-    nodes = [root]
-    for v in nodes:  # which grows meanwhile
-        if trees.feature[v] >= 0:
-            nodes += [int(trees.left[v]), int(trees.right[v])]
-    found: dict[int, int] = {}
-    for v in reversed(nodes):
-        if trees.feature[v] < 0:
-            found[v] = int(trees.answer[v, group])
-        else:
-            left, right = found[int(trees.left[v])], found[int(trees.right[v])]
-            found[v] = left if left == right else 0
-    return found
-
-
 def path_in_words(
     hypotheses: Hypotheses, features: Sequence[Feature], j: int, row: NDArray[np.float64]
 ) -> str:
@@ -340,7 +325,7 @@ def path_in_words(
         return in_words(hypotheses, features, j)
     group, tree = divmod(j, hypotheses.root.size)
     v = int(hypotheses.root[tree])
-    settled = _settled(hypotheses, v, group)
+    settled = hypotheses.settled(group)
     conditions: dict[int, Condition] = {}
     while not settled[v]:
         place, limit = int(hypotheses.feature[v]), float(hypotheses.threshold[v])
