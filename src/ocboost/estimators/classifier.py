@@ -346,6 +346,11 @@ class OCBClassifier(CommitteeClassifier):
         # Examples without weight are ignored: they do not move thresholds either.
         self._set_up(rows if counts.all() else rows[counts], classes, start=True)
 
+    def start_from(self, rows: Rows, classes: NDArray[Any]) -> None:
+        """Start from checked rows with codes, with given hypotheses: for K > 2 classes a K-th part for each."""
+        self.n_features_in_ = rows.X.shape[1]
+        self._set_up(rows, classes, start=True, split=len(classes) > 2)
+
     def _set_up(self, rows: Rows, classes: NDArray[Any], *, start: bool, split: bool = False) -> None:
         """Make the committee, and ``start`` it from these examples.
 

@@ -221,7 +221,7 @@ class CommitteeClassifier(Explains, OnlineClassifier):
 
     # Why -------------------------------------------------------------------------------------------------
 
-    def _explained(self, rows: Any, top: int, named: NamedFeatures) -> list[Explanation]:
+    def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
         return explained_by_votes(self.committee_.view(), rows, self.classes_, top, named)
 
     def _changed(self, top: int, named: NamedFeatures) -> WeightChanges:

@@ -32,8 +32,8 @@ USUAL_TOP = 10
 class Explains:
     """The methods of a classifier that say why; it implements the three that begin with an underscore."""
 
-    def _explained(self, rows: Any, top: int, named: NamedFeatures) -> list[Explanation]:
-        """The explanations of checked rows."""
+    def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
+        """The explanations of checked rows; ``given`` are the rows as they came, or None."""
         raise NotImplementedError
 
     def _changed(self, top: int, named: NamedFeatures) -> WeightChanges:
@@ -75,7 +75,7 @@ class Explains:
         (1, [('x0 > 0.5', 1), ('x1 > 2', -1)])
         """
         now = self._still()
-        return explanations(now, now._checked_rows(X), top)
+        return explanations(now, now._checked_rows(X), top, given=X)
 
     def weight_changes(self, top: int | None = USUAL_TOP) -> WeightChanges:
         """Which hypotheses have gained or lost most weight since the model was deployed.
@@ -139,9 +139,14 @@ def checked_top(top: Any) -> int:
     )
 
 
-def explanations(clf: Any, rows: Any, top: int | None = USUAL_TOP, schema: Any = None) -> Explanations:
-    """The explanations of checked rows by a fitted classifier; the schema names its features."""
-    return Explanations(clf._explained(rows, checked_top(top), features_of(clf, schema)))
+def explanations(
+    clf: Any, rows: Any, top: int | None = USUAL_TOP, schema: Any = None, given: Any = None
+) -> Explanations:
+    """The explanations of checked rows by a fitted classifier; the schema names its features.
+
+    ``given`` are the rows as they came, if an adopted model should see them so.
+    """
+    return Explanations(clf._explained(rows, given, checked_top(top), features_of(clf, schema)))
 
 
 def changes(clf: Any, top: int | None = USUAL_TOP, schema: Any = None) -> WeightChanges:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from ocboost.estimators.adaptive.pool import Pool, detached_row, growing_classif
 from ocboost.estimators.adaptive.regression import FeatureRegression
 from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import FIXED, Voting
+from ocboost.hypotheses import Hypotheses
 from ocboost.streams.rows import Rows, stack_matrices
 
 START_ROWS = 200  # after which hypotheses are learnt, where it began with nothing
@@ -31,6 +32,7 @@ USUAL_LAGS = 10.0  # that the usual one is about
 MIN_ROWS_PER_CLASS = 5  # of two classes at least
 MAX_START_ROWS = 2000  # that are kept until then
 MIN_REHEARSAL = 40  # rows, for a start with a rehearsal
+LEAST_OF_DEPLOYED = 1e-9  # probability, in the scores of an adopted model
 MAX_REHEARSAL = 5000  # rows that it meets one by one
 ROWS_PER_ISSUE = 1000  # predictions that are remembered together, or none of them
 
@@ -46,6 +48,8 @@ class Bank:
     n_hypotheses : int
         To begin with, for each class if they are more than two.
     seed : int
+    given : Hypotheses, optional
+        What the pool begins with, instead of hypotheses that are learnt.
     """
 
     def __init__(
@@ -58,7 +62,9 @@ class Bank:
         seed: int,
         boosters: Sequence[Registered] = USUAL,
         without: Sequence[str] = (),
+        given: Hypotheses | None = None,
     ) -> None:
+        self.given = given
         self.n_features, self.n_classes, self.sparse = n_features, n_classes, sparse
         self.n_hypotheses, self.seed = n_hypotheses, seed
         self.boosters, self.without = list(boosters), tuple(without)
@@ -120,10 +126,10 @@ class Bank:
         """Predictions issued since the newest label came."""
         return self.issued.n_issued - self._issued_before
 
-    def record(self, row: OneRow, deployed: Floats | None = None) -> Floats:
+    def record(self, row: OneRow, said: Floats | None = None) -> Floats:
         """What all experts say of a row now, and the prediction, which is the last row.
 
-        ``deployed`` is what an adopted model says, if it has been asked already.
+        ``said`` has the probabilities of an adopted model, if there is one.
         """
         mixing = self.mixing
         record = np.zeros((mixing.record_rows, self.n_classes))
@@ -133,17 +139,27 @@ class Bank:
         for member, start, stop in self._places:
             if has_pool or not member.needs_pool:
                 member.scores(row, record[start:stop])
-        if self.deployed is not None:
-            record[0] = self.deployed.scores(row.X) if deployed is None else deployed
+        if said is not None:
+            np.log(np.maximum(said, LEAST_OF_DEPLOYED), out=record[0])
         mixing.issue(record)
         return record
 
-    def predict(self, X: Any, keys: list[bytes] | None = None, *, replace: bool = False) -> Floats:
-        """The probabilities of rows, (n, K); with keys the predictions wait for their labels."""
+    def predict(
+        self,
+        X: Any,
+        keys: list[bytes] | None = None,
+        *,
+        replace: bool = False,
+        said: Floats | None = None,
+    ) -> Floats:
+        """The probabilities of rows, (n, K); with keys the predictions wait for their labels.
+
+        ``said`` has those of an adopted model, (n, K): it is asked where the rows are as they came.
+        """
         n = X.shape[0]
         found = np.empty((n, self.n_classes))
         if self.untouched is not None:
-            found[:] = self.untouched.probabilities(X)
+            found[:] = said
             if keys is None:
                 return found
         answers = None if self.pool is None else self.pool.answers(X)
@@ -152,7 +168,7 @@ class Bank:
         for i in range(n):
             own = None if answers is None else answers[i : i + 1]
             row = OneRow(X[i : i + 1], own, self.last, self.since + len(records))
-            record = self.record(row)
+            record = self.record(row, None if said is None else said[i])
             if self.untouched is None:
                 found[i] = record[-1]
             if keys is None:
@@ -176,8 +192,13 @@ class Bank:
 
     # Learning ---------------------------------------------------------------------------------------------
 
-    def label(self, X: Any, code: int, weight: float, key: bytes | None) -> None:
-        """The label of a row has come; without a key the row itself is looked for."""
+    def label(
+        self, X: Any, code: int, weight: float, key: bytes | None, ask: Callable[[], Floats] | None = None
+    ) -> None:
+        """The label of a row has come; without a key the row itself is looked for.
+
+        ``ask`` gives what an adopted model says of it, (K,), should that be needed.
+        """
         issued = row = None
         if len(self.issued):
             by_row = key is None
@@ -188,10 +209,16 @@ class Bank:
             newest = self._newest
             if newest is not None and newest[0] == key and newest[2] is self._pool_now:
                 row = newest[1] if by_row or same_row(newest[1].X, X) else None
-        self.learn(X, code, weight, issued, row)
+        self.learn(X, code, weight, issued, row, ask)
 
     def learn(
-        self, X: Any, code: int, weight: float, issued: Issued | None, row: OneRow | None = None
+        self,
+        X: Any,
+        code: int,
+        weight: float,
+        issued: Issued | None,
+        row: OneRow | None = None,
+        ask: Callable[[], Floats] | None = None,
     ) -> None:
         """Learn a row: the mix from what was issued, or from now if nothing was; then the members."""
         with uninterrupted():
@@ -205,8 +232,8 @@ class Bank:
             mixing = self.mixing
             lag = 0 if issued is None else self.n_learnt - issued.learnt
             said = None  # a model that others have made may refuse the row: ask before anything is changed
-            if self.deployed is not None and (issued is None or lag > 0):
-                said = self.deployed.scores(row.X)
+            if ask is not None and (issued is None or lag > 0):
+                said = ask()
             if issued is None:
                 row.since = 0  # as if it had been predicted just now
                 record = self.record(row, said)
@@ -230,11 +257,11 @@ class Bank:
             if self.history.due(self.n_learnt):
                 self.history.add(self.n_learnt, mixing.influence())
 
-    def _fresh_record(self, row: OneRow, deployed: Floats | None) -> Floats:
+    def _fresh_record(self, row: OneRow, said: Floats | None) -> Floats:
         """What the experts would say now of a row that was predicted long ago."""
         last, since = row.last, row.since
         row.last, row.since = self.last, self.since
-        record = self.record(row, deployed)
+        record = self.record(row, said)
         row.last, row.since = last, since
         return record
 
@@ -326,10 +353,12 @@ class Bank:
         )
 
     def _make_pool(self, rows: Rows) -> None:
-        driver = growing_classifier(self.n_hypotheses, self.seed)
-        weights = rows.weights
+        driver = growing_classifier(self.n_hypotheses, self.seed, self.given)
         labels = np.arange(self.n_classes)
-        driver.partial_fit(rows.X, labels[rows.codes], classes=labels, sample_weight=weights)
+        if self.given is None:
+            driver.partial_fit(rows.X, rows.codes, classes=labels, sample_weight=rows.weights)
+        else:
+            driver.start_from(rows, labels)
         driver.weight_scale_ = 1.0
         self.adopt_pool(Pool(driver))
         assert self.pool is not None

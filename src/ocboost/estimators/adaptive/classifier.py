@@ -21,7 +21,7 @@ from ocboost._core.locks import Guard, reads, written
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.bank import Bank
-from ocboost.estimators.adaptive.deployed import DeployedModel
+from ocboost.estimators.adaptive.deployed import DeployedModel, is_table
 from ocboost.estimators.adaptive.explain import changed_in_bank, explained_by_members, importances_in_bank
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
@@ -252,16 +252,27 @@ class AdaptiveClassifier(Explains, OnlineClassifier):
                 return self
             rows, codes, weights, _ = self._coded(X, y, sample_weight, classes, first=False)
             keys = None if ids is None else _keys(ids, len(codes))
-            self._learn_all(self._as_kept(rows), codes, weights, keys)
+            rows = self._as_kept(rows)
+            self._learn_all(rows, codes, weights, keys, self._said(rows, X))
         return self
 
-    def _learn_all(self, X: Any, codes: NDArray[np.int64], weights: Floats, keys: list[bytes] | None) -> None:
+    def _said(self, rows: Any, given: Any = None) -> Floats | None:
+        """What an adopted model says of rows, (n, K); ``given`` is what they were made from."""
+        deployed = self.bank_.deployed
+        return None if deployed is None else deployed.probabilities(rows, given if is_table(given) else None)
+
+    def _learn_all(
+        self,
+        X: Any,
+        codes: NDArray[np.int64],
+        weights: Floats,
+        keys: list[bytes] | None,
+        said: Floats | None,
+    ) -> None:
         """Learn rows in order; readers get their turn in between."""
-        if self.bank_.deployed is not None and len(codes) > 1:
-            self.bank_.deployed.probabilities(X)  # a row that it refuses shows before any is learnt
         for start in range(0, len(codes), ROWS_PER_WRITE):
             stop = min(start + ROWS_PER_WRITE, len(codes))
-            written(self, partial(self._learn_some, X, codes, weights, keys, start, stop))
+            written(self, partial(self._learn_some, X, codes, weights, keys, start, stop, said))
 
     def _learn_some(
         self,
@@ -271,18 +282,20 @@ class AdaptiveClassifier(Explains, OnlineClassifier):
         keys: list[bytes] | None,
         start: int,
         stop: int,
+        said: Floats | None = None,
     ) -> None:
         bank = self.bank_
         for i in range(start, stop):
             key = None if keys is None else keys[i]
-            bank.label(X[i : i + 1], int(codes[i]), float(weights[i]), key)
+            ask = None if said is None else partial(said.__getitem__, i)
+            bank.label(X[i : i + 1], int(codes[i]), float(weights[i]), key, ask)
 
     def learn_rows(self, rows: Rows) -> None:
         """Learn checked rows with codes, whose ids are their numbers in the stream."""
         with self._turns.turn():
             keys = [key_of_number(number) for number in rows.rows.tolist()]
             X = self._as_kept(rows.X)
-            self._learn_all(X, rows.codes, self._scaled(rows.weights), keys)
+            self._learn_all(X, rows.codes, self._scaled(rows.weights), keys, self._said(X))
 
     def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
         if "classes_" not in self.__dict__:
@@ -294,7 +307,8 @@ class AdaptiveClassifier(Explains, OnlineClassifier):
             if scaled > MAX_ROW_WEIGHT:
                 self._scaled(np.array([weight]))
             X = self._as_kept(x)
-            written(self, lambda: self.bank_.label(X, code, scaled, None))
+            ask = None if self.bank_.deployed is None else lambda: _one(self._said(X, row))
+            written(self, lambda: self.bank_.label(X, code, scaled, None, ask))
 
     # Predicting ------------------------------------------------------------------------------------------
 
@@ -317,12 +331,12 @@ class AdaptiveClassifier(Explains, OnlineClassifier):
         the last labels: where they are predicted in large blocks, try ``without=["labels"]``.
         """
         now = self._now()
-        return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue))
+        return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue, given=X))
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
         """The probability of each class, (n, K); ``ids`` and ``issue`` as in `predict`."""
         now = self._now()
-        return now._predicted(now._checked_rows(X), ids, issue)[0]
+        return now._predicted(now._checked_rows(X), ids, issue, given=X)[0]
 
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, (n,); log-probabilities of more, (n, K). Not remembered."""
@@ -341,43 +355,48 @@ class AdaptiveClassifier(Explains, OnlineClassifier):
         return self._now()._predicted(rows.X, keys, issue, are_keys=True)[0]
 
     def _predicted(
-        self, rows: Any, ids: Sequence[Any] | None, issue: bool, *, are_keys: bool = False
+        self, rows: Any, ids: Sequence[Any] | None, issue: bool, *, are_keys: bool = False, given: Any = None
     ) -> tuple[Floats, NDArray[Any] | None]:
         """The probabilities of rows; and the classes where an adopted model decides alone."""
         X = self._as_kept(rows)
         keys = None if ids is None else list(ids) if are_keys else _keys(ids, X.shape[0])
+        said = self._said(X, given)
         if not issue:
-            found, decides = self._look(X)
+            found, decides = self._look(X, said)
         else:
             with self._turns.turn():
-                found, decides = written(self, lambda: self._issue(X, keys))
-        return found, None if decides is None else decides.predict(X)
+                found, decides = written(self, lambda: self._issue(X, keys, said))
+        if decides is None:
+            return found, None
+        return found, decides.predict(X, given if is_table(given) else None)
 
     def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
         classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
         return classes
 
     @reads
-    def _look(self, X: Any) -> tuple[Floats, DeployedModel | None]:
-        return self.bank_.predict(X), self.bank_.untouched
+    def _look(self, X: Any, said: Floats | None) -> tuple[Floats, DeployedModel | None]:
+        return self.bank_.predict(X, said=said), self.bank_.untouched
 
-    def _issue(self, X: Any, keys: list[bytes] | None) -> tuple[Floats, DeployedModel | None]:
+    def _issue(
+        self, X: Any, keys: list[bytes] | None, said: Floats | None
+    ) -> tuple[Floats, DeployedModel | None]:
         bank, by_row = self.bank_, keys is None
         if keys is None:
             keys = [key_of_row(X[i : i + 1]) for i in range(X.shape[0])]
-        return bank.predict(X, keys, replace=not by_row), bank.untouched
+        return bank.predict(X, keys, replace=not by_row, said=said), bank.untouched
 
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
-        return now._classes_of(
-            *now._predicted(as_one_row(row, now.n_features_in_, missing=True), None, issue)
-        ).tolist()[0]
+        x = as_one_row(row, now.n_features_in_, missing=True)
+        return now._classes_of(*now._predicted(x, None, issue, given=row)).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
         now = self._now()
-        found: Floats = now._predicted(as_one_row(row, now.n_features_in_, missing=True), None, issue)[0][0]
+        x = as_one_row(row, now.n_features_in_, missing=True)
+        found: Floats = now._predicted(x, None, issue, given=row)[0][0]
         return found
 
     # What it is -------------------------------------------------------------------------------------------
@@ -424,17 +443,19 @@ class AdaptiveClassifier(Explains, OnlineClassifier):
 
     # Why --------------------------------------------------------------------------------------------------
 
-    def _explained(self, rows: Any, top: int, named: NamedFeatures) -> list[Explanation]:
+    def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
         now = self.__copy__()  # others may learn meanwhile
         X = now._as_kept(rows)
-        found, decided = now._predicted(rows, None, False)
+        found, decided = now._predicted(rows, None, False, given=given)
         codes = np.searchsorted(now.classes_, now._classes_of(found, decided))
+        said = now._said(X, given)
 
         def probabilities(others: Any) -> Floats:
             return now._predicted(others, None, False)[0]
 
         labels = now.classes_.tolist()
-        return explained_by_members(now.bank_, X, (codes, found), probabilities, labels, top, named)
+        predicted = (codes, found, said)
+        return explained_by_members(now.bank_, X, predicted, probabilities, labels, top, named)
 
     @reads
     def _changed(self, top: int, named: NamedFeatures) -> WeightChanges:
@@ -564,6 +585,12 @@ class AdaptiveClassifier(Explains, OnlineClassifier):
         super().__setstate__(state)
         if hasattr(self, "bank_") and not self.bank_.mixing.share.flags.writeable:
             self.bank_ = self.bank_.copy()  # joblib.load(mmap_mode="r") gives what cannot be written to
+
+
+def _one(said: Floats | None) -> Floats:
+    """What was said of the only row."""
+    assert said is not None
+    return said[0]
 
 
 def _require_labels(y: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,74 +11,217 @@ from numpy.typing import NDArray
 from ocboost._core.threads import without_warning
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError
+from ocboost.estimators.committee import probabilities
 
-LEAST_OF_DEPLOYED = 1e-9
+ROWS_TO_PROBE = 16  # rows whose answers tell one model from another
 
 
 class DeployedModel:
-    """Any fitted classifier of the same classes and features."""
+    """Any fitted classifier, and how it reads the rows of the classifier that has adopted it.
 
-    def __init__(self, model: Any) -> None:
-        classes = getattr(model, "classes_", None)
-        if classes is None or not hasattr(model, "predict_proba"):
-            raise InputError(
-                "model must be a fitted classifier with classes_ and predict_proba; got "
-                f"{type(model).__name__}. Fit it first, or wrap it in sklearn.calibration."
-                "CalibratedClassifierCV if it gives no probabilities."
-            )
-        if hasattr(model, "n_waiting_"):
-            raise InputError(
-                f"model must be a classifier of another kind; got a {type(model).__name__}, which learns by "
-                "itself: call its partial_fit."
-            )
-        self.model = model
-        self.classes: NDArray[Any] = np.asarray(classes)
-        self._names = getattr(model, "feature_names_in_", None)
-        if self.classes.ndim != 1 or not np.array_equal(self.classes, np.unique(self.classes)):
-            raise InputError(
-                f"the model's classes_ must be sorted; got {self.classes.tolist()!s:.80}. Refit it "
-                "with scikit-learn."
-            )
+    Parameters
+    ----------
+    model : object
+        With ``classes_``, and ``predict_proba`` or ``decision_function``; or a portable model
+        (`ocboost.foreign`), which a file held.
+    places : array of shape (n_columns,), optional
+        Where its columns are among the encoded features, if the rows come from tables: -1 for a column that a
+        portable form does not read. None if rows are as the model was fitted on.
+    """
+
+    def __init__(self, model: Any, places: NDArray[np.int64] | None = None) -> None:
+        self.model, self.places = model, places
+        self.is_portable = hasattr(model, "predict_codes")
+        classes = getattr(model, "classes" if self.is_portable else "classes_", None)
+        self.classes: NDArray[Any] = _checked_classes(model, classes)
+        self.names: list[Any] | None = _names_of(model)
+        self._read_by: Any = None  # its portable form, once it was needed
+
+    @property
+    def n_columns(self) -> int | None:
+        """How many columns it reads; None if it does not say."""
+        n = getattr(self.model, "n_columns" if self.is_portable else "n_features_in_", None)
+        return None if n is None else int(n)
+
+    @property
+    def link(self) -> str:
+        """Where its probabilities come from, in words."""
+        if self.is_portable or hasattr(self.model, "predict_proba"):
+            return "its own"
+        return "the logistic link of its decision_function"
 
     def require_fit(self, X: Any) -> None:
         """Refuse rows of other features than those that the model was fitted on."""
-        n = getattr(self.model, "n_features_in_", None)
+        n = self.n_columns
         shape = getattr(X, "shape", None) or np.shape(X)
-        if n is not None and len(shape) == 2 and shape[1] != n:
-            raise InputError(f"X must have the {n} features of the model; got {shape[1]}.")
         columns = getattr(X, "columns", None)
-        if columns is not None and self._names is not None and list(columns) != list(self._names):
-            raise InputError(
-                f"X must have the columns of the model, {list(self._names)!s:.80}; got {list(columns)!s:.80}."
-            )
+        if columns is not None and self.names is not None:
+            missing = [name for name in self.names if name not in set(columns)]
+            if missing:
+                raise InputError(
+                    f"X must have the columns of the model, {self.names!s:.80}; it lacks {missing!s:.80}."
+                )
+        elif n is not None and len(shape) == 2 and shape[1] != n:
+            raise InputError(f"X must have the {n} features of the model; got {shape[1]}.")
 
-    def _as_fitted(self, X: Any) -> Any:
-        """Rows with the names that the model knows them by: a pipeline may ask for columns by name."""
-        if self._names is None or not isinstance(X, np.ndarray):
-            return X
-        try:
-            from pandas import DataFrame
-        except ModuleNotFoundError:
-            return X
-        return DataFrame(X, columns=self._names)
+    # Answers ---------------------------------------------------------------------------------------------
 
-    def probabilities(self, X: Any) -> Floats:
-        """Its probabilities, (n, K)."""
-        with without_warning("X does not have valid feature names"):
-            given: Floats = np.asarray(self.model.predict_proba(self._as_fitted(X)), np.float64)
-        if given.shape != (X.shape[0], len(self.classes)) or not np.isfinite(given).all():
-            raise InputError(
-                f"the deployed model must give finite probabilities of shape "
-                f"{(X.shape[0], len(self.classes))}; got shape {given.shape}."
-            )
-        return given
+    def probabilities(self, X: Any, table: Any = None) -> Floats:
+        """Its probabilities, (n, K), of encoded rows; of the table that they come from, if it is given."""
+        reader, rows = self._reader_of(X, table)
+        if reader is not self.model or self.is_portable:
+            return self._checked(reader.probabilities(rows), X.shape[0])
+        if hasattr(reader, "predict_proba"):
+            given = self._called(reader.predict_proba, rows)
+        else:
+            given = linked(np.asarray(self._called(reader.decision_function, rows), np.float64))
+        return self._checked(given, X.shape[0])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, table: Any = None) -> NDArray[Any]:
         """Its predictions."""
-        with without_warning("X does not have valid feature names"):
-            return np.asarray(self.model.predict(self._as_fitted(X)))
+        reader, rows = self._reader_of(X, table)
+        if reader is not self.model or self.is_portable:
+            codes = reader.predict_codes(rows)
+            found: NDArray[Any] = self.classes[codes]
+            return found
+        return np.asarray(self._called(reader.predict, rows))
 
-    def scores(self, X: Any) -> Floats:
-        """The log of its probabilities for one row, (K,)."""
-        scores: Floats = np.log(np.maximum(self.probabilities(X)[0], LEAST_OF_DEPLOYED))
-        return scores
+    def _called(self, method: Any, rows: Any) -> Any:
+        with without_warning("X does not have valid feature names"):
+            return method(rows)
+
+    def _reader_of(self, X: Any, table: Any) -> tuple[Any, Any]:
+        """What answers, and the rows as it reads them."""
+        if self.is_portable:
+            return self.model, self._gathered(X)
+        if table is not None:
+            return self.model, self.as_fitted(table)
+        if self.places is None:
+            return self.model, self.as_fitted(X)
+        return self.portable(), self._gathered(X)
+
+    def _gathered(self, X: Any) -> Any:
+        """The raw columns of encoded rows; those that are not read are missing."""
+        if not isinstance(X, np.ndarray):
+            X = X.toarray()
+        if self.places is None:
+            return X
+        return np.where(self.places >= 0, X[:, self.places], np.nan)
+
+    def portable(self) -> Any:
+        """Its portable form; a `NotSavableError` says why there is none."""
+        if self.is_portable:
+            return self.model
+        if self._read_by is None:
+            from ocboost.foreign.convert import portable
+
+            self._read_by = portable(self.model)
+        return self._read_by
+
+    def as_fitted(self, rows: Any) -> Any:
+        """Rows with the names that the model knows them by: a pipeline may ask for columns by name."""
+        if isinstance(rows, Mapping):
+            rows = _frame_of({name: [value] for name, value in rows.items()})
+        if self.names is None:
+            return rows
+        if isinstance(rows, np.ndarray):
+            frame = _frame_of(rows, self.names)
+            return rows if frame is None else frame
+        if not hasattr(rows, "columns") and not hasattr(rows, "__arrow_c_stream__"):
+            return rows  # sparse
+        if not hasattr(rows, "iloc"):
+            rows = rows.to_pandas()
+        return rows if list(rows.columns) == self.names else rows[self.names]
+
+    def _checked(self, given: Any, n: int) -> Floats:
+        found: Floats = np.asarray(given, np.float64)
+        if found.shape != (n, len(self.classes)):
+            raise InputError(
+                f"the deployed model must give probabilities of shape {(n, len(self.classes))}; got shape "
+                f"{found.shape}."
+            )
+        finite = np.isfinite(found).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise InputError(
+                f"the deployed model must give finite probabilities; {self.title} gives "
+                f"{found[row].tolist()!s:.80} for row {row}. Does it take missing values? Fill them in, or put "
+                "an imputer before it."
+            )
+        return found
+
+    @property
+    def title(self) -> str:
+        """The class of the model, for messages."""
+        return type(self.model).__name__
+
+
+def is_table(X: Any) -> bool:
+    """Whether rows come with names of their columns: a table, or one row as a dictionary."""
+    return isinstance(X, Mapping) or hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__")
+
+
+def linked(scores: Floats) -> Floats:
+    """Probabilities of a model that only has scores: the logistic link, or softmax for more than two.
+
+    >>> linked(np.array([0.0, 100.0])).round(2)
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    return probabilities(scores / 2.0)
+
+
+def _frame_of(values: Any, names: list[Any] | None = None) -> Any:
+    """A DataFrame, or None without pandas."""
+    try:
+        from pandas import DataFrame
+    except ModuleNotFoundError:
+        return None
+    return DataFrame(values, columns=names)
+
+
+def _names_of(model: Any) -> list[Any] | None:
+    names = getattr(model, "column_names" if hasattr(model, "predict_codes") else "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def _checked_classes(model: Any, classes: Any) -> NDArray[Any]:
+    """The classes of a model that can be adopted; anything else is an error."""
+    title = type(model).__name__
+    if isinstance(model, type):
+        raise InputError(f"model must be a fitted classifier; got the class {model.__name__}. Fit one first.")
+    answers = any(hasattr(model, name) for name in ("predict_codes", "predict_proba", "decision_function"))
+    if hasattr(model, "n_waiting_") and answers:
+        raise InputError(
+            f"model must be a classifier of another kind; got an {title}, which learns by itself: call its "
+            "partial_fit."
+        )
+    if classes is None and _is_unfitted(model):
+        raise InputError(f"model must be fitted; got a {title} that is not. Call its fit first.")
+    if classes is None or not answers:
+        raise InputError(
+            "model must be a fitted classifier with classes_, and predict_proba or decision_function; got "
+            f"{title}. Fit it first, or wrap it in a class that has them."
+        )
+    if isinstance(classes, list) or np.ndim(classes) != 1:
+        raise InputError(f"model must predict one label for each row; got a {title} that predicts several.")
+    found = np.asarray(classes)
+    if len(found) < 2 or not np.array_equal(found, np.unique(found)):
+        raise InputError(
+            f"the model's classes_ must be two or more, sorted; got {found.tolist()!s:.80}. Refit it with "
+            "scikit-learn."
+        )
+    return found
+
+
+def _is_unfitted(model: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return True
+    except TypeError:  # it is no estimator
+        return False
+    return False

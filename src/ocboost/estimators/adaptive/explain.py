@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._kernels.arrays import Floats
+from ocboost.errors import NotSavableError
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.voting import FIXED
 from ocboost.estimators.explaining import (
@@ -32,7 +34,7 @@ LEAST_SCALE = 0.05  # of a booster's votes
 def explained_by_members(
     bank: Bank,
     X: Any,
-    predicted: tuple[NDArray[np.intp], Floats],
+    predicted: tuple[NDArray[np.intp], Floats, Floats | None],
     probabilities: Callable[[Any], Floats],
     labels: list[Any],
     top: int,
@@ -40,15 +42,19 @@ def explained_by_members(
 ) -> list[Explanation]:
     """What carried the predictions of rows, as the bank keeps them; nobody else uses the bank meanwhile.
 
-    ``predicted`` are the codes and the probabilities, ``probabilities`` predicts other rows.
+    ``predicted`` are the codes, the probabilities, and those of an adopted model; ``probabilities`` predicts
+    other rows.
     """
     lenders, found = _lenders(bank, len(named.columns)), []
     for i, code in enumerate(predicted[0].tolist()):
+        losses = np.zeros(len(named.columns))
         x, row, probability = X[i : i + 1], one_dense_row(X, i), float(predicted[1][i, code])
-        losses = _losses(x, code, probability, lenders, probabilities, named)
+        said = None if predicted[2] is None else predicted[2][i]
+        with suppress(NotSavableError):  # without a portable form an adopted model reads tables only
+            losses = _losses(x, code, probability, lenders, probabilities, named)
         features = feature_parts(losses, row, top, named)
         if bank.untouched is None:
-            members, hypotheses, others, n_others, score = _said(bank, x, row, code, top, named)
+            members, hypotheses, others, n_others, score = _said(bank, x, said, row, code, top, named)
         else:
             members, hypotheses, others, n_others, score = (
                 (MemberPart(bank.names[0], 1.0, probability),),
@@ -76,12 +82,12 @@ def explained_by_members(
 
 
 def _said(
-    bank: Bank, x: Any, row: Floats, code: int, top: int, named: NamedFeatures
+    bank: Bank, x: Any, said: Floats | None, row: Floats, code: int, top: int, named: NamedFeatures
 ) -> tuple[tuple[MemberPart, ...], tuple[HypothesisPart, ...], float, int, float]:
     """Members and hypotheses, what other hypotheses contribute, how many they are, and the sum of all."""
     shares = bank.mixing.influence()
     one = bank.row(x)
-    record = bank.record(one)
+    record = bank.record(one, said)
     calibrated = record[2 * bank.mixing.n_experts + bank.mixing.n_mixers :]
     order = np.argsort(-shares, kind="stable")[:top].tolist()
     members = tuple(MemberPart(bank.names[e], float(shares[e]), float(calibrated[e, code])) for e in order)
@@ -226,9 +232,10 @@ def _of_adopted(bank: Bank, n_features: int) -> Floats:
     if bank.deployed is None or not isinstance(X, np.ndarray) or len(X) < 2:
         return sizes
     X = _spread(X, min(MOST_SWAPPED, max(2, 10 * MOST_PREDICTIONS // n_features)))
-    before = bank.deployed.probabilities(X)
-    for f in range(n_features):
-        swapped = X.copy()
-        swapped[:, f] = np.roll(X[:, f], 1)
-        sizes[f] = np.abs(bank.deployed.probabilities(swapped) - before).sum()
+    with suppress(NotSavableError):  # without a portable form it reads tables only
+        before = bank.deployed.probabilities(X)
+        for f in range(n_features):
+            swapped = X.copy()
+            swapped[:, f] = np.roll(X[:, f], 1)
+            sizes[f] = np.abs(bank.deployed.probabilities(swapped) - before).sum()
     return sizes
