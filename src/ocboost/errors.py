@@ -31,7 +31,7 @@ class NotSavableError(OcboostError, TypeError):
     """A model holds something that cannot be written as plain arrays; nothing was written."""
 
 
-class LeftOutWarning(NotSavableError, UserWarning):
+class LeftOutWarning(NotSavableError, UserWarning):  # noqa: N818
     """A file was written without something that it cannot hold, and that is given again to load it."""
 
 

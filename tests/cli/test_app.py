@@ -69,7 +69,17 @@ class TestHelp:
 
     @pytest.mark.parametrize(
         "command",
-        ["fit", "adapt", "predict", "info", "evaluate", "compare", "cascade adapt", "reproduce mnist"],
+        [
+            "fit",
+            "adapt",
+            "predict",
+            "info",
+            "explain",
+            "evaluate",
+            "compare",
+            "cascade adapt",
+            "reproduce mnist",
+        ],
     )
     def test_every_option_is_explained(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([*command.split(), "--help"]) == 0

@@ -33,7 +33,9 @@ from ocboost.hypotheses import (
     join,
     join_tightly,
 )
+from ocboost.hypotheses.attribution import features_share
 from ocboost.hypotheses.base import ROWS_PER_BLOCK
+from ocboost.hypotheses.describe import NamedFeatures, in_words, path_in_words
 from tests.contracts.examples import rows
 from tests.support.cli_runs import ran
 
@@ -163,6 +165,27 @@ def test_what_it_is(kind):
     assert type(made).__name__ == kind.split(",")[0] == made.kind
     assert str(J) in repr(made)
     assert "\n" not in repr(made)
+
+
+@every
+def test_words_and_features(kind):
+    made, x = MADE[kind](), features(1)[0]
+    named = NamedFeatures.of_names([f"x{f}" for f in range(9)])
+    amounts = _rng().uniform(1, 2, J)
+    for j in range(J):
+        for words in (in_words(made, named.features, j), path_in_words(made, named.features, j, x)):
+            assert words
+            assert not words.startswith("hypothesis ")  # of a kind that is not known
+            assert "inf" not in words.lower()
+            assert " at 0x" not in words
+        np.testing.assert_array_equal(
+            features_share(made[[j]], amounts[[j]]),
+            features_share(made, np.where(np.arange(J) == j, amounts, 0.0)),
+        )
+    for row in (None, x):
+        found = features_share(made, amounts, row)
+        assert (found >= 0.0).all()
+        assert found.sum() == pytest.approx(amounts.sum())
 
 
 # Answers ----------------------------------------------------------------------------------------------

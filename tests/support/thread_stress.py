@@ -193,7 +193,7 @@ def of_booster(booster: Any) -> dict[str, Callable[[Any], Any]]:
     return reads
 
 
-def of_classifier(X: Any, *, saves: bool = True) -> dict[str, Callable[[Any], Any]]:
+def of_classifier(X: Any, *, saves: bool = True, explains: bool = True) -> dict[str, Callable[[Any], Any]]:
     """Every way to read a classifier."""
     reads: dict[str, Callable[[Any], Any]] = {
         "predict": lambda c: c.predict(X),
@@ -209,6 +209,10 @@ def of_classifier(X: Any, *, saves: bool = True) -> dict[str, Callable[[Any], An
     }
     if saves:
         reads["save"] = saved
+    if explains:
+        reads["explain"] = lambda c: c.explain(X[:2], 3)
+        reads["weight_changes"] = lambda c: c.weight_changes(5)
+        reads["feature_importances_"] = lambda c: c.feature_importances_
     return reads
 
 
@@ -242,6 +246,7 @@ def alpha_of(view: Any) -> dict[str, Any]:
 def votes_of(X: Any, classes: Any) -> Callable[[Any], dict[str, Any]]:
     """What a classifier shows while its only sketch folds."""
     from ocboost.estimators.committee import probabilities
+    from tests.support.explained_views import explained_with
 
     def shown(view: Any) -> dict[str, Any]:
         if not hasattr(view, "votes"):
@@ -254,6 +259,7 @@ def votes_of(X: Any, classes: Any) -> Callable[[Any], dict[str, Any]]:
             "predict_one": classes[view.predict(X)].tolist()[0],
             "predict_proba_one": probabilities(votes)[0],
             "alpha_": view.alphas,
+            **explained_with(view, X, classes),
         }
 
     return shown
@@ -277,10 +283,10 @@ def classifier_subject(name: str, make: Callable[[], Any], K: int = 2, **options
         steps = [(lambda c, i=i: c.learn_one(X[i].tolist(), y[i].item(), 0.5)) for i in range(60, 120)]
     if options.pop("refit", True):
         steps.insert(10, lambda c: c.fit(X[40:100], y[40:100]))
-    saves = options.pop("saves", True)
+    saves, explains = options.pop("saves", True), options.pop("explains", True)
     state = saved if saves else lambda c: pickle.dumps([c.decision_function(X), c.alpha_])
     folds = votes_of(X[:9], np.arange(K))
-    return Subject(name, make, steps, of_classifier(X[:9], saves=saves), state, folds)
+    return Subject(name, make, steps, of_classifier(X[:9], saves=saves, explains=explains), state, folds)
 
 
 def sketches() -> Iterator[Subject]:
@@ -355,11 +361,15 @@ def classifiers() -> Iterator[Subject]:
     )
     oza = OzaRussellClassifier(n_estimators=3, random_state=0)
     yield classifier_subject(
-        "OzaRussellClassifier", lambda: copy.deepcopy(oza).fit(X[:60], y[:60]), saves=False
+        "OzaRussellClassifier",
+        lambda: copy.deepcopy(oza).fit(X[:60], y[:60]),
+        saves=False,
+        explains=False,
     )
     boost = FilterBoost(n_hypotheses=5, sample=20, tau=0.9, delta=0.5, random_state=0)
-    subject = classifier_subject("FilterBoost", lambda: copy.deepcopy(boost).partial_fit(X[:60], y[:60]))
-    yield subject
+    yield classifier_subject(
+        "FilterBoost", lambda: copy.deepcopy(boost).partial_fit(X[:60], y[:60]), explains=False
+    )
 
 
 def river_twin() -> Iterator[Subject]:

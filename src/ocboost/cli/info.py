@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
@@ -22,23 +23,16 @@ if TYPE_CHECKING:
     from ocboost.deployment.model import Model
     from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
-    from ocboost.hypotheses import Hypotheses, Stumps
+    from ocboost.hypotheses import Hypotheses
+    from ocboost.hypotheses.describe import NamedFeatures
     from ocboost.lineage import FilterBoost
     from ocboost.offsets import Offset
     from ocboost.paper.cache import OldEntry
-    from ocboost.streams import Schema
 
 BAR_WIDTH = 28
 MAX_CLASSES_DRAWN = 5
 MAX_CLASSES_NAMED = 20
 MAX_EVENTS_SHOWN = 5
-
-
-class Feature(NamedTuple):
-    """The name of a feature: its column, and the category of it that the feature stands for."""
-
-    column: str
-    category: str | None = None
 
 
 def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 20) -> int:
@@ -88,6 +82,7 @@ def load_saved(path: Path) -> tuple[Kind, Any]:
 
 def _model(model: Model, path: Path, top: int) -> Iterator[Any]:
     from ocboost.estimators.classifier import OCBClassifier
+    from ocboost.hypotheses.describe import features_of
 
     clf = model.classifier
     yield _facts_table([*_file_and_classes(clf, path), *_model_facts(model)])
@@ -95,7 +90,7 @@ def _model(model: Model, path: Path, top: int) -> Iterator[Any]:
         yield from _members(clf, top)
         return
     own = [(clf.hypotheses_, columns.start) for columns in clf.committee_.columns]
-    yield from _weights_of_classes(clf, own, _features(clf, model.schema), top)
+    yield from _weights_of_classes(clf, own, features_of(clf, model.schema), top)
 
 
 def _checkpoint(run: Adaptation, path: Path, top: int) -> Iterator[Any]:
@@ -106,6 +101,8 @@ def _checkpoint(run: Adaptation, path: Path, top: int) -> Iterator[Any]:
 
 
 def _filterboost(clf: FilterBoost, path: Path, top: int) -> Iterator[Any]:
+    from ocboost.hypotheses.describe import features_of
+
     found, rounds = [len(alpha) for alpha in clf.alpha_], clf.rounds_
     kinds = {repr(own).strip("<>") for own in clf.hypotheses_ if own is not None}
     each = "" if len(found) == 1 else " for each class"
@@ -120,7 +117,7 @@ def _filterboost(clf: FilterBoost, path: Path, top: int) -> Iterator[Any]:
         if fact is not None:
             facts.append((name, shown(fact)[:200]))
     yield _facts_table(facts)
-    yield from _weights_of_classes(clf, [(own, 0) for own in clf.hypotheses_], _features(clf), top)
+    yield from _weights_of_classes(clf, [(own, 0) for own in clf.hypotheses_], features_of(clf), top)
 
 
 def _booster(booster: Booster, path: Path, top: int) -> Iterator[Any]:
@@ -129,13 +126,12 @@ def _booster(booster: Booster, path: Path, top: int) -> Iterator[Any]:
 
 
 def _hypotheses(hypotheses: Hypotheses, path: Path, top: int) -> Iterator[Any]:
-    from ocboost.hypotheses import Stumps
+    from ocboost.hypotheses.describe import NamedFeatures, in_words
 
     yield repr(hypotheses).strip("<>")
-    if isinstance(hypotheses, Stumps):
-        features = [Feature(f"x{i}") for i in range(hypotheses.n_features)]
-        for j in range(min(top, len(hypotheses))):
-            yield f"{j + 1:>6}  says yes if {describe(hypotheses, features, j)}"
+    named = NamedFeatures.of_names([f"x{i}" for i in range(hypotheses.n_features)])
+    for j in range(min(top, len(hypotheses))):
+        yield f"{j + 1:>6}  says yes if {in_words(hypotheses, named.features, j)}"
 
 
 def _offset(offset: Offset, path: Path, top: int) -> Iterator[Any]:
@@ -292,26 +288,13 @@ def _booster_facts(booster: Booster) -> list[tuple[str, str]]:
     ]
 
 
-def _features(clf: Any, schema: Schema | None = None) -> list[Feature]:
-    if schema is None:
-        names = getattr(clf, "feature_names_in_", [f"x{i}" for i in range(clf.n_features_in_)])
-        return [Feature(str(name)) for name in names]
-    found: list[Feature] = []
-    for column in schema.columns:
-        if column.kind == "category":
-            found += [Feature(column.name, category) for category in column.categories]
-        else:
-            found += [Feature(name) for name in column.feature_names]
-    return found
-
-
 def _weights_of_classes(
-    clf: Any, own: Sequence[tuple[Hypotheses | None, int]], features: list[Feature], top: int
+    clf: Any, own: Sequence[tuple[Hypotheses | None, int]], named: NamedFeatures, top: int
 ) -> Iterator[Any]:
     """The weights of each class; ``own`` has its hypotheses, and the index of its first one among them."""
     from rich.text import Text
 
-    from ocboost.hypotheses import Stumps
+    from ocboost.hypotheses.describe import in_words
 
     n = len(own)
     for k, (alpha, (hypotheses, first)) in enumerate(zip(clf.alpha_[:MAX_CLASSES_DRAWN], own, strict=False)):
@@ -322,15 +305,17 @@ def _weights_of_classes(
         heading = f"Weights for class {label}, the largest {min(top, alpha.size)} of {alpha.size}:"
         yield Text(heading, style="bold")
         words = None
-        if isinstance(hypotheses, Stumps):
-            words = [describe(hypotheses, features, j) for j in range(first, first + alpha.size)]
-        yield _weights_table(alpha, top, words)
+        if hypotheses is not None:
+            words = partial(in_words, hypotheses, named.features)
+        yield _weights_table(alpha, top, words, first)
     if n > MAX_CLASSES_DRAWN:
         yield f"\n… and {n - MAX_CLASSES_DRAWN:,} classes more"
 
 
-def _weights_table(alpha: NDArray[Any], top: int, words: list[str] | None = None) -> Any:
-    """A table of the largest weights, with a bar for each."""
+def _weights_table(
+    alpha: NDArray[Any], top: int, words: Callable[[int], str] | None = None, first: int = 0
+) -> Any:
+    """A table of the largest weights, with a bar for each; hypothesis ``first`` has the first weight."""
     import numpy as np
     from rich.table import Table
     from rich.text import Text
@@ -346,22 +331,5 @@ def _weights_table(alpha: NDArray[Any], top: int, words: list[str] | None = None
     for j in order:
         length = round(BAR_WIDTH * abs(alpha[j]) / largest)
         bar = Text("█" * length, style="blue" if alpha[j] >= 0 else "red")
-        table.add_row(str(j + 1), f"{alpha[j]:.3f}", bar, *([] if words is None else [words[j]]))
+        table.add_row(str(j + 1), f"{alpha[j]:.3f}", bar, *([] if words is None else [words(first + int(j))]))
     return table
-
-
-def describe(stumps: Stumps, features: list[Feature], j: int) -> str:
-    """When a stump says yes, in words."""
-    column, category = features[stumps.feature[j]]
-    name, threshold = shown(column)[:60], float(stumps.threshold[j])
-    below, missing = stumps.left[j] > 0, stumps.missing[j] > 0  # the answers: yes or no
-    if math.isinf(threshold):
-        otherwise = below if threshold > 0 else not below
-        answer = "always" if otherwise else "never"
-        return answer if otherwise == missing else f"{answer}, unless {name} is missing"
-    if category is not None and 0.0 <= threshold < 1.0:
-        return f"{name} {'is not' if below else 'is'} {shown(category)[:60]}"
-    # A missing value counts as large unless the data said otherwise.
-    if below:
-        return f"{name} ≤ {threshold:.6g}{' or missing' if missing else ''}"
-    return f"{name} > {threshold:.6g}{'' if missing else ', not missing'}"

@@ -224,6 +224,7 @@ class OCBClassifier(CommitteeClassifier):
             if isinstance(self.estimator, Hypotheses):
                 draft._set_up(rows, known, start=False)
                 draft.learn_rows(rows)
+                draft.committee_.remember_start()
             else:
                 draft._fit(rows, known)
         return self
@@ -321,6 +322,7 @@ class OCBClassifier(CommitteeClassifier):
         n_boosters = 1 if len(classes) == 2 else len(classes)
         clf._set_up(rows, classes, start=True, columns=equal_parts(len(hypotheses), n_boosters))
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
+        clf.committee_.remember_start()
         if clf.grower_ is not None:
             clf.grower_.begin(clf.committee_)
         return clf
@@ -403,6 +405,7 @@ class OCBClassifier(CommitteeClassifier):
         if start:
             committee.fit(X, codes, weights * scale, scores, n_jobs=self.n_jobs)
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
+        committee.remember_start()
         self.grower_ = None
         self._offset_given = self.offset
         self._applied = adjustable(self.__dict__)

@@ -33,6 +33,7 @@ from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_setting
 from ocboost.estimators.committee import Committee
 from ocboost.estimators.deployed_weights import DeployedWeights
 from ocboost.estimators.growth import CandidateSearch, Growth, HypothesisGrower, as_growth, learner_of
+from ocboost.estimators.start_weights import StartWeights
 from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.adaboost import MAX_WEIGHT
 from ocboost.hypotheses.base import MAX_COLUMNS
@@ -169,6 +170,7 @@ def committee_tree(committee: Committee, *, without_offset: bool = False) -> Tre
         "columns": [[c.start, c.stop] for c in committee.columns],
         "boosters": [booster.tree() for booster in committee.boosters],
         "handover": None if deployed is None else deployed.tree(),
+        **({} if committee.start_weights is None else {"start": committee.start_weights.tree()}),
         "offset": offset_tree(committee.offset, without=without_offset),
     }
 
@@ -197,6 +199,11 @@ def committee_from_tree(fields: Fields, n_classes: int, offset: Offset | None = 
         fields.require(committee.deployed_weights is None, "it has a handover and an offset")
         fits = offset is not None or _has_scores(committee)
         fields.require(fits, "its offset does not fit its classes or features")
+    if "start" in fields:
+        n_features = committee.hypotheses.n_features
+        committee.start_weights = StartWeights.from_fields(fields, "start", sizes, n_features)
+    else:  # a file of an earlier version: what changes from now on
+        committee.remember_start()
     return committee
 
 

@@ -19,6 +19,7 @@ from ocboost.boosters.base import Booster, Settings
 from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import InputError
 from ocboost.estimators.deployed_weights import DeployedWeights
+from ocboost.estimators.start_weights import StartWeights
 from ocboost.hypotheses import Ballot, Hypotheses, join, join_tightly
 from ocboost.learners import Learner, StumpLearner
 from ocboost.offsets import Offset, require_range, reweighted, scores_of
@@ -58,6 +59,7 @@ class CommitteeView(NamedTuple):
     alphas: list[NDArray[np.float64]]  # read-only
     offset: Offset | None
     deployed: tuple[NDArray[np.float64], float] | None  # α and its total, until the first new example
+    start: StartWeights | None = None  # the α of the start
 
     def votes(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one; see `Committee.votes`."""
@@ -71,6 +73,10 @@ class CommitteeView(NamedTuple):
         if self.offset is None:
             return votes
         return scores_of(self.offset, X, len(self.columns)) + votes
+
+    def offset_scores(self, X: Any) -> NDArray[np.float64] | None:
+        """The offset's scores with a column for each booster; None if there is no offset."""
+        return None if self.offset is None else scores_of(self.offset, X, len(self.columns))
 
     def votes_of(self, answers: NDArray[np.int8], scores: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """The same, from answers of the hypotheses, and the offset's scores where there is one."""
@@ -111,7 +117,8 @@ class Committee:
     Two classes need one booster, whose votes are for the second; more have one each, against the rest.
     Booster k weighs the hypotheses in ``columns[k]``, ``settings`` and ``kind`` are those of the boosters,
     and the votes are added to the scores of the ``offset``. The hypotheses never change, except by
-    `replace_hypotheses`. ``deployed_weights`` is what remains of the weights a model was deployed with.
+    `replace_hypotheses`. ``deployed_weights`` is what remains of the weights a model was deployed with,
+    ``start_weights`` are the weights at the last `remember_start`.
     """
 
     def __init__(
@@ -131,6 +138,7 @@ class Committee:
         self.deployed_weights: DeployedWeights | None = None
         self._guard: Guard[CommitteeView] = Guard()
 
+    start_weights: StartWeights | None = None
     on_change: ClassVar[Callable[..., None] | None] = None  # set on one: called when hypotheses have changed
 
     # Learning --------------------------------------------------------------------------------------------
@@ -242,6 +250,11 @@ class Committee:
             self.deployed_weights.enter_window(self.boosters[0].window_size, self.boosters[0].n_head)
 
     @writes
+    def remember_start(self) -> None:
+        """Let the present weights be those that the model is deployed with."""
+        self.start_weights = StartWeights.of(self._make_view().alphas)
+
+    @writes
     def replace_hypotheses(
         self, k: int, keep: NDArray[np.intp], added: Hypotheses, X: Any, codes: NDArray[np.int64]
     ) -> None:
@@ -258,11 +271,15 @@ class Committee:
         if len(codes):
             margins = added.answers(X) * signs(codes, k, len(self.boosters))[:, None]
         booster = booster.appended(margins)
-        sets[k] = join_tightly([sets[k][keep], added])
+        start, before = self.start_weights, sets[k]
+        sets[k] = join_tightly([before[keep], added])
         hypotheses, columns = join_tightly(sets), self.columns
+        if start is not None:
+            start = start.replaced(k, keep, len(added), before)
         with uninterrupted():
             self.hypotheses, self.columns = hypotheses, spans(sets)
             self.boosters = [*self.boosters[:k], booster, *self.boosters[k + 1 :]]
+            self.start_weights = start
             if self.deployed_weights is not None:
                 self.deployed_weights.replace_hypotheses(k, keep, len(added))
             if self.on_change is not None:
@@ -289,12 +306,12 @@ class Committee:
             alphas = [before.alpha(alpha, k) for k, alpha in enumerate(alphas)]
             if before.untouched and before.total is not None:
                 deployed = (before.deployed[0], before.total)
-        return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed)
+        return CommitteeView(self.hypotheses, self.columns, alphas, self.offset, deployed, self.start_weights)
 
     def _view_with(self, published: Any) -> CommitteeView:
         """How it votes with what its only booster has published."""
         alpha = self.kind._alpha_of(published)
-        return CommitteeView(self.hypotheses, self.columns, [alpha], self.offset, None)
+        return CommitteeView(self.hypotheses, self.columns, [alpha], self.offset, None, self.start_weights)
 
     @property
     def _has_one_alpha(self) -> bool:

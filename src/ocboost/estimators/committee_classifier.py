@@ -20,9 +20,17 @@ from ocboost.errors import InputError
 from ocboost.estimators.base import code_of, labels_of
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee, CommitteeView, probabilities
+from ocboost.estimators.explaining import (
+    Explains,
+    explained_by_votes,
+    importances_by_votes,
+    weight_changes_of,
+)
+from ocboost.estimators.explanation import Explanation, WeightChanges
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.estimators.tables import TableClassifier, one_row
 from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses.describe import NamedFeatures
 from ocboost.learners import Learner, learner_for
 from ocboost.offsets import Offset, require_range
 from ocboost.streams.rows import Rows
@@ -32,7 +40,7 @@ adjustable = itemgetter("offset", "grow", "batch_size", "booster", *SKETCH_DEFAU
 ROWS_LEARNT_AT_ONCE = 1 << 14  # bounds the answers in memory, and how long Ctrl-C waits
 
 
-class CommitteeClassifier(TableClassifier):
+class CommitteeClassifier(Explains, TableClassifier):
     """The fitted part of `OCBClassifier`, whose parameters it reads: a committee that learns and votes."""
 
     estimator: Any
@@ -157,6 +165,7 @@ class CommitteeClassifier(TableClassifier):
         if rows is not None:
             weights, scores = other._scaled_weights(rows), rows.scores(committee)
             committee.fit(rows.X, rows.codes, weights, scores, n_jobs=other.n_jobs)
+        committee.remember_start()
         other.committee_, other.grower_ = committee, None
         other._applied = adjustable(other.__dict__)
         return other
@@ -210,6 +219,17 @@ class CommitteeClassifier(TableClassifier):
         now = self._snapshot()
         rows = now._checked_rows(X)
         return now.classes_[now.committee_.predict(rows)]
+
+    # Why -------------------------------------------------------------------------------------------------
+
+    def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
+        return explained_by_votes(self.committee_.view(), rows, self.classes_, top, named)
+
+    def _changed(self, top: int, named: NamedFeatures) -> WeightChanges:
+        return WeightChanges(*weight_changes_of(self.committee_.view(), self.classes_, top, named), ())
+
+    def _importances(self) -> NDArray[np.float64]:
+        return importances_by_votes(self.committee_.view())
 
     # One row ---------------------------------------------------------------------------------------------
 

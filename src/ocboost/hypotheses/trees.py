@@ -209,6 +209,18 @@ class Trees(ArrayHypotheses):
             **self._own_settings(),
         )
 
+    def settled(self, group: int) -> NDArray[np.int8]:
+        """For each node answer ``group`` of all leaves below it, 0 where they differ; computed once."""
+        known: dict[int, NDArray[np.int8]] = self.__dict__.setdefault("_settled", {})
+        if group not in known:
+            found = self.answer[:, group].tolist()
+            left, right = self.left.tolist(), self.right.tolist()
+            for v in np.flatnonzero(self.feature >= 0)[::-1].tolist():  # children come after their parents
+                a, b = found[left[v]], found[right[v]]
+                found[v] = a if a == b else 0
+            known[group] = np.array(found, np.int8)
+        return known[group]
+
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
         lines = self._features.gather(X)
         limit = self._single if lines.dtype == np.float32 else self._limit

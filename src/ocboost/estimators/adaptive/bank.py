@@ -73,6 +73,7 @@ class Bank:
         self.voting: Voting | None = None
         self.names = self._expert_names()
         self.mixing = Mixing(len(self.names), n_classes)
+        self.start_shares = self.mixing.influence()  # of the experts, when it was deployed
         self.issued = IssuedPredictions()
         self.last = n_classes  # the newest label known
         self._issued_before = 0  # predictions, when that label came
@@ -314,6 +315,7 @@ class Bank:
         self._rehearse(rows)
         self._begin_members(rows)
         self.n_learnt = len(rows)
+        self.start_shares = self.mixing.influence()
 
     def _begin_members(self, rows: Rows) -> None:
         """Let everything but the mix start from rows."""
@@ -374,6 +376,7 @@ class Bank:
         """Take over a model that was deployed before: until the first label it decides alone."""
         self.deployed = self.untouched = deployed
         self.mixing.only(0)
+        self.start_shares = self.mixing.influence()
 
     def _begin_pool_members(self, rows: Rows) -> None:
         assert self.pool is not None

@@ -25,11 +25,15 @@ from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.deployed_file import some_rows
+from ocboost.estimators.adaptive.explain import changed_in_bank, explained_by_members, importances_in_bank
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import code_of
+from ocboost.estimators.explaining import Explains
+from ocboost.estimators.explanation import Explanation, WeightChanges
 from ocboost.estimators.tables import TableClassifier, has_names, plain_labels, warn_of
+from ocboost.hypotheses.describe import NamedFeatures
 from ocboost.streams.rows import Rows
 from ocboost.streams.tables import is_table
 
@@ -39,7 +43,7 @@ ENOUGH_ROWS = 200  # of a first partial_fit, for a start in batch
 MAX_ROW_WEIGHT = 1e100
 
 
-class AdaptiveClassifier(TableClassifier):
+class AdaptiveClassifier(Explains, TableClassifier):
     """A classifier that keeps learning, on any stream, without a setting to choose.
 
     A bank of members looks at each row: boosters over one growing pool of weak hypotheses (Online Coordinate
@@ -467,6 +471,30 @@ class AdaptiveClassifier(TableClassifier):
         """Draw the shares of the members through time, as areas; needs matplotlib, and gives its axes."""
         check_is_fitted(self)
         return plot(self.bank_.names, self.bank_.history, ax)
+
+    # Why --------------------------------------------------------------------------------------------------
+
+    def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
+        now = self.__copy__()  # others may learn meanwhile
+        X = now._as_kept(rows)
+        found, decided = now._predicted(rows, None, False, given=given)
+        codes = np.searchsorted(now.classes_, now._classes_of(found, decided))
+        said = now._said(X, given)
+
+        def probabilities(others: Any) -> Floats:
+            return now._predicted(others, None, False)[0]
+
+        labels = now.classes_.tolist()
+        predicted = (codes, found, said)
+        return explained_by_members(now.bank_, X, predicted, probabilities, labels, top, named)
+
+    @reads
+    def _changed(self, top: int, named: NamedFeatures) -> WeightChanges:
+        return changed_in_bank(self.bank_, self.classes_, top, named)
+
+    @reads
+    def _importances(self) -> Floats:
+        return importances_in_bank(self.bank_, self.bank_.n_features)
 
     # Deployed models --------------------------------------------------------------------------------------
 

@@ -91,6 +91,7 @@ def bank_tree(bank: Bank) -> Tree:
         "voting": None if bank.voting is None else bank.voting.tree(),
         "members": [{"group": member.group, "state": member.tree()} for member in bank.members],
         "mixing": bank.mixing.tree(),
+        "start_shares": bank.start_shares,
         "issued": bank.issued.tree(),
         "history": bank.history.tree(),
         "deployed": deployed_tree(bank.deployed, _some_rows(bank))[0],
@@ -158,6 +159,11 @@ def bank_from_tree(fields: Fields, clf: Any, deployed: Any = None) -> Bank:
         if pool is not None and member.needs_pool:
             fields.make(member.check_pool, len(pool.hypotheses))
     fields.read("mixing", bank.mixing.resume)
+    bank.start_shares = bank.mixing.influence()  # of a file of an earlier version: since it was loaded
+    if "start_shares" in fields:
+        bank.start_shares = fields.array("start_shares", np.float64, bank.start_shares.shape)
+        inside = (bank.start_shares >= 0.0) & (bank.start_shares <= 1.0 + 1e-9)
+        fields.require(inside.all(), "start_shares must be shares")
     sizes = bank.mixing.possible_record_rows
     bank.issued = fields.read("issued", lambda one: IssuedPredictions.from_tree(one, sizes, K))
     bank._usual_lag = fields.number("usual_lag", 0.0, 1e18)

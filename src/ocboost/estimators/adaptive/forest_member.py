@@ -65,6 +65,12 @@ class ForestMember(Member):
             X = X.toarray()
         self.forests.learn_many(np.ascontiguousarray(X, np.float64), rows.codes, rows.weights.copy())
 
+    def importances(self, n_features: int) -> Floats:
+        """How much the splits on each feature lower the Gini index."""
+        found = np.zeros((len(self.experts), n_features))
+        found[:, self._columns] = self.forests.importances()
+        return found
+
     @property
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"columns": self._columns}

@@ -128,6 +128,31 @@ class RollingForests:
             self._counts,
         )
 
+    def importances(self) -> Floats:
+        """By how much the splits on each feature lower the Gini index of the rows in the leaves: (3, F)."""
+        found = np.zeros((FORESTS, self.n_features))
+        each = np.arange(TREES)
+        for f in range(FORESTS):
+            nodes = self._nodes[FIRST_NODE[f] : FIRST_NODE[f + 1]].reshape(TREES, -1)
+            counts = self._counts[FIRST_LEAF[f] : FIRST_LEAF[f + 1]].reshape(TREES, -1, self.n_classes)
+            left, n = nodes["left"], MOST_NODES[f]
+            reached = np.zeros((TREES, n), np.bool_)
+            reached[:, 0] = True
+            for v in range(n):
+                inner = each[reached[:, v] & (left[:, v] >= 0)]
+                reached[inner, left[inner, v]] = reached[inner, left[inner, v] + 1] = True
+            below = np.zeros((TREES, n, self.n_classes))
+            for v in range(n - 1, -1, -1):  # children come after their parents
+                leaf, inner = each[reached[:, v] & (left[:, v] < 0)], each[reached[:, v] & (left[:, v] >= 0)]
+                below[leaf, v] = counts[leaf, -1 - left[leaf, v]]
+                below[inner, v] = below[inner, left[inner, v]] + below[inner, left[inner, v] + 1]
+            pure = (below**2).sum(axis=2) / np.maximum(below.sum(axis=2), 1e-300)  # Σ n²/n of each node
+            tree, node = np.nonzero(reached & (left >= 0))
+            child = left[tree, node]
+            gain = pure[tree, child] + pure[tree, child + 1] - pure[tree, node]
+            np.add.at(found[f], nodes["feature"][tree, node], np.maximum(gain, 0.0))
+        return found
+
     @property
     def nbytes(self) -> int:
         """How much memory its arrays take."""

@@ -98,6 +98,10 @@ class Member(ABC):
     def check_pool(self, n_hypotheses: int) -> None:  # noqa: B027
         """Refuse, by an `InputError`, a pool that it does not fit."""
 
+    def importances(self, n_features: int) -> Floats | None:
+        """How much each expert goes by each feature, (experts, n_features), on any scale; None: not known."""
+        return None
+
     @property
     @abstractmethod
     def _state(self) -> dict[str, NDArray[Any]]:

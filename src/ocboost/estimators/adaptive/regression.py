@@ -55,6 +55,10 @@ class FeatureRegression(Member):
         scales = (self._means, self._variances, self._counts)
         dense_learn(row.x, self._z, code, weight, self._rates, self._weights, *scales, self._room)
 
+    def importances(self, n_features: int) -> Floats | None:
+        """The weights of the standardised features; of sparse rows they are on no common scale."""
+        return np.abs(self._weights[:, :, :n_features]).sum(axis=1) if self._means.size else None
+
     @property
     def _state(self) -> dict[str, NDArray[Any]]:
         return {

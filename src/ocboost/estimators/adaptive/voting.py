@@ -70,6 +70,11 @@ class Voting(Member):
         for (at, _, n), alpha in zip(self._spans.tolist(), alphas, strict=True):
             self._weights[place, at : at + n] = alpha
 
+    def combined(self, factors: Floats) -> list[Floats]:
+        """The weights of all experts together, each times its factor, for each class."""
+        total: Floats = factors @ self._weights
+        return [total[at : at + n] for at, _, n in self._spans.tolist()]
+
     def scores(self, row: OneRow, out: Floats) -> None:
         """Twice the votes."""
         assert row.answers is not None
