@@ -1,9 +1,11 @@
 """What each feature has in the votes of hypotheses: each vote is shared among the features it looks at.
 
 A stump's is its feature's. A tree's is shared equally among the conditions on the way of the row, up to where
-all leaves below agree; without a row, all ways count, each branch as often as the other. A box filter's is
-shared among the pixels of its rectangles. A ball looks at all features alike, and what a Python function
-looks at is not known: theirs is shared by all. A hypothesis that always answers the same has no feature.
+all leaves below agree; without a row, all ways count, each branch as often as the other. A tree with splits
+by category has it shared among all of its conditions. A box filter's is shared among the pixels of its
+rectangles. After preprocessing, what a column has is shared among those it was made of. A ball looks at all
+features alike, and what a Python function looks at is not known: theirs is shared by all. A hypothesis that
+always answers the same has no feature.
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ from ocboost.hypotheses.balls import Balls
 from ocboost.hypotheses.base import Hypotheses
 from ocboost.hypotheses.boxes import Boxes
 from ocboost.hypotheses.cascade_stumps import CascadeStumps
+from ocboost.hypotheses.category_trees import CategoryTrees
 from ocboost.hypotheses.joined import Joined
+from ocboost.hypotheses.origins import sources
 from ocboost.hypotheses.stumps import Stumps
+from ocboost.hypotheses.transformed import Transformed
 from ocboost.hypotheses.trees import Trees
 
 Floats = NDArray[np.float64]
@@ -65,6 +70,30 @@ def _(hypotheses: Trees, amounts: Floats, row: Floats | None = None) -> Floats:
             _share_of_all_ways(hypotheses, own, settled, total)
         else:
             _share_of_one_way(hypotheses, own, settled, row, total)
+    return total
+
+
+@features_share.register
+def _(hypotheses: CategoryTrees, amounts: Floats, row: Floats | None = None) -> Floats:
+    total = np.zeros(hypotheses.n_features)
+    for j, amount in enumerate(amounts.tolist()):
+        feature = hypotheses.nodes.taken(np.array([j]))[0].feature
+        inner = feature[feature >= 0]
+        if inner.size and amount:
+            np.add.at(total, inner, amount / inner.size)
+    return total
+
+
+@features_share.register
+def _(hypotheses: Transformed, amounts: Floats, row: Floats | None = None) -> Floats:
+    step = hypotheses.step
+    after = None if row is None else step(np.ascontiguousarray(row[None], dtype=np.float64))[0]
+    inner = features_share(hypotheses.hypotheses, amounts, after)
+    total = np.zeros(hypotheses.n_features)
+    for d in np.flatnonzero(inner).tolist():
+        before = sources(step, d)
+        if before.size:
+            total[before] += inner[d] / before.size
     return total
 
 

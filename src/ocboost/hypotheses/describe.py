@@ -22,14 +22,17 @@ from ocboost.hypotheses.base import Hypotheses
 from ocboost.hypotheses.boxes import Boxes
 from ocboost.hypotheses.callables import Callables
 from ocboost.hypotheses.cascade_stumps import CascadeStumps
+from ocboost.hypotheses.category_trees import CategoryTrees
 from ocboost.hypotheses.joined import Joined
 from ocboost.hypotheses.stumps import Stumps
+from ocboost.hypotheses.transformed import Transformed
 from ocboost.hypotheses.trees import Trees
 
 ALWAYS, NEVER = "always", "never"
 MAX_LETTERS_OF_NAME = 60
 MAX_LETTERS_OF_REPR = 80
 MAX_WAYS = 3  # through a tree that are spelt out
+MAX_TEXTS_LISTED = 4
 MAX_COORDINATES = 3  # of the centre of a ball
 
 
@@ -39,6 +42,9 @@ class Feature(NamedTuple):
     name: str
     category: str | None = None
     column: int = 0  # the place of the column that it belongs to
+    scale: float = 1.0  # of what hypotheses see, which is shift + scale · the feature
+    shift: float = 0.0
+    texts: tuple[str, ...] = ()  # those that it has the place of, if it is a code
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,9 @@ class NamedFeatures:
             place, categories = place_of[column.name], getattr(column, "categories", ())
             for i, name in enumerate(column.feature_names):
                 one_of = column.kind == "category" and i < len(categories)
+                if column.kind == "code":
+                    features.append(Feature(column.name, None, place, texts=tuple(categories)))
+                    continue
                 features.append(
                     Feature(column.name if one_of else name, categories[i] if one_of else None, place)
                 )
@@ -93,6 +102,11 @@ class NamedFeatures:
     def value(self, column: int, values: Mapping[int, float]) -> str:
         """What a row has in a column, by the values of its features."""
         own = [(self.features[place], value) for place, value in values.items()]
+        codes = [(feature.texts, value) for feature, value in own if feature.texts]
+        if codes:
+            (texts, value), *_ = codes
+            here = shown(texts[int(value)])[:MAX_LETTERS_OF_NAME] if value >= 0.0 else "other"
+            return "missing" if math.isnan(value) else here
         if all(feature.category is not None for feature, _ in own):
             here = [shown(feature.category)[:MAX_LETTERS_OF_NAME] for feature, value in own if value == 1.0]
             return here[0] if len(here) == 1 else "other"
@@ -148,6 +162,11 @@ class Condition(NamedTuple):
                 return "" if zero and one else f"{name} {'is' if one else 'is not'} {what}"
         if not self.low < self.high:
             return f"{name} is missing" if self.missing else NEVER
+        if feature.texts and feature.scale == 1.0 and feature.shift == 0.0:
+            return _one_of(name, self, feature.texts)
+        if feature.scale != 1.0 or feature.shift != 0.0:
+            low, high = ((limit - feature.shift) / feature.scale for limit in (self.low, self.high))
+            return self._replace(low=low, high=high).words(feature._replace(scale=1.0, shift=0.0))
         if self.low == -math.inf and self.high == math.inf:
             return "" if self.missing else f"{name} is not missing"
         if self.low == -math.inf:
@@ -156,6 +175,19 @@ class Condition(NamedTuple):
             return f"{name} > {_number(self.low)}{'' if self.missing else ', not missing'}"
         between = f"{_number(self.low)} < {name} ≤ {_number(self.high)}"
         return f"{between}{' or missing' if self.missing else ''}"
+
+
+def _one_of(name: str, condition: Condition, texts: tuple[str, ...]) -> str:
+    """A condition on the place of a text in a list, as the texts that meet it."""
+    inside = [condition.low < place <= condition.high for place in range(len(texts))]
+    few = 2 * sum(inside) <= len(texts)
+    listed = [
+        shown(text)[:MAX_LETTERS_OF_NAME] for text, here in zip(texts, inside, strict=True) if here is few
+    ]
+    if not listed:
+        return f"{name} is {'an unknown text' if few else 'a known text'}"
+    more = f", … ({len(listed)})" if len(listed) > MAX_TEXTS_LISTED else ""
+    return f"{name} is {'' if few else 'not '}{' or '.join(listed[:MAX_TEXTS_LISTED])}{more}"
 
 
 def _number(value: float) -> str:
@@ -258,6 +290,19 @@ def _(hypotheses: Callables, features: Sequence[Feature], j: int) -> str:
     return f"{shown(name)[:MAX_LETTERS_OF_NAME]} says 1"
 
 
+@in_words.register
+def _(hypotheses: CategoryTrees, features: Sequence[Feature], j: int) -> str:
+    own = hypotheses.nodes.taken(np.array([j]))[0]
+    names = [shown(features[c].name)[:MAX_LETTERS_OF_NAME] for c in own.reads]
+    more = ", …" if len(names) > MAX_COORDINATES else ""
+    return f"tree {j + 1}, over {', '.join(names[:MAX_COORDINATES])}{more}, says yes" if names else "always"
+
+
+@in_words.register
+def _(hypotheses: Transformed, features: Sequence[Feature], j: int) -> str:
+    return in_words(hypotheses.hypotheses, hypotheses.features_after(features), j)
+
+
 def owner_of(joined: Joined, j: int) -> tuple[Hypotheses, int]:
     """The set that a hypothesis belongs to, and its place there."""
     for each in joined.sets:
@@ -321,6 +366,9 @@ def path_in_words(
     if isinstance(hypotheses, Joined):
         owner, place = owner_of(hypotheses, j)
         return path_in_words(owner, features, place, row)
+    if isinstance(hypotheses, Transformed):
+        after = np.asarray(hypotheses.step(np.ascontiguousarray(row[None], dtype=np.float64))[0])
+        return path_in_words(hypotheses.hypotheses, hypotheses.features_after(features), j, after)
     if not isinstance(hypotheses, Trees):
         return in_words(hypotheses, features, j)
     group, tree = divmod(j, hypotheses.root.size)

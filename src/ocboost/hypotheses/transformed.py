@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -16,7 +17,11 @@ from ocboost.foreign.base import Floats, Mask, PortableStep, part_tree, step_fro
 from ocboost.foreign.convert import column_names_of, portable_steps
 from ocboost.foreign.portable import vocabularies_from, vocabularies_tree
 from ocboost.hypotheses.base import Hypotheses
+from ocboost.hypotheses.category_trees import CategoryTrees
 from ocboost.hypotheses.joined import Joined
+from ocboost.hypotheses.origins import features_after
+from ocboost.hypotheses.stumps import Stumps
+from ocboost.hypotheses.trees import Trees
 
 
 class Transformed(Hypotheses):
@@ -78,6 +83,21 @@ class Transformed(Hypotheses):
         both = self.hypotheses.beside(other.hypotheses) or Joined([self.hypotheses, other.hypotheses])
         return Transformed(self.step, both, self.vocabularies)
 
+    @cached_property
+    def used(self) -> NDArray[np.intp]:
+        """The columns after the step that the hypotheses look at."""
+        return np.flatnonzero(looked_at(self.hypotheses))
+
+    def features_after(self, features: Sequence[Any]) -> list[Any]:
+        """What words call the columns after the step (`ocboost.hypotheses.describe`)."""
+        cached = self.__dict__.get("_after")
+        if cached is None or cached[0] is not features:
+            found = features_after(self.step, features, self.vocabularies, self.used)
+            after = [found.get(d, features[0]) for d in range(self.step.n_out)]
+            cached = self.__dict__["_after"] = features, after
+        named: list[Any] = cached[1]
+        return named
+
     def tree(self) -> Tree:
         """What a file holds."""
         return {
@@ -92,6 +112,25 @@ class Transformed(Hypotheses):
         step = fields.read("step", step_from)
         hypotheses = fields.read("hypotheses", nested_reader(HYPOTHESES))
         return fields.make(cls, step, hypotheses, vocabularies_from(fields, step.n_columns))
+
+
+def looked_at(hypotheses: Hypotheses) -> Mask:
+    """Which features hypotheses look at, as far as they say; else all."""
+    mask = np.zeros(hypotheses.n_features, np.bool_)
+    if isinstance(hypotheses, Joined):
+        for each in hypotheses.sets:
+            mask |= looked_at(each)
+    elif isinstance(hypotheses, Stumps | Trees):
+        mask[hypotheses.feature[hypotheses.feature >= 0]] = True
+    elif isinstance(hypotheses, CategoryTrees):
+        mask[list(hypotheses.nodes.reads)] = True
+    elif isinstance(hypotheses, Transformed):
+        wanted = np.zeros(hypotheses.step.n_out, np.bool_)
+        wanted[hypotheses.used] = True
+        mask |= hypotheses.step.needs(wanted)
+    else:
+        mask[:] = True
+    return mask
 
 
 class PythonSteps(PortableStep):
