@@ -85,6 +85,25 @@ def test_transformers_before_it():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_after_transformers_take_rows_as_they_came(n_classes):
+    X, y = rows(n_classes)
+    pipeline = make_pipeline(StandardScaler(), MinMaxScaler(), forest())
+    for fitted in (
+        pipeline.fit(X, y),
+        GridSearchCV(pipeline, {"randomforestclassifier__max_depth": [2]}, cv=2).fit(X, y),
+    ):
+        transformers, inside = unwrapped(fitted)
+        Z = transformers[1].transform(transformers[0].transform(X))
+        members = from_sklearn(fitted)
+        np.testing.assert_array_equal(members.answers(X), from_sklearn(inside).answers(Z))
+    fitted = CalibratedClassifierCV(pipeline, cv=2).fit(X, y)
+    each = [from_sklearn(one.estimator).answers(X) for one in fitted.calibrated_classifiers_]
+    groups = 1 if n_classes == 2 else n_classes
+    by_class = [np.hsplit(answers, groups)[k] for k in range(groups) for answers in each]
+    np.testing.assert_array_equal(from_sklearn(fitted).answers(X), np.hstack(by_class))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_calibrated_models_give_the_trees_of_all_of_them(n_classes):
     X, y = rows(n_classes)
     for base in (forest(), make_pipeline("passthrough", forest())):
