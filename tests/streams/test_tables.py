@@ -103,7 +103,7 @@ def test_objects():
     [
         (
             [1, "x"],
-            "column 'a' must hold .*; it holds a mixture of numbers .1. and texts .'x'.. Convert it, or drop it",
+            "column 'a' must .*; it holds a mixture of numbers .1. and texts .'x'.. Convert it, or drop it",
         ),
         ([datetime.date(2024, 1, 1), "x"], "column 'a' must hold .*a mixture of dates .* and texts"),
         ([[1], [2]], "column 'a' must hold numbers, truth values, texts or dates; it holds .*list"),
