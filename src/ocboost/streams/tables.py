@@ -241,9 +241,14 @@ def column_of(values: Iterable[Any], name: str) -> Any:
     """Values of Python as an Arrow array: numbers, truth values, texts or dates, and not a mixture."""
     pa = arrow()
     known: list[Any] = [None if is_missing(value) else value for value in values]
-    kinds = {kind_of_value(value, name) for value in known if value is not None}
-    if len(kinds) > 1:
-        raise _unreadable(name, "a mixture of " + " and ".join(sorted(kinds)))
+    examples: dict[str, Any] = {}
+    for value in known:
+        if value is not None:
+            examples.setdefault(kind_of_value(value, name), value)
+    if len(examples) > 1:
+        mixture = " and ".join(f"{kind}s ({examples[kind]!r:.40})" for kind in sorted(examples))
+        raise _unreadable(name, f"a mixture of {mixture}")
+    kinds = set(examples)
     if kinds <= {"text"}:
         return pa.array([None if value is None else str(value) for value in known], "string")
     if kinds == {"number"}:
