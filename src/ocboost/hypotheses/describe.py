@@ -105,8 +105,9 @@ class NamedFeatures:
         codes = [(feature.texts, value) for feature, value in own if feature.texts]
         if codes:
             (texts, value), *_ = codes
-            here = shown(texts[int(value)])[:MAX_LETTERS_OF_NAME] if value >= 0.0 else "other"
-            return "missing" if math.isnan(value) else here
+            if math.isnan(value):
+                return "missing"
+            return shown(texts[int(value)])[:MAX_LETTERS_OF_NAME] if value >= 0.0 else "other"
         if all(feature.category is not None for feature, _ in own):
             here = [shown(feature.category)[:MAX_LETTERS_OF_NAME] for feature, value in own if value == 1.0]
             return here[0] if len(here) == 1 else "other"
