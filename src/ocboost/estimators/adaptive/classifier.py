@@ -288,8 +288,11 @@ class AdaptiveClassifier(Explains, TableClassifier):
 
     def _said(self, rows: Any, given: Any = None) -> Floats | None:
         """What an adopted model says of rows, (n, K); ``given`` is what they were made from."""
-        deployed = self.bank_.deployed
-        return None if deployed is None else deployed.probabilities(rows, given if has_names(given) else None)
+        bank = self.bank_
+        if bank.deployed is None:
+            return None
+        table = given if has_names(given) else None
+        return bank.deployed.probabilities(rows, table, exact=bank.untouched is not None)
 
     def _learn_all(
         self,

@@ -15,6 +15,7 @@ from ocboost.errors import InputError, NotSavableError, OcboostError
 from ocboost.estimators.committee import probabilities
 
 FEW_ROWS = 32  # for which a portable form answers, if it agrees
+CLOSE = 1e-9  # in probability: close enough for one member of many
 ROWS_TO_PROBE = 16  # rows whose answers tell one model from another
 
 
@@ -43,7 +44,7 @@ class DeployedModel:
         self._order = None if np.array_equal(given, self.classes) else np.argsort(given)
         self.names: list[Any] | None = _names_of(model)
         self.probe: Any = None  # some rows as they came, to recognise it by its answers
-        self.agrees = False  # whether its portable form gives the same probabilities, to the bit
+        self.off = np.inf  # by how much its portable form gives other probabilities, at most
         self._read_by: Any = None  # its portable form, once it was needed
 
     @property
@@ -75,9 +76,12 @@ class DeployedModel:
 
     # Answers ---------------------------------------------------------------------------------------------
 
-    def probabilities(self, X: Any, table: Any = None) -> Floats:
-        """Its probabilities, (n, K), of encoded rows; of the table that they come from, if it is given."""
-        reader, rows = self._reader_of(X, table)
+    def probabilities(self, X: Any, table: Any = None, *, exact: bool = True) -> Floats:
+        """Its probabilities, (n, K), of encoded rows; of the table that they come from, if it is given.
+
+        Unless they must be ``exact``, those of its portable form will do, where that is close and faster.
+        """
+        reader, rows = self._reader_of(X, table, exact=exact)
         if reader is not self.model or self.is_portable:
             return self._checked(reader.probabilities(rows), X.shape[0])
         if hasattr(reader, "predict_proba"):
@@ -104,11 +108,11 @@ class DeployedModel:
         with without_warning("X does not have valid feature names"), without_warning("X has feature names"):
             return method(rows)
 
-    def _reader_of(self, X: Any, table: Any) -> tuple[Any, Any]:
+    def _reader_of(self, X: Any, table: Any, *, exact: bool = True) -> tuple[Any, Any]:
         """What answers, and the rows as it reads them."""
         if self.is_portable:
             return self.model, self._gathered(X)
-        if self.agrees and X.shape[0] <= FEW_ROWS:
+        if X.shape[0] <= FEW_ROWS and self.off <= (0.0 if exact else CLOSE):
             return self._read_by, self._gathered(X)
         if table is not None:
             return self.model, self.as_fitted(table)
@@ -131,7 +135,8 @@ class DeployedModel:
             own = self.portable().probabilities(self._gathered(X))
         except (OcboostError, ValueError):
             return
-        self.agrees = bool(np.array_equal(self._checked(own, X.shape[0]), self.probabilities(X, table)))
+        off = np.abs(self._checked(own, X.shape[0]) - self.probabilities(X, table))
+        self.off = float(off.max(initial=0.0))
 
     def _gathered(self, X: Any) -> Any:
         """The raw columns of encoded rows; those that are not read are missing."""
