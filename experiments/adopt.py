@@ -11,7 +11,7 @@ Each model is fitted on the first rows of a stream. From there on each row is pr
 - refit: LightGBM's own way, new values in the leaves of its trees every 1,000 rows (decay_rate 0.9).
 
 The table has the accuracy, in percent, over all rows after the first 2,000 that were learnt, and over those
-2,000. "same" says whether predictions and probabilities of the adopted model were the model's own, to the bit,
+2,000. "same" says whether predictions and probabilities of the adopted model were the model's own to the bit
 on the next 500 rows before the first label. Results go to experiments/results/adopt.json.
 """
 
@@ -192,7 +192,8 @@ def main() -> None:
     for stream in streams:
         print(f"\n{stream:38s} after {SETTLING:,} rows learnt        on these {SETTLING:,}")
         print(
-            f"{'':22s} {'left':>7s} {'adopted':>8s} {'retrained':>10s} {'left':>9s} {'adopted':>8s}  same     µs"
+            f"{'':22s} {'left':>7s} {'adopted':>8s} {'retrained':>10s} {'left':>9s} {'adopted':>8s}"
+            "  same     µs"
         )
         for kind in kinds:
             runs = record[stream][kind]

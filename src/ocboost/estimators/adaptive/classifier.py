@@ -21,7 +21,7 @@ from ocboost._core.labels import codes_of, scale_of, weights_to_fit
 from ocboost._core.locks import Guard, reads, written
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError, LeftOutWarning
-from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for
+from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for, schema_without_rows
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.deployed_file import some_rows
@@ -576,13 +576,19 @@ class AdaptiveClassifier(Explains, TableClassifier):
 
     def _begin_empty(self, deployed: DeployedModel) -> None:
         """A bank that has seen no row, of a deployed model's classes and features."""
-        names = getattr(deployed.model, "feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = names
-        assert deployed.n_columns is not None
-        self.n_features_in_ = deployed.n_columns
+        schema = schema_without_rows(deployed)
+        if schema is not None:
+            self._take_schema(schema)
+        else:
+            names = getattr(deployed.model, "feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = names
+            assert deployed.n_columns is not None
+            self.n_features_in_ = deployed.n_columns
         self.classes_, self.weight_scale_ = deployed.classes, 1.0
-        self.bank_ = self._new_bank(np.empty((0, self.n_features_in_)), len(self.classes_))
+        self.bank_ = self._new_bank(np.empty((0, self._n_encoded)), len(self.classes_))
+        n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self.bank_.given = adopted_hypotheses(deployed, self._n_encoded, n_boosters, self.n_hypotheses)
         self.bank_.adopt(deployed)
 
     # Files and copies -------------------------------------------------------------------------------------

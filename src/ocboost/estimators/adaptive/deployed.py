@@ -50,6 +50,8 @@ class DeployedModel:
     @property
     def n_columns(self) -> int | None:
         """How many columns it reads; None if it does not say."""
+        if hasattr(self.model, "_n_encoded"):  # one of ocboost's, which takes features as well
+            return int(self.model._n_encoded)
         n = getattr(self.model, "n_columns" if self.is_portable else "n_features_in_", None)
         return None if n is None else int(n)
 
