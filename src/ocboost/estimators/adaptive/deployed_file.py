@@ -60,7 +60,7 @@ def deployed_from(fields: Fields, clf: Any, n_features: int, given: Any = None) 
     if places is not None:
         fits = 1 <= n <= MAX_COLUMNS and bool(((places >= -1) & (places < n_features)).all())
         fields.require(fits, "the columns of its deployed model do not fit")
-    probe = fields.read("probe", lambda one: _probe_from(one, n))
+    probe = fields.read("probe", lambda one: _probe_from(one, n_features))
     answers = fields.array("answers", np.float64, (None, len(clf.classes_)))
     model = fields.read_optional("model", nested_reader(FOREIGN))
     if given is None and model is None:
@@ -89,7 +89,7 @@ def _answers(deployed: DeployedModel, probe: Any) -> NDArray[np.float64]:
 def _said(deployed: DeployedModel, probe: Any) -> NDArray[np.float64]:
     if hasattr(probe, "iloc"):
         return deployed.probabilities(np.empty((len(probe), 0)), probe)
-    return deployed.probabilities(probe, probe if isinstance(probe, np.ndarray) else None)
+    return deployed.probabilities(probe)
 
 
 def _require_same_answers(
@@ -157,10 +157,10 @@ def _plain(value: Any) -> Any:
     return value if is_plain(value) else str(value)
 
 
-def _probe_from(fields: Fields, n_columns: int) -> Any:
+def _probe_from(fields: Fields, n_features: int) -> Any:
     n = fields.count("n", 0, ROWS_TO_PROBE)
     if "rows" in fields:
-        return matrix_from(fields, "rows", n, n_columns)
+        return matrix_from(fields, "rows", n, n_features)
     columns = fields.read_all("columns", lambda one: _column_from(one, n))
     fields.require(1 <= len(columns) <= MAX_COLUMNS, "its rows do not fit")
     try:
