@@ -18,7 +18,6 @@ from ocboost.deployment.model import Model
 from ocboost.deployment.resume import add_event
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
-from ocboost.estimators.committee import winners
 from ocboost.streams.rows import Rows, UnseenLabelError
 
 CHECKPOINT_KIND = "Adaptation"  # the name of the kind in files
@@ -70,10 +69,12 @@ class Adaptation:
             if not len(part):
                 self.rows = end
                 continue
-            guesses = [] if isinstance(clf, AdaptiveClassifier) else winners(clf.votes_of(part)).tolist()
+            guesses = []
+            if not isinstance(clf, AdaptiveClassifier):
+                guesses = clf.decided_by_votes(clf.votes_of(part)).tolist()
             with uninterrupted():  # what is learnt is counted
                 if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
-                    guesses = clf.probabilities_of(part).argmax(axis=1).tolist()
+                    guesses = clf.decided(clf.probabilities_of(part)).tolist()
                 clf.learn_rows(part)
                 self.learnt += len(part)
                 for code, guess in zip(part.codes.tolist(), guesses, strict=True):

@@ -19,7 +19,8 @@ from ocboost.boosters.base import Booster, Settings
 from ocboost.errors import InputError
 from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of, labels_of
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
-from ocboost.estimators.committee import Committee, CommitteeView, probabilities
+from ocboost.estimators.committee import Committee, CommitteeView, probabilities, winners
+from ocboost.estimators.decisions import ClassShares, balanced_weights, decision_of, weights_of
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.hypotheses import Hypotheses
 from ocboost.learners import Learner, learner_for
@@ -40,6 +41,10 @@ class CommitteeClassifier(OnlineClassifier):
     grow: int | Growth | None
     batch_size: int
     n_jobs: int | None
+    class_weight: Any
+    threshold: float | None
+    costs: Any
+    class_shares_: ClassShares
     committee_: Committee
     grower_: HypothesisGrower | None
     weight_scale_: float
@@ -75,6 +80,25 @@ class CommitteeClassifier(OnlineClassifier):
         written(self.committee_, partial(self._learn, rows))
 
     def _learn(self, rows: Rows) -> None:
+        if self.class_weight is None:
+            self._learn_weighted(rows)
+            return
+        shares = self.class_shares_.copy()
+        self._learn_weighted(rows.weighted(self._weights_while_learning(rows, shares)))
+        self.class_shares_ = shares  # now that all are learnt
+
+    def _weights_while_learning(self, rows: Rows, shares: ClassShares | None) -> NDArray[np.float64]:
+        """Sample weights times those of the classes; balanced by ``shares``, or as in one batch without."""
+        weights, factors = rows.weights, weights_of(self.class_weight, self.classes_)
+        if factors is None:
+            return weights
+        if not isinstance(factors, str):
+            return weights * factors[rows.codes]
+        if shares is None:
+            return weights * balanced_weights(rows.codes, weights, len(self.classes_))
+        return weights * shares.take(rows.codes, weights)
+
+    def _learn_weighted(self, rows: Rows) -> None:
         committee = self.committee_
         committee.prepare_readers(len(rows), self._batch)
         if not self._is_up_to_date():
@@ -205,10 +229,23 @@ class CommitteeClassifier(OnlineClassifier):
         return now.committee_.votes(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest vote, of each row."""
+        """The class of each row: that with the highest vote, or what ``threshold`` or ``costs`` decide."""
         now = self._snapshot()
         rows = now._checked_rows(X)
-        return now.classes_[now.committee_.predict(rows)]
+        if _likeliest_wins(now.__dict__):
+            return now.classes_[now.committee_.predict(rows)]
+        return now.classes_[now.decided_by_votes(now.committee_.votes(rows))]
+
+    def decided_by_votes(self, votes: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The codes of the classes to predict, from votes."""
+        if _likeliest_wins(self.__dict__):
+            return winners(votes)
+        return self.decided(probabilities(votes))
+
+    def decided(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The same from probabilities, (n, K)."""
+        decision = decision_of(self.classes_, threshold=self.threshold, costs=self.costs)
+        return shares.argmax(axis=1) if decision is None else decision.codes(shares)
 
     # One row ---------------------------------------------------------------------------------------------
 
@@ -230,6 +267,10 @@ class CommitteeClassifier(OnlineClassifier):
         """
         now = self._fitted_attributes()
         view, x = now["committee_"].view(), _checked_row(now, row)
+        if not _likeliest_wins(now):
+            decision = decision_of(now["classes_"], threshold=now["threshold"], costs=now["costs"])
+            assert decision is not None
+            return labels_of(now)[0][int(decision.codes(probabilities(view.votes_of_one(x)))[0])]
         code = int(view.predict(x)[0]) if view.deployed is not None else view.winner_of_one(x)
         return labels_of(now)[0][code]
 
@@ -270,6 +311,11 @@ class CommitteeClassifier(OnlineClassifier):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super(CommitteeClassifier, self.__copy__()).__getstate__()
         return state  # of a copy, as it is written later
+
+
+def _likeliest_wins(now: dict[str, Any]) -> bool:
+    """Whether neither threshold nor costs are set in a classifier with these attributes."""
+    return now.get("threshold") is None and now.get("costs") is None
 
 
 def _checked_row(now: dict[str, Any], row: Any) -> NDArray[Any]:
