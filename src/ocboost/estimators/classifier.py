@@ -84,12 +84,14 @@ class OCBClassifier(CommitteeClassifier):
         Examples added to the sums at once. Up to the size of the head it changes nothing, and a stream then
         gives the same weights however it is cut into calls; with ``head=1`` larger batches are faster.
     class_weight : None, "balanced" or dict, default None
-        Multiplies the sample weights of each class while learning, as everywhere in scikit-learn: a weight by
-        class, 1 for those not named. "balanced" gives all classes the same total weight: in ``fit`` by their
-        number of rows, in ``partial_fit`` by their share among about the last 500 labels, which follows a
-        balance that drifts.
+        "balanced" multiplies the sample weights, so that all classes have the same total weight: in ``fit``
+        by their number of rows, as in scikit-learn, in ``partial_fit`` by their share among about the last
+        500 labels, which follows a balance that drifts. Weights by class, 1 for those not named, act on what
+        is predicted: the class of largest w_k · p_k. That is as good as to learn with them
+        (``experiments/costs.py``), and takes effect at once.
     threshold : float, optional
-        Of two classes, the second is predicted from this probability on; by default the likelier one.
+        Of two classes, the second is predicted from this probability on (with weights by class: of w_k · p_k,
+        divided by their sum); by default the likelier one.
     costs : array of shape (K, K) or dict, optional
         ``costs[true, predicted]``, in the order of ``classes_``; or {(true, predicted): cost}, where an error
         that is not named costs 1. The class of least expected cost is predicted. ``threshold`` and ``costs``
@@ -328,9 +330,7 @@ class OCBClassifier(CommitteeClassifier):
         given = weights_to_fit(sample_weight, X)
         if names is not None:
             clf.feature_names_in_ = names
-        clf.classes_, rows = classes, Rows(X, codes=codes_of(labels, classes), weights=given)
-        if clf.class_weight is not None:
-            rows = rows.weighted(clf._weights_while_learning(rows, None))
+        rows = clf._balanced(Rows(X, codes=codes_of(labels, classes), weights=given))
         clf._set_up(rows, classes, start=True, split=len(classes) > 2)
         clf.class_shares_.take(rows.codes, given)
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
@@ -364,12 +364,8 @@ class OCBClassifier(CommitteeClassifier):
             )
         # Examples without weight are ignored: they do not move thresholds either.
         rows = rows if counts.all() else rows[counts]
-        given = rows.weights
-        if self.class_weight is not None:
-            self.classes_ = classes
-            rows = rows.weighted(self._weights_while_learning(rows, None))
-        self._set_up(rows, classes, start=True)
-        self.class_shares_.take(rows.codes, given)
+        self._set_up(self._balanced(rows), classes, start=True)
+        self.class_shares_.take(rows.codes, rows.weights)
 
     def _set_up(self, rows: Rows, classes: NDArray[Any], *, start: bool, split: bool = False) -> None:
         """Make the committee, and ``start`` it from these examples.

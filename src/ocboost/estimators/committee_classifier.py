@@ -20,7 +20,7 @@ from ocboost.errors import InputError
 from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of, labels_of
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee, CommitteeView, probabilities, winners
-from ocboost.estimators.decisions import ClassShares, balanced_weights, decision_of, weights_of
+from ocboost.estimators.decisions import ClassShares, Decision, balanced_weights, decision_of, is_balanced
 from ocboost.estimators.growth import Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.hypotheses import Hypotheses
 from ocboost.learners import Learner, learner_for
@@ -80,23 +80,18 @@ class CommitteeClassifier(OnlineClassifier):
         written(self.committee_, partial(self._learn, rows))
 
     def _learn(self, rows: Rows) -> None:
-        if self.class_weight is None:
+        if not is_balanced(self.class_weight):
             self._learn_weighted(rows)
             return
         shares = self.class_shares_.copy()
-        self._learn_weighted(rows.weighted(self._weights_while_learning(rows, shares)))
+        self._learn_weighted(rows.weighted(rows.weights * shares.take(rows.codes, rows.weights)))
         self.class_shares_ = shares  # now that all are learnt
 
-    def _weights_while_learning(self, rows: Rows, shares: ClassShares | None) -> NDArray[np.float64]:
-        """Sample weights times those of the classes; balanced by ``shares``, or as in one batch without."""
-        weights, factors = rows.weights, weights_of(self.class_weight, self.classes_)
-        if factors is None:
-            return weights
-        if not isinstance(factors, str):
-            return weights * factors[rows.codes]
-        if shares is None:
-            return weights * balanced_weights(rows.codes, weights, len(self.classes_))
-        return weights * shares.take(rows.codes, weights)
+    def _balanced(self, rows: Rows) -> Rows:
+        """First rows, whose classes have the same total weight if ``class_weight`` says so."""
+        if not is_balanced(self.class_weight):
+            return rows
+        return rows.weighted(rows.weights * balanced_weights(rows.codes, rows.weights))
 
     def _learn_weighted(self, rows: Rows) -> None:
         committee = self.committee_
@@ -229,7 +224,7 @@ class CommitteeClassifier(OnlineClassifier):
         return now.committee_.votes(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: that with the highest vote, or what ``threshold`` or ``costs`` decide."""
+        """The class of each row: that with the highest vote, unless weights, threshold or costs decide."""
         now = self._snapshot()
         rows = now._checked_rows(X)
         if _likeliest_wins(now.__dict__):
@@ -244,8 +239,7 @@ class CommitteeClassifier(OnlineClassifier):
 
     def decided(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
         """The same from probabilities, (n, K)."""
-        decision = decision_of(self.classes_, threshold=self.threshold, costs=self.costs)
-        return shares.argmax(axis=1) if decision is None else decision.codes(shares)
+        return _decision(self.__dict__).codes(shares)
 
     # One row ---------------------------------------------------------------------------------------------
 
@@ -268,9 +262,8 @@ class CommitteeClassifier(OnlineClassifier):
         now = self._fitted_attributes()
         view, x = now["committee_"].view(), _checked_row(now, row)
         if not _likeliest_wins(now):
-            decision = decision_of(now["classes_"], threshold=now["threshold"], costs=now["costs"])
-            assert decision is not None
-            return labels_of(now)[0][int(decision.codes(probabilities(view.votes_of_one(x)))[0])]
+            shares = probabilities(view.votes_of_one(x))
+            return labels_of(now)[0][int(_decision(now).codes(shares)[0])]
         code = int(view.predict(x)[0]) if view.deployed is not None else view.winner_of_one(x)
         return labels_of(now)[0][code]
 
@@ -314,8 +307,16 @@ class CommitteeClassifier(OnlineClassifier):
 
 
 def _likeliest_wins(now: dict[str, Any]) -> bool:
-    """Whether neither threshold nor costs are set in a classifier with these attributes."""
-    return now.get("threshold") is None and now.get("costs") is None
+    """Whether nothing but the votes decides in a classifier with these attributes."""
+    weights = now.get("class_weight")
+    plain = weights is None or is_balanced(weights)
+    return plain and now.get("threshold") is None and now.get("costs") is None
+
+
+def _decision(now: dict[str, Any]) -> Decision:
+    """How predictions are made of probabilities; weights that balance act while learning instead."""
+    weights = None if is_balanced(now["class_weight"]) else now["class_weight"]
+    return decision_of(now["classes_"], weights, now["threshold"], now["costs"]) or Decision()
 
 
 def _checked_row(now: dict[str, Any], row: Any) -> NDArray[Any]:

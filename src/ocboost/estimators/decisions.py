@@ -93,9 +93,14 @@ def decision_of(
     )
 
 
+def is_balanced(class_weight: Any) -> bool:
+    """Whether classes are to be balanced by how frequent they are."""
+    return isinstance(class_weight, str) and class_weight == BALANCED
+
+
 def weights_of(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
     """The weight of each class, (K,), or "balanced"; None where there are none."""
-    if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
+    if class_weight is None or is_balanced(class_weight):
         return class_weight
     if not isinstance(class_weight, Mapping):
         raise InputError(
@@ -226,13 +231,13 @@ class ClassShares:
         return made
 
 
-def balanced_weights(codes: NDArray[np.int64], weights: Floats, n_classes: int) -> Floats:
+def balanced_weights(codes: NDArray[np.int64], weights: Floats) -> Floats:
     """Each row's n / (K · n_k), as scikit-learn's "balanced" has it, where sample weights count as rows.
 
-    >>> balanced_weights(np.array([0, 0, 0, 1]), np.ones(4), 2).round(3)
+    >>> balanced_weights(np.array([0, 0, 0, 1]), np.ones(4)).round(3)
     array([0.667, 0.667, 0.667, 2.   ])
     """
-    counts = np.bincount(codes, weights, minlength=n_classes)
+    counts = np.bincount(codes, weights)
     n = np.count_nonzero(counts)
     factors = counts.sum() / (n * np.where(counts > 0.0, counts, 1.0))
     return np.asarray(factors[codes], np.float64)
