@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SCORE_BINS = 8192
+CURVE_POINTS = 101  # in the threshold, and again in recall
 MAX_BINNED_SCORE = math.asinh(750.0)  # the log-odds of the smallest positive double are -745
 
 Scores = NDArray[np.float64]
@@ -88,6 +89,29 @@ class ScoreBins:
     def _from_above(self) -> tuple[Counts, Counts]:
         """The counts of others and of the class, from the highest score down."""
         return self.counts[0, ::-1], self.counts[1, ::-1]
+
+    def curve(self) -> dict[str, list[float]]:
+        """Recall of the class and of others, precision and accuracy, by the probability to predict it from.
+
+        At most some 200 thresholds: evenly spaced ones, and others evenly spaced in recall.
+        """
+        thresholds, found, others = self.recalls()
+        n_others, n_own = self.counts.sum(axis=1).tolist()
+        recall = found / n_own
+        grid = np.linspace(0.0, 1.0, CURVE_POINTS)
+        chosen = np.unique(
+            np.concatenate(
+                [np.searchsorted(thresholds, grid), len(recall) - 1 - np.searchsorted(recall[::-1], grid)]
+            ).clip(0, len(recall) - 1)
+        )
+        columns = {
+            "threshold": thresholds,
+            "recall": recall,
+            "recall_of_others": 1.0 - others / n_others,
+            "precision": found / (found + others),
+            "accuracy": (found + n_others - others) / (n_own + n_others),
+        }
+        return {name: values[chosen].tolist() for name, values in columns.items()}
 
     def recalls(self) -> tuple[Scores, Counts, Counts]:
         """Where the bins begin, as probabilities, and how many of the class and of others lie there or above.

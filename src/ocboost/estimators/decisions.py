@@ -100,8 +100,10 @@ def is_balanced(class_weight: Any) -> bool:
 
 def weights_of(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
     """The weight of each class, (K,), or "balanced"; None where there are none."""
-    if class_weight is None or is_balanced(class_weight):
-        return class_weight
+    if class_weight is None:
+        return None
+    if is_balanced(class_weight):
+        return BALANCED
     if not isinstance(class_weight, Mapping):
         raise InputError(
             f"class_weight must be None, 'balanced' or a dictionary from classes to weights; got "
