@@ -27,16 +27,16 @@ class DecisionOptions:
     ----------
     class_weight
         balanced, for classes that are not equally frequent: an adaptive model weighs probabilities by the
-        inverse of each class's share among recent labels, others weigh the rows that they learn. Or weights of
-        classes, CLASS=W,CLASS=W, for probabilities; others have 1. none takes a model's weights away.
+        inverse of each class's share among recent labels, others weigh the rows that they learn. Or weights
+        of classes, CLASS=W,CLASS=W, for probabilities; others have 1. none takes a model's weights away.
     threshold
         Predict the second of two classes, in the order of their names, from this probability on. It replaces
         a model's costs; 0.5 is what a model does without.
     costs
         What errors cost; the class of least expected cost is predicted. A CSV file whose first line names the
-        predicted classes and whose other lines begin with the true one ("true,no,yes", "no,0,1", "yes,5,0"), a
-        JSON file or JSON itself: '{"yes": {"no": 5}}' (true, then predicted; other errors cost 1), or rows in
-        the order of the classes, '[[0, 1], [5, 0]]'. It replaces a model's threshold.
+        predicted classes and whose other lines begin with the true one ("true,no,yes", "no,0,1", "yes,5,0"),
+        a JSON file or JSON itself: '{"yes": {"no": 5}}' (true, then predicted; other errors cost 1), or rows
+        in the order of the classes, '[[0, 1], [5, 0]]'. It replaces a model's threshold.
     """
 
     class_weight: str | None = None
@@ -171,8 +171,8 @@ def _of_csv(content: str, name: str) -> dict[str, dict[str, float]]:
             found[line[0].strip()] = dict(zip(heads, costs, strict=True))
         except ValueError:
             raise InputError(
-                f"'{name}' must have a true class and {len(heads)} costs in each line, one for each predicted "
-                f"class of the first line; line {number} is {','.join(line)!r:.60}."
+                f"'{name}' must have a true class and {len(heads)} costs in each line, one for each "
+                f"predicted class of the first line; line {number} is {','.join(line)!r:.60}."
             ) from None
     if not found or not heads:
         raise InputError(

@@ -93,6 +93,13 @@ class Adaptation:
         """The same over the last 1,000 (after a resumption: those since then)."""
         return sum(self._recent) / len(self._recent) if self._recent else None
 
+    @property
+    def recalls(self) -> list[float | None]:
+        """The share of each class's rows that were predicted right; None where none came."""
+        counts = self.confusion.sum(axis=1).tolist()
+        right = self.confusion.diagonal().tolist()
+        return [hits / n if n else None for hits, n in zip(right, counts, strict=True)]
+
     def finish(self, stream: str, covered: dict[str, Any] | None = None) -> None:
         """The stream has ended: add it to the model's history.
 

@@ -59,8 +59,8 @@ class BoardEntry:
 
     def recall(self, code: int) -> float | None:
         """The share of a class's rows that were predicted right; None where none came, or it is not known."""
-        row = None if self.confusion is None else self.confusion[code]
-        return row[code] / sum(row) if row is not None and sum(row) else None
+        row: list[int] = [] if self.confusion is None else self.confusion[code]
+        return row[code] / sum(row) if sum(row) else None
 
     @property
     def accuracy(self) -> float:

@@ -56,7 +56,7 @@ class Contender(ABC):
 
     @abstractmethod
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The probability of each class, (n, K); the likeliest is the prediction (see `decide`), the first of equals."""
+        """The probability of each class, (n, K); `decide` predicts the likeliest, the first of equals."""
 
     @property
     def decides(self) -> bool:

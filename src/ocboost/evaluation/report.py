@@ -206,6 +206,26 @@ def headline(board: Board) -> str:
     return text
 
 
+def recall_lines(board: Board, most: int = 8) -> list[str]:
+    """How much of each class the best finds, and who has the best balanced accuracy."""
+    best = board.best()
+    recalls = [best[0].recall(code) for code in range(len(board.classes))] if best else []
+    known = [
+        f"{label!s:.24} {recall:.1%}"
+        for label, recall in zip(board.classes[: len(recalls)], recalls, strict=True)
+        if recall is not None
+    ]
+    if len(known) < 2:
+        return []
+    text = f"Recall of each class, {best[0].title}: {joined(known, most)}."
+    able = [(entry.mean("balanced_accuracy"), entry) for entry in board.entries if entry.deployable]
+    values = [(value, entry) for value, entry in able if value is not None]
+    if values:
+        value, entry = max(values, key=lambda pair: pair[0])
+        text += f" Highest balanced accuracy: {entry.title}, {value:.4f}."
+    return [text]
+
+
 def _count(n: int, word: str) -> str:
     return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
 

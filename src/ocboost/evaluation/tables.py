@@ -110,8 +110,8 @@ def probability_table(board: Board) -> Table:
     more = len(board.classes) - len(shown_classes)
     caption = (
         f"{stars(board.entries)}. log-loss, Brier and ECE: less is better. ECE: the calibration error, over "
-        f"{CALIBRATION_BINS} bins of equal width of the likeliest class's probability; recall: the share of a "
-        "class's rows that were predicted right"
+        f"{CALIBRATION_BINS} bins of equal width of the likeliest class's probability; recall: the share of "
+        "a class's rows that were predicted right"
     )
     caption += f"; {more:,} more classes are in results.json." if more else "."
     return Table("Probabilities, and each class", tuple(columns), rows, caption)
