@@ -56,6 +56,15 @@ class DecisionOptions:
             found["costs"] = _parsed_costs(self.costs)
         return found
 
+    def words(self) -> list[str]:
+        """The options that were given, quoted for a shell."""
+        from ocboost.cli.next_lines import option
+
+        given = {"--class-weight": self.class_weight, "--threshold": self.threshold, "--costs": self.costs}
+        return [
+            word for name, value in given.items() if value is not None for word in option(name, str(value))
+        ]
+
 
 def decision_parameters(given: Mapping[str, Any], classes: Sequence[Any]) -> dict[str, Any]:
     """The parameters of a classifier that options mean for classes, see `DecisionOptions.given`."""

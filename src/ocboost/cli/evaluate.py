@@ -185,6 +185,7 @@ def evaluate(
         step=step,
         seed=seed,
         model=deployed,
+        decisions=tuple(decisions.words()),
         at=str(model or MODEL),
     )
     return report_on(compare, name=name, title=f"Following {name}", out=out, files=FILES, file=True, on=on)

@@ -207,23 +207,22 @@ def headline(board: Board) -> str:
 
 
 def recall_lines(board: Board, most: int = 8) -> list[str]:
-    """How much of each class the best finds, and who has the best balanced accuracy."""
-    best = board.best()
-    recalls = [best[0].recall(code) for code in range(len(board.classes))] if best else []
-    known = [
-        f"{label!s:.24} {recall:.1%}"
-        for label, recall in zip(board.classes[: len(recalls)], recalls, strict=True)
-        if recall is not None
-    ]
-    if len(known) < 2:
-        return []
-    text = f"Recall of each class, {best[0].title}: {joined(known, most)}."
-    able = [(entry.mean("balanced_accuracy"), entry) for entry in board.entries if entry.deployable]
-    values = [(value, entry) for value, entry in able if value is not None]
-    if values:
-        value, entry = max(values, key=lambda pair: pair[0])
-        text += f" Highest balanced accuracy: {entry.title}, {value:.4f}."
-    return [text]
+    """How much of each class is found by the best in accuracy, and in balanced accuracy."""
+    chosen = {entry.name: ("accuracy", entry) for entry in board.best()[:1]}
+    able = [entry for entry in board.entries if entry.deployable]
+    balanced = [entry for entry in able if entry.mean("balanced_accuracy") is not None]
+    if balanced:
+        entry = max(balanced, key=lambda each: each.mean("balanced_accuracy") or 0.0)
+        chosen.setdefault(entry.name, ("balanced accuracy", entry))
+    lines = []
+    for what, entry in chosen.values():
+        recalls = [(label, entry.recall(code)) for code, label in enumerate(board.classes)]
+        known = [f"{label!s:.24} {recall:.1%}" for label, recall in recalls if recall is not None]
+        value = entry.mean("balanced_accuracy")
+        if len(known) > 1 and value is not None:
+            found = joined(known, most)
+            lines.append(f"Highest {what}, {entry.title}: recall {found}; balanced accuracy {value:.4f}.")
+    return lines
 
 
 def _count(n: int, word: str) -> str:

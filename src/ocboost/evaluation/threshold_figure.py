@@ -17,9 +17,9 @@ MAX_CURVES = 6  # of precision by recall, the best by PR-AUC
 
 
 def shown_entry(board: Board) -> BoardEntry | None:
-    """The method whose thresholds are drawn: the best that can be deployed; None if none has any."""
-    both = [*board.best(), *sorted(board.entries, key=lambda entry: -entry.accuracy)]
-    return next((entry for entry in both if entry.thresholds is not None), None)
+    """Whose thresholds are drawn: the highest PR-AUC, of those that can be deployed if there are any."""
+    known = [entry for entry in board.entries if entry.thresholds is not None]
+    return max(known, key=lambda entry: (entry.deployable, entry.mean("pr_auc") or 0.0), default=None)
 
 
 def draw_thresholds(board: Board) -> Figure:
@@ -31,7 +31,7 @@ def draw_thresholds(board: Board) -> Figure:
 
         figure = Figure(figsize=(12.5, 5.4))
         left = figure.add_axes((0.06, 0.14, 0.40, 0.60))
-        right = figure.add_axes((0.56, 0.14, 0.42, 0.60))
+        right = figure.add_axes((0.53, 0.14, 0.42, 0.60))
         _by_threshold(left, board, entry)
         _by_recall(right, board)
         return figure
@@ -65,7 +65,7 @@ def _by_recall(axes: Axes, board: Board) -> None:
     how = looks_of([entry.name for entry in board.entries], {p.name: p.role for p in board.entries})
     for entry in known:
         assert entry.thresholds is not None
-        label = f"{entry.mean('pr_auc') or 0.0:.3f}  {printable(entry.title, 26)}"
+        label = f"{entry.mean('pr_auc') or 0.0:.3f}  {printable(entry.title, 21)}"
         axes.plot(
             entry.thresholds["recall"], entry.thresholds["precision"], label=label, **how[entry.name].line
         )
@@ -83,7 +83,12 @@ def _by_recall(axes: Axes, board: Board) -> None:
 
 def _legend(axes: Axes) -> None:
     legend = axes.legend(
-        loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, fontsize=11, frameon=False, borderaxespad=0.2
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=2,
+        fontsize=10.5,
+        frameon=False,
+        borderaxespad=0.2,
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
