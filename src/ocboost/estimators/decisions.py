@@ -25,7 +25,7 @@ from ocboost._kernels.class_shares import take_labels
 from ocboost.errors import InputError
 
 DECISIONS = ("class_weight", "threshold", "costs")  # the parameters of a classifier that are about them
-BALANCED = "balanced"
+BALANCE = "balanced"
 MAX_COST = 1e100  # also the largest weight of a class
 BALANCE_MEMORY = 500.0  # labels that shares are about; chosen by experiments/costs.py
 
@@ -95,7 +95,7 @@ def decision_of(
 
 def is_balanced(class_weight: Any) -> bool:
     """Whether classes are to be balanced by how frequent they are."""
-    return isinstance(class_weight, str) and class_weight == BALANCED
+    return isinstance(class_weight, str) and class_weight == BALANCE
 
 
 def weights_of(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
@@ -103,7 +103,7 @@ def weights_of(class_weight: Any, classes: NDArray[Any]) -> Floats | str | None:
     if class_weight is None:
         return None
     if is_balanced(class_weight):
-        return BALANCED
+        return BALANCE
     if not isinstance(class_weight, Mapping):
         raise InputError(
             f"class_weight must be None, 'balanced' or a dictionary from classes to weights; got "
@@ -254,7 +254,7 @@ def decision_tree(clf: Any) -> Tree:
     found = decision_of(clf.classes_, **given)
     if found is None:
         return {}
-    weights = BALANCED if found.balanced else found.weights
+    weights = BALANCE if found.balanced else found.weights
     return {"decisions": {"weights": weights, "threshold": found.threshold, "costs": found.costs}}
 
 
@@ -272,7 +272,7 @@ def read_decision(fields: Fields, classes: NDArray[Any]) -> dict[str, Any]:
             one.require(fits, "its weights do not fit its classes")
             found["class_weight"] = dict(zip(classes.tolist(), weights.tolist(), strict=True))
         else:
-            one.require(weights is None or weights == BALANCED, "its weights are not known")
+            one.require(weights is None or weights == BALANCE, "its weights are not known")
             found["class_weight"] = weights
         found["threshold"], found["costs"] = one.take("threshold"), one.take("costs")
         known = found["costs"] is None or isinstance(found["costs"], np.ndarray)
