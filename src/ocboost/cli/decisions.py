@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from ocboost._core.escaping import shown
 from ocboost.cli.options import UsageError
 from ocboost.errors import InputError
 
@@ -97,9 +98,9 @@ def said_of(clf: Any) -> dict[str, str]:
     """The class weights, threshold or costs of a classifier, for people; nothing where none is set."""
     from ocboost.estimators.decisions import DECISIONS
 
-    given = {name: getattr(clf, name) for name in DECISIONS}
-    shown = {name: getattr(value, "tolist", lambda v=value: v)() for name, value in given.items()}
-    return {name.replace("_", " "): str(shown[name]) for name in DECISIONS if given[name] is not None}
+    given = {name: getattr(clf, name) for name in DECISIONS if getattr(clf, name) is not None}
+    plain = {name: getattr(value, "tolist", lambda v=value: v)() for name, value in given.items()}
+    return {name.replace("_", " "): f"{shown(value)[:200]}" for name, value in plain.items()}
 
 
 def _class_named(text: str, classes: Sequence[Any], option: str) -> Any:
