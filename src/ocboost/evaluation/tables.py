@@ -127,8 +127,9 @@ def narrowed(table: Table, width: int) -> Table:
 
 
 def as_text(result: Result | Board, *, title: str = "Prequential evaluation") -> str:
-    """The table of an evaluation in plain text."""
-    return tables.as_text(board_table(board_of(result), title))
+    """The tables of an evaluation in plain text."""
+    board = board_of(result)
+    return "\n".join(tables.as_text(table) for table in (board_table(board, title), probability_table(board)))
 
 
 def _caption(board: Board) -> str:
