@@ -195,8 +195,8 @@ class TestFigure:
         assert render(draw(result), "x") == render(draw(result), "x")
 
     def test_strange_metrics_are_refused(self, result):
-        with pytest.raises(InputError, match=r"metrics must be among accuracy, .*; got 'f1'"):
-            draw(result, metrics=["f1"])
+        with pytest.raises(InputError, match=r"metrics must be among accuracy, .*; got 'recall'"):
+            draw(result, metrics=["recall"])
 
 
 @pytest.fixture(scope="module")
@@ -228,9 +228,10 @@ class TestPage:
         assert "less is better" in words
 
     def test_the_page_names_the_lines_outside_the_figure(self, result):
-        (block,) = [
+        block, thresholds = [
             b for b in stream_report(board_of(result), {}, name="", file=True) if isinstance(b, Illustration)
         ]
+        assert thresholds.stem == "thresholds"
         assert [key.text for key in block.keys] == [key.text for key in keys_of(result)]
         bare = [text.get_text() for text in block.on_page.axes[0].texts]
         assert bare == []

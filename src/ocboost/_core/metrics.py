@@ -83,6 +83,7 @@ METRIC_TABLE = {
         "over the classes (macro) where there are more.",
         caption="of the second of two classes, the mean over the classes of more",
         importance=6.5,
+        shown_with_spread=False,
     ),
     "kappa": Metric(
         "Cohen's kappa",

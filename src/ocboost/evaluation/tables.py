@@ -92,9 +92,13 @@ def board_table(board: Board, title: str) -> Table:
 
 
 def probability_table(board: Board) -> Table:
-    """One row for each method: metrics of its probabilities, and the recall of each class."""
+    """One row for each method: metrics of its probabilities, and the recall of each class.
+
+    Also F1, where spreads leave no room for it in the other table.
+    """
     columns = {"method": [marked(entry) for entry in board.entries]}
-    for name in ("auc", "pr_auc", "log_loss", "brier", "ece"):
+    names = ["auc", "pr_auc", "log_loss", "brier", "ece"]
+    for name in names if len(board.seeds) == 1 else ["f1", *names]:
         means = [entry.mean(name) for entry in board.entries]
         texts = [UNDEFINED if value is None else f"{value:.4f}" for value in means]
         marks = stars_of(means, board.entries, name, ".4f")
@@ -155,7 +159,7 @@ def _caption(board: Board) -> str:
     text += "".join(
         f"{metric.column}: {metric.caption}; "
         for metric in METRIC_TABLE.values()
-        if metric.caption and metric.first_table
+        if metric.caption and metric.first_table and (metric.shown_with_spread or n == 1)
     )
     text += (
         "µs: for a row, without the weak answers, which are shared and take "
