@@ -335,6 +335,7 @@ def test_what_makes_no_sense_is_refused(make, rule, text, tmp_path):
     clf = make().fit(X, y).set_params(**rule)
     with pytest.raises(InputError, match=text):
         clf.predict(X)
+    assert getattr(clf, "n_waiting_", 0) == 0
     with pytest.raises(InputError, match=text):
         clf.save(tmp_path / "model.ocb")
     assert not (tmp_path / "model.ocb").exists()

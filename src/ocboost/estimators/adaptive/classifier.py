@@ -26,7 +26,7 @@ from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of
-from ocboost.estimators.decisions import DECISIONS, decision_of
+from ocboost.estimators.decisions import DECISIONS, Decision, decision_of
 from ocboost.streams.rows import Rows
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
@@ -334,6 +334,7 @@ class AdaptiveClassifier(OnlineClassifier):
         the last labels: where they are predicted in large blocks, try ``without=["labels"]``.
         """
         now = self._now()
+        now._decision()  # what cannot be decided is refused before anything is remembered
         return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue))
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
@@ -378,11 +379,14 @@ class AdaptiveClassifier(OnlineClassifier):
 
     def decided(self, found: Floats) -> NDArray[np.intp]:
         """The codes of the classes to predict, from probabilities."""
-        decision = decision_of(self.classes_, self.class_weight, self.threshold, self.costs)
+        decision = self._decision()
         if decision is None:
             likeliest: NDArray[np.intp] = found.argmax(axis=1)
             return likeliest
         return decision.codes(found, self._shares_now() if decision.balanced else None)
+
+    def _decision(self) -> Decision | None:
+        return decision_of(self.classes_, self.class_weight, self.threshold, self.costs)
 
     @reads
     def _shares_now(self) -> Floats:
@@ -401,6 +405,7 @@ class AdaptiveClassifier(OnlineClassifier):
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
+        now._decision()
         return now._classes_of(
             *now._predicted(as_one_row(row, now.n_features_in_, missing=True), None, issue)
         ).tolist()[0]
