@@ -120,7 +120,7 @@ class TestShares:
         shares = ClassShares(2)
         np.testing.assert_array_equal(shares.shares, [0.5, 0.5])
         shares.take(np.zeros(10, np.int64), np.ones(10))
-        np.testing.assert_allclose(shares.shares, [11 / 12, 1 / 12], atol=0.01)  # at once, not after 500
+        np.testing.assert_allclose(shares.shares, [11 / 12, 1 / 12], atol=0.01)  # at once, not after 1,000
         shares.take(np.zeros(20_000, np.int64), np.ones(20_000))
         assert 0.0 < shares.shares[1] < 0.003
         shares.take(np.ones(int(BALANCE_MEMORY), np.int64), np.ones(int(BALANCE_MEMORY)))

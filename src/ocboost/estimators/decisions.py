@@ -27,7 +27,7 @@ from ocboost.errors import InputError
 DECISIONS = ("class_weight", "threshold", "costs")  # the parameters of a classifier that are about them
 BALANCE = "balanced"
 MAX_COST = 1e100  # also the largest weight of a class
-BALANCE_MEMORY = 500.0  # labels that shares are about; chosen by experiments/costs.py
+BALANCE_MEMORY = 1000.0  # labels that shares are about; chosen by experiments/costs.py
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _code(label: Any, classes: NDArray[Any], name: str) -> int:
 
 
 class ClassShares:
-    """The share of each class among recent labels: an exponential average over about 500 of them.
+    """The share of each class among recent labels: an exponential average over about 1,000 of them.
 
     It begins as if one label of each class had been seen, so no share is ever 0.
 

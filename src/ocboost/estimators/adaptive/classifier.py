@@ -55,7 +55,7 @@ class AdaptiveClassifier(OnlineClassifier):
     class_weight : None, "balanced" or dict, default None
         Weighs the probabilities in ``predict``, which takes the class of largest w_k · p_k; a weight by
         class, 1 for those not named. "balanced" is the inverse of the share of each class among about the
-        last 500 labels, which follows a balance that drifts. Nothing is learnt otherwise: as the
+        last 1,000 labels, which follows a balance that drifts. Nothing is learnt otherwise: as the
         probabilities are calibrated, this does better than weights while learning
         (``experiments/costs.py``).
     threshold : float, optional
