@@ -86,8 +86,8 @@ class OCBClassifier(CommitteeClassifier):
     class_weight : None, "balanced" or dict, default None
         "balanced" multiplies the sample weights, so that all classes have the same total weight: in ``fit``
         by their number of rows, as in scikit-learn, in ``partial_fit`` by their share among about the last
-        1,000 labels, which follows a balance that drifts. Weights by class, 1 for those not named, act on what
-        is predicted: the class of largest w_k · p_k. That is as good as to learn with them
+        1,000 labels, which follows a balance that drifts. Weights by class, 1 for those not named, act on
+        what is predicted: the class of largest w_k · p_k. That is as good as to learn with them
         (``experiments/costs.py``), and takes effect at once.
     threshold : float, optional
         Of two classes, the second is predicted from this probability on (with weights by class: of w_k · p_k,

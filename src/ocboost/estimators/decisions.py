@@ -186,7 +186,7 @@ class ClassShares:
 
     >>> shares = ClassShares(2)
     >>> shares.take(np.array([0, 0, 0, 1]), np.ones(4)).round(2)
-    array([0.75, 0.67, 0.62, 1.5 ])
+    array([0.75, 0.67, 0.63, 1.5 ])
     >>> shares.shares.round(2)
     array([0.67, 0.33])
     """
