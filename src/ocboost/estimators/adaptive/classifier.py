@@ -56,7 +56,7 @@ class AdaptiveClassifier(OnlineClassifier):
         Weighs the probabilities in ``predict``, which takes the class of largest w_k · p_k; a weight by
         class, 1 for those not named. "balanced" is the inverse of the share of each class among about the
         last 1,000 labels, which follows a balance that drifts. Nothing is learnt otherwise: as the
-        probabilities are calibrated, this does better than weights while learning
+        probabilities are calibrated, this does as well as weights while learning, or a little better
         (``experiments/costs.py``).
     threshold : float, optional
         Of two classes, the second is predicted from this probability on (with ``class_weight``: of
