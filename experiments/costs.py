@@ -300,7 +300,7 @@ def main() -> None:
         for name, row in entry["rules"].items():
             kept = ("recall", "recall of the others", "precision", "balanced_accuracy", "f1", "accuracy")
             print(f"flights, {kind}, {name}: " + ", ".join(f"{key} {row[key]:.3f}" for key in kept))
-    given.out.write_text(json.dumps(_rounded(result), indent=1) + "\n")
+    given.out.write_text(json.dumps(_rounded(result)) + "\n")
     given.figure.write_bytes(figure_of(result))
 
 
