@@ -30,6 +30,7 @@ from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import code_of
+from ocboost.estimators.decisions import DECISIONS, Decision, decision_of
 from ocboost.estimators.explaining import Explains
 from ocboost.estimators.explanation import Explanation, WeightChanges
 from ocboost.estimators.tables import TableClassifier, has_names, plain_labels, warn_of
@@ -61,6 +62,19 @@ class AdaptiveClassifier(Explains, TableClassifier):
     without : sequence of str, default ()
         Members to leave out: "neighbours", "labels", "features", "forests", or a booster: "eg", "pa",
         "logistic", "ocb-window-20".
+    class_weight : None, "balanced" or dict, default None
+        Weighs the probabilities in ``predict``, which takes the class of largest w_k · p_k; a weight by
+        class, 1 for those not named. "balanced" is the inverse of the share of each class among about the
+        last 1,000 labels, which follows a balance that drifts. Nothing is learnt otherwise: as the
+        probabilities are calibrated, this does as well as weights while learning, or a little better
+        (``experiments/costs.py``).
+    threshold : float, optional
+        Of two classes, the second is predicted from this probability on (with ``class_weight``: of
+        w_k · p_k, divided by their sum); by default the likelier one.
+    costs : array of shape (K, K) or dict, optional
+        ``costs[true, predicted]``, in the order of ``classes_``; or {(true, predicted): cost}, where an error
+        that is not named costs 1. The class of least expected cost is predicted. ``threshold`` and ``costs``
+        exclude each other. All three leave the probabilities as they are, and may be changed at any time.
     random_state : int, RandomState or None
         For what is drawn: growth and the bootstrap of the forests.
 
@@ -119,11 +133,17 @@ class AdaptiveClassifier(Explains, TableClassifier):
         n_hypotheses: int = 100,
         extra: Sequence[str] = (),
         without: Sequence[str] = (),
+        class_weight: Any = None,
+        threshold: float | None = None,
+        costs: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_hypotheses = n_hypotheses
         self.extra = extra
         self.without = without
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.costs = costs
         self.random_state = random_state
 
     bank_: Bank
@@ -240,6 +260,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
         rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True, reset=not encoded)
         if ids is not None:
             _keys(ids, len(codes))
+        decision_of(known, self.class_weight, self.threshold, self.costs)
         self.classes_, self.bank_ = known, self._new_bank(rows, len(known))
         rows = self._as_kept(rows)
         if deployed is not None:
@@ -346,7 +367,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
     # Predicting ------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> NDArray[Any]:
-        """The likeliest class of each row.
+        """The class of each row: the likeliest, or what ``class_weight``, ``threshold`` or ``costs`` decide.
 
         Parameters
         ----------
@@ -364,6 +385,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
         the last labels: where they are predicted in large blocks, try ``without=["labels"]``.
         """
         now = self._now()
+        now._decision()  # what cannot be decided is refused before anything is remembered
         return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue, given=X))
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
@@ -405,8 +427,25 @@ class AdaptiveClassifier(Explains, TableClassifier):
         return found, decides.predict(X, given if has_names(given) else None)
 
     def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
-        classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
+        if decided is not None and all(getattr(self, name) is None for name in DECISIONS):
+            return decided
+        classes: NDArray[Any] = self.classes_[self.decided(found)]
         return classes
+
+    def decided(self, found: Floats) -> NDArray[np.intp]:
+        """The codes of the classes to predict, from probabilities."""
+        decision = self._decision()
+        if decision is None:
+            likeliest: NDArray[np.intp] = found.argmax(axis=1)
+            return likeliest
+        return decision.codes(found, self._shares_now() if decision.balanced else None)
+
+    def _decision(self) -> Decision | None:
+        return decision_of(self.classes_, self.class_weight, self.threshold, self.costs)
+
+    @reads
+    def _shares_now(self) -> Floats:
+        return self.bank_.class_shares.shares
 
     @reads
     def _look(self, X: Any, said: Floats | None) -> tuple[Floats, DeployedModel | None]:
@@ -423,6 +462,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
+        now._decision()
         x = now._one_row(row)
         return now._classes_of(*now._predicted(x, None, issue, given=row)).tolist()[0]
 
