@@ -1,0 +1,155 @@
+"""Votes, offsets, probabilities and labels in operators of ONNX. Scores are (boosters, rows) on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost.errors import InputError
+from ocboost.estimators.committee import CommitteeView, probabilities
+from ocboost.estimators.onnx.answers import answers
+from ocboost.estimators.onnx.graph import Graph, Value, onnx
+from ocboost.hypotheses import Ballot, Hypotheses
+from ocboost.offsets import LinearOffset, Offset, ScaledOffset, VotedOffset
+
+
+def votes(graph: Graph, X: Value, hypotheses: Hypotheses, ballots: list[Ballot]) -> Value:
+    """Each ballot's sum of votes, (ballots, rows): `Hypotheses.votes` to the last bit."""
+    answered = answers(graph, X, hypotheses)
+    sums = []
+    for first, up, down in ballots:
+        part = answered
+        if len(up) < len(hypotheses):
+            part = graph.op("Slice", answered, np.array([first]), np.array([first + len(up)]), np.array([0]))
+        sums.append(graph.total(graph.op("Where", part, up[:, None], down[:, None]), len(up)))
+    return _stacked(graph, sums)
+
+
+def scores(graph: Graph, X: Value, view: CommitteeView) -> Value:
+    """What `decision_function` gives: the votes, on top of the offset where there is one."""
+    ballots = [Ballot.of(alpha, c.start) for alpha, c in zip(view.alphas, view.columns, strict=True)]
+    total = votes(graph, X, view.hypotheses, ballots)
+    return total if view.offset is None else graph.op("Add", offset_scores(graph, X, view.offset), total)
+
+
+def offset_scores(graph: Graph, X: Value, offset: Offset) -> Value:
+    """The scores of an offset.
+
+    A linear one's products are added in the order of the features, where NumPy adds them in pairs: the last
+    digits may differ.
+    """
+    if isinstance(offset, LinearOffset):
+        lines = graph.op("Transpose", X, perm=[1, 0])
+        coef = np.atleast_2d(offset.coef)
+        sums = [graph.total(graph.op("Mul", lines, row[:, None]), row.size) for row in coef]
+        return graph.op("Add", _stacked(graph, sums), offset.intercept.reshape(-1, 1))
+    if isinstance(offset, VotedOffset):
+        ballots = [Ballot.of(row) for row in np.atleast_2d(offset.alpha)]
+        return graph.op("Add", votes(graph, X, offset.hypotheses, ballots), offset.shift.reshape(-1, 1))
+    if isinstance(offset, ScaledOffset):
+        scaled = graph.op("Mul", offset_scores(graph, X, offset.scorer), offset.scale.reshape(-1, 1))
+        return graph.op("Mul", graph.op("Add", scaled, offset.shift.reshape(-1, 1)), np.float64(0.5))
+    raise InputError(
+        "offset must be a LinearOffset, a VotedOffset or a ScaledOffset of these to be exported to ONNX; got "
+        f"{offset.kind}, which is Python code. Give LinearOffset.from_sklearn(fitted), VotedOffset or "
+        "fit_offset of one of these instead."
+    )
+
+
+def _stacked(graph: Graph, lines: list[Value]) -> Value:
+    return lines[0] if len(lines) == 1 else graph.op("Concat", *lines, axis=0)
+
+
+# Answers ----------------------------------------------------------------------------------------------------
+
+
+def shares(graph: Graph, scores: Value, n_classes: int) -> Value:
+    """The probability of each class, (classes, rows), see `committee.probabilities`."""
+    if n_classes == 2:
+        helper = onnx("helper")
+        zero = helper.make_tensor("value", onnx().TensorProto.DOUBLE, [1], [0.0])
+        none = graph.op("ConstantOfShape", graph.op("Shape", scores), value=zero)
+        scores = graph.op("Concat", none, scores, axis=0)
+    gap = graph.op("Sub", scores, graph.op("ReduceMax", scores, axes=[0], keepdims=1))
+    share = graph.op("Exp", graph.op("Mul", gap, np.float64(2.0)))
+    return graph.op("Div", share, graph.op("ReduceSum", share, np.array([0]), keepdims=1))
+
+
+def winners(graph: Graph, X: Value, scores: Value, view: CommitteeView) -> Value:
+    """The code of the class with the highest vote, (rows,): `CommitteeView.predict`, ties too."""
+    K = len(view.columns)
+    if K == 1:
+        return _coded(graph, graph.op("Greater", scores, np.float64(0.0)))
+    if view.deployed is not None:  # by scikit-learn's own sum, as long as nothing has been learnt
+        weights = 2.0 * view.deployed[0]
+        less = -1 / (K - 1) * weights
+        ballots = [Ballot(c.start, weights, less) for c in view.columns]
+        own = votes(graph, X, view.hypotheses, ballots)
+        scores = graph.op("Div", own, np.float64(view.deployed[1]))
+    return graph.op("ArgMax", scores, axis=0, keepdims=0)
+
+
+def from_threshold(graph: Graph, scores: Value, threshold: float) -> Value:
+    """The code of the second of two classes where its probability is at least ``threshold``."""
+    return _coded(graph, graph.op("GreaterOrEqual", scores, np.float64(score_at(threshold))))
+
+
+def cheapest(graph: Graph, share: Value, costs: NDArray[np.float64]) -> Value:
+    """The code of the class with the least expected cost; ``costs`` is (true, predicted)."""
+    return graph.op("ArgMin", graph.op("MatMul", costs.T, share), axis=0, keepdims=0)
+
+
+def score_at(threshold: float) -> float:
+    """The smallest score whose probability, as `probabilities` rounds it, is at least ``threshold``.
+
+    The comparison of scores is then that of probabilities, however a runtime rounds its exponentials.
+
+    >>> score_at(0.5), score_at(0.0), score_at(1.5)
+    (0.0, -inf, inf)
+    """
+    low, high = -1e6, 1e6
+    if _share_at(low) >= threshold:
+        return -np.inf
+    if _share_at(high) < threshold:
+        return np.inf
+    if _share_at(0.0) >= threshold:
+        high = 0.0
+    else:
+        low = 0.0
+    while True:
+        middle = low + (high - low) / 2.0
+        if middle in (low, high):
+            return high
+        if _share_at(middle) >= threshold:
+            high = middle
+        else:
+            low = middle
+
+
+def _share_at(score: float) -> float:
+    return float(probabilities(np.array([score]))[0, 1])
+
+
+def _coded(graph: Graph, flags: Value) -> Value:
+    """0 or 1, (rows,), for flags of shape (1, rows)."""
+    codes = graph.op("Cast", flags, to=onnx().TensorProto.INT64)
+    return graph.op("Reshape", codes, np.array([-1]))
+
+
+def label_values(classes: NDArray[Any]) -> NDArray[Any]:
+    """The classes as ONNX has them: int64, double, truth values or texts."""
+    kind = classes.dtype.kind
+    if kind in "US" or (kind == "O" and all(isinstance(each, str) for each in classes.tolist())):
+        return np.array([str(each) for each in classes.tolist()], dtype=object)
+    if kind in "iu" and (classes.size == 0 or int(classes.max()) <= np.iinfo(np.int64).max):
+        return classes.astype(np.int64)
+    if kind == "b":
+        return classes
+    if kind == "f":
+        return classes.astype(np.float64)
+    raise InputError(
+        "classes must be whole numbers, numbers, truth values or texts to be exported to ONNX; got "
+        f"{classes.tolist()!r:.80}. Fit with labels of one of these."
+    )
