@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
-from ocboost.cli import adapt, cascade, compare, evaluate, fit, info, predict, reproduce
+from ocboost.cli import adapt, cascade, compare, evaluate, export, fit, info, predict, reproduce
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import replace_closed_outputs, say
 
@@ -40,6 +40,7 @@ def build_app() -> App:
         evaluate.evaluate,
         compare.compare,
         info.info,
+        export.export,
         cascade.app,
         reproduce.app,
     ):

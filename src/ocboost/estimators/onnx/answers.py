@@ -30,7 +30,7 @@ def answers(graph: Graph, X: Value, hypotheses: Hypotheses) -> Value:
             "hypotheses must be stumps, trees, balls or box filters, or several of these joined, to be "
             f"exported to ONNX; got {hypotheses.kind}. Fit a classifier with one of these."
         )
-    return answer(graph, X, hypotheses)
+    return graph.once(("answers", id(hypotheses), X), lambda: answer(graph, X, hypotheses))
 
 
 # Stumps and trees -----------------------------------------------------------------------------------------
@@ -74,38 +74,41 @@ def _stumps(graph: Graph, X: Value, stumps: Stumps) -> Value:
 
 
 def _trees(graph: Graph, X: Value, trees: Trees) -> Value:
-    """All trees are walked at once, level by level; who has come to a leaf stays there."""
+    """All trees are walked at once, level by level; who has come to a leaf stays there.
+
+    Tables are read by GatherElements, with the places in one line: Gather takes ten times as long.
+    """
     lines = _lines(graph, X, trees.precision)
     leaf, here = trees.feature < 0, np.arange(trees.feature.size, dtype=np.int32)
     feature = np.where(leaf, 0, trees.feature).astype(np.int32)
     limit = _limits(np.where(leaf, np.inf, trees.threshold), trees.precision)
     left, right = np.where(leaf, here, trees.left), np.where(leaf, here, trees.right)
     missing_left = trees.missing_left.astype(np.bool_)
-    depth, inner = np.empty((2, feature.size), np.int64)
-    measure_trees(trees.left, trees.right, depth, inner)
+    any_missing = bool(missing_left.any())
+    shape, one_line = np.array([trees.root.size, -1]), np.array([-1])
 
-    def first(values: NDArray[Any]) -> Value:
+    def start(values: NDArray[Any]) -> Value:
         return graph.constant(values[trees.root][:, None])
 
     x = graph.op("Gather", lines, feature[trees.root], axis=0)
-    any_missing = bool(missing_left.any())
-    below = _below(graph, x, first(limit), first(missing_left) if any_missing else None)
-    node = graph.op("Where", below, first(left), first(right))
+    below = _below(graph, x, start(limit), start(missing_left) if any_missing else None)
+    node = graph.op("Reshape", graph.op("Where", below, start(left), start(right)), one_line)
 
     def step(inner: Graph, count: Value, node: Value) -> Value:
-        x = inner.op("GatherElements", lines, inner.op("Gather", feature, node), axis=0)
-        missing = inner.op("Gather", missing_left, node) if any_missing else None
-        below = _below(inner, x, inner.op("Gather", limit, node), missing)
-        return inner.op("Where", below, inner.op("Gather", left, node), inner.op("Gather", right, node))
+        place = inner.op("Reshape", inner.op("GatherElements", feature, node), shape)
+        x = inner.op("Reshape", inner.op("GatherElements", lines, place, axis=0), one_line)
+        missing = inner.op("GatherElements", missing_left, node) if any_missing else None
+        below = _below(inner, x, inner.op("GatherElements", limit, node), missing)
+        children = (inner.op("GatherElements", side, node) for side in (left, right))
+        return inner.op("Where", below, *children)
 
+    depth, inner_nodes = np.empty((2, feature.size), np.int64)
+    measure_trees(trees.left, trees.right, depth, inner_nodes)
     levels = int(depth[trees.root].max())
     if levels > 1:
         node = graph.repeat(levels - 1, node, here.dtype, step)
-    answer = trees.answer > 0
-    if trees.n_answers == 1:
-        return graph.op("Gather", answer[:, 0], node, axis=0)
-    each = graph.op("Transpose", graph.op("Gather", answer, node, axis=0), perm=[2, 0, 1])
-    return graph.op("Reshape", each, np.array([trees.n_hypotheses, -1]))
+    found = [graph.op("GatherElements", column > 0, node) for column in trees.answer.T]
+    return graph.stack([graph.op("Reshape", each, shape) for each in found])
 
 
 # Balls ----------------------------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ def _trees(graph: Graph, X: Value, trees: Trees) -> Value:
 
 def _balls(graph: Graph, X: Value, balls: Balls) -> Value:
     """Σ_f (x_f - c_f)² >= theta², some features at a time."""
-    J, F = balls.centre.shape
+    F = balls.n_features
     lines = graph.op("Unsqueeze", _lines(graph, X, "double"), np.array([1]))
     centres = graph.constant(np.ascontiguousarray(balls.centre.T)[:, :, None])  # (F, J, 1)
     if balls.centre.dtype == np.float32:
@@ -125,8 +128,10 @@ def _balls(graph: Graph, X: Value, balls: Balls) -> Value:
         return graph.op("Mul", gap, gap)
 
     size = min(F, FEATURES_AT_ONCE)
-    squared = graph.total(squares(graph, graph.constant(np.array([0])), graph.constant(np.array([size]))), size)
-    if F > size:
+    squared = graph.total(
+        squares(graph, graph.constant(np.array([0])), graph.constant(np.array([size]))), size
+    )
+    if size < F:
 
         def add(inner: Graph, count: Value, squared: Value) -> Value:
             chunk = inner.op("Unsqueeze", count, np.array([0]))
@@ -179,7 +184,7 @@ def _boxes(graph: Graph, X: Value, boxes: Boxes) -> Value:
 
 
 def _joined(graph: Graph, X: Value, joined: Joined) -> Value:
-    return graph.op("Concat", *(answers(graph, X, each) for each in joined.sets), axis=0)
+    return graph.stack([answers(graph, X, each) for each in joined.sets])
 
 
 _ANSWERS: dict[type[Hypotheses], Callable[[Graph, Value, Any], Value]] = {

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ocboost._core.file_format import write_atomically
 from ocboost.errors import InputError
+from ocboost.estimators.committee_classifier import CommitteeClassifier
 from ocboost.estimators.onnx.graph import Graph, Value, onnx
 from ocboost.estimators.onnx.scores import (
     cheapest,
@@ -42,6 +43,12 @@ def export_onnx(
 
     ``schema`` has the columns, where the classifier does not know them itself.
     """
+    if not isinstance(clf, CommitteeClassifier):
+        raise InputError(
+            f"only an OCBClassifier can be exported to ONNX; got an {type(clf).__name__}, whose members "
+            "and their shares change with every label. Fit an OCBClassifier, in Python or with: "
+            "ocboost fit … --method ocb."
+        )
     check_is_fitted(clf)
     helper, types = onnx("helper"), onnx().TensorProto
     now = clf._snapshot()
@@ -73,13 +80,17 @@ def export_onnx(
         helper.make_tensor_value_info(OUTPUTS[1], types.DOUBLE, ["N", K]),
         helper.make_tensor_value_info(OUTPUTS[2], types.DOUBLE, ["N"] if K == 2 else ["N", K]),
     ]
-    domains = [helper.make_opsetid("", OPSET)] + ([helper.make_opsetid("ai.onnx.ml", ML_OPSET)] if raw else [])
+    domains = [helper.make_opsetid("", OPSET)] + (
+        [helper.make_opsetid("ai.onnx.ml", ML_OPSET)] if raw else []
+    )
     model = helper.make_model(
         helper.make_graph(graph.nodes, "OCBClassifier", inputs, outputs, graph.constants),
         ir_version=IR_VERSION,
         opset_imports=domains,
         producer_name="ocboost",
-        doc_string=f"A boosted classifier of ocboost: {view.hypotheses!r:.200}".replace("<", "").replace(">", ""),
+        doc_string=f"A boosted classifier of ocboost: {view.hypotheses!r:.200}".replace("<", "").replace(
+            ">", ""
+        ),
     )
     helper.set_model_props(model, _properties(now, schema))
     if path is not None:
@@ -115,7 +126,7 @@ def _cost_matrix(costs: Any, K: int) -> NDArray[np.float64]:
     return table
 
 
-# The columns as inputs ----------------------------------------------------------------------------------------
+# The columns as inputs --------------------------------------------------------------------------------------
 
 
 def _columns(graph: Graph, schema: Schema | None) -> tuple[list[Any], Value]:

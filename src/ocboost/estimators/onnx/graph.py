@@ -1,7 +1,8 @@
-"""A graph of ONNX operators, built one call at a time. The package onnx is imported when it is first needed."""
+"""A graph of ONNX operators, built one call at a time. The package onnx is imported when first needed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -46,6 +47,12 @@ class Graph:
         top._n += 1
         return f"#{top._n}"
 
+    def once(self, key: Any, make: Callable[[], Value]) -> Value:
+        """The value of this key, made when it is first asked for."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
     def constant(self, array: Any) -> Value:
         """An array as a value; equal ones are written once."""
         if self.outer is not None:
@@ -53,7 +60,8 @@ class Graph:
         array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
         is_text = array.dtype.kind == "O"
         key = (array.dtype.str, array.shape, tuple(array.tolist()) if is_text else array.tobytes())
-        if key not in self._made:
+
+        def make() -> Value:
             self._bytes += 0 if is_text else array.nbytes
             if self._bytes > MAX_CONSTANT_BYTES:
                 raise InputError(
@@ -62,20 +70,27 @@ class Graph:
                 )
             name = self.fresh()
             self.constants.append(onnx("numpy_helper").from_array(array, name))
-            self._made[key] = name
-        return self._made[key]
+            return name
 
-    def op(self, kind: str, *inputs: Value | NDArray[Any] | np.generic, domain: str = "", **settings: Any) -> Value:
+        return self.once(key, make)
+
+    def op(
+        self, kind: str, *inputs: Value | NDArray[Any] | np.generic, domain: str = "", **settings: Any
+    ) -> Value:
         """The result of an operator; arrays among its inputs become constants."""
         names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
         key = (kind, domain, tuple(names), repr(sorted(settings.items())))
-        if key not in self._made:
+
+        def make() -> Value:
             name = self.fresh()
             self.nodes.append(onnx("helper").make_node(kind, names, [name], domain=domain, **settings))
-            self._made[key] = name
-        return self._made[key]
+            return name
 
-    def repeat(self, times: int, state: Value, dtype: np.dtype[Any], body: Any) -> Value:
+        return self.once(key, make)
+
+    def repeat(
+        self, times: int, state: Value, dtype: np.dtype[Any], body: Callable[[Graph, Value, Value], Value]
+    ) -> Value:
         """The state after ``body(graph, count, state)`` so many times; ``count`` is a scalar from 0 on."""
         helper = onnx("helper")
         inner = Graph(self)
@@ -100,7 +115,11 @@ class Graph:
         self.nodes.append(helper.make_node("Loop", [limit, start, state], [name], body=graph))
         return name
 
-    # What several kinds of hypotheses need --------------------------------------------------------------------
+    # What several kinds of hypotheses need ------------------------------------------------------------------
+
+    def stack(self, parts: list[Value]) -> Value:
+        """Lines under each other."""
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
     def last(self, values: Value, n: int) -> Value:
         """The last of n lines, as (1, …)."""

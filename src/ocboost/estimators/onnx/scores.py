@@ -24,7 +24,7 @@ def votes(graph: Graph, X: Value, hypotheses: Hypotheses, ballots: list[Ballot])
         if len(up) < len(hypotheses):
             part = graph.op("Slice", answered, np.array([first]), np.array([first + len(up)]), np.array([0]))
         sums.append(graph.total(graph.op("Where", part, up[:, None], down[:, None]), len(up)))
-    return _stacked(graph, sums)
+    return graph.stack(sums)
 
 
 def scores(graph: Graph, X: Value, view: CommitteeView) -> Value:
@@ -35,16 +35,12 @@ def scores(graph: Graph, X: Value, view: CommitteeView) -> Value:
 
 
 def offset_scores(graph: Graph, X: Value, offset: Offset) -> Value:
-    """The scores of an offset.
-
-    A linear one's products are added in the order of the features, where NumPy adds them in pairs: the last
-    digits may differ.
-    """
+    """The scores of an offset."""
     if isinstance(offset, LinearOffset):
         lines = graph.op("Transpose", X, perm=[1, 0])
         coef = np.atleast_2d(offset.coef)
-        sums = [graph.total(graph.op("Mul", lines, row[:, None]), row.size) for row in coef]
-        return graph.op("Add", _stacked(graph, sums), offset.intercept.reshape(-1, 1))
+        sums = [_paired_sum(graph, graph.op("Mul", lines, row[:, None]), 0, row.size) for row in coef]
+        return graph.op("Add", graph.stack(sums), offset.intercept.reshape(-1, 1))
     if isinstance(offset, VotedOffset):
         ballots = [Ballot.of(row) for row in np.atleast_2d(offset.alpha)]
         return graph.op("Add", votes(graph, X, offset.hypotheses, ballots), offset.shift.reshape(-1, 1))
@@ -58,8 +54,29 @@ def offset_scores(graph: Graph, X: Value, offset: Offset) -> Value:
     )
 
 
-def _stacked(graph: Graph, lines: list[Value]) -> Value:
-    return lines[0] if len(lines) == 1 else graph.op("Concat", *lines, axis=0)
+def _paired_sum(graph: Graph, lines: Value, first: int, n: int) -> Value:
+    """The sum of n lines as NumPy adds a row of numbers: eight sums side by side, at most 128 at a time."""
+    if n > 128:
+        half = n // 2 - n // 2 % 8
+        return graph.op(
+            "Add", _paired_sum(graph, lines, first, half), _paired_sum(graph, lines, first + half, n - half)
+        )
+
+    def part(begin: int, end: int) -> Value:
+        return graph.op("Slice", lines, np.array([begin]), np.array([end]), np.array([0]))
+
+    if n < 8:
+        return graph.total(part(first, first + n), n)
+    eights = n // 8
+    by_eight = graph.op("Reshape", part(first, first + 8 * eights), np.array([eights, 8, -1]))
+    sums = graph.op("Reshape", graph.total(by_eight, eights), np.array([8, -1]))
+    for left in (4, 2, 1):
+        even, odd = (graph.op("Gather", sums, 2 * np.arange(left) + side, axis=0) for side in (0, 1))
+        sums = graph.op("Add", even, odd)
+    rest = n - 8 * eights
+    if rest == 0:
+        return sums
+    return graph.total(graph.op("Concat", sums, part(first + n - rest, first + n), axis=0), 1 + rest)
 
 
 # Answers ----------------------------------------------------------------------------------------------------
