@@ -287,11 +287,11 @@ class TestFitted:
 
     def test_the_labels_of_an_adopted_model_are_decided_by_its_own_sum(self):
         """Where classes are level but for rounding, scikit-learn's sum and ours differ."""
-        alpha = np.array([0.1, 0.2, 0.3])
-        clf = weighing(Stumps(np.arange(9), np.zeros(9), np.ones(9, int)), np.ones((3, 9)))
-        clf.committee_.columns = [slice(0, 3), slice(3, 6), slice(6, 9)]
-        clf.committee_.deployed_weights = DeployedWeights([alpha] * 3, [alpha] * 3, 1.0, 1.2)
-        X = np.array(list(product([-1.0, 1.0], repeat=9)))
+        alpha = np.array([0.2, 0.5, 0.7])
+        clf = weighing(Stumps(np.arange(12), np.zeros(12), np.ones(12, int)), np.ones((4, 12)))
+        clf.committee_.columns = [slice(3 * k, 3 * k + 3) for k in range(4)]
+        clf.committee_.deployed_weights = DeployedWeights([alpha] * 4, [alpha] * 4, 1.0, 2.8)
+        X = np.array(list(product([-1.0, 1.0], repeat=12)))
         assert (clf.decision_function(X).argmax(axis=1) != clf.predict(X)).any()
         assert_same(clf, X)
 
