@@ -73,7 +73,7 @@ def export_onnx(
     votes = graph.op("Reshape", found, np.array([-1])) if K == 2 else _by_rows(graph, found)
     values = (label, _by_rows(graph, share), votes)
     for name, value in zip(OUTPUTS, values, strict=True):
-        graph.nodes.append(helper.make_node("Identity", [value], [name]))
+        graph.nodes.append(helper.make_node("Identity", [value], [name], name))
     of_label = types.STRING if classes.dtype == object else helper.np_dtype_to_tensor_dtype(classes.dtype)
     outputs = [
         helper.make_tensor_value_info(OUTPUTS[0], of_label, ["N"]),

@@ -77,13 +77,17 @@ class Graph:
     def op(
         self, kind: str, *inputs: Value | NDArray[Any] | np.generic, domain: str = "", **settings: Any
     ) -> Value:
-        """The result of an operator; arrays among its inputs become constants."""
+        """The result of an operator; arrays among its inputs become constants.
+
+        Operators are called as their results: onnxruntime 1.20 refuses some of those that it makes itself out
+        of ones without names.
+        """
         names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
         key = (kind, domain, tuple(names), repr(sorted(settings.items())))
 
         def make() -> Value:
             name = self.fresh()
-            self.nodes.append(onnx("helper").make_node(kind, names, [name], domain=domain, **settings))
+            self.nodes.append(onnx("helper").make_node(kind, names, [name], name, domain=domain, **settings))
             return name
 
         return self.once(key, make)
@@ -112,7 +116,7 @@ class Graph:
         )
         name = self.fresh()
         limit, start = self.constant(np.int64(times)), self.constant(np.bool_(True))
-        self.nodes.append(helper.make_node("Loop", [limit, start, state], [name], body=graph))
+        self.nodes.append(helper.make_node("Loop", [limit, start, state], [name], name, body=graph))
         return name
 
     # What several kinds of hypotheses need ------------------------------------------------------------------
