@@ -12,9 +12,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from ocboost import AdaptiveClassifier, InputError, MissingExtraError, OCBClassifier
+from ocboost.estimators.committee import probabilities
 from ocboost.estimators.onnx import graph
 from ocboost.estimators.onnx.export import export_onnx
-from ocboost.estimators.onnx.scores import score_at
+from ocboost.estimators.onnx.scores import turning_point
 from ocboost.hypotheses import Callables, CascadeStumps, Hypotheses, Joined, Stumps
 from ocboost.offsets import GivenOffset, LinearOffset, ScaledOffset, VotedOffset, fit_offset
 from ocboost.streams import Column, Schema
@@ -108,11 +109,23 @@ class TestLabels:
 
     @pytest.mark.parametrize("threshold", [1e-9, 0.1, 0.5, 0.77, 1 - 1e-12])
     def test_the_score_of_a_threshold_is_the_smallest(self, threshold):
-        from ocboost.estimators.committee import probabilities
-
-        at = score_at(threshold)
+        low, high, at = turning_point(lambda p: p[:, 1] >= threshold)
         below, here = probabilities(np.array([np.nextafter(at, -np.inf), at]))[:, 1]
+        assert (low, high) == (0, 1)
         assert below < threshold <= here
+
+    def test_costs_that_turn_the_classes_round(self):
+        clf, X = small()
+        clf.costs = [[1.0, 0.0], [0.0, 3.0]]
+        label = answered(clf.to_onnx(), X)[0]
+        np.testing.assert_array_equal(label, clf.predict_proba(X)[:, 1] <= 0.25)
+        assert 0 < label.sum() < len(X)
+
+    def test_costs_of_which_one_class_is_always_the_cheapest(self):
+        clf, X = small()
+        for costs, only in (([[0.0, 1.0], [0.0, 1.0]], 0), ([[1.0, 0.0], [1.0, 0.0]], 1)):
+            clf.costs = costs
+            assert set(answered(clf.to_onnx(), X)[0].tolist()) == {only}
 
     @pytest.mark.parametrize("K", [2, 3])
     def test_costs_decide(self, K):

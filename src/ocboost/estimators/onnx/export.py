@@ -16,7 +16,7 @@ from ocboost.estimators.committee_classifier import CommitteeClassifier
 from ocboost.estimators.onnx.graph import Graph, Value, onnx
 from ocboost.estimators.onnx.scores import (
     cheapest,
-    from_threshold,
+    decided_by_score,
     label_values,
     scores,
     shares,
@@ -62,13 +62,13 @@ def export_onnx(
         inputs, X = [helper.make_tensor_value_info(FEATURES, types.DOUBLE, ["N", F])], FEATURES
     found = scores(graph, X, view)
     share = shares(graph, found, K)
-    threshold, costs = (getattr(now, name, None) for name in ("threshold", "costs"))
-    if threshold is not None:
-        codes = from_threshold(graph, found, float(threshold))
-    elif costs is not None:
-        codes = cheapest(graph, share, _cost_matrix(costs, K))
-    else:
+    rule = _rule(now, K)
+    if rule is None:
         codes = winners(graph, X, found, view)
+    elif K == 2:
+        codes = decided_by_score(graph, found, rule.codes)
+    else:
+        codes = cheapest(graph, share, rule.costs)
     label = graph.op("Gather", classes, codes, axis=0)
     votes = graph.op("Reshape", found, np.array([-1])) if K == 2 else _by_rows(graph, found)
     values = (label, _by_rows(graph, share), votes)
@@ -112,10 +112,27 @@ def _properties(clf: Any, schema: Schema | None) -> dict[str, str]:
     return {key: json.dumps(value, ensure_ascii=False) for key, value in known.items()}
 
 
-def _cost_matrix(costs: Any, K: int) -> NDArray[np.float64]:
-    """Costs as (true, predicted)."""
+class _Rule:
+    """Predictions from probabilities: the class of least expected cost, or the second from a threshold on."""
+
+    def __init__(self, costs: NDArray[np.float64], threshold: float | None) -> None:
+        self.costs, self.threshold = costs, threshold
+
+    def codes(self, shares: NDArray[np.float64]) -> NDArray[Any]:
+        """The codes of the classes to predict."""
+        if self.threshold is None:
+            found: NDArray[np.intp] = (shares @ self.costs).argmin(axis=1)
+            return found
+        return (shares[:, 1] >= self.threshold).astype(np.intp)
+
+
+def _rule(clf: Any, K: int) -> _Rule | None:
+    """What decides instead of the votes: a threshold or costs, where the classifier has them."""
+    threshold, costs = (getattr(clf, name, None) for name in ("threshold", "costs"))
+    if threshold is None and costs is None:
+        return None
     try:
-        table = np.asarray(costs, dtype=np.float64)
+        table = 1.0 - np.eye(K) if costs is None else np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):
         table = np.empty(0)
     if table.shape != (K, K):
@@ -123,7 +140,7 @@ def _cost_matrix(costs: Any, K: int) -> NDArray[np.float64]:
             f"costs must be a table of {K} rows and {K} columns to be exported to ONNX; got {costs!r:.80}. "
             "Write them as such a table: clf.set_params(costs=table)."
         )
-    return table
+    return _Rule(table, None if threshold is None else float(threshold))
 
 
 # The columns as inputs --------------------------------------------------------------------------------------

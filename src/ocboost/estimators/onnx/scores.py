@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from ocboost.estimators.onnx.answers import answers
 from ocboost.estimators.onnx.graph import Graph, Value, onnx
 from ocboost.hypotheses import Ballot, Hypotheses
 from ocboost.offsets import LinearOffset, Offset, ScaledOffset, VotedOffset
+
+Decide = Callable[[NDArray[np.float64]], NDArray[Any]]  # from probabilities, (n, K), to the codes of classes
+
+MAX_SCORE = 1e6  # from here on the probabilities of two classes are 0 and 1
 
 
 def votes(graph: Graph, X: Value, hypotheses: Hypotheses, ballots: list[Ballot]) -> Value:
@@ -108,9 +113,15 @@ def winners(graph: Graph, X: Value, scores: Value, view: CommitteeView) -> Value
     return graph.op("ArgMax", scores, axis=0, keepdims=0)
 
 
-def from_threshold(graph: Graph, scores: Value, threshold: float) -> Value:
-    """The code of the second of two classes where its probability is at least ``threshold``."""
-    return _coded(graph, graph.op("GreaterOrEqual", scores, np.float64(score_at(threshold))))
+def decided_by_score(graph: Graph, scores: Value, decide: Decide) -> Value:
+    """The code of one of two classes, by a rule on their probabilities.
+
+    A rule that compares weighted probabilities changes at one score at most. The comparison is made with that
+    score, so that it does not depend on how a runtime rounds exponentials.
+    """
+    low, high, at = turning_point(decide)
+    above = graph.op("GreaterOrEqual", graph.op("Reshape", scores, np.array([-1])), np.float64(at))
+    return graph.op("Where", above, np.int64(high), np.int64(low))
 
 
 def cheapest(graph: Graph, share: Value, costs: NDArray[np.float64]) -> Value:
@@ -118,35 +129,33 @@ def cheapest(graph: Graph, share: Value, costs: NDArray[np.float64]) -> Value:
     return graph.op("ArgMin", graph.op("MatMul", costs.T, share), axis=0, keepdims=0)
 
 
-def score_at(threshold: float) -> float:
-    """The smallest score whose probability, as `probabilities` rounds it, is at least ``threshold``.
+def turning_point(decide: Decide) -> tuple[int, int, float]:
+    """Which of two classes low and high scores lead to, and the smallest score that counts as high.
 
-    The comparison of scores is then that of probabilities, however a runtime rounds its exponentials.
-
-    >>> score_at(0.5), score_at(0.0), score_at(1.5)
-    (0.0, -inf, inf)
+    >>> low, high, at = turning_point(lambda p: p[:, 1] >= 0.8)
+    >>> low, high, round(at, 6) == round(np.log(4.0) / 2.0, 6)
+    (0, 1, True)
+    >>> turning_point(lambda p: p[:, 0] > 2.0)
+    (0, 0, inf)
     """
-    low, high = -1e6, 1e6
-    if _share_at(low) >= threshold:
-        return -np.inf
-    if _share_at(high) < threshold:
-        return np.inf
-    if _share_at(0.0) >= threshold:
+
+    def code(score: float) -> int:
+        return int(decide(probabilities(np.array([score])))[0])
+
+    low, high = -MAX_SCORE, MAX_SCORE
+    first, last = code(low), code(high)
+    if first == last:
+        return first, last, np.inf
+    if code(0.0) == last:
         high = 0.0
     else:
         low = 0.0
-    while True:
-        middle = low + (high - low) / 2.0
-        if middle in (low, high):
-            return high
-        if _share_at(middle) >= threshold:
+    while (middle := low + (high - low) / 2.0) not in (low, high):
+        if code(middle) == last:
             high = middle
         else:
             low = middle
-
-
-def _share_at(score: float) -> float:
-    return float(probabilities(np.array([score]))[0, 1])
+    return first, last, high
 
 
 def _coded(graph: Graph, flags: Value) -> Value:
