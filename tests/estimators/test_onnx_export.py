@@ -85,9 +85,10 @@ class TestLabels:
         assert label.dtype == kind
         assert label.tolist() == clf.predict(X).tolist()
 
-    def test_classes_that_onnx_does_not_have(self):
+    @pytest.mark.parametrize("classes", [["a", None], [1, "a"], ["a", "\ud800"]])
+    def test_classes_that_onnx_does_not_have(self, classes):
         clf = weighing(Stumps([0], [0.0], [1]), [1.0])
-        clf.classes_ = np.array([(1, 2), None], dtype=object)
+        clf.classes_ = np.array(classes, dtype=object)
         with pytest.raises(InputError, match="classes must be whole numbers") as caught:
             clf.to_onnx()
         assert is_hinted(caught.value)
@@ -225,6 +226,15 @@ class TestColumns:
         assert known["features"] == ["n", "c=UA", "c=ü", "c=B6", "m"]
         assert Schema.from_dict(known["schema"], "it") == self.SCHEMA
         np.testing.assert_array_equal(answered(model, X)[2], clf.decision_function(X))
+
+    @pytest.mark.parametrize("names", [["#1", "#3", "X", "#10", "body"], ["N", "'", "ü", "a b", "#2"]])
+    def test_columns_of_any_name(self, names):
+        clf, X, _ = self.made()
+        schema = Schema.of_numbers(names)
+        model = export_onnx(clf, raw=True, schema=schema)
+        onnx.checker.check_model(model, full_check=True)
+        columns = {column.name: X[:, k : k + 1] for k, column in enumerate(schema.columns)}
+        np.testing.assert_array_equal(session(model).run(["scores"], columns)[0], clf.decision_function(X))
 
     @pytest.mark.parametrize(
         ("schema", "message"),

@@ -55,7 +55,8 @@ def export_onnx(
     view = now.committee_.view()  # a growing model's hypotheses and weights belong together
     schema = getattr(now, "schema_", None) if schema is None else schema
     F, classes = view.hypotheses.n_features, label_values(now.classes_)
-    K, graph = len(classes), Graph()
+    K = len(classes)
+    graph = Graph(taken=() if schema is None else [column.name for column in schema.columns])
     if raw:
         inputs, X = _columns(graph, schema)
     else:
@@ -109,7 +110,7 @@ def _properties(clf: Any, schema: Schema | None) -> dict[str, str]:
         known |= {"features": list(schema.feature_names), "schema": schema.as_dict()}
     elif hasattr(clf, "feature_names_in_"):
         known["features"] = clf.feature_names_in_.tolist()
-    return {key: json.dumps(value, ensure_ascii=False) for key, value in known.items()}
+    return {key: json.dumps(value) for key, value in known.items()}
 
 
 class _Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
@@ -28,11 +28,13 @@ class Graph:
     """Operators in the order in which they run, and the constants that they read.
 
     What is computed twice is written once: the same operator on the same values is the same value. The body
-    of a loop is a graph too, with the graph around it as its ``outer``, whose values it may read.
+    of a loop is a graph too, with the graph around it as its ``outer``, whose values it may read. ``taken``
+    are the names of inputs and outputs.
     """
 
-    def __init__(self, outer: Graph | None = None) -> None:
+    def __init__(self, outer: Graph | None = None, taken: Iterable[Value] = ()) -> None:
         self.outer = outer
+        self.taken = frozenset(taken)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._made: dict[Any, Value] = {}
@@ -40,12 +42,12 @@ class Graph:
         self._bytes = 0
 
     def fresh(self) -> Value:
-        """A name that no other value has; names of columns never begin so."""
-        top = self
-        while top.outer is not None:
-            top = top.outer
-        top._n += 1
-        return f"#{top._n}"
+        """A name that no other value has."""
+        if self.outer is not None:
+            return self.outer.fresh()
+        self._n += 1
+        name = f"#{self._n}"
+        return self.fresh() if name in self.taken else name
 
     def once(self, key: Any, make: Callable[[], Value]) -> Value:
         """The value of this key, made when it is first asked for."""

@@ -167,8 +167,10 @@ def _coded(graph: Graph, flags: Value) -> Value:
 def label_values(classes: NDArray[Any]) -> NDArray[Any]:
     """The classes as ONNX has them: int64, double, truth values or texts."""
     kind = classes.dtype.kind
-    if kind in "US" or (kind == "O" and all(isinstance(each, str) for each in classes.tolist())):
-        return np.array([str(each) for each in classes.tolist()], dtype=object)
+    if kind == "U" or (kind == "O" and all(isinstance(each, str) for each in classes.tolist())):
+        texts = [str(each) for each in classes.tolist()]
+        if not any("\ud800" <= letter <= "\udfff" for text in texts for letter in text):  # not in UTF-8
+            return np.array(texts, dtype=object)
     if kind in "iu" and (classes.size == 0 or int(classes.max()) <= np.iinfo(np.int64).max):
         return classes.astype(np.int64)
     if kind == "b":
@@ -176,6 +178,6 @@ def label_values(classes: NDArray[Any]) -> NDArray[Any]:
     if kind == "f":
         return classes.astype(np.float64)
     raise InputError(
-        "classes must be whole numbers, numbers, truth values or texts to be exported to ONNX; got "
+        "classes must be whole numbers, numbers, truth values or texts of UTF-8 to be exported to ONNX; got "
         f"{classes.tolist()!r:.80}. Fit with labels of one of these."
     )
