@@ -212,11 +212,12 @@ class TestColumns:
 
     def test_texts_become_features_inside_the_model(self):
         clf, X, texts = self.made()
+        expected = clf.decision_function(X)
         clf.schema_ = self.SCHEMA
         model = clf.to_onnx(raw=True)
         onnx.checker.check_model(model, full_check=True)
         found = session(model).run(["scores"], {"n": X[:, :1], "c": texts[:, None], "m": X[:, 4:]})[0]
-        np.testing.assert_array_equal(found, clf.decision_function(X))
+        np.testing.assert_array_equal(found, expected)
         assert [(each.name) for each in model.graph.input] == ["n", "c", "m"]
 
     def test_the_columns_are_in_what_it_says_of_itself(self):
