@@ -16,7 +16,7 @@ from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_from_tree, adaptive_tree
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
-from ocboost.estimators.committee import probabilities, winners
+from ocboost.estimators.committee import probabilities
 from ocboost.hypotheses import Hypotheses
 from ocboost.streams import Schema
 from ocboost.streams.rows import Rows
@@ -104,9 +104,9 @@ class Model:
         clf = self.classifier
         if isinstance(clf, AdaptiveClassifier):
             shares = clf.probabilities_of(rows, issue=False)
-            return shares.argmax(axis=1), shares
+            return clf.decided(shares), shares
         votes = clf.committee_.votes(rows.X)
-        return winners(votes), probabilities(votes)
+        return clf.decided_by_votes(votes), probabilities(votes)
 
     @property
     def _unissued(self) -> dict[str, Any]:

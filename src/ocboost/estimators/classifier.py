@@ -24,6 +24,7 @@ from ocboost.estimators.base import require_two
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
 from ocboost.estimators.committee import Committee, learn_hypotheses
 from ocboost.estimators.committee_classifier import CommitteeClassifier, adjustable
+from ocboost.estimators.decisions import ClassShares, decision_of
 from ocboost.estimators.growth import Growth, as_growth
 from ocboost.hypotheses import Hypotheses
 from ocboost.learners import Learner, learner_for
@@ -82,6 +83,19 @@ class OCBClassifier(CommitteeClassifier):
     batch_size : int, default 1
         Examples added to the sums at once. Up to the size of the head it changes nothing, and a stream then
         gives the same weights however it is cut into calls; with ``head=1`` larger batches are faster.
+    class_weight : None, "balanced" or dict, default None
+        "balanced" multiplies the sample weights, so that all classes have the same total weight: in ``fit``
+        by their number of rows, as in scikit-learn, in ``partial_fit`` by their share among about the last
+        500 labels, which follows a balance that drifts. Weights by class, 1 for those not named, act on what
+        is predicted: the class of largest w_k · p_k. That is as good as to learn with them
+        (``experiments/costs.py``), and takes effect at once.
+    threshold : float, optional
+        Of two classes, the second is predicted from this probability on (with weights by class: of w_k · p_k,
+        divided by their sum); by default the likelier one.
+    costs : array of shape (K, K) or dict, optional
+        ``costs[true, predicted]``, in the order of ``classes_``; or {(true, predicted): cost}, where an error
+        that is not named costs 1. The class of least expected cost is predicted. ``threshold`` and ``costs``
+        exclude each other, leave the probabilities as they are, and may be changed at any time.
     n_jobs : int, optional
         Jobs for more than two classes, through joblib and any of its backends (threads, Dask, Ray). The
         result is the same.
@@ -158,6 +172,9 @@ class OCBClassifier(CommitteeClassifier):
         correction: str = "balanced",
         grow: int | Growth | None = None,
         batch_size: int = 1,
+        class_weight: Any = None,
+        threshold: float | None = None,
+        costs: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -175,6 +192,9 @@ class OCBClassifier(CommitteeClassifier):
         self.correction = correction
         self.grow = grow
         self.batch_size = batch_size
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.costs = costs
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -310,8 +330,9 @@ class OCBClassifier(CommitteeClassifier):
         given = weights_to_fit(sample_weight, X)
         if names is not None:
             clf.feature_names_in_ = names
-        rows = Rows(X, codes=codes_of(labels, classes), weights=given)
+        rows = clf._balanced(Rows(X, codes=codes_of(labels, classes), weights=given))
         clf._set_up(rows, classes, start=True, split=len(classes) > 2)
+        clf.class_shares_.take(rows.codes, given)
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
         if clf.grower_ is not None:
             clf.grower_.begin(clf.committee_)
@@ -342,7 +363,9 @@ class OCBClassifier(CommitteeClassifier):
                 "hundred examples at first, of more than one class."
             )
         # Examples without weight are ignored: they do not move thresholds either.
-        self._set_up(rows if counts.all() else rows[counts], classes, start=True)
+        rows = rows if counts.all() else rows[counts]
+        self._set_up(self._balanced(rows), classes, start=True)
+        self.class_shares_.take(rows.codes, rows.weights)
 
     def _set_up(self, rows: Rows, classes: NDArray[Any], *, start: bool, split: bool = False) -> None:
         """Make the committee, and ``start`` it from these examples.
@@ -350,6 +373,7 @@ class OCBClassifier(CommitteeClassifier):
         ``split`` gives each booster its share of the given hypotheses instead of all.
         """
         require_two(classes)
+        decision_of(classes, self.class_weight, self.threshold, self.costs)
         n_boosters = 1 if len(classes) == 2 else len(classes)
         X, codes, weights = rows.X, rows.codes, rows.weights
         self._batch, growth = self._checked_batch_size(), as_growth(self.grow)
@@ -392,6 +416,7 @@ class OCBClassifier(CommitteeClassifier):
             committee.fit(X, codes, weights * scale, scores, n_jobs=self.n_jobs)
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
         self.grower_ = None
+        self.class_shares_ = ClassShares(len(classes))
         self._offset_given = self.offset
         self._applied = adjustable(self.__dict__)
         if growth is not None:

@@ -26,6 +26,7 @@ from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import OnlineClassifier, as_one_row, code_of
+from ocboost.estimators.decisions import DECISIONS, decision_of
 from ocboost.streams.rows import Rows
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
@@ -51,6 +52,19 @@ class AdaptiveClassifier(OnlineClassifier):
     without : sequence of str, default ()
         Members to leave out: "neighbours", "labels", "features", "forests", or a booster: "eg", "pa",
         "logistic", "ocb-window-20".
+    class_weight : None, "balanced" or dict, default None
+        Weighs the probabilities in ``predict``, which takes the class of largest w_k · p_k; a weight by
+        class, 1 for those not named. "balanced" is the inverse of the share of each class among about the
+        last 500 labels, which follows a balance that drifts. Nothing is learnt otherwise: as the
+        probabilities are calibrated, this does better than weights while learning
+        (``experiments/costs.py``).
+    threshold : float, optional
+        Of two classes, the second is predicted from this probability on (with ``class_weight``: of
+        w_k · p_k, divided by their sum); by default the likelier one.
+    costs : array of shape (K, K) or dict, optional
+        ``costs[true, predicted]``, in the order of ``classes_``; or {(true, predicted): cost}, where an error
+        that is not named costs 1. The class of least expected cost is predicted. ``threshold`` and ``costs``
+        exclude each other. All three leave the probabilities as they are, and may be changed at any time.
     random_state : int, RandomState or None
         For what is drawn: growth and the bootstrap of the forests.
 
@@ -101,11 +115,17 @@ class AdaptiveClassifier(OnlineClassifier):
         n_hypotheses: int = 100,
         extra: Sequence[str] = (),
         without: Sequence[str] = (),
+        class_weight: Any = None,
+        threshold: float | None = None,
+        costs: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_hypotheses = n_hypotheses
         self.extra = extra
         self.without = without
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.costs = costs
         self.random_state = random_state
 
     bank_: Bank
@@ -208,6 +228,7 @@ class AdaptiveClassifier(OnlineClassifier):
         rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True)
         if ids is not None:
             _keys(ids, len(codes))
+        decision_of(known, self.class_weight, self.threshold, self.costs)
         self.classes_, self.bank_ = known, self._new_bank(rows, len(known))
         rows = self._as_kept(rows)
         some = np.flatnonzero(weights > 0.0)
@@ -295,7 +316,7 @@ class AdaptiveClassifier(OnlineClassifier):
     # Predicting ------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> NDArray[Any]:
-        """The likeliest class of each row.
+        """The class of each row: the likeliest, or what ``class_weight``, ``threshold`` or ``costs`` decide.
 
         Parameters
         ----------
@@ -350,8 +371,22 @@ class AdaptiveClassifier(OnlineClassifier):
         return found, None if decides is None else decides.predict(X)
 
     def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
-        classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
+        if decided is not None and all(getattr(self, name) is None for name in DECISIONS):
+            return decided
+        classes: NDArray[Any] = self.classes_[self.decided(found)]
         return classes
+
+    def decided(self, found: Floats) -> NDArray[np.intp]:
+        """The codes of the classes to predict, from probabilities."""
+        decision = decision_of(self.classes_, self.class_weight, self.threshold, self.costs)
+        if decision is None:
+            likeliest: NDArray[np.intp] = found.argmax(axis=1)
+            return likeliest
+        return decision.codes(found, self._shares_now() if decision.balanced else None)
+
+    @reads
+    def _shares_now(self) -> Floats:
+        return self.bank_.class_shares.shares
 
     @reads
     def _look(self, X: Any) -> tuple[Floats, DeployedModel | None]:

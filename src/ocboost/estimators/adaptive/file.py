@@ -23,7 +23,9 @@ from ocboost.estimators.classifier_file import (
     columns_tree,
     plain,
     set_columns,
+    shares_from,
 )
+from ocboost.estimators.decisions import decision_tree, read_decision
 from ocboost.streams.rows import stack_matrices
 
 ADAPTIVE_KIND = "AdaptiveClassifier"  # the name of the kind in files
@@ -42,6 +44,7 @@ def adaptive_tree(clf: Any) -> Tree:
         },
         "weight_scale": float(clf.weight_scale_),
         **columns_tree(clf),
+        **decision_tree(clf),
         "bank": bank_tree(clf.bank_),
         "schema": None,
         "history": [],
@@ -65,6 +68,7 @@ def adaptive_from_tree(fields: Fields, make: Any) -> Any:
     clf = fields.read("settings", unfitted)
     fields.make(chosen_members, clf.extra, clf.without)
     set_columns(clf, classes, n_features, names)
+    clf.set_params(**read_decision(fields, classes))
     clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), 1e100)
     clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf))
     return clf
@@ -83,6 +87,7 @@ def bank_tree(bank: Bank) -> Tree:
         "since": bank.since,
         "usual_lag": bank._usual_lag,
         "n_learnt": bank.n_learnt,
+        "class_shares": bank.class_shares.tree(),
         "pool": None if bank.pool is None else bank.pool.tree(),
         "voting": None if bank.voting is None else bank.voting.tree(),
         "members": [{"group": member.group, "state": member.tree()} for member in bank.members],
@@ -117,6 +122,7 @@ def bank_from_tree(fields: Fields, clf: Any) -> Bank:
     )
     bank.last = fields.count("last", 0, K)
     bank.n_learnt = fields.count("n_learnt")
+    bank.class_shares = shares_from(fields, K)
     pool = fields.read_optional("pool", lambda one: Pool.from_tree(one, F, K))
     if pool is None:
         fields.require(fields.takes("voting", None), "it has votes without hypotheses")
