@@ -138,11 +138,23 @@ class TestLabels:
         assert len(np.unique(expected)) > 1
         np.testing.assert_array_equal(label, expected)
 
-    def test_costs_that_are_no_table(self):
-        clf, _ = small()
-        clf.costs = {("a", "b"): 1.0}
-        with pytest.raises(InputError, match="costs must be a table of 2 rows"):
-            clf.to_onnx()
+    @pytest.mark.parametrize("K", [2, 3])
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"class_weight": {0: 3.0}},
+            {"class_weight": {0: 0.0, 1: 2.0}},
+            {"class_weight": "balanced"},
+            {"costs": {(0, 1): 4.0}},
+            {"costs": {(0, 1): 4.0}, "class_weight": {1: 2.5}},
+            {"threshold": 0.4, "class_weight": {1: 2.5}},
+        ],
+    )
+    def test_whatever_decides(self, settings, K):
+        if K == 3 and "threshold" in settings:
+            settings = {}
+        clf, X = small(K)
+        assert_same(clf.set_params(**settings), X)
 
 
 class TestModel:

@@ -7,16 +7,16 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ocboost._core.file_format import write_atomically
 from ocboost.errors import InputError
 from ocboost.estimators.committee_classifier import CommitteeClassifier
+from ocboost.estimators.decisions import decision_of, is_balanced
 from ocboost.estimators.onnx.graph import Graph, Value, onnx
 from ocboost.estimators.onnx.scores import (
-    cheapest,
     decided_by_score,
+    decided_by_share,
     label_values,
     scores,
     shares,
@@ -63,13 +63,14 @@ def export_onnx(
         inputs, X = [helper.make_tensor_value_info(FEATURES, types.DOUBLE, ["N", F])], FEATURES
     found = scores(graph, X, view)
     share = shares(graph, found, K)
-    rule = _rule(now, K)
+    weights = None if is_balanced(now.class_weight) else now.class_weight  # those act while learning
+    rule = decision_of(now.classes_, weights, now.threshold, now.costs)
     if rule is None:
         codes = winners(graph, X, found, view)
     elif K == 2:
         codes = decided_by_score(graph, found, rule.codes)
     else:
-        codes = cheapest(graph, share, rule.costs)
+        codes = decided_by_share(graph, share, rule)
     label = graph.op("Gather", classes, codes, axis=0)
     votes = graph.op("Reshape", found, np.array([-1])) if K == 2 else _by_rows(graph, found)
     values = (label, _by_rows(graph, share), votes)
@@ -111,37 +112,6 @@ def _properties(clf: Any, schema: Schema | None) -> dict[str, str]:
     elif hasattr(clf, "feature_names_in_"):
         known["features"] = clf.feature_names_in_.tolist()
     return {key: json.dumps(value) for key, value in known.items()}
-
-
-class _Rule:
-    """Predictions from probabilities: the class of least expected cost, or the second from a threshold on."""
-
-    def __init__(self, costs: NDArray[np.float64], threshold: float | None) -> None:
-        self.costs, self.threshold = costs, threshold
-
-    def codes(self, shares: NDArray[np.float64]) -> NDArray[Any]:
-        """The codes of the classes to predict."""
-        if self.threshold is None:
-            found: NDArray[np.intp] = (shares @ self.costs).argmin(axis=1)
-            return found
-        return (shares[:, 1] >= self.threshold).astype(np.intp)
-
-
-def _rule(clf: Any, K: int) -> _Rule | None:
-    """What decides instead of the votes: a threshold or costs, where the classifier has them."""
-    threshold, costs = (getattr(clf, name, None) for name in ("threshold", "costs"))
-    if threshold is None and costs is None:
-        return None
-    try:
-        table = 1.0 - np.eye(K) if costs is None else np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
-        table = np.empty(0)
-    if table.shape != (K, K):
-        raise InputError(
-            f"costs must be a table of {K} rows and {K} columns to be exported to ONNX; got {costs!r:.80}. "
-            "Write them as such a table: clf.set_params(costs=table)."
-        )
-    return _Rule(table, None if threshold is None else float(threshold))
 
 
 # The columns as inputs --------------------------------------------------------------------------------------

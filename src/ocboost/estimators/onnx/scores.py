@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ocboost.errors import InputError
 from ocboost.estimators.committee import CommitteeView, probabilities
+from ocboost.estimators.decisions import Decision
 from ocboost.estimators.onnx.answers import answers
 from ocboost.estimators.onnx.graph import Graph, Value, onnx
 from ocboost.hypotheses import Ballot, Hypotheses
@@ -124,9 +125,13 @@ def decided_by_score(graph: Graph, scores: Value, decide: Decide) -> Value:
     return graph.op("Where", above, np.int64(high), np.int64(low))
 
 
-def cheapest(graph: Graph, share: Value, costs: NDArray[np.float64]) -> Value:
-    """The code of the class with the least expected cost; ``costs`` is (true, predicted)."""
-    return graph.op("ArgMin", graph.op("MatMul", costs.T, share), axis=0, keepdims=0)
+def decided_by_share(graph: Graph, share: Value, rule: Decision) -> Value:
+    """The code of the class of least expected cost, or of largest weighted probability: `Decision.codes`."""
+    if rule.weights is not None:
+        share = graph.op("Mul", share, rule.weights[:, None])
+    if rule.costs is None:
+        return graph.op("ArgMax", share, axis=0, keepdims=0)
+    return graph.op("ArgMin", graph.op("MatMul", rule.costs.T, share), axis=0, keepdims=0)
 
 
 def turning_point(decide: Decide) -> tuple[int, int, float]:
