@@ -482,3 +482,41 @@ class OCBClassifier(CommitteeClassifier):
         tree = load(path, CLASSIFIER_KIND)
         clf: Self = read(tree, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
         return clf
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None, *, raw: bool = False) -> Any:
+        """The classifier as it is now as an ONNX model, for runtimes without Python; it learns no further.
+
+        Its input ``X`` is (rows, features) of double. Its outputs are ``label``, ``probabilities`` (rows, K)
+        and ``scores``, as of `decision_function`: (rows,) for two classes, (rows, K) for more. Under
+        onnxruntime scores and labels are those of this class to the last bit, also for NaN, and
+        probabilities to about 1e-15. Give rows that this class accepts: the model does not check them.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; an old file stays until this one is complete.
+        raw : bool, default False
+            Take the columns of the table it was fitted on as inputs of their own, each (rows, 1) of double or
+            text, and turn texts into features inside the model.
+
+        Returns
+        -------
+        onnx.ModelProto
+
+        Raises
+        ------
+        InputError
+            If the hypotheses are not stumps, trees, balls, box filters, or these joined, or the offset is a
+            Python function: only their formulas can be written.
+        MissingExtraError
+            Without the package onnx.
+
+        Examples
+        --------
+        >>> clf = OCBClassifier(n_hypotheses=2).fit([[1.0], [2.0]], ["no", "yes"])
+        >>> [output.name for output in clf.to_onnx().graph.output]
+        ['label', 'probabilities', 'scores']
+        """
+        from ocboost.estimators.onnx.export import export_onnx
+
+        return export_onnx(self, path, raw=raw)

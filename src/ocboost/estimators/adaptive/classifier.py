@@ -677,6 +677,12 @@ class AdaptiveClassifier(Explains, TableClassifier):
         clf: Self = read(tree, os.fspath(path), lambda fields: adaptive_from_tree(fields, cls, deployed))
         return clf
 
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Raises `InputError`: only an `OCBClassifier` can be exported to ONNX, see its ``to_onnx``."""
+        from ocboost.estimators.onnx.export import export_onnx
+
+        return export_onnx(self, path)
+
     @reads
     def __copy__(self) -> Self:
         """An independent copy."""
