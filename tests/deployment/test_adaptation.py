@@ -9,6 +9,7 @@ import pytest
 
 from ocboost import AdaptiveClassifier
 from ocboost._core.file_format import load, save, to_bytes
+from ocboost._core.metrics import Window
 from ocboost.deployment.adaptation import Adaptation, model_digest, run_id
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError, ModelFileError
@@ -36,6 +37,8 @@ def batches(X, y, size=50):
 def same(a, b):
     assert (a.rows, a.learnt, a.finished, a.origin) == (b.rows, b.learnt, b.finished, b.origin)
     np.testing.assert_array_equal(a.confusion, b.confusion)
+    np.testing.assert_array_equal(a.confusion, a.tally.confusion)
+    assert a.tally.values() == pytest.approx(b.tally.values(), rel=1e-12)
     for one, other in zip(a.model.classifier.alpha_, b.model.classifier.alpha_, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -46,9 +49,10 @@ class TestTake:
     def test_predicts_then_learns(self, classes, step):
         adaptation, twin = begun(classes), begun(classes).model.classifier
         X, y = examples(130, 1, classes)
-        confusion = np.zeros((classes, classes), np.int64)
+        confusion, shares = np.zeros((classes, classes), np.int64), []
         for start in range(0, 130, step):
             part = slice(start, start + step)
+            shares.append(twin.predict_proba(X[part]))
             for truth, guess in zip(y[part], twin.predict(X[part]), strict=True):
                 confusion[truth, guess] += 1
             twin.partial_fit(X[part], y[part])
@@ -57,6 +61,10 @@ class TestTake:
         np.testing.assert_array_equal(adaptation.confusion, confusion)
         assert (adaptation.rows, adaptation.learnt) == (130, 130)
         assert adaptation.accuracy == np.trace(confusion) / 130
+        window = Window(classes, 130)
+        window.add(np.concatenate(shares), y)
+        for name, value in window.values().items():
+            assert adaptation.tally.values()[name] == pytest.approx(value, abs=0.01), name
         for one, other in zip(adaptation.model.classifier.alpha_, twin.alpha_, strict=True):
             np.testing.assert_array_equal(one, other)
 

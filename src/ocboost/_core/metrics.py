@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
+from ocboost._core.codec import Fields, Tree
 from ocboost._core.score_bins import ScoreBins, exact_auc, exact_average_precision
 from ocboost.errors import InputError
 
@@ -216,6 +217,27 @@ class Tally:
 
     def _defined(self) -> list[ScoreBins]:
         return [bins for bins in self.bins if bins.has_both]
+
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return {
+            "confusion": self.confusion,
+            "loss": self._loss,
+            "square": self._square,
+            "calibration": self._calibration,
+            "bins": [bins.tree() for bins in self.bins],
+        }
+
+    @classmethod
+    def from_tree(cls, fields: Fields, n_classes: int) -> Self:
+        """A tally from what `tree` gave."""
+        tally = cls(n_classes)
+        fields.fill({"confusion": tally.confusion, "calibration": tally._calibration})
+        tally._loss, tally._square = (fields.number(key, 0.0, np.inf) for key in ("loss", "square"))
+        fits = (tally.confusion >= 0).all() and (tally._calibration >= 0.0).all()
+        fields.require(bool(fits and np.isfinite(tally._calibration).all()), "its sums make no sense")
+        tally.bins = fields.read_all("bins", ScoreBins.from_tree, len(tally.bins))
+        return tally
 
 
 class Window:

@@ -9,9 +9,12 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ocboost._core.codec import Fields, Tree
 
 SCORE_BINS = 8192
 CURVE_POINTS = 101  # in the threshold, and again in recall
@@ -123,6 +126,29 @@ class ScoreBins:
         above = np.cumsum(self.counts[:, ::-1], axis=1)[:, ::-1][:, some]
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-edges)), above[1], above[0]
+
+    def tree(self) -> Tree:
+        """What a file holds: the bins in which something lies."""
+        some = np.flatnonzero(self.counts.any(axis=0))
+        return {
+            "places": some.astype(np.int64),
+            "counts": self.counts[:, some],
+            "lowest": self._lowest[some],
+            "highest": self._highest[some],
+        }
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """A histogram from what `tree` gave."""
+        bins, places = cls(), fields.array("places", np.int64, (None,))
+        inside = bool(((places >= 0) & (places < SCORE_BINS)).all() and (np.diff(places) > 0).all())
+        fields.require(inside, "its bins do not fit")
+        counts = fields.array("counts", np.int64, (2, len(places)))
+        lowest, highest = (fields.array(key, np.float64, (len(places),)) for key in ("lowest", "highest"))
+        fits = (counts >= 0).all() and counts.any(axis=0).all() and (lowest <= highest).all()
+        fields.require(bool(fits), "its counts make no sense")
+        bins.counts[:, places], bins._lowest[places], bins._highest[places] = counts, lowest, highest
+        return bins
 
 
 def _bins_of(score: Scores) -> Counts:

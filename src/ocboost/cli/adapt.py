@@ -307,6 +307,7 @@ def _progress_of(run: Adaptation) -> str:
 def _report(run: Adaptation, out: Path) -> None:
     from rich.table import Table
 
+    from ocboost._core.metrics import METRIC_TABLE
     from ocboost.deployment.adaptation import RECENT_PREDICTIONS
 
     console = results()
@@ -324,10 +325,14 @@ def _report(run: Adaptation, out: Path) -> None:
     accuracy, lately = run.accuracy, run.recent_accuracy
     table.add_row("all", f"{run.learnt:,}", f"{accuracy:.1%}" if accuracy is not None else "–", style="bold")
     console.print(table)
-    known = [recall for recall in run.recalls if recall is not None]
-    if len(known) > 1:
-        text = f"Balanced accuracy, the mean over the classes: {sum(known) / len(known):.1%}."
-        console.print(text, soft_wrap=True)
+    values = run.tally.values()
+    found = [
+        f"{METRIC_TABLE[name].title} {value:.3f}"
+        for name in ("balanced_accuracy", "f1", "pr_auc", "brier", "ece")
+        if (value := values[name]) is not None
+    ]
+    if found:
+        console.print(", ".join(found), soft_wrap=True)
     if accuracy is not None and lately is not None and run.learnt > RECENT_PREDICTIONS:
         console.print(f"Of the last {RECENT_PREDICTIONS:,} rows {lately:.1%} were right.", soft_wrap=True)
         if lately < accuracy - NOTABLE_DROP and _remembers_all(run.model):

@@ -14,10 +14,12 @@ import numpy as np
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import uninterrupted
+from ocboost._core.metrics import Tally
 from ocboost.deployment.model import Model
 from ocboost.deployment.resume import add_event
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
+from ocboost.estimators.committee import probabilities
 from ocboost.streams.rows import Rows, UnseenLabelError
 
 CHECKPOINT_KIND = "Adaptation"  # the name of the kind in files
@@ -45,6 +47,8 @@ class Adaptation:
         self.finished = False  # whether the stream has ended
         K = len(model.classifier.classes_)
         self.confusion = np.zeros((K, K), np.int64)  # how often class i was predicted as j, before learning
+        self.tally = Tally(K)  # the same with the probabilities, up to the last batch
+        self._said: list[tuple[Any, Any, Any]] = []  # probabilities or votes, codes and guesses of this one
         self._recent: deque[bool] = deque(maxlen=RECENT_PREDICTIONS)
 
     def take(self, batch: Rows, step: int = 1) -> None:
@@ -63,24 +67,43 @@ class Adaptation:
                 f"model, which knows {clf.classes_.tolist()!s:.100}. Leave such rows out with "
                 "--leave-unseen, or fit a model that knows it (fit --classes)."
             ) from None
-        for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            end, part = part.first + len(part), part.labelled()
-            if not len(part):
-                self.rows = end
-                continue
-            guesses = []
-            if not isinstance(clf, AdaptiveClassifier):
-                guesses = clf.decided_by_votes(clf.votes_of(part)).tolist()
-            with uninterrupted():  # what is learnt is counted
-                if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
-                    guesses = clf.decided(clf.probabilities_of(part)).tolist()
-                clf.learn_rows(part)
-                self.learnt += len(part)
-                for code, guess in zip(part.codes.tolist(), guesses, strict=True):
-                    self.confusion[code, guess] += 1
-                    self._recent.append(code == guess)
-                self.rows = end
+        try:
+            for start in range(0, len(rows), step):
+                self._take_part(rows[start : start + step])
+        finally:
+            self._count_probabilities()
+
+    def _take_part(self, part: Rows) -> None:
+        """Predict rows, then learn from those with a label."""
+        clf = self.model.classifier
+        end, part = part.first + len(part), part.labelled()
+        if not len(part):
+            self.rows = end
+            return
+        said = guesses = None
+        if not isinstance(clf, AdaptiveClassifier):
+            said = clf.votes_of(part)
+            guesses = clf.decided_by_votes(said)
+        with uninterrupted():  # what is learnt is counted
+            if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
+                said = clf.probabilities_of(part)
+                guesses = clf.decided(said)
+            assert guesses is not None
+            clf.learn_rows(part)
+            self.learnt += len(part)
+            self._said.append((said, part.codes, guesses))
+            for code, guess in zip(part.codes.tolist(), guesses.tolist(), strict=True):
+                self.confusion[code, guess] += 1
+                self._recent.append(code == guess)
+            self.rows = end
+
+    def _count_probabilities(self) -> None:
+        """Count what was said of the rows of a batch."""
+        if self._said:
+            said, codes, guesses = (np.concatenate(each) for each in zip(*self._said, strict=True))
+            adaptive = isinstance(self.model.classifier, AdaptiveClassifier)
+            self.tally.add(said if adaptive else probabilities(said), codes, guesses)
+            self._said = []
 
     @property
     def accuracy(self) -> float | None:
@@ -137,6 +160,7 @@ class Adaptation:
             "origin": self.origin,
             **{key: getattr(self, key) for key in ("first", "rows", "learnt", "leave_unseen", "finished")},
             "confusion": self.confusion,
+            "tally": self.tally.tree(),
         }
 
     @classmethod
@@ -159,6 +183,9 @@ class Adaptation:
         adaptation.finished = fields.flag("finished")
         fields.fill({"confusion": adaptation.confusion})
         fields.require((adaptation.confusion >= 0).all(), "its counts make no sense")
+        if "tally" in fields:  # older ones have none, and count from here on
+            K = len(adaptation.confusion)
+            adaptation.tally = fields.read("tally", lambda one: Tally.from_tree(one, K))
         return adaptation
 
 
