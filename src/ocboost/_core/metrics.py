@@ -186,9 +186,9 @@ class Tally:
         if predicted is None:
             predicted = probabilities.argmax(axis=1)
         self.confusion += confusion_of(codes, predicted, len(self.confusion))
-        self._loss += float(losses(probabilities, codes).sum())
-        self._square += float(squares(probabilities, codes).sum())
-        self._calibration += _calibration_sums(probabilities, codes)
+        self._loss = _added(self._loss, losses(probabilities, codes))
+        self._square = _added(self._square, squares(probabilities, codes))
+        _add_calibration(self._calibration, probabilities, codes)
         for bins, (score, positive) in zip(self.bins, _one_against_rest(probabilities, codes), strict=True):
             bins.add(score, positive)
 
@@ -290,13 +290,15 @@ class Window:
             for score, positive in _one_against_rest(probabilities, codes)
             if 0 < positive.sum() < n
         ]
+        sums = np.zeros((3, CALIBRATION_BINS))
+        _add_calibration(sums, probabilities, codes)
         found = {
             **_of_confusion(confusion_of(codes, self._predicted[:n], self._K)),
             "auc": _mean([exact_auc(score, positive) for score, positive in scored]),
             "pr_auc": _mean([exact_average_precision(score, positive) for score, positive in scored]),
             "log_loss": float(losses(probabilities, codes).mean()) if n else None,
             "brier": float(squares(probabilities, codes).mean()) if n else None,
-            "ece": _calibration_error(_calibration_sums(probabilities, codes)),
+            "ece": _calibration_error(sums),
         }
         return {name: found[name] for name in METRICS}
 
@@ -350,13 +352,18 @@ def squares(probabilities: Probabilities, codes: Codes) -> NDArray[np.float64]:
     return wrong[:, 1] ** 2 if probabilities.shape[1] == 2 else (wrong**2).sum(axis=1)
 
 
-def _calibration_sums(probabilities: Probabilities, codes: Codes) -> NDArray[np.float64]:
-    """In each bin of the top probability: examples, the sum of these probabilities, how many are right."""
+def _added(total: float, values: NDArray[np.float64]) -> float:
+    """A sum with more values, one by one: it does not depend on how they are cut into calls."""
+    return float(np.cumsum(np.concatenate([[total], values]))[-1])
+
+
+def _add_calibration(sums: NDArray[np.float64], probabilities: Probabilities, codes: Codes) -> None:
+    """Add to each bin of the top probability: examples, these probabilities, how many are right."""
     likeliest = probabilities.argmax(axis=1)
     top = probabilities[np.arange(len(codes)), likeliest]
     bins = np.minimum((top * CALIBRATION_BINS).astype(np.int64), CALIBRATION_BINS - 1)
-    columns = (None, top, (likeliest == codes).astype(np.float64))
-    return np.array([np.bincount(bins, each, minlength=CALIBRATION_BINS) for each in columns], np.float64)
+    for total, values in zip(sums, (1.0, top, (likeliest == codes).astype(np.float64)), strict=True):
+        np.add.at(total, bins, values)
 
 
 def _calibration_error(sums: NDArray[np.float64]) -> float | None:
