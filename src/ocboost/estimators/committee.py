@@ -252,7 +252,11 @@ class Committee:
     @writes
     def remember_start(self) -> None:
         """Let the present weights be those that the model is deployed with."""
-        self.start_weights = StartWeights.of(self._make_view().alphas)
+        alphas = [booster.copy()._solved() for booster in self.boosters]  # of a copy: nothing is published
+        before = self.deployed_weights
+        if before is not None:
+            alphas = [before.alpha(alpha, k) for k, alpha in enumerate(alphas)]
+        self.start_weights = StartWeights.of(alphas)
 
     @writes
     def replace_hypotheses(
