@@ -28,6 +28,7 @@ _EXAMPLES = "such as 2024-01-31, 2024-01-31 17:05 or 17:05:30"
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # in nanoseconds
 _NS_PER_DAY = 86_400 * 10**9
 _NS_PER_HOUR = 3600.0 * 1e9
+_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)", re.ASCII)
 _EPOCH = date(1970, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = (day.toordinal() - _EPOCH for day in (date.min, date.max))
 
@@ -97,9 +98,14 @@ def moments(column: Any, name: str, first: int) -> Moments:
     if types.is_null(kind):
         return Moments(zeros, zeros, none, none)
     if types.is_timestamp(kind):
-        if kind.tz is not None:
+        fixed = None if kind.tz is None else _OFFSET.fullmatch(kind.tz)
+        if kind.tz is not None and fixed is None:
             column = arrow("compute").local_timestamp(column)
-        days, clock = np.divmod(_integers(column), _NS_PER_DAY // _UNITS[kind.unit])
+        ticks = _integers(column)
+        if fixed is not None:  # which pyarrow before 21 does not know as time zones
+            seconds = 3600 * int(fixed[2]) + 60 * int(fixed[3])
+            ticks = ticks + (-1 if fixed[1] == "-" else 1) * seconds * 1_000_000_000 // _UNITS[kind.unit]
+        days, clock = np.divmod(ticks, _NS_PER_DAY // _UNITS[kind.unit])
         return Moments(days, clock * _UNITS[kind.unit], known, known)
     if types.is_date(kind):
         return Moments(_integers(column.cast(pa.date32())), zeros, known, known)
