@@ -154,8 +154,10 @@ class TestRefusals:
         assert said.endswith("See: ocboost explain --help\n")
 
     def test_no_such_row(self, tmp_path, capsys, data):
-        said = refused(capsys, "explain", fitted(tmp_path), data, "--row", "300")
-        assert "--row must be a row of the file; it has no row 300 (the first is row 0)" in said
+        model = fitted(tmp_path)
+        for row in ("300", "9000"):
+            said = refused(capsys, "explain", model, data, "--row", row)
+            assert f"--row must be a row of the file; it has no row {row} (the first is row 0)" in said
 
     def test_out_is_an_input(self, tmp_path, capsys):
         data = write(tmp_path / "data.csv", table(30))
