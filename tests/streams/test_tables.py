@@ -122,7 +122,7 @@ def test_objects():
         (pd.Categorical([1, "x"]), "column 'a' must hold .*category"),
         (
             [datetime.time(5), datetime.date(2024, 1, 1)],
-            "column 'a' must hold .*dates and times that do not go",
+            "column 'a' must hold .*a mixture of dates .* and times",
         ),
     ],
 )

@@ -151,7 +151,8 @@ class TableClassifier(OnlineClassifier):
 
 def require_no_dictionaries(X: Any) -> None:
     """Refuse dictionaries, which are single rows, where several rows are taken."""
-    if isinstance(X, Mapping) or (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
+    one = isinstance(X, Mapping) and not hasattr(X, "shape")  # some sparse matrices are dictionaries
+    if one or (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
         raise InputError(
             "X must be a table or an array; got dictionaries. Give pandas.DataFrame(X), or one row after the "
             "other to predict_one and learn_one."

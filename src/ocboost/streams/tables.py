@@ -121,7 +121,9 @@ def encode_table(schema: Schema, X: Any) -> tuple[NDArray[np.float64], list[str]
     every = names_in(X)
     require_columns(schema, every, _TABLE)
     names = list(schema.column_names)
-    require_different([name for name in every if name in set(names)], _TABLE)
+    if len(set(every)) < len(every):
+        known = set(names)
+        require_different([name for name in every if name in known], _TABLE)
     if all(column.kind == "number" for column in schema.columns):
         values = _all_numbers(X, names)
         if values is not None:
