@@ -92,7 +92,9 @@ class TestRows:
 class TestChanges:
     def test_since_it_was_fitted(self, tmp_path, capsys, data):
         path = fitted(tmp_path, "--grow", "14")
-        assert flat(shown_by(capsys, path, "--changes")) == ["Since the model was deployed: 12 weights"]
+        assert flat(shown_by(capsys, path, "--changes")) == [
+            "Since the model was deployed: 12 weights, none has changed"
+        ]
         stream = write(tmp_path / "stream.csv", table(4000, 7))
         assert ran(capsys, "adapt", path, stream, "--out", tmp_path / "new.ocb")[0] == 0
         found = Model.load(tmp_path / "new.ocb").classifier.weight_changes(4)

@@ -192,7 +192,8 @@ class WeightChanges:
         """What there is, in one line."""
         grown = self.n_came or self.n_went
         counts = f", {self.n_came:,} came, {self.n_went:,} went" if grown else ""
-        return f"since the model was deployed: {self.n_hypotheses:,} weights{counts}"
+        same = "" if self.hypotheses or grown else ", none has changed"
+        return f"since the model was deployed: {self.n_hypotheses:,} weights{counts}{same}"
 
     @property
     def tables(self) -> list[Table]:
