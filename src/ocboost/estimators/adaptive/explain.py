@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._kernels.arrays import Floats
-from ocboost.errors import InputError, NotSavableError
+from ocboost.errors import InputError
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.voting import FIXED
 from ocboost.estimators.explaining import (
@@ -50,7 +51,7 @@ def explained_by_members(
         losses = np.zeros(len(named.columns))
         x, row, probability = X[i : i + 1], one_dense_row(X, i), float(predicted[1][i, code])
         said = None if predicted[2] is None else predicted[2][i]
-        if _reads_features(bank):
+        with suppress(InputError):  # without a portable form an adopted model reads tables only
             losses = _losses(x, code, probability, lenders, probabilities, named)
         features = feature_parts(losses, row, top, named)
         if bank.untouched is None:
@@ -114,20 +115,6 @@ def _factors(bank: Bank, shares: Floats) -> Floats:
 
 
 # Features --------------------------------------------------------------------------------------------------
-
-
-def _reads_features(bank: Bank) -> bool:
-    """Whether rows that no table stands behind can be predicted.
-
-    An adopted model that reads tables, and has no portable form, cannot.
-    """
-    if bank.deployed is None or bank.deployed.places is None:
-        return True
-    try:
-        bank.deployed.portable()
-    except (NotSavableError, InputError):
-        return False
-    return True
 
 
 def _recent(bank: Bank) -> Any:
@@ -247,7 +234,7 @@ def _of_adopted(bank: Bank, n_features: int) -> Floats:
     if bank.deployed is None or not isinstance(X, np.ndarray) or len(X) < 2:
         return sizes
     X = _spread(X, min(MOST_SWAPPED, max(2, 10 * MOST_PREDICTIONS // n_features)))
-    if _reads_features(bank):
+    with suppress(InputError):  # without a portable form it reads tables only
         before = bank.deployed.probabilities(X)
         for f in range(n_features):
             swapped = X.copy()
