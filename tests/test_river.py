@@ -305,3 +305,16 @@ class TestAdaptive:
             AdaptiveClassifier(grace_period=1)
         with pytest.raises(InputError, match="y must be a label"):
             model.learn_one({"a": 1.0}, None)
+
+
+def test_dates_among_moments_do_not_hinder_a_new_start():
+    """A label that is new makes it start over from what it has kept."""
+    clf = OCBClassifier(n_hypotheses=3, grace_period=10)
+    for i in range(20):
+        clf.learn_one({"d": datetime.datetime(2024, 1, 1 + i, i), "x": float(i)}, i % 2)
+    clf.learn_one({"d": datetime.date(2024, 2, 1), "x": 1.0}, 1)
+    with pytest.raises(InputError, match="must hold dates for 'd', as before"):
+        clf.learn_one({"d": datetime.time(3), "x": 1.0}, 1)
+    for i in range(10):
+        clf.learn_one({"d": datetime.datetime(2024, 3, 1 + i), "x": 100.0}, "new")
+    assert set(clf.predict_proba_one({"x": 100.0})) == {0, 1, "new"}

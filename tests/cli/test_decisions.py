@@ -12,6 +12,7 @@ import pytest
 
 from ocboost.cli.decisions import decision_parameters
 from ocboost.deployment.model import Model
+from ocboost.errors import InputError
 from tests.support.cli_runs import fitted, ran, refused, table, write
 
 NAMED = {0: "in time", 1: "late"}
@@ -191,3 +192,21 @@ def test_what_does_not_fit_the_model_is_refused(words, text, tmp_path, capsys):
     assert text in refused(capsys, "predict", model, data, *words)
     assert text in refused(capsys, "adapt", model, data, "--out", tmp_path / "o.ocb", *words)
     assert not (tmp_path / "o.ocb").exists()
+
+
+def test_costs_are_taken_away(folder, tmp_path, capsys):
+    model = fit(capsys, folder, tmp_path / "m.ocb", "--costs", folder / "costs.csv")
+    data = folder / "more.csv"
+    with_costs, shares = predictions(capsys, model, data)
+    without, _ = predictions(capsys, model, data, "--costs", "none")
+    assert without == ["late" if p >= 0.5 else "in time" for p in shares[:, 1]] != with_costs
+    other, _ = predictions(capsys, model, data, "--costs", "none", "--threshold", "0.1")
+    assert other == ["late" if p >= 0.1 else "in time" for p in shares[:, 1]]
+    adapted = tmp_path / "n.ocb"
+    assert ran(capsys, "adapt", model, data, "--out", adapted, "--costs", "none")[0] == 0
+    assert Model.load(adapted).classifier.costs is None
+
+
+def test_a_threshold_is_for_two_classes():
+    with pytest.raises(InputError, match=r"--threshold must be for two classes; there are 3\. Give --costs"):
+        decision_parameters({"threshold": 0.3}, ["a", "b", "c"])

@@ -92,7 +92,9 @@ class TestRows:
 class TestChanges:
     def test_since_it_was_fitted(self, tmp_path, capsys, data):
         path = fitted(tmp_path, "--grow", "14")
-        assert flat(shown_by(capsys, path, "--changes")) == ["Since the model was deployed: 12 weights"]
+        assert flat(shown_by(capsys, path, "--changes")) == [
+            "Since the model was deployed: 12 weights, none has changed"
+        ]
         stream = write(tmp_path / "stream.csv", table(4000, 7))
         assert ran(capsys, "adapt", path, stream, "--out", tmp_path / "new.ocb")[0] == 0
         found = Model.load(tmp_path / "new.ocb").classifier.weight_changes(4)
@@ -154,8 +156,10 @@ class TestRefusals:
         assert said.endswith("See: ocboost explain --help\n")
 
     def test_no_such_row(self, tmp_path, capsys, data):
-        said = refused(capsys, "explain", fitted(tmp_path), data, "--row", "300")
-        assert "--row must be a row of the file; it has no row 300 (the first is row 0)" in said
+        model = fitted(tmp_path)
+        for row in ("300", "9000"):
+            said = refused(capsys, "explain", model, data, "--row", row)
+            assert f"--row must be a row of the file; it has no row {row} (the first is row 0)" in said
 
     def test_out_is_an_input(self, tmp_path, capsys):
         data = write(tmp_path / "data.csv", table(30))

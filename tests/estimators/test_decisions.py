@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -344,3 +345,13 @@ def test_what_makes_no_sense_is_refused(make, rule, text, tmp_path):
 def test_a_threshold_is_for_two_classes():
     with pytest.raises(InputError, match=r"threshold must be None for more than two classes; got 0\.5 for 3"):
         OCBClassifier(threshold=0.5).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+
+
+def test_costs_of_a_data_frame_go_by_its_names():
+    classes = np.array(["late", "ok"])
+    costs = pd.DataFrame([[0, 1], [5, 0]], index=["ok", "late"], columns=["ok", "late"])
+    assert decision_of(classes, costs=costs).costs.tolist() == [[0.0, 5.0], [1.0, 0.0]]
+    plain = pd.DataFrame([[0, 1], [5, 0]])
+    assert decision_of(classes, costs=plain).costs.tolist() == [[0.0, 1.0], [5.0, 0.0]]
+    with pytest.raises(InputError, match="costs must be about the classes"):
+        decision_of(classes, costs=costs.rename(columns={"ok": "fine"}))

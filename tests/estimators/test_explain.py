@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
 from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import InputError, OCBClassifier
+from ocboost import AdaptiveClassifier, InputError, OCBClassifier
 from ocboost.hypotheses import Stumps
 from ocboost.offsets import LinearOffset
 from ocboost.streams import Column, Schema
@@ -185,3 +185,21 @@ class TestInput:
     def test_other_columns(self):
         with pytest.raises(ValueError, match="features"):
             made("stumps").explain([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("kind", [OCBClassifier, AdaptiveClassifier])
+def test_the_likeliest_class_is_named_where_another_is_predicted(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.where(X[:, 0] + rng.normal(size=200) > 0.0, "ok", "late")
+    clf = kind(n_hypotheses=6, random_state=0).fit(X, y)
+    likely = clf.explain(X)
+    assert all(each.likeliest is None and "likelier" not in each.title for each in likely)
+    clf.set_params(threshold=0.99)
+    for before, after in zip(likely, clf.explain(X), strict=True):
+        other = before.prediction != after.prediction
+        assert after.likeliest == (before.prediction if other else None)
+        assert (
+            after.title.endswith("though ok is likelier: class weights, a threshold or costs decide") == other
+        )
+    assert any(each.likeliest for each in clf.explain(X))

@@ -279,3 +279,49 @@ def test_a_schema_of_other_features_is_refused(make):
     clf.set_schema(None)
     assert clf.n_features_in_ == 3
     assert clf.predict_one([1.0, 0.0, 1.0]) in (True, False)
+
+
+class TestNoTable:
+    """What looks like a table, and is none."""
+
+    @pytest.mark.parametrize("names", [[0, 1], [("a", "x"), ("a", "y")], [0, "y"]], ids=str)
+    def test_texts_need_names_that_are_texts(self, make, names):
+        X = pd.DataFrame({"x": [1.0, 2.0] * 20, "y": ["a", "b"] * 20})
+        X.columns = pd.MultiIndex.from_tuples(names) if isinstance(names[0], tuple) else names
+        with pytest.raises(InputError, match=r"must have texts as the names of its columns.*Name them"):
+            make().fit(X, [0, 1] * 20)
+
+    def test_numbers_held_as_objects_need_none(self, make):
+        values = np.array([[1.0, 2.0], [3.0, 0.5]] * 20)
+        clf = make().fit(pd.DataFrame(values.astype(object)), [0, 1] * 20)
+        assert clf.schema_ is None
+        assert clf.predict(pd.DataFrame(values.astype(object))[:2], **unissued(clf)).tolist() == [0, 1]
+
+    def test_no_columns(self, make):
+        with pytest.raises(InputError, match="at least one column"):
+            make().fit(pd.DataFrame(index=range(4)), [0, 1, 0, 1])
+
+    @pytest.mark.parametrize("on", ["table", "array"])
+    @pytest.mark.parametrize("rows", [{"x": 1.0}, [{"x": 1.0}], {"x": [1.0]}], ids=str)
+    def test_dictionaries_are_single_rows(self, make, rows, on):
+        X = pd.DataFrame({"x": [1.0, 2.0] * 20})
+        clf = make().fit(X if on == "table" else X.to_numpy(), [0, 1] * 20)
+        for call in (clf.predict, clf.explain):
+            with pytest.raises(InputError, match=r"got dictionaries\. Give pandas\.DataFrame"):
+                call(rows)
+
+    @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+    def test_texts_for_a_model_of_arrays(self, make, convert):
+        clf = make().fit(np.array([[1.0, 2.0], [3.0, 0.5]] * 20), [0, 1] * 20)
+        X = pd.DataFrame({"x": [1.0], "y": ["a"]})
+        with pytest.raises(InputError, match="fitted on an array; got a table with texts"):
+            clf.predict(convert(X))
+        assert clf.predict_proba(convert(X.assign(y=True)).to_pandas().to_numpy(float)).shape == (1, 2)
+
+    def test_two_columns_of_one_name_later(self, make):
+        X = pd.DataFrame({"x": [1.0, 2.0] * 20, "y": ["a", "b"] * 20})
+        clf = make().fit(X, [0, 1] * 20)
+        with pytest.raises(InputError, match=r"'y' appear more than once\. Rename them\.$"):
+            clf.predict(pd.concat([X, X[["y"]]], axis=1))
+        other = pd.concat([X, pd.DataFrame({"z": [1] * 40}), pd.DataFrame({"z": [2] * 40})], axis=1)
+        assert clf.predict(other, **unissued(clf)).tolist() == [0, 1] * 20

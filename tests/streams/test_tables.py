@@ -14,7 +14,14 @@ import pytest
 
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.streams import Column, Schema
-from ocboost.streams.tables import encode_table, is_column, is_table, labels_of_column, schema_of_table
+from ocboost.streams.tables import (
+    column_of,
+    encode_table,
+    is_column,
+    is_table,
+    labels_of_column,
+    schema_of_table,
+)
 from tests.support.tables import LEFT_OUT, frame
 
 
@@ -115,7 +122,7 @@ def test_objects():
         (pd.Categorical([1, "x"]), "column 'a' must hold .*category"),
         (
             [datetime.time(5), datetime.date(2024, 1, 1)],
-            "column 'a' must hold .*dates and times that do not go",
+            "column 'a' must hold .*a mixture of dates .* and times",
         ),
     ],
 )
@@ -211,3 +218,11 @@ def test_a_missing_label_is_refused(y):
         labels_of_column(y)
     assert not is_column(y.to_frame())
     assert not is_column(y.to_numpy())
+
+
+def test_a_date_among_moments_is_midnight():
+    moments = [datetime.datetime(2024, 1, 1, 5), datetime.date(2024, 1, 2), None]
+    assert column_of(moments, "d").to_pylist() == [moments[0], datetime.datetime(2024, 1, 2), None]
+    assert column_of(moments[1:], "d").to_pylist() == moments[1:]
+    with pytest.raises(InputError, match=r"a mixture of dates .* and times "):
+        column_of([moments[0], datetime.time(3)], "d")

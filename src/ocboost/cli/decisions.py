@@ -37,7 +37,8 @@ class DecisionOptions:
         What errors cost; the class of least expected cost is predicted. A CSV file whose first line names the
         predicted classes and whose other lines begin with the true one ("true,no,yes", "no,0,1", "yes,5,0"),
         a JSON file or JSON itself: '{"yes": {"no": 5}}' (true, then predicted; other errors cost 1), or rows
-        in the order of the classes, '[[0, 1], [5, 0]]'. It replaces a model's threshold.
+        in the order of the classes, '[[0, 1], [5, 0]]'. It replaces a model's threshold. none takes a
+        model's costs away.
     """
 
     class_weight: str | None = None
@@ -46,7 +47,7 @@ class DecisionOptions:
 
     def given(self) -> dict[str, Any]:
         """What was given, as JSON; a file of costs by what it holds."""
-        if self.threshold is not None and self.costs is not None:
+        if self.threshold is not None and self.costs is not None and self.costs.lower() != NONE:
             raise UsageError("--threshold and --costs exclude each other: each says what is predicted.")
         found: dict[str, Any] = {}
         if self.class_weight is not None:
@@ -80,6 +81,11 @@ def decision_parameters(given: Mapping[str, Any], classes: Sequence[Any]) -> dic
             weights = {_class_named(name, classes, "--class-weight"): w for name, w in weights.items()}
         parameters["class_weight"] = weights
     if "threshold" in given:
+        if len(classes) != 2:
+            raise InputError(
+                f"--threshold must be for two classes; there are {len(classes)}. Give --costs or "
+                "--class-weight."
+            )
         parameters |= {"threshold": given["threshold"], "costs": None}
     if "costs" in given:
         costs = given["costs"]
@@ -89,7 +95,7 @@ def decision_parameters(given: Mapping[str, Any], classes: Sequence[Any]) -> dic
                 for true, row in costs.items()
                 for predicted, cost in row.items()
             }
-        parameters |= {"costs": costs, "threshold": None}
+        parameters |= {"costs": costs} if costs is None else {"costs": costs, "threshold": None}
     decision_of(np.array(classes), **parameters)  # refuses what does not fit
     return parameters
 
@@ -137,7 +143,9 @@ def _parsed_weights(text: str) -> str | dict[str, float] | None:
 
 
 def _parsed_costs(text: str) -> Any:
-    """Rows of numbers, or costs by true and then by predicted class."""
+    """Rows of numbers, or costs by true and then by predicted class; None for none."""
+    if text.lower() == NONE:
+        return None
     if text.lstrip()[:1] in ("[", "{"):
         return _of_json(text, "--costs")
     path = Path(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,11 +126,15 @@ def _explained(
     from ocboost.cli.columns import check_missing, open_for
     from ocboost.errors import InputError
     from ocboost.estimators.explaining import explanations
+    from ocboost.streams.records import TooShortError
 
     found: list[Explanation] = []
-    with open_for(
-        model, data, batch_size=min(n, 1000), drop=drop, format=format, need_label=False, skip=first
-    ) as stream:
+    with (
+        suppress(TooShortError),
+        open_for(
+            model, data, batch_size=min(n, 1000), drop=drop, format=format, need_label=False, skip=first
+        ) as stream,
+    ):
         for note in stream.notes:
             say(note)
         for rows in stream:

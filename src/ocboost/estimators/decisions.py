@@ -134,6 +134,8 @@ def _as_threshold(threshold: Any, n_classes: int) -> float:
 
 def _as_costs(costs: Any, classes: NDArray[Any]) -> Floats:
     K = len(classes)
+    if hasattr(costs, "columns") and hasattr(costs, "index") and hasattr(costs, "to_numpy"):
+        costs = _by_names(costs, classes)
     if isinstance(costs, Mapping):
         table = 1.0 - np.eye(K)
         for pair, cost in costs.items():
@@ -154,6 +156,19 @@ def _as_costs(costs: Any, classes: NDArray[Any]) -> Floats:
         true, predicted = np.argwhere(bad)[0].tolist()
         _as_number(float(table[true, predicted]), f"costs[{true}, {predicted}]")
     return table
+
+
+def _by_names(costs: Any, classes: NDArray[Any]) -> Any:
+    """Costs of a data frame: by the names of its rows (true) and columns (predicted), if it has any."""
+    rows, columns = list(costs.index), list(costs.columns)
+    if set(rows) != set(classes.tolist()) and rows == columns == list(range(len(classes))):
+        return costs.to_numpy()  # it has no names
+    values = costs.to_numpy().tolist()
+    return {
+        (true, predicted): cost
+        for true, row in zip(rows, values, strict=True)
+        for predicted, cost in zip(columns, row, strict=True)
+    }
 
 
 def _as_number(value: Any, name: str) -> float:

@@ -208,9 +208,16 @@ def explained_by_votes(
                 features=listed,
                 other_features=_rest(score, offset, [part.contribution for part in listed]),
                 members=(),
+                likeliest=likelier(labels, shares[i], code),
             )
         )
     return found
+
+
+def likelier(labels: list[Any], probabilities: Floats, code: int) -> Any:
+    """The likeliest class, if it is likelier than the predicted one; else None."""
+    best = int(probabilities.argmax())
+    return labels[best] if probabilities[best] > probabilities[code] else None
 
 
 def _rest(score: float, offset: float | None, listed: list[float]) -> float:

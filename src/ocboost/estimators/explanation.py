@@ -61,6 +61,7 @@ class Explanation:
     features: tuple[FeaturePart, ...]  #: those that contribute most
     other_features: float | None  #: what all others contribute; None where features do not add up
     members: tuple[MemberPart, ...]  #: of an adaptive classifier, the largest share first
+    likeliest: Any = None  #: the likeliest class, where another was predicted; else None
     alone: bool = False  #: whether an adopted model, which has not met a label yet, decides alone
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,6 +72,10 @@ class Explanation:
     def title(self) -> str:
         """The prediction in one line."""
         said = f"class {_label(self.prediction)}, probability {self.probability:.1%}"
+        if self.likeliest is not None:
+            said += f", though {_label(self.likeliest)} is likelier"
+            if not self.alone:
+                return f"{said}: class weights, a threshold or costs decide"
         return f"{said}; the adopted model decides alone" if self.alone else said
 
     @property
@@ -187,7 +192,8 @@ class WeightChanges:
         """What there is, in one line."""
         grown = self.n_came or self.n_went
         counts = f", {self.n_came:,} came, {self.n_went:,} went" if grown else ""
-        return f"since the model was deployed: {self.n_hypotheses:,} weights{counts}"
+        same = "" if self.hypotheses or grown else ", none has changed"
+        return f"since the model was deployed: {self.n_hypotheses:,} weights{counts}{same}"
 
     @property
     def tables(self) -> list[Table]:

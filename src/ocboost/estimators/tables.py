@@ -17,6 +17,7 @@ from ocboost.streams.inference import quoted
 from ocboost.streams.schema import Schema
 from ocboost.streams.tables import (
     encode_table,
+    has_other_than_numbers,
     is_column,
     is_other_column,
     is_table,
@@ -93,8 +94,7 @@ class TableClassifier(OnlineClassifier):
                 self._take_schema(with_label(schema, name, kind))
                 warn_of(notes)
         if self.schema_ is None:
-            if not reset:
-                self._require_array(X)
+            self._require_array(X, reset=reset)
             return super()._checked_examples(X, labels, reset=reset)
         checks = self._input_checks(reset=reset)
         rows, labels = check_X_y(self._encoded(X), labels, estimator=self, **checks)
@@ -115,6 +115,7 @@ class TableClassifier(OnlineClassifier):
                 return encoded
             _check_feature_names(self, X, reset=False)  # numbers alone: scikit-learn says what is missing
             return encode_table(schema, X)[0]
+        require_no_dictionaries(X)
         shape = getattr(X, "shape", None) or np.shape(X)
         if len(shape) == 2 and shape[1] != schema.n_features:
             raise InputError(
@@ -124,13 +125,19 @@ class TableClassifier(OnlineClassifier):
             )
         return X
 
-    def _require_array(self, X: Any) -> None:
-        """Refuse a table of texts for a classifier that was fitted on an array."""
-        if hasattr(X, "dtypes") and any(getattr(dtype, "kind", "f") in "OMm" for dtype in list(X.dtypes)):
+    def _require_array(self, X: Any, *, reset: bool = False) -> None:
+        """Refuse texts where an array is taken; ``reset`` where the classifier is to be fitted on it."""
+        require_no_dictionaries(X)
+        if has_other_than_numbers(X):
             raise InputError(
-                "X must hold numbers, as the classifier was fitted on an array; got a table with texts or "
-                "dates. Fit it on a table."
+                "X must have texts as the names of its columns where they hold texts or dates; got "
+                f"{list(X.columns)!s:.80}. Name them: X.columns = [str(name) for name in X.columns]."
+                if reset
+                else "X must hold numbers, as the classifier was fitted on an array; got a table with texts "
+                "or dates. Fit it on a table."
             ) from None
+        if getattr(X, "shape", (1, 1))[1:] == (0,) and hasattr(X, "columns"):
+            raise InputError("X must have at least one column; got a table without columns.")
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows that are predicted right."""
@@ -140,6 +147,16 @@ class TableClassifier(OnlineClassifier):
         if "classes_" not in self.__dict__:  # scikit-learn's check takes microseconds
             check_is_fitted(self)
         return one_row(self.__dict__, row, missing=True)
+
+
+def require_no_dictionaries(X: Any) -> None:
+    """Refuse dictionaries, which are single rows, where several rows are taken."""
+    one = isinstance(X, Mapping) and not hasattr(X, "shape")  # some sparse matrices are dictionaries
+    if one or (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
+        raise InputError(
+            "X must be a table or an array; got dictionaries. Give pandas.DataFrame(X), or one row after the "
+            "other to predict_one and learn_one."
+        )
 
 
 def plain_labels(y: Any) -> Any:

@@ -67,6 +67,9 @@ def portable(model: Any, n_columns: int | None = None) -> PortableModel:
     >>> model.classes[model.predict_codes(X)]
     array(['no', 'no', 'yes', 'yes'], dtype='<U3')
     """
+    answers = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
+    if answers and not hasattr(model, "fit"):
+        raise not_portable(f"the {type(model).__name__}, a class of its own")
     require_fitted(model, classifier=True)
     classes = np.asarray(model.classes_)
     if classes.ndim != 1 or classes.size < 2:

@@ -76,18 +76,24 @@ def usable_names(fields: Sequence[str], file: str, notes: list[str]) -> list[str
         )
     if not names:
         raise InputError(f"{file} must begin with a line that names the columns; it has no names. Add one.")
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise InputError(
-            f"{file} must have different names for its columns; {quoted(repeated)} appear more than "
-            "once. Rename them. Does the file begin with a line of names?"
-        )
+    require_different(names, file)
     if len(names) > MAX_COLUMNS or any(len(name) > MAX_NAME_LENGTH for name in names):
         raise InputError(
             f"{file} must have at most {MAX_COLUMNS} columns with names of at most {MAX_NAME_LENGTH} "
             "characters. Does it begin with a line of names?"
         )
     return names
+
+
+def require_different(names: Sequence[str], file: str) -> None:
+    """Refuse names that two columns have."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        advice = "" if file == "the table" else " Does the file begin with a line of names?"
+        raise InputError(
+            f"{file} must have different names for its columns; {quoted(repeated)} appear more than once. "
+            f"Rename them.{advice}"
+        )
 
 
 def require_name(parameter: str, name: str, names: Collection[str], file: str) -> None:

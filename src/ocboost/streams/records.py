@@ -30,6 +30,10 @@ class AnySource(Protocol):
     def close(self) -> None: ...  # noqa: D102
 
 
+class TooShortError(InputError):
+    """A file holds fewer rows than are to be skipped."""
+
+
 class Records(ABC):
     """The rows of a file as Arrow record batches, before they are encoded.
 
@@ -65,7 +69,7 @@ class Records(ABC):
         """
 
     def _too_short(self, skip: int, n: int) -> InputError:
-        return InputError(
+        return TooShortError(
             f"{self.name} must hold the {skip} rows to skip; it holds {n}. Is it the same file?"
         )
 

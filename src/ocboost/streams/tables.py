@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import date, time
+from datetime import date, datetime, time
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from ocboost.errors import InputError
 from ocboost.streams.dates import is_moment
 from ocboost.streams.encoding import arrow, row_name
-from ocboost.streams.inference import infer, notes_on_unknown_categories, require_columns, usable_names
+from ocboost.streams.inference import (
+    infer,
+    notes_on_unknown_categories,
+    require_columns,
+    require_different,
+    usable_names,
+)
 from ocboost.streams.one_row import is_missing, is_number
 from ocboost.streams.records import SAMPLE_ROWS
 from ocboost.streams.schema import Schema
@@ -45,6 +51,30 @@ def is_table(X: Any) -> bool:
     if hasattr(X, "__arrow_c_stream__"):
         return not hasattr(X, "num_chunks")  # of a single column of Arrow
     return hasattr(X, "__arrow_c_array__") and hasattr(X, "num_columns")
+
+
+def has_other_than_numbers(X: Any) -> bool:
+    """Whether X is a table with texts, dates or the like, whatever the names of its columns are.
+
+    >>> has_other_than_numbers(np.eye(2))
+    False
+    """
+    if _is_polars(X):
+        return any(not dtype.is_numeric() and str(dtype) not in ("Boolean", "Null") for dtype in X.dtypes)
+    if hasattr(X, "dtypes"):
+        found = {getattr(dtype, "kind", "f") for dtype in list(X.dtypes)} & set("OMm")
+        return bool(found) and (found != {"O"} or not _spells_numbers(X))
+    kinds = X.schema.types if hasattr(X, "schema") and hasattr(X, "num_columns") else ()
+    numbers = ("int", "uint", "float", "double", "halffloat", "bool", "decimal", "null")
+    return any(not str(kind).startswith(numbers) for kind in kinds)
+
+
+def _spells_numbers(X: Any) -> bool:
+    try:
+        np.asarray(X, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def is_column(y: Any) -> bool:
@@ -91,6 +121,9 @@ def encode_table(schema: Schema, X: Any) -> tuple[NDArray[np.float64], list[str]
     every = names_in(X)
     require_columns(schema, every, _TABLE)
     names = list(schema.column_names)
+    if len(set(every)) < len(every):
+        known = set(names)
+        require_different([name for name in every if name in known], _TABLE)
     if all(column.kind == "number" for column in schema.columns):
         values = _all_numbers(X, names)
         if values is not None:
@@ -258,6 +291,8 @@ def column_of(values: Iterable[Any], name: str) -> Any:
     plain = [
         value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None) for value in known
     ]
+    if any(isinstance(value, datetime) for value in plain):  # a date among them is midnight
+        plain = [datetime.combine(value, time()) if type(value) is date else value for value in plain]
     try:
         found = pa.array(plain, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -268,13 +303,15 @@ def column_of(values: Iterable[Any], name: str) -> Any:
 
 
 def kind_of_value(value: Any, name: str) -> str:
-    """What a value that is not missing is: a number, a text or a date."""
+    """What a value that is not missing is: a number, a text, a date or a time (of day)."""
     if isinstance(value, str):
         return "text"
     if is_number(value):
         return "number"
-    if isinstance(value, date | time | np.datetime64):
+    if isinstance(value, date | np.datetime64):
         return "date"
+    if isinstance(value, time):
+        return "time"
     raise _unreadable(name, f"{value!r:.60}")
 
 

@@ -136,7 +136,7 @@ def _columns(graph: Graph, schema: Schema | None) -> tuple[list[Any], Value]:
         if column.kind not in ("number", "category"):
             raise InputError(
                 f"raw must be False where a column is neither numbers nor categories; {column.name!r:.80} is "
-                f"of kind {column.kind!r}. Give the exported model the features."
+                f"of kind {column.kind!r}. Export it without raw (--raw), and give it the features."
             )
         is_number = column.kind == "number"
         kind = types.DOUBLE if is_number else types.STRING
