@@ -26,6 +26,7 @@ from ocboost.hypotheses.attribution import features_share
 from ocboost.hypotheses.describe import NamedFeatures, features_of, in_words, path_in_words
 
 Floats = NDArray[np.float64]
+MAX_ALIKE = 5  # hypotheses of the same words, about, that are looked for
 USUAL_TOP = 10
 
 
@@ -241,20 +242,24 @@ def hypothesis_parts(
     top: int,
     named: NamedFeatures,
 ) -> tuple[tuple[HypothesisPart, ...], float, int]:
-    """Those of some hypotheses that contribute most, what the others do, and how many these are."""
+    """Those of some hypotheses that contribute most, what the others do, and how many these are.
+
+    Those of the same words and answer count as one.
+    """
     contributions = weights * answers
     order = np.argsort(-np.abs(contributions), kind="stable")
-    first = order[: min(top, int((contributions != 0.0).sum()))]
+    likely = order[: min(MAX_ALIKE * top, int((contributions != 0.0).sum()))]
+    alike: dict[tuple[str, int], list[int]] = {}
+    for j in likely.tolist():
+        words = path_in_words(hypotheses, named.features, places[j], row)
+        alike.setdefault((words, int(answers[j])), []).append(j)
+    sums = {key: float(contributions[own].sum()) for key, own in alike.items()}
+    first = sorted(alike, key=lambda key: -abs(sums[key]))[:top]
     parts = tuple(
-        HypothesisPart(
-            path_in_words(hypotheses, named.features, places[j], row),
-            int(answers[j]),
-            float(weights[j]),
-            float(contributions[j]),
-        )
-        for j in first.tolist()
+        HypothesisPart(*key, float(weights[alike[key]].sum()), sums[key]) for key in first if sums[key]
     )
-    others = order[len(first) :]
+    listed = [j for key in first for j in alike[key]]
+    others = np.delete(np.arange(len(contributions)), listed)
     return parts, float(contributions[others].sum()), len(others)
 
 
