@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ocboost.errors import InputError, NotSavableError, OcboostError
+from ocboost.errors import NotSavableError, OcboostError
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.foreign.columns import Columns
 from ocboost.foreign.convert import portable_steps
@@ -15,7 +15,7 @@ from ocboost.hypotheses.member_trees import member_trees
 from ocboost.hypotheses.transformed import Transformed
 from ocboost.hypotheses.unwrap import unwrapped
 from ocboost.streams.schema import Column, Schema
-from ocboost.streams.tables import is_column, labels_of_column, names_in, schema_of_table, with_label
+from ocboost.streams.tables import is_column, labels_of_column, schema_of_table, with_label
 
 
 def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[str]]:
@@ -24,17 +24,18 @@ def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[st
     To the columns as they are always encoded come those that a portable form of the model needs besides: a
     text that it knows as an index into its vocabulary. ``deployed.places`` then says where its columns are.
     """
+    deployed.take_table(X)
     own = getattr(deployed.model, "schema_", None)
     if own is not None:  # one of ocboost's: its features are the same
         return own, []
     name, kind = labels_of_column(y)[1:] if is_column(y) else (None, None)
     schema, notes = schema_of_table(X, name)
     schema = with_label(schema, name, kind)
-    names = deployed.names or names_in(X)
+    names = deployed.names or []
     deployed.places = np.full(len(names), -1, np.int64)
     try:
         portable = deployed.portable()
-    except (NotSavableError, InputError):
+    except NotSavableError:
         return schema, notes  # it answers to tables only
     needed = [(i, str(names[i]), portable.vocabularies.get(i)) for i in portable.reads]
     there = {(column.name, column.kind) for column in schema.columns}

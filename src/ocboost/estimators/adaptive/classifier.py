@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
 from collections.abc import Sequence
@@ -23,11 +22,12 @@ from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError, LeftOutWarning
 from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for
 from ocboost.estimators.adaptive.bank import Bank
-from ocboost.estimators.adaptive.deployed import DeployedModel
-from ocboost.estimators.adaptive.deployed_file import some_rows
+from ocboost.estimators.adaptive.deployed import DeployedModel, own_copy
+from ocboost.estimators.adaptive.deployed_file import drawn_rows, some_rows
 from ocboost.estimators.adaptive.explain import changed_in_bank, explained_by_members, importances_in_bank
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
+from ocboost.estimators.adaptive.model_tables import first_rows
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import code_of
 from ocboost.estimators.explaining import Explains
@@ -513,8 +513,10 @@ class AdaptiveClassifier(Explains, TableClassifier):
         Parameters
         ----------
         model : fitted classifier
-            With ``classes_``, ``predict`` and ``predict_proba``. It becomes a member that never learns.
-        X, y : arrays
+            Anything with ``predict_proba``; or with ``decision_function``, of which the logistic function
+            gives the probabilities, softmax for more than two classes. It becomes a member that never
+            learns, and its trees, if it has any, are hypotheses to begin with.
+        X, y : arrays, or a table and its labels
             Labelled rows to find hypotheses on: its training data, or a few hundred rows like them. Without
             them hypotheses are found in the first 200 rows that are learnt.
         sample_weight : array of shape (n,), optional
@@ -533,7 +535,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
         True
         """
         labels = None if y is None else np.asarray(y)
-        deployed = DeployedModel(copy.deepcopy(model), labels=labels)  # what becomes of the model is nothing
+        deployed = DeployedModel(own_copy(model), labels=labels)
         clf = cls(**parameters)
         if X is None or y is None:
             if X is not None or y is not None:
@@ -562,12 +564,9 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def _prepare_adoption(self, deployed: DeployedModel, rows: Any, X: Any) -> None:
         """See that a model answers to rows, and take its trees as hypotheses."""
         few = min(ROWS_TO_TRY, rows.shape[0])
-        some = None
-        if is_table(X):
-            some = X.iloc[:few] if hasattr(X, "iloc") else X.slice(0, few)
-        deployed.probabilities(rows[:few], some)
+        some = first_rows(X, few) if is_table(X) else None
         deployed.try_portable(rows[:few], some)
-        deployed.probe = some_rows(X)
+        deployed.probe = some_rows(X if is_table(X) else rows)
         n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
         self.bank_.given = adopted_hypotheses(deployed, rows.shape[1], n_boosters, self.n_hypotheses)
 
@@ -580,6 +579,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
         self.n_features_in_ = deployed.n_columns
         self.classes_, self.weight_scale_ = deployed.classes, 1.0
         self.bank_ = self._new_bank(np.empty((0, self.n_features_in_)), len(self.classes_))
+        deployed.probe = drawn_rows(self.n_features_in_)
         self.bank_.adopt(deployed)
 
     # Files and copies -------------------------------------------------------------------------------------

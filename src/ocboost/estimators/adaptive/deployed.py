@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from ocboost._core.labels import sorted_classes
 from ocboost._core.threads import without_warning
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError, NotSavableError, OcboostError
+from ocboost.estimators.adaptive.model_tables import ModelTables, first_rows
 from ocboost.estimators.committee import probabilities
+from ocboost.streams.tables import is_table, names_in
 
 FEW_ROWS = 32  # for which a portable form answers, if it agrees
-ROWS_TO_PROBE = 16  # rows whose answers tell one model from another
+MAX_CELLS = 1 << 22  # of sparse rows that are made dense at once
+SAME_ANSWERS = 1e-6  # the most by which probabilities may differ: some libraries compute in single precision
 
 
 class DeployedModel:
@@ -37,14 +41,18 @@ class DeployedModel:
         self, model: Any, places: NDArray[np.int64] | None = None, labels: NDArray[Any] | None = None
     ) -> None:
         self.model, self.places = model, places
+        self.title = type(model).__name__  # for messages
         self.is_portable = hasattr(model, "predict_codes")
         given = _classes_of(model, labels)
         self.classes: NDArray[Any] = np.unique(given)
         self._order = None if np.array_equal(given, self.classes) else np.argsort(given)
         self.names: list[Any] | None = _names_of(model)
         self.probe: Any = None  # some rows as they came, to recognise it by its answers
+        self.answers: Floats | None = None  # to these, if they are known
+        self.tables = ModelTables()
         self.agrees = False  # whether its portable form gives the same probabilities, to the bit
         self._read_by: Any = None  # its portable form, once it was needed
+        self._not_portable = ""  # why it has none, if that is known
 
     @property
     def n_columns(self) -> int | None:
@@ -63,9 +71,9 @@ class DeployedModel:
         """Refuse rows of other features than those that the model was fitted on."""
         n = self.n_columns
         shape = getattr(X, "shape", None) or np.shape(X)
-        columns = getattr(X, "columns", None)
-        if columns is not None and self.names is not None:
-            missing = [name for name in self.names if name not in set(columns)]
+        if is_table(X) and self.names is not None:
+            there = set(names_in(X))
+            missing = [name for name in self.names if name not in there]
             if missing:
                 raise InputError(
                     f"X must have the columns of the model, {self.names!s:.80}; it lacks {missing!s:.80}."
@@ -73,29 +81,59 @@ class DeployedModel:
         elif n is not None and len(shape) == 2 and shape[1] != n:
             raise InputError(f"X must have the {n} features of the model; got {shape[1]}.")
 
+    def take_table(self, X: Any) -> None:
+        """Remember how the tables look that it was adopted with; its columns are theirs if it names none."""
+        if self.names is None:
+            self.names = names_in(X)
+        self.tables = ModelTables.like(X)
+
     # Answers ---------------------------------------------------------------------------------------------
 
     def probabilities(self, X: Any, table: Any = None) -> Floats:
         """Its probabilities, (n, K), of encoded rows; of the table that they come from, if it is given."""
         reader, rows = self._reader_of(X, table)
         if reader is not self.model or self.is_portable:
-            return self._checked(reader.probabilities(rows), X.shape[0])
-        if hasattr(reader, "predict_proba"):
-            given = self._called(reader.predict_proba, rows)
-        else:
-            given = linked(np.asarray(self._called(reader.decision_function, rows), np.float64))
-        return self._checked(given, X.shape[0])
+            return self._checked(in_blocks(reader.probabilities, rows, self.places), X.shape[0])
+        return self._asked(rows, X.shape[0])
+
+    def answers_to(self, rows: Any) -> Floats:
+        """What the model itself says of rows as it takes them, (n, K)."""
+        if self.is_portable:
+            return self._checked(in_blocks(self.model.probabilities, rows, None), rows.shape[0])
+        return self._asked(self.as_fitted(rows), rows.shape[0])
+
+    def _asked(self, rows: Any, n: int) -> Floats:
+        if hasattr(self.model, "predict_proba"):
+            return self._checked(self._called(self.model.predict_proba, rows), n)
+        scores = self._numbers(self._called(self.model.decision_function, rows))
+        shapes = [(n,), (n, 1)] if len(self.classes) == 2 else [(n, len(self.classes))]
+        if scores.shape not in shapes:
+            raise InputError(
+                f"decision_function of the deployed model must give scores of shape {shapes[0]}; "
+                f"{self.title} gives shape {scores.shape}."
+            )
+        return self._checked(linked(scores.ravel() if len(shapes) == 2 else scores), n)
 
     def predict(self, X: Any, table: Any = None) -> NDArray[Any]:
         """Its predictions."""
         reader, rows = self._reader_of(X, table)
         if reader is not self.model or self.is_portable:
-            found: NDArray[Any] = self.classes[self._sorted_codes(reader.predict_codes(rows))]
+            found: NDArray[Any] = self.classes[
+                self._sorted_codes(in_blocks(reader.predict_codes, rows, self.places))
+            ]
             return found
         if not hasattr(reader, "predict"):
             found = self.classes[self.probabilities(X, table).argmax(axis=1)]
             return found
-        return np.asarray(self._called(reader.predict, rows))
+        found = np.asarray(self._called(reader.predict, rows))
+        if found.shape == (X.shape[0], 1):
+            found = found[:, 0]
+        if found.shape != (X.shape[0],) or not np.isin(found, self.classes).all():
+            raise InputError(
+                f"predict of the deployed model must give one of the classes {self.classes.tolist()!s:.80} "
+                f"for each of {X.shape[0]} rows; {self.title} gives {found!s:.80}."
+            )
+        return found
 
     def _sorted_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
         return codes if self._order is None else np.argsort(self._order)[codes]
@@ -107,88 +145,136 @@ class DeployedModel:
     def _reader_of(self, X: Any, table: Any) -> tuple[Any, Any]:
         """What answers, and the rows as it reads them."""
         if self.is_portable:
-            return self.model, self._gathered(X)
+            return self.model, X
         if self.agrees and X.shape[0] <= FEW_ROWS:
-            return self._read_by, self._gathered(X)
+            return self._read_by, X
         if table is not None:
             return self.model, self.as_fitted(table)
         if self.places is None:
             return self.model, self.as_fitted(X)
         try:
-            return self.portable(), self._gathered(X)
+            return self.portable(), X
         except NotSavableError as error:
             raise InputError(
                 f"X must be a table for the deployed model, {self.title}, as it was adopted with one; got "
                 f"features. Its own form in ocboost would read them, but {error}"
             ) from None
 
+    # Its portable form -----------------------------------------------------------------------------------
+
     def try_portable(self, X: Any, table: Any) -> None:
         """See whether its portable form gives the same; then that answers where the rows are few.
 
-        Libraries take a millisecond to begin with, whatever the number of rows.
+        Libraries take a millisecond to begin with, whatever the number of rows. They add in another order if
+        there is one row only, so that is tried too. A form that answers otherwise is none.
         """
+        said = self.probabilities(X, table)
         try:
-            own = self.portable().probabilities(self._gathered(X))
+            form = self.portable()
+            own = self._checked(in_blocks(form.probabilities, X, self.places), X.shape[0])
         except (OcboostError, ValueError):
             return
-        self.agrees = bool(np.array_equal(self._checked(own, X.shape[0]), self.probabilities(X, table)))
-
-    def _gathered(self, X: Any) -> Any:
-        """The raw columns of encoded rows; those that are not read are missing."""
-        if not isinstance(X, np.ndarray):
-            X = X.toarray()
-        if self.places is None:
-            return X
-        return np.where(self.places >= 0, X[:, self.places], np.nan)
+        off = float(np.abs(own - said).max(initial=0.0))
+        if off > SAME_ANSWERS:
+            self._read_by = None
+            self._not_portable = (
+                f"a fitted model must be made of arrays that give its answers to be saved; got {self.title}, "
+                f"whose form in ocboost answers otherwise, by up to {off:.2g}."
+            )
+            return
+        if off or X.shape[0] * X.shape[1] > MAX_CELLS:
+            return
+        few, one = X[:FEW_ROWS], X[:1]
+        self.agrees = all(
+            np.array_equal(
+                self._checked(in_blocks(form.probabilities, rows, self.places), rows.shape[0]),
+                self.probabilities(rows, None if table is None else first_rows(table, rows.shape[0])),
+            )
+            for rows in (few, one)
+        )
 
     def portable(self) -> Any:
         """Its portable form; a `NotSavableError` says why there is none."""
         if self.is_portable:
             return self.model
+        if self._not_portable:
+            raise NotSavableError(self._not_portable)
         if self._read_by is None:
+            from ocboost.foreign.base import not_portable
             from ocboost.foreign.convert import portable
 
-            self._read_by = portable(self.model)
+            if not hasattr(self.model, "fit") or not hasattr(self.model, "classes_"):
+                raise not_portable(f"a {self.title}, which is of no class that ocboost knows")
+            try:
+                self._read_by = portable(self.model)
+            except NotSavableError:
+                raise
+            except Exception as error:  # a version of a library that is not known
+                raise not_portable(f"a {self.title}, which cannot be read: {error!s:.200}") from None
         return self._read_by
 
     def as_fitted(self, rows: Any) -> Any:
         """Rows with the names that the model knows them by: a pipeline may ask for columns by name."""
         if isinstance(rows, Mapping):
-            rows = _frame_of({name: [value] for name, value in rows.items()})
+            return self.tables.of_row(rows, self.names or list(rows))
         if self.names is None:
             return rows
         if isinstance(rows, np.ndarray):
-            frame = _frame_of(rows, self.names)
-            return rows if frame is None else frame
-        if not hasattr(rows, "columns") and not hasattr(rows, "__arrow_c_stream__"):
-            return rows  # sparse
-        if not hasattr(rows, "iloc"):
-            rows = rows.to_pandas()
-        return rows if list(rows.columns) == self.names else rows[self.names]
+            return self.tables.of_array(rows, self.names)
+        return self.tables.of_table(rows, self.names) if is_table(rows) else rows
+
+    def _numbers(self, given: Any) -> Floats:
+        try:
+            found: Floats = np.asarray(given, np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"the deployed model must answer with numbers; {self.title} gives {given!r:.80}."
+            ) from None
+        return found
 
     def _checked(self, given: Any, n: int) -> Floats:
-        found: Floats = np.asarray(given, np.float64)
+        found = self._numbers(given)
         if found.shape != (n, len(self.classes)):
             raise InputError(
-                f"the deployed model must give probabilities of shape {(n, len(self.classes))}; got shape "
-                f"{found.shape}."
+                f"the deployed model must give probabilities of shape {(n, len(self.classes))}; {self.title} "
+                f"gives shape {found.shape}."
             )
         if self._order is not None:
             found = found[:, self._order]
-        finite = np.isfinite(found).all(axis=1)
-        if not finite.all():
-            row = int(np.argmin(finite))
-            raise InputError(
-                f"the deployed model must give finite probabilities; {self.title} gives "
-                f"{found[row].tolist()!s:.80} for row {row}. Does it take missing values? Fill them in, or "
-                "put an imputer before it."
-            )
-        return found
+        with np.errstate(invalid="ignore"):
+            fits = ((found >= -SAME_ANSWERS) & (found <= 1.0 + SAME_ANSWERS)).all(axis=1)
+        if fits.all():
+            return found
+        row = int(np.argmin(fits))
+        shown = f"{self.title} gives {found[row].tolist()!s:.80} for row {row}."
+        if np.isfinite(found[row]).all():
+            raise InputError(f"the deployed model must give probabilities from 0 to 1; {shown}")
+        raise InputError(
+            f"the deployed model must give finite probabilities; {shown} Does it take missing values? Fill "
+            "them in, or put an imputer before it."
+        )
 
-    @property
-    def title(self) -> str:
-        """The class of the model, for messages."""
-        return type(self.model).__name__
+
+def in_blocks(answer: Callable[[Floats], Any], X: Any, places: NDArray[np.int64] | None) -> Any:
+    """What a portable model says of encoded rows; sparse ones become dense a few at a time."""
+    if isinstance(X, np.ndarray):
+        return answer(_gathered(X, places))
+    each = max(1, MAX_CELLS // max(X.shape[1], 1))
+    parts = [answer(_gathered(X[i : i + each].toarray(), places)) for i in range(0, X.shape[0], each)]
+    return np.concatenate(parts) if parts else answer(_gathered(X.toarray(), places))
+
+
+def _gathered(X: Floats, places: NDArray[np.int64] | None) -> Floats:
+    """The raw columns of encoded rows; those that are not read are missing."""
+    return X if places is None else np.where(places >= 0, X[:, places], np.nan)
+
+
+def own_copy(model: Any) -> Any:
+    """A copy, so that what becomes of the model makes no difference; itself if it cannot be copied."""
+    try:
+        return copy.deepcopy(model)
+    except Exception:  # it holds a lock, a connection, …
+        return model
 
 
 def linked(scores: Floats) -> Floats:
@@ -199,15 +285,6 @@ def linked(scores: Floats) -> Floats:
            [0. , 1. ]])
     """
     return probabilities(scores / 2.0)
-
-
-def _frame_of(values: Any, names: list[Any] | None = None) -> Any:
-    """A DataFrame, or None without pandas."""
-    try:
-        from pandas import DataFrame
-    except ModuleNotFoundError:
-        return None
-    return DataFrame(values, columns=names)
 
 
 def _names_of(model: Any) -> list[Any] | None:
@@ -231,11 +308,15 @@ def _classes_of(model: Any, labels: NDArray[Any] | None) -> NDArray[Any]:
         raise InputError(
             f"model must be a fitted classifier; got {title}, which is not fitted. Call its fit first."
         )
+    if not answers and _other_kind(model):
+        raise InputError(f"model must be a classifier; got {title}, a {_other_kind(model)}.")
     if not answers:
         raise InputError(
             f"model must be a fitted classifier with predict_proba or decision_function; got {title}. Wrap "
             "it in a class that has one of them."
         )
+    if classes is None and _other_kind(model):
+        raise InputError(f"model must be a classifier; got {title}, a {_other_kind(model)}.")
     if classes is None and labels is None:
         raise InputError(
             f"X and y must be given, as {title} has no classes_; got neither. Give labelled rows of all "
@@ -265,3 +346,14 @@ def _is_unfitted(model: Any) -> bool:
     except TypeError:  # it is no estimator
         return False
     return False
+
+
+def _other_kind(model: Any) -> str:
+    """What an estimator of scikit-learn is if it is no classifier: a regressor, an outlier detector."""
+    from sklearn.utils import get_tags
+
+    try:
+        kind = get_tags(model).estimator_type
+    except Exception:  # it is no estimator
+        return ""
+    return "" if kind in (None, "classifier") else str(kind).replace("_", " ")
