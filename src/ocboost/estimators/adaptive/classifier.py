@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ from ocboost.estimators.adaptive.deployed_file import drawn_rows, some_rows
 from ocboost.estimators.adaptive.explain import changed_in_bank, explained_by_members, importances_in_bank
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
-from ocboost.estimators.adaptive.model_tables import first_rows
+from ocboost.estimators.adaptive.model_tables import as_a_model_takes_them, first_rows
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import code_of
 from ocboost.estimators.explaining import Explains
@@ -35,6 +36,7 @@ from ocboost.estimators.explanation import Explanation, WeightChanges
 from ocboost.estimators.tables import TableClassifier, has_names, plain_labels, warn_of
 from ocboost.hypotheses.describe import NamedFeatures
 from ocboost.streams.rows import Rows
+from ocboost.streams.schema import Schema
 from ocboost.streams.tables import is_table
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
@@ -289,7 +291,11 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def _said(self, rows: Any, given: Any = None) -> Floats | None:
         """What an adopted model says of rows, (n, K); ``given`` is what they were made from."""
         deployed = self.bank_.deployed
-        return None if deployed is None else deployed.probabilities(rows, given if has_names(given) else None)
+        return None if deployed is None else deployed.probabilities(rows, self._as_given(given))
+
+    def _as_given(self, given: Any) -> Any:
+        """Rows as they came, if an adopted model takes them; with a schema, arrays are features."""
+        return as_a_model_takes_them(given) if self.schema_ is None or has_names(given) else None
 
     def _learn_all(
         self,
@@ -399,7 +405,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
                 found, decides = written(self, lambda: self._issue(X, keys, said))
         if decides is None:
             return found, None
-        return found, decides.predict(X, given if has_names(given) else None)
+        return found, decides.predict(X, self._as_given(given))
 
     def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
         classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
@@ -548,6 +554,11 @@ class AdaptiveClassifier(Explains, TableClassifier):
                     f"X and y must be given, as {type(model).__name__} has no n_features_in_; got neither. "
                     "Give labelled rows."
                 )
+            if deployed.reads_texts:
+                raise InputError(
+                    f"X and y must be given, as {type(model).__name__} reads columns of texts; got neither. "
+                    "Give a table and its labels."
+                )
             clf._begin_empty(deployed)
             return clf
         deployed.require_fit(X)
@@ -564,22 +575,26 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def _prepare_adoption(self, deployed: DeployedModel, rows: Any, X: Any) -> None:
         """See that a model answers to rows, and take its trees as hypotheses."""
         few = min(ROWS_TO_TRY, rows.shape[0])
-        some = first_rows(X, few) if is_table(X) else None
-        deployed.try_portable(rows[:few], some)
+        given = as_a_model_takes_them(X)
+        deployed.try_portable(rows[:few], None if given is None else first_rows(given, few))
         deployed.probe = some_rows(X if is_table(X) else rows)
         n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
         self.bank_.given = adopted_hypotheses(deployed, rows.shape[1], n_boosters, self.n_hypotheses)
 
     def _begin_empty(self, deployed: DeployedModel) -> None:
         """A bank that has seen no row, of a deployed model's classes and features."""
-        names = getattr(deployed.model, "feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = names
-        assert deployed.n_columns is not None
-        self.n_features_in_ = deployed.n_columns
+        schema, names = getattr(deployed.model, "schema_", None), deployed.names
+        if schema is not None:
+            self._take_schema(schema)
+        else:
+            assert deployed.n_columns is not None
+            self.n_features_in_ = deployed.n_columns
+            with suppress(InputError):  # names that a table cannot have
+                if names is not None:
+                    self._take_schema(Schema.of_numbers(names))
         self.classes_, self.weight_scale_ = deployed.classes, 1.0
-        self.bank_ = self._new_bank(np.empty((0, self.n_features_in_)), len(self.classes_))
-        deployed.probe = drawn_rows(self.n_features_in_)
+        self.bank_ = self._new_bank(np.empty((0, self._n_encoded)), len(self.classes_))
+        deployed.probe = drawn_rows(self._n_encoded)
         self.bank_.adopt(deployed)
 
     # Files and copies -------------------------------------------------------------------------------------

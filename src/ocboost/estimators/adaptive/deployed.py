@@ -14,7 +14,7 @@ from ocboost._core.threads import without_warning
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError, NotSavableError, OcboostError
 from ocboost.estimators.adaptive.model_tables import ModelTables, first_rows
-from ocboost.estimators.committee import probabilities
+from ocboost.foreign.linear import linked
 from ocboost.streams.tables import is_table, names_in
 
 FEW_ROWS = 32  # for which a portable form answers, if it agrees
@@ -67,6 +67,14 @@ class DeployedModel:
             return "its own"
         return "the logistic link of its decision_function"
 
+    @property
+    def reads_texts(self) -> bool:
+        """Whether it is known to read texts, which rows of numbers do not hold."""
+        try:
+            return bool(self.portable().vocabularies)
+        except NotSavableError:
+            return False
+
     def require_fit(self, X: Any) -> None:
         """Refuse rows of other features than those that the model was fitted on."""
         n = self.n_columns
@@ -89,9 +97,12 @@ class DeployedModel:
 
     # Answers ---------------------------------------------------------------------------------------------
 
-    def probabilities(self, X: Any, table: Any = None) -> Floats:
-        """Its probabilities, (n, K), of encoded rows; of the table that they come from, if it is given."""
-        reader, rows = self._reader_of(X, table)
+    def probabilities(self, X: Any, given: Any = None) -> Floats:
+        """Its probabilities, (n, K), of encoded rows; ``given`` is what they were made from, if it is known.
+
+        The model is asked about that, as it would be without us: single precision may make a difference.
+        """
+        reader, rows = self._reader_of(X, given)
         if reader is not self.model or self.is_portable:
             return self._checked(in_blocks(reader.probabilities, rows, self.places), X.shape[0])
         return self._asked(rows, X.shape[0])
@@ -112,18 +123,19 @@ class DeployedModel:
                 f"decision_function of the deployed model must give scores of shape {shapes[0]}; "
                 f"{self.title} gives shape {scores.shape}."
             )
-        return self._checked(linked(scores.ravel() if len(shapes) == 2 else scores), n)
+        two = len(self.classes) == 2
+        return self._checked(linked(scores.reshape(n, -1), "logistic" if two else "softmax"), n)
 
-    def predict(self, X: Any, table: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, given: Any = None) -> NDArray[Any]:
         """Its predictions."""
-        reader, rows = self._reader_of(X, table)
+        reader, rows = self._reader_of(X, given)
         if reader is not self.model or self.is_portable:
             found: NDArray[Any] = self.classes[
                 self._sorted_codes(in_blocks(reader.predict_codes, rows, self.places))
             ]
             return found
         if not hasattr(reader, "predict"):
-            found = self.classes[self.probabilities(X, table).argmax(axis=1)]
+            found = self.classes[self.probabilities(X, given).argmax(axis=1)]
             return found
         found = np.asarray(self._called(reader.predict, rows))
         if found.shape == (X.shape[0], 1):
@@ -142,14 +154,16 @@ class DeployedModel:
         with without_warning("X does not have valid feature names"), without_warning("X has feature names"):
             return method(rows)
 
-    def _reader_of(self, X: Any, table: Any) -> tuple[Any, Any]:
+    def _reader_of(self, X: Any, given: Any) -> tuple[Any, Any]:
         """What answers, and the rows as it reads them."""
         if self.is_portable:
             return self.model, X
         if self.agrees and X.shape[0] <= FEW_ROWS:
             return self._read_by, X
-        if table is not None:
-            return self.model, self.as_fitted(table)
+        if getattr(self.model, "schema_", None) is not None:
+            return self.model, X  # one of ocboost's, whose features are the same
+        if given is not None:
+            return self.model, self.as_fitted(given)
         if self.places is None:
             return self.model, self.as_fitted(X)
         try:
@@ -162,13 +176,13 @@ class DeployedModel:
 
     # Its portable form -----------------------------------------------------------------------------------
 
-    def try_portable(self, X: Any, table: Any) -> None:
+    def try_portable(self, X: Any, given: Any) -> None:
         """See whether its portable form gives the same; then that answers where the rows are few.
 
         Libraries take a millisecond to begin with, whatever the number of rows. They add in another order if
         there is one row only, so that is tried too. A form that answers otherwise is none.
         """
-        said = self.probabilities(X, table)
+        said = self.probabilities(X, given)
         try:
             form = self.portable()
             own = self._checked(in_blocks(form.probabilities, X, self.places), X.shape[0])
@@ -188,7 +202,7 @@ class DeployedModel:
         self.agrees = all(
             np.array_equal(
                 self._checked(in_blocks(form.probabilities, rows, self.places), rows.shape[0]),
-                self.probabilities(rows, None if table is None else first_rows(table, rows.shape[0])),
+                self.probabilities(rows, None if given is None else first_rows(given, rows.shape[0])),
             )
             for rows in (few, one)
         )
@@ -225,12 +239,12 @@ class DeployedModel:
 
     def _numbers(self, given: Any) -> Floats:
         try:
-            found: Floats = np.asarray(given, np.float64)
+            if np.asarray(given).dtype.kind not in "SUc":
+                found: Floats = np.asarray(given, np.float64)
+                return found
         except (TypeError, ValueError):
-            raise InputError(
-                f"the deployed model must answer with numbers; {self.title} gives {given!r:.80}."
-            ) from None
-        return found
+            pass
+        raise InputError(f"the deployed model must answer with numbers; {self.title} gives {given!r:.80}.")
 
     def _checked(self, given: Any, n: int) -> Floats:
         found = self._numbers(given)
@@ -277,16 +291,6 @@ def own_copy(model: Any) -> Any:
         return model
 
 
-def linked(scores: Floats) -> Floats:
-    """Probabilities of a model that only has scores: the logistic link, or softmax for more than two.
-
-    >>> linked(np.array([0.0, 100.0])).round(2)
-    array([[0.5, 0.5],
-           [0. , 1. ]])
-    """
-    return probabilities(scores / 2.0)
-
-
 def _names_of(model: Any) -> list[Any] | None:
     names = getattr(model, "column_names" if hasattr(model, "predict_codes") else "feature_names_in_", None)
     return None if names is None else list(names)
@@ -310,6 +314,11 @@ def _classes_of(model: Any, labels: NDArray[Any] | None) -> NDArray[Any]:
         )
     if not answers and _other_kind(model):
         raise InputError(f"model must be a classifier; got {title}, a {_other_kind(model)}.")
+    if not answers and hasattr(model, "cv_results_"):
+        raise InputError(
+            f"model must be a fitted classifier; got {title}, which keeps none. Fit it with refit=True, "
+            "around a classifier."
+        )
     if not answers:
         raise InputError(
             f"model must be a fitted classifier with predict_proba or decision_function; got {title}. Wrap "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._kernels.arrays import Floats
-from ocboost.errors import NotSavableError
+from ocboost.errors import InputError
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.voting import FIXED
 from ocboost.estimators.explaining import (
@@ -50,7 +50,7 @@ def explained_by_members(
         losses = np.zeros(len(named.columns))
         x, row, probability = X[i : i + 1], one_dense_row(X, i), float(predicted[1][i, code])
         said = None if predicted[2] is None else predicted[2][i]
-        with suppress(NotSavableError):  # without a portable form an adopted model reads tables only
+        with suppress(InputError):  # without a portable form an adopted model reads tables only
             losses = _losses(x, code, probability, lenders, probabilities, named)
         features = feature_parts(losses, row, top, named)
         if bank.untouched is None:
@@ -232,7 +232,7 @@ def _of_adopted(bank: Bank, n_features: int) -> Floats:
     if bank.deployed is None or not isinstance(X, np.ndarray) or len(X) < 2:
         return sizes
     X = _spread(X, min(MOST_SWAPPED, max(2, 10 * MOST_PREDICTIONS // n_features)))
-    with suppress(NotSavableError):  # without a portable form it reads tables only
+    with suppress(InputError):  # without a portable form it reads tables only
         before = bank.deployed.probabilities(X)
         for f in range(n_features):
             swapped = X.copy()

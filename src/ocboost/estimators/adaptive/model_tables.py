@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ocboost.streams.one_row import is_missing
+from ocboost.streams.tables import is_table
 
 
 class ModelTables:
@@ -76,6 +78,14 @@ def _series(value: Any, dtype: Any) -> Any:
     return Series([np.nan if value is None else value])
 
 
+def as_a_model_takes_them(rows: Any) -> Any:
+    """Rows that a model can be given as they came; None for one row, or a list."""
+    if isinstance(rows, Mapping) or is_table(rows):
+        return rows
+    is_matrix = isinstance(rows, np.ndarray) or issparse(rows) or hasattr(rows, "iloc")
+    return rows if is_matrix and len(rows.shape) == 2 else None
+
+
 def as_pandas(X: Any) -> Any:
     """A table as a data frame of pandas."""
     if hasattr(X, "iloc"):
@@ -88,7 +98,9 @@ def as_pandas(X: Any) -> Any:
 
 
 def first_rows(X: Any, n: int) -> Any:
-    """The first rows of a table."""
+    """The first rows of a table or matrix."""
     if hasattr(X, "iloc"):
         return X.iloc[:n]
+    if not is_table(X):
+        return X[:n]
     return X.slice(0, n) if hasattr(X, "slice") else as_pandas(X).iloc[:n]
