@@ -177,7 +177,7 @@ def test_settings_later():
     assert clf.fit(X, y).bank_.deployed is None
 
 
-# Rows and classes of other types -----------------------------------------------------------------------------
+# Rows and classes of other types ---------------------------------------------------------------------------
 
 
 def test_a_model_of_sparse_rows():

@@ -367,12 +367,12 @@ class AdaptiveClassifier(Explains, TableClassifier):
         the last labels: where they are predicted in large blocks, try ``without=["labels"]``.
         """
         now = self._now()
-        return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue, given=X))
+        return now._classes(now._checked_rows(X), ids, issue, X)
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
         """The probability of each class, (n, K); ``ids`` and ``issue`` as in `predict`."""
         now = self._now()
-        return now._predicted(now._checked_rows(X), ids, issue, given=X)[0]
+        return now._predicted(now._checked_rows(X), ids, issue, given=X)
 
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, (n,); log-probabilities of more, (n, K). Not remembered."""
@@ -389,51 +389,51 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
         """The probabilities of checked rows, whose ids are their numbers in the stream."""
         keys = [key_of_number(number) for number in rows.rows.tolist()] if issue else None
-        return self._now()._predicted(rows.X, keys, issue, are_keys=True)[0]
+        return self._now()._predicted(rows.X, keys, issue, are_keys=True)
 
     def _predicted(
         self, rows: Any, ids: Sequence[Any] | None, issue: bool, *, are_keys: bool = False, given: Any = None
-    ) -> tuple[Floats, NDArray[Any] | None]:
-        """The probabilities of rows; and the classes where an adopted model decides alone."""
+    ) -> Floats:
+        """The probabilities of rows."""
         X = self._as_kept(rows)
         keys = None if ids is None else list(ids) if are_keys else _keys(ids, X.shape[0])
         said = self._said(X, given)
         if not issue:
-            found, decides = self._look(X, said)
-        else:
-            with self._turns.turn():
-                found, decides = written(self, lambda: self._issue(X, keys, said))
-        if decides is None:
-            return found, None
-        return found, decides.predict(X, self._as_given(given))
+            return self._look(X, said)
+        with self._turns.turn():
+            return written(self, lambda: self._issue(X, keys, said))
 
-    def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
-        classes: NDArray[Any] = self.classes_[found.argmax(axis=1)] if decided is None else decided
+    def _classes(self, rows: Any, ids: Sequence[Any] | None, issue: bool, given: Any) -> NDArray[Any]:
+        """The classes of rows: an adopted model's own predictions as long as it decides alone."""
+        alone = self.bank_.untouched
+        decided = None if alone is None else alone.predict(self._as_kept(rows), self._as_given(given))
+        found = self._predicted(rows, ids, issue, given=given)
+        if decided is not None and self.bank_.untouched is alone:
+            return decided
+        classes: NDArray[Any] = self.classes_[found.argmax(axis=1)]
         return classes
 
     @reads
-    def _look(self, X: Any, said: Floats | None) -> tuple[Floats, DeployedModel | None]:
-        return self.bank_.predict(X, said=said), self.bank_.untouched
+    def _look(self, X: Any, said: Floats | None) -> Floats:
+        return self.bank_.predict(X, said=said)
 
-    def _issue(
-        self, X: Any, keys: list[bytes] | None, said: Floats | None
-    ) -> tuple[Floats, DeployedModel | None]:
-        bank, by_row = self.bank_, keys is None
+    def _issue(self, X: Any, keys: list[bytes] | None, said: Floats | None) -> Floats:
+        by_row = keys is None
         if keys is None:
             keys = [key_of_row(X[i : i + 1]) for i in range(X.shape[0])]
-        return bank.predict(X, keys, replace=not by_row, said=said), bank.untouched
+        return self.bank_.predict(X, keys, replace=not by_row, said=said)
 
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
         x = now._one_row(row)
-        return now._classes_of(*now._predicted(x, None, issue, given=row)).tolist()[0]
+        return now._classes(x, None, issue, row).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
         now = self._now()
         x = now._one_row(row)
-        found: Floats = now._predicted(x, None, issue, given=row)[0][0]
+        found: Floats = now._predicted(x, None, issue, given=row)[0]
         return found
 
     # What it is -------------------------------------------------------------------------------------------
@@ -483,12 +483,12 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
         now = self.__copy__()  # others may learn meanwhile
         X = now._as_kept(rows)
-        found, decided = now._predicted(rows, None, False, given=given)
-        codes = np.searchsorted(now.classes_, now._classes_of(found, decided))
+        found = now._predicted(rows, None, False, given=given)
+        codes = np.searchsorted(now.classes_, now._classes(rows, None, False, given))
         said = now._said(X, given)
 
         def probabilities(others: Any) -> Floats:
-            return now._predicted(others, None, False)[0]
+            return now._predicted(others, None, False)
 
         labels = now.classes_.tolist()
         predicted = (codes, found, said)

@@ -36,7 +36,8 @@ class ModelTables:
 
     def of_table(self, X: Any, names: list[Any]) -> Any:
         """The model's columns of a table; columns are found by name."""
-        if self.is_polars and type(X).__module__.startswith("polars."):
+        if self.is_polars:
+            X = X if type(X).__module__.startswith("polars.") else _as_polars(as_pandas(X)[names])
             return X if X.columns == names else X.select(names)
         X = as_pandas(X)
         return X if list(X.columns) == names else X[names]
@@ -95,6 +96,12 @@ def as_pandas(X: Any) -> Any:
     from pyarrow import table
 
     return table(X).to_pandas()
+
+
+def _as_polars(X: Any) -> Any:
+    import polars
+
+    return polars.from_pandas(X)
 
 
 def first_rows(X: Any, n: int) -> Any:
