@@ -56,6 +56,8 @@ class TestEvaluate:
             "curves.svg",
             "report.html",
             "results.json",
+            "thresholds.png",
+            "thresholds.svg",
         ]
         found = record(out)
         assert list(found["contenders"]) == EVERYONE

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as reference
 
-from ocboost._core.metrics import MAX_CURVE_POINTS, SCORE_BINS, losses
+from ocboost._core.metrics import CALIBRATION_BINS, MAX_CURVE_POINTS, losses
+from ocboost._core.score_bins import SCORE_BINS
 from ocboost.errors import InputError
 from ocboost.evaluation import METRICS, Series, Tally, Window
 
@@ -26,25 +27,51 @@ def draw(seed, n, K, sure=2.0):
     return share / share.sum(axis=1, keepdims=True), codes
 
 
+def calibration_error(probabilities, codes):
+    """Bin by bin, example by example."""
+    n = len(codes)
+    total = 0.0
+    for b in range(CALIBRATION_BINS):
+        gap = 0.0
+        for p, code in zip(probabilities.tolist(), codes.tolist(), strict=True):
+            top = max(p)
+            if b <= top * CALIBRATION_BINS < b + 1 or (b == CALIBRATION_BINS - 1 and top == 1.0):
+                gap += top - (p.index(top) == code)
+        total += abs(gap) / n
+    return total
+
+
+def brier(probabilities, codes):
+    """One of two classes, all of more; example by example."""
+    total = 0.0
+    for p, code in zip(probabilities.tolist(), codes.tolist(), strict=True):
+        wrong = [(share - (k == code)) ** 2 for k, share in enumerate(p)]
+        total += wrong[1] if len(p) == 2 else sum(wrong)
+    return total / len(codes)
+
+
 def expected(probabilities, codes):
-    """What scikit-learn says; the AUC of one class against the rest, over the classes that came."""
+    """What scikit-learn says; areas of one class against the rest, and F1, over the classes that came."""
     K = probabilities.shape[1]
     predicted = probabilities.argmax(axis=1)
     columns = [1] if K == 2 else range(K)
+    came = [c for c in columns if 0 < (codes == c).sum() < len(codes)]
     with np.errstate(divide="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a prediction of a class that did not come
         return {
             "accuracy": reference.accuracy_score(codes, predicted),
             "balanced_accuracy": reference.balanced_accuracy_score(codes, predicted),
+            "f1": reference.f1_score(codes, predicted)
+            if K == 2
+            else reference.f1_score(codes, predicted, average="macro", labels=np.unique(codes)),
             "kappa": reference.cohen_kappa_score(codes, predicted, labels=range(K)),
-            "auc": np.mean(
-                [
-                    reference.roc_auc_score(codes == c, probabilities[:, c])
-                    for c in columns
-                    if 0 < (codes == c).sum() < len(codes)
-                ]
+            "auc": np.mean([reference.roc_auc_score(codes == c, probabilities[:, c]) for c in came]),
+            "pr_auc": np.mean(
+                [reference.average_precision_score(codes == c, probabilities[:, c]) for c in came]
             ),
             "log_loss": reference.log_loss(codes, probabilities, labels=range(K)),
+            "brier": brier(probabilities, codes),
+            "ece": calibration_error(probabilities, codes),
         }
 
 
@@ -61,10 +88,10 @@ def test_tally_agrees_with_scikit_learn(K, n):
     np.testing.assert_array_equal(
         tally.confusion, reference.confusion_matrix(codes, probabilities.argmax(axis=1), labels=range(K))
     )
+    slack = {"auc": tally.auc_bound, "pr_auc": tally.pr_auc_bound}
     for name in METRICS:
-        slack = tally.auc_bound if name == "auc" else 0.0
-        assert abs(found[name] - want[name]) <= slack + 1e-12, name
-    assert n < 1000 or tally.auc_bound < 0.001
+        assert abs(found[name] - want[name]) <= slack.get(name, 0.0) + 1e-12, name
+    assert n < 1000 or max(slack.values()) < 0.002
 
 
 @pytest.mark.parametrize("K", [2, 3, 7])
@@ -91,12 +118,12 @@ def test_a_window_is_a_tally_of_the_last_examples_however_they_came(K, pieces, s
     tally = Tally(K)
     tally.add(probabilities[-size:], codes[-size:])
     found, want = window.values(), tally.values()
-    bound = tally.auc_bound
+    bounds = {"auc": tally.auc_bound, "pr_auc": tally.pr_auc_bound}
     for name in METRICS:
         if want[name] is None:
             assert found[name] is None
         else:
-            assert abs(found[name] - want[name]) <= (bound if name == "auc" else 0.0) + 1e-12
+            assert abs(found[name] - want[name]) <= bounds.get(name, 0.0) + 1e-12
 
 
 @settings(max_examples=60, deadline=None)
@@ -116,11 +143,15 @@ def test_the_auc_is_off_by_no_more_than_its_bound(examples):
     window.add(probabilities, codes)
     if len(set(codes.tolist())) < 2:
         assert tally.values()["auc"] is tally.auc_bound is window.values()["auc"] is None
+        assert tally.values()["pr_auc"] is tally.pr_auc_bound is window.values()["pr_auc"] is None
         return
     score = np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
     exact = reference.roc_auc_score(codes, score)
     assert abs(tally.values()["auc"] - exact) <= tally.auc_bound + 1e-12
     assert window.values()["auc"] == pytest.approx(exact, abs=1e-12)
+    exact = reference.average_precision_score(codes, score)
+    assert abs(tally.values()["pr_auc"] - exact) <= tally.pr_auc_bound + 1e-12
+    assert window.values()["pr_auc"] == pytest.approx(exact, abs=1e-12)
 
 
 def test_the_bound_counts_pairs_in_a_bin_but_not_real_ties():
@@ -137,7 +168,7 @@ def test_memory_does_not_grow():
     for seed in range(20):
         tally.add(*draw(seed, 500, 3))
         window.add(*draw(seed, 500, 3))
-    assert tally._bins.shape == (3, 2, SCORE_BINS)
+    assert [bins.counts.shape for bins in tally.bins] == [(2, SCORE_BINS)] * 3
     assert window._probabilities.shape == (50, 3)
     assert (tally.n, window.n) == (10_000, 50)
 
@@ -154,7 +185,10 @@ class TestNotDefined:
         found = metric.values()
         assert found["accuracy"] == 0.5
         assert found["log_loss"] == pytest.approx(-(math.log(0.8) + math.log(0.4)) / 2)
-        assert (found["balanced_accuracy"], found["kappa"], found["auc"]) == (None, None, None)
+        assert found["brier"] == pytest.approx((0.2**2 + 0.6**2) / 2)
+        assert found["ece"] == pytest.approx((0.2 + 0.6) / 2)
+        none = ("balanced_accuracy", "f1", "kappa", "auc", "pr_auc")
+        assert [found[name] for name in none] == [None] * 5
 
     def test_a_class_that_never_came_is_left_out(self):
         tally = Tally(3)
@@ -162,6 +196,7 @@ class TestNotDefined:
         found = tally.values()
         assert found["balanced_accuracy"] == pytest.approx(0.75)
         assert found["auc"] == pytest.approx(np.mean([1.0, 0.75]))
+        assert found["f1"] == pytest.approx(2 / 3)
 
     def test_an_empty_batch_changes_nothing(self):
         tally, window = Tally(2), Window(2, 3)
@@ -183,7 +218,26 @@ def test_certain_and_wrong_costs_a_bounded_loss():
 def test_the_prediction_may_be_given():
     tally = Tally(2)
     tally.add(np.array([[0.9, 0.1]]), np.array([1]), predicted=np.array([1]))
-    assert tally.values()["accuracy"] == 1.0
+    found = tally.values()
+    assert found["accuracy"] == 1.0
+    assert found["ece"] == pytest.approx(0.9)  # of the likeliest class, which was not predicted
+
+
+def test_the_curve_of_thresholds_counts_what_each_would_give():
+    probabilities, codes = draw(3, 400, 2)
+    probabilities = probabilities.round(2)
+    tally = Tally(2)
+    tally.add(probabilities, codes)
+    curve = tally.bins[0].curve()
+    assert curve["recall"][0] == 1.0
+    assert curve["recall_of_others"][0] == 0.0
+    assert 20 < len(curve["threshold"]) <= 202
+    for i, threshold in enumerate(curve["threshold"]):
+        predicted = (probabilities[:, 1] >= threshold).astype(int)
+        assert curve["recall"][i] == pytest.approx((predicted[codes == 1] == 1).mean())
+        assert curve["recall_of_others"][i] == pytest.approx((predicted[codes == 0] == 0).mean())
+        assert curve["accuracy"][i] == pytest.approx((predicted == codes).mean())
+        assert curve["precision"][i] == pytest.approx((codes[predicted == 1] == 1).mean())
 
 
 class TestSeries:

@@ -23,7 +23,7 @@ from ocboost.evaluation import Majority, NoChange, prequential
 from ocboost.evaluation.board import board_of
 from ocboost.evaluation.figures import draw, keys_of
 from ocboost.evaluation.report import protocol, stream_report
-from ocboost.evaluation.tables import as_text, board_table, narrowed
+from ocboost.evaluation.tables import as_text, board_table, narrowed, probability_table
 from tests.support.pages import Page, check_light_and_dark, check_stands_alone
 
 HOSTILE = "<script>alert('x')</script>\"&$\\frac\x00\n[bold]"
@@ -86,8 +86,8 @@ class TestTable:
         text = write(result)
         for standing in result.standings:
             assert standing.name in text
-            for value in standing.metrics.values():
-                assert f"{value:.4f}" in text
+            for name, value in standing.metrics.items():
+                assert f"{value:.4f}" in text or (write is printed and not METRIC_TABLE[name].first_table)
         assert "3,000 of 3,000 rows scored" in text
         assert "…" not in text
 
@@ -117,7 +117,9 @@ class TestTable:
 @pytest.mark.parametrize("name", METRICS)
 def test_the_table_of_metrics_says_how_each_is_shown(name, result):
     metric = METRIC_TABLE[name]
-    assert metric.column in board_table(board_of(result), "toy").columns
+    board = board_of(result)
+    table = board_table(board, "toy") if metric.first_table else probability_table(board)
+    assert metric.column in table.columns
     title = draw(result, metrics=[name]).axes[0].get_title(loc="left")
     assert title.startswith(metric.title)
     assert title.endswith("less is better") is not metric.larger_is_better
@@ -128,7 +130,7 @@ def test_the_table_of_metrics_says_how_each_is_shown(name, result):
 
 def test_narrow_tables_keep_the_important_columns(result):
     table = board_table(board_of(result), "toy")
-    optional = ["state", "balanced", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "AUC"]
+    optional = ["state", "predict µs", "learn µs", "alarms", "log-loss", "kappa", "F1", "AUC", "balanced"]
     for n, column in enumerate(optional):
         narrow = narrowed(table, width_of(table) - 1)
         assert set(table.columns) - set(narrow.columns) == {column}, n
@@ -193,8 +195,8 @@ class TestFigure:
         assert render(draw(result), "x") == render(draw(result), "x")
 
     def test_strange_metrics_are_refused(self, result):
-        with pytest.raises(InputError, match=r"metrics must be among accuracy, .*; got 'f1'"):
-            draw(result, metrics=["f1"])
+        with pytest.raises(InputError, match=r"metrics must be among accuracy, .*; got 'recall'"):
+            draw(result, metrics=["recall"])
 
 
 @pytest.fixture(scope="module")
@@ -226,9 +228,10 @@ class TestPage:
         assert "less is better" in words
 
     def test_the_page_names_the_lines_outside_the_figure(self, result):
-        (block,) = [
+        block, thresholds = [
             b for b in stream_report(board_of(result), {}, name="", file=True) if isinstance(b, Illustration)
         ]
+        assert thresholds.stem == "thresholds"
         assert [key.text for key in block.keys] == [key.text for key in keys_of(result)]
         bare = [text.get_text() for text in block.on_page.axes[0].texts]
         assert bare == []

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
+from ocboost._core.score_bins import ScoreBins, exact_auc, exact_average_precision
 from ocboost.errors import InputError
 
 
@@ -53,12 +54,15 @@ class Metric:
     larger_is_better: bool = True
     importance: float = 1  # tables that are too wide leave out the columns of least importance
     shown_with_spread: bool = True  # whether tables with spreads, which are wide, have a column of it
+    first_table: bool = True  # or only that of reports that is about probabilities
 
     @property
     def column(self) -> str:
         """The heading of its column."""
         return self.heading or self.title
 
+
+CALIBRATION_BINS = 15  # of the top probability, for the calibration error
 
 # Every metric there is, in the order of the tables. To add one, add it here and compute it below, in
 # `_of_confusion`, or in `Tally.values` and `Window.values`.
@@ -71,6 +75,15 @@ METRIC_TABLE = {
         "Balanced accuracy is the mean over the classes.",
         heading="balanced",
         caption="accuracy averaged over the classes",
+        importance=7.5,
+    ),
+    "f1": Metric(
+        "F1",
+        "F1 is the harmonic mean of precision and recall: of the second class where there are two, averaged "
+        "over the classes (macro) where there are more.",
+        caption="of the second of two classes, the mean over the classes of more",
+        importance=6.5,
+        shown_with_spread=False,
     ),
     "kappa": Metric(
         "Cohen's kappa",
@@ -82,6 +95,13 @@ METRIC_TABLE = {
     "auc": Metric(
         "AUC", "The AUC is about the order of the probabilities.", importance=7, shown_with_spread=False
     ),
+    "pr_auc": Metric(
+        "PR-AUC",
+        "The PR-AUC, the area under the precision–recall curve (average precision; of each class against the "
+        "rest where there are more than two), is about their order where a class is rare.",
+        importance=1.5,
+        first_table=False,
+    ),
     "log_loss": Metric(
         "log-loss",
         "Log-loss is about the size of the probabilities, taken as at least 1e-15.",
@@ -89,12 +109,29 @@ METRIC_TABLE = {
         larger_is_better=False,
         importance=5,
     ),
+    "brier": Metric(
+        "Brier score",
+        "The Brier score is the squared error of the probability: of the second of two classes, summed over "
+        "the classes of more.",
+        heading="Brier",
+        highest=2.0,
+        larger_is_better=False,
+        importance=0.5,
+        first_table=False,
+    ),
+    "ece": Metric(
+        "calibration error",
+        f"The calibration error (ECE) is how far the likeliest class's probability is from how often that "
+        f"class is right, on average over {CALIBRATION_BINS} bins of equal width.",
+        heading="ECE",
+        larger_is_better=False,
+        importance=0.7,
+        first_table=False,
+    ),
 }
 METRICS = tuple(METRIC_TABLE)
 
 MIN_PROBABILITY = 1e-15  # that log-loss sees: one certain and wrong answer costs 34.5
-SCORE_BINS = 8192
-MAX_BINNED_SCORE = math.asinh(750.0)  # the log-odds of the smallest positive double are -745
 MAX_CURVE_POINTS = 2000
 
 
@@ -110,30 +147,33 @@ class Tally:
     -----
     Log-loss takes probabilities below 1e-15 as 1e-15, so one example costs at most 34.5.
 
-    The AUC comes from a histogram of 8,192 bins over asinh(log-odds): scores within about 0.2 % (0.002
-    around even odds) share a bin and count as ties. It is off by at most `auc_bound`, half the share of
-    the pairs in bins that hold different scores. With more than two classes it is the mean over
-    the classes seen so far, each against the rest.
+    AUC and PR-AUC come from a histogram of 8,192 bins over asinh(log-odds): scores within about 0.2 % (0.002
+    around even odds) share a bin and count as ties. They are off by at most `auc_bound` and `pr_auc_bound`.
+    With more than two classes they are means over the classes seen so far, each against the rest, and so is
+    F1, which otherwise is that of the second class.
 
-    An undefined metric is None: all of them before the first example, and all but accuracy and log-loss
-    while only one class has been seen (kappa also where chance always agrees).
+    The Brier score of two classes is the mean of (p - y)² of the second one; of more the sum over the
+    classes. The calibration error has 15 bins of equal width over the top probability, and is about the
+    likeliest class also where another was predicted.
+
+    An undefined metric is None: all of them before the first example, and balanced accuracy, F1, kappa, AUC
+    and PR-AUC while only one class has been seen (kappa also where chance always agrees).
 
     Examples
     --------
     >>> tally = Tally(2)
     >>> tally.add(np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]]), np.array([0, 1, 1]))
     >>> {name: round(value, 3) for name, value in tally.values().items()}
-    {'accuracy': 0.667, 'balanced_accuracy': 0.75, 'kappa': 0.4, 'auc': 1.0, 'log_loss': 0.607}
+    {'accuracy': 0.667, 'balanced_accuracy': 0.75, 'f1': 0.667, 'kappa': 0.4, 'auc': 1.0, 'pr_auc': 1.0,
+    'log_loss': 0.607, 'brier': 0.22, 'ece': 0.4}
     """
 
     def __init__(self, n_classes: int) -> None:
         K = as_count(n_classes, "n_classes", 2, None, "A classifier has at least two classes.")
         self.confusion: NDArray[np.int64] = np.zeros((K, K), np.int64)  # truth, prediction
-        self._loss = 0.0
-        n = 1 if K == 2 else K
-        self._bins = np.zeros((n, 2, SCORE_BINS), np.int64)  # class, whether it was that class, bin
-        self._lowest = np.full((n, SCORE_BINS), np.inf)  # score in each bin
-        self._highest = np.full((n, SCORE_BINS), -np.inf)
+        self._loss = self._square = 0.0
+        self._calibration = np.zeros((3, CALIBRATION_BINS))  # examples, probabilities, right
+        self.bins = [ScoreBins() for _ in range(1 if K == 2 else K)]  # of two classes that of the second
 
     @property
     def n(self) -> int:
@@ -146,30 +186,36 @@ class Tally:
             predicted = probabilities.argmax(axis=1)
         self.confusion += confusion_of(codes, predicted, len(self.confusion))
         self._loss += float(losses(probabilities, codes).sum())
-        for c, (score, positive) in enumerate(_one_against_rest(probabilities, codes)):
-            bins = _bins_of(score)
-            self._bins[c, 0] += np.bincount(bins[~positive], minlength=SCORE_BINS)
-            self._bins[c, 1] += np.bincount(bins[positive], minlength=SCORE_BINS)
-            np.minimum.at(self._lowest[c], bins, score)
-            np.maximum.at(self._highest[c], bins, score)
+        self._square += float(squares(probabilities, codes).sum())
+        self._calibration += _calibration_sums(probabilities, codes)
+        for bins, (score, positive) in zip(self.bins, _one_against_rest(probabilities, codes), strict=True):
+            bins.add(score, positive)
 
     @property
     def auc_bound(self) -> float | None:
         """An upper bound of the AUC's error; None where there is no AUC."""
-        mixed = self._lowest < self._highest
-        return _mean([_pairs_in(self._bins[c], mixed[c]) / 2.0 for c in self._defined()])
+        return _mean([bins.auc_bound for bins in self._defined()])
+
+    @property
+    def pr_auc_bound(self) -> float | None:
+        """An upper bound of the PR-AUC's error; None where there is no PR-AUC."""
+        return _mean([bins.average_precision_bound for bins in self._defined()])
 
     def values(self) -> Values:
         """Every metric by its name."""
-        n = self.n
-        return {
+        n, defined = self.n, self._defined()
+        found = {
             **_of_confusion(self.confusion),
-            "auc": _mean([_auc_from_bins(*self._bins[c]) for c in self._defined()]),
+            "auc": _mean([bins.auc for bins in defined]),
+            "pr_auc": _mean([bins.average_precision for bins in defined]),
             "log_loss": self._loss / n if n else None,
+            "brier": self._square / n if n else None,
+            "ece": _calibration_error(self._calibration),
         }
+        return {name: found[name] for name in METRICS}
 
-    def _defined(self) -> list[int]:
-        return [c for c, histogram in enumerate(self._bins) if histogram.any(axis=1).all()]
+    def _defined(self) -> list[ScoreBins]:
+        return [bins for bins in self.bins if bins.has_both]
 
 
 class Window:
@@ -217,16 +263,20 @@ class Window:
         """Every metric by its name."""
         n = self.n
         probabilities, codes = self._probabilities[:n], self._codes[:n]
-        areas = [
-            _auc_of_ranks(score, positive)
+        scored = [
+            (score, positive)
             for score, positive in _one_against_rest(probabilities, codes)
             if 0 < positive.sum() < n
         ]
-        return {
+        found = {
             **_of_confusion(confusion_of(codes, self._predicted[:n], self._K)),
-            "auc": _mean(areas),
+            "auc": _mean([exact_auc(score, positive) for score, positive in scored]),
+            "pr_auc": _mean([exact_average_precision(score, positive) for score, positive in scored]),
             "log_loss": float(losses(probabilities, codes).mean()) if n else None,
+            "brier": float(squares(probabilities, codes).mean()) if n else None,
+            "ece": _calibration_error(_calibration_sums(probabilities, codes)),
         }
+        return {name: found[name] for name in METRICS}
 
 
 class Series:
@@ -271,6 +321,28 @@ def losses(probabilities: Probabilities, codes: Codes) -> NDArray[np.float64]:
     return -np.log(np.clip(probabilities[np.arange(len(codes)), codes], MIN_PROBABILITY, 1.0))
 
 
+def squares(probabilities: Probabilities, codes: Codes) -> NDArray[np.float64]:
+    """The Brier score of each example: (p - y)² of the second of two classes, summed over more."""
+    wrong = probabilities.copy()
+    wrong[np.arange(len(codes)), codes] -= 1.0
+    return wrong[:, 1] ** 2 if probabilities.shape[1] == 2 else (wrong**2).sum(axis=1)
+
+
+def _calibration_sums(probabilities: Probabilities, codes: Codes) -> NDArray[np.float64]:
+    """In each bin of the top probability: examples, the sum of these probabilities, how many are right."""
+    likeliest = probabilities.argmax(axis=1)
+    top = probabilities[np.arange(len(codes)), likeliest]
+    bins = np.minimum((top * CALIBRATION_BINS).astype(np.int64), CALIBRATION_BINS - 1)
+    columns = (None, top, (likeliest == codes).astype(np.float64))
+    return np.array([np.bincount(bins, each, minlength=CALIBRATION_BINS) for each in columns], np.float64)
+
+
+def _calibration_error(sums: NDArray[np.float64]) -> float | None:
+    """The gap between probability and frequency, averaged over the examples; None without any."""
+    n, sure, right = sums
+    return float(np.abs(sure - right).sum() / n.sum()) if n.any() else None
+
+
 def confusion_of(codes: Codes, predicted: Codes, n_classes: int) -> NDArray[np.int64]:
     """How often each class (row) was predicted as each (column)."""
     return np.bincount(codes * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes)
@@ -279,14 +351,16 @@ def confusion_of(codes: Codes, predicted: Codes, n_classes: int) -> NDArray[np.i
 def _of_confusion(confusion: NDArray[np.int64]) -> Values:
     n = int(confusion.sum())
     if n == 0:
-        return {"accuracy": None, "balanced_accuracy": None, "kappa": None}
+        return {"accuracy": None, "balanced_accuracy": None, "f1": None, "kappa": None}
     right, truth, given = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     accuracy = float(right.sum() / n)
     seen = truth > 0
     chance = float((truth / n) @ (given / n))
+    f1 = 2.0 * right[seen] / (truth[seen] + given[seen])
     return {
         "accuracy": accuracy,
         "balanced_accuracy": float((right[seen] / truth[seen]).mean()) if seen.sum() > 1 else None,
+        "f1": None if seen.sum() < 2 else float(f1[1] if len(confusion) == 2 else f1.mean()),
         "kappa": (accuracy - chance) / (1.0 - chance) if seen.sum() > 1 and chance < 1.0 else None,
     }
 
@@ -299,31 +373,6 @@ def _one_against_rest(probabilities: Probabilities, codes: Codes) -> list[tuple[
             return [(np.log(probabilities[:, 1]) - np.log(probabilities[:, 0]), codes == 1)]
         odds = np.log(probabilities) - np.log1p(-probabilities)
     return [(odds[:, c], codes == c) for c in range(K)]
-
-
-def _bins_of(score: NDArray[np.float64]) -> NDArray[np.int64]:
-    share = np.clip((np.arcsinh(score) / MAX_BINNED_SCORE + 1.0) / 2.0, 0.0, 1.0)
-    return np.minimum((share * SCORE_BINS).astype(np.int64), SCORE_BINS - 1)
-
-
-def _auc_from_bins(negative: NDArray[np.int64], positive: NDArray[np.int64]) -> float:
-    """The area; scores in one bin count as ties."""
-    down, up = negative / negative.sum(), positive / positive.sum()
-    return float(up @ (np.cumsum(down) - down / 2.0))
-
-
-def _pairs_in(histogram: NDArray[np.int64], bins: NDArray[np.bool_]) -> float:
-    """The share of pairs of a positive and a negative that are both in one of these bins."""
-    down, up = histogram / histogram.sum(axis=1, keepdims=True)
-    return float(up[bins] @ down[bins])
-
-
-def _auc_of_ranks(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    """The exact area; equal scores share the mean of their ranks."""
-    _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
-    p = int(positive.sum())
-    return float((rank[positive].sum() - p * (p + 1) / 2.0) / (p * (len(score) - p)))
 
 
 def _mean(values: list[float]) -> float | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
+from ocboost.cli.decisions import DecisionOptions
 from ocboost.cli.files import check_apart, check_out, checkpoint_of, place_of
 from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag, MethodOptions, UsageError
 from ocboost.cli.resume import load_checkpoint, remove_temporary_files, require_same_run, starting_point
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 NOTABLE_DROP = 0.03  # in accuracy, that is worth a hint
 ROWS_PER_READ = 500
 MAX_CLASSES_LISTED = 20
+MAX_PROGRESS_CLASSES = 3  # whose recall stands beside the progress bar
 Skip = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 
@@ -43,6 +45,7 @@ def adapt(
     label: str | None = None,
     drop: DropUnknown = None,
     options: MethodOptions = MethodOptions(),  # noqa: B008
+    decisions: DecisionOptions = DecisionOptions(),  # noqa: B008
     skip: Skip = 0,
     leave_unseen: Flag = False,
     batch: Count = 1,
@@ -60,6 +63,9 @@ def adapt(
 
     One of --method ocb whose hypotheses no longer fit, so that it finds new ones:
         ocboost adapt model.ocb stream.csv --out model.ocb --forgetting 0.995 --head 500 --grow 150
+
+    Predictions that take late flights more seriously from now on:
+        ocboost adapt model.ocb flights.csv --out model.ocb --class-weight late=3
 
     From another program:
         producer | ocboost adapt model.ocb - --out model.ocb
@@ -122,6 +128,7 @@ def adapt(
     origin: dict[str, Any] = {  # what makes this run the same when it is resumed
         "settings": options.settings(),
         **({} if options.method is None else {"method": options.method}),
+        **({"decisions": decided} if (decided := decisions.given()) else {}),
         "label": label,
         "drop": sorted(drop or ()),
         "batch": batch,
@@ -185,10 +192,13 @@ def _new_run(
     resume: bool,
 ) -> Adaptation | None:
     """A run from the model ``at`` a path; None, with the model written to ``out``, if nothing is new."""
+    from ocboost.cli.decisions import decision_parameters
     from ocboost.cli.method import parameters_to_adapt
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.estimators.classifier import OCBClassifier
 
+    rule = decision_parameters(origin.get("decisions", {}), deployed.classifier.classes_.tolist())
+    deployed.classifier.set_params(**rule)
     start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
     if start.nothing_to_do is not None:
         if place_of(at) != place_of(out) and not (resume and out.exists()):
@@ -281,7 +291,17 @@ def _finish(
 def _progress_of(run: Adaptation) -> str:
     if run.accuracy is None or run.recent_accuracy is None:
         return ""
-    return f"right: {run.accuracy:.1%}, lately {run.recent_accuracy:.1%}"
+    text = f"right: {run.accuracy:.1%}, lately {run.recent_accuracy:.1%}"
+    recalls = run.recalls[:MAX_PROGRESS_CLASSES]
+    if len(recalls) < len(run.recalls):
+        return text
+    labels = run.model.classifier.classes_.tolist()
+    each = (
+        f"{label!s:.12} {recall:.0%}"
+        for label, recall in zip(labels, recalls, strict=True)
+        if recall is not None
+    )
+    return f"{text}; {', '.join(each)}"
 
 
 def _report(run: Adaptation, out: Path) -> None:
@@ -297,13 +317,17 @@ def _report(run: Adaptation, out: Path) -> None:
     for heading in ("rows", "right"):
         table.add_column(heading, justify="right")
     for code, label in enumerate(classes[:MAX_CLASSES_LISTED]):
-        row = run.confusion[code]
-        table.add_row(shown(label), f"{row.sum():,}", f"{row[code] / row.sum():.1%}" if row.sum() else "–")
+        n, recall = run.confusion[code].sum(), run.recalls[code]
+        table.add_row(shown(label), f"{n:,}", "–" if recall is None else f"{recall:.1%}")
     if len(classes) > MAX_CLASSES_LISTED:
         table.add_row(f"… {len(classes) - MAX_CLASSES_LISTED:,} more", "", "")
     accuracy, lately = run.accuracy, run.recent_accuracy
     table.add_row("all", f"{run.learnt:,}", f"{accuracy:.1%}" if accuracy is not None else "–", style="bold")
     console.print(table)
+    known = [recall for recall in run.recalls if recall is not None]
+    if len(known) > 1:
+        text = f"Balanced accuracy, the mean over the classes: {sum(known) / len(known):.1%}."
+        console.print(text, soft_wrap=True)
     if accuracy is not None and lately is not None and run.learnt > RECENT_PREDICTIONS:
         console.print(f"Of the last {RECENT_PREDICTIONS:,} rows {lately:.1%} were right.", soft_wrap=True)
         if lately < accuracy - NOTABLE_DROP and _remembers_all(run.model):

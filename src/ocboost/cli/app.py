@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
-from ocboost.cli import adapt, cascade, compare, evaluate, explain, fit, info, predict, reproduce
+from ocboost.cli import adapt, cascade, compare, evaluate, explain, export, fit, info, predict, reproduce
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import replace_closed_outputs, say
 
@@ -41,6 +41,7 @@ def build_app() -> App:
         compare.compare,
         info.info,
         explain.explain,
+        export.export,
         cascade.app,
         reproduce.app,
     ):

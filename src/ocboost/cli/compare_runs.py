@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 REPORTS = ["report.html", "report.md", "results.json"]
 CURVES = ["curves.png", "curves.svg"]
+THRESHOLDS = ["thresholds.png", "thresholds.svg"]  # where there are two classes
 FINISHED = ".finished"  # a folder within that of the report, for streams that are done
 PACKAGES = ("scikit-learn", "river", "pyarrow")  # whose versions a report names
 
@@ -59,7 +60,7 @@ def report_on(
     """Compare on one stream, show the table, write the report, and say what to type next; the exit code."""
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost._report.page import require_packages
-    from ocboost.evaluation.report import files_of, headline, stream_report
+    from ocboost.evaluation.report import files_of, headline, recall_lines, stream_report
 
     require_packages()
     try:
@@ -69,16 +70,24 @@ def report_on(
             report = stream_report(board, {**about, **made_with}, name=name, command=command, file=file)
             made = files_of(title, report)
             made["results.json"] = to_json({**record, "versions": made_with})
-            folder.write({each: made[each] for each in files})
+            folder.write({each: made[each] for each in files if each in made})
+            for each in set(files) - set(made):  # of an earlier run
+                (folder.path / each).unlink(missing_ok=True)
     except KeyboardInterrupt:
         say(f"interrupted; nothing was written to '{out}'.")
         return 130
     console = results(piped=160)
     _show_board(console, board, name)
     console.print(headline(board), soft_wrap=True)
+    for line in recall_lines(board):
+        console.print(line, soft_wrap=True, markup=False)
     for remark in remarks:
         say(remark)
-    console.print(f"Wrote {', '.join(files)} to {folder.path.resolve()}", soft_wrap=True, markup=False)
+    console.print(
+        f"Wrote {', '.join(each for each in files if each in made)} to {folder.path.resolve()}",
+        soft_wrap=True,
+        markup=False,
+    )
     for line in next_lines(board, on):
         console.print(line, soft_wrap=True, markup=False)
     return 130 if board.interrupted else 0
@@ -92,10 +101,13 @@ def compared_on_file(
     about: Callable[[Comparison, Any], dict[str, Any]],
     record: Callable[[Comparison, Board], dict[str, Any]],
     curves: Sequence[str] = ("accuracy",),
+    *,
+    thresholds: bool = False,
 ) -> Compared:
     """Compare on a file that `open_it` opens, in one pass; the settings are those of `compare_methods`.
 
-    ``about`` says what was run, from the comparison and the opened stream; ``curves`` are metrics to draw.
+    ``about`` says what was run, from the comparison and the opened stream; ``curves`` are metrics to draw;
+    ``thresholds`` says whether to draw what other thresholds would give.
     """
     from ocboost.evaluation.board import Board
     from ocboost.evaluation.comparison import compare_methods
@@ -113,7 +125,7 @@ def compared_on_file(
         if result.interrupted:
             raise KeyboardInterrupt
         raise InputError("no labelled row is left to compare on; give a longer stream, or a smaller --start.")
-    board = Board.of(name, [comparison], notes, curves)
+    board = Board.of(name, [comparison], notes, curves, thresholds=thresholds)
     run = about(comparison, opened)
     return Compared(board, run, {"about": run, **record(comparison, board)}, result.notes)
 

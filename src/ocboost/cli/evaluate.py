@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
-from ocboost.cli.compare_runs import CURVES, compared_on_file, name_of, report_on
+from ocboost.cli.compare_runs import CURVES, THRESHOLDS, compared_on_file, name_of, report_on
+from ocboost.cli.decisions import DecisionOptions, decision_parameters, said_of
 from ocboost.cli.next_lines import MODEL, ComparedOn
 from ocboost.cli.options import (
     Count,
@@ -28,7 +29,7 @@ from ocboost.cli.options import (
 if TYPE_CHECKING:
     from ocboost.evaluation.comparison import Comparison
 
-FILES = ["report.html", *CURVES, "results.json"]
+FILES = ["report.html", *CURVES, *THRESHOLDS, "results.json"]
 Rate = Annotated[float, Parameter(validator=validators.Number(gt=0, lt=1))]
 
 
@@ -43,6 +44,7 @@ def evaluate(
     hypotheses: Count = 100,
     windows: Annotated[tuple[Count, ...], Parameter(consume_multiple=True, negative="")] = (20, 200),
     forgetting: Annotated[tuple[Rate, ...], Parameter(consume_multiple=True, negative="")] = (0.995,),
+    decisions: DecisionOptions = DecisionOptions(),  # noqa: B008
     delay: Delay = 0,
     step: Count = 1,
     curve: Count = 1_000,
@@ -61,6 +63,10 @@ def evaluate(
     For a deployed model:
         ocboost evaluate stream.csv --model model.ocb
 
+    Where one class is rare, or should be predicted from another probability on:
+        ocboost evaluate stream.csv --label y --class-weight balanced
+        ocboost evaluate stream.csv --label y --threshold 0.3
+
     Where labels come 500 rows late:
         ocboost evaluate stream.csv --label y --delay 500
 
@@ -70,8 +76,8 @@ def evaluate(
     gradients, all over the same weak hypotheses; the most frequent class; and the
     last label. The last two are no models, and take part for comparison only. A
     table is shown, and the lines to type that deploy the best. The folder gets
-    report.html, which needs nothing but itself, the curves as PNG and SVG, and
-    results.json.
+    report.html, which needs nothing but itself, the curves as PNG and SVG, what
+    other thresholds would give (of two classes), and results.json.
 
     Parameters
     ----------
@@ -117,7 +123,12 @@ def evaluate(
     from ocboost.evaluation.methods import methods_for
     from ocboost.streams import open_stream
 
+    given_rule = decisions.given()
     deployed = None if model is None else Model.load(model)
+    if deployed is not None:
+        deployed.classifier.set_params(
+            **decision_parameters(given_rule, deployed.classifier.classes_.tolist())
+        )
     if deployed is None and label is None:
         raise UsageError(
             "--label must name the column that holds the class, or --model a model that knows it."
@@ -130,6 +141,7 @@ def evaluate(
             "stream": name,
             "label": read.schema.label,
             "hypotheses": given,
+            **_rule_of(given_rule, deployed),
             "learnt from": f"the first {comparison.start:,} rows" if model is None else shown(model),
             "seed": seed,
         }
@@ -149,6 +161,7 @@ def evaluate(
         "window": curve,
         "drift": not no_drift,
         "rows": rows,
+        "decisions": partial(decision_parameters, given_rule) if given_rule else None,
     }
     methods = methods_for(windows, forgetting, rates, None if deployed is None else deployed.classifier)
 
@@ -161,6 +174,7 @@ def evaluate(
         about,
         record=lambda comparison, board: comparison.result.as_dict(),
         curves=("accuracy", "kappa"),
+        thresholds=True,
     )
     on = ComparedOn(
         path=str(stream),
@@ -171,6 +185,14 @@ def evaluate(
         step=step,
         seed=seed,
         model=deployed,
+        decisions=tuple(decisions.words()),
         at=str(model or MODEL),
     )
     return report_on(compare, name=name, title=f"Following {name}", out=out, files=FILES, file=True, on=on)
+
+
+def _rule_of(given: dict[str, Any], deployed: Any) -> dict[str, Any]:
+    """How predictions were made, where it is not by the likeliest class."""
+    if deployed is not None:
+        return said_of(deployed.classifier)
+    return {name.replace("_", " "): str(value) for name, value in given.items()}

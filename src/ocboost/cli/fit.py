@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ocboost._core.escaping import shown
+from ocboost.cli.decisions import DecisionOptions
 from ocboost.cli.files import check_apart, check_out
 from ocboost.cli.options import (
     Count,
@@ -42,6 +43,7 @@ def fit(
     classes: Names = None,
     rows: MaybeCount = None,
     options: MethodOptions = MethodOptions(),  # noqa: B008
+    decisions: DecisionOptions = DecisionOptions(),  # noqa: B008
     seed: Seed = 0,
     jobs: Jobs = None,
     format: FileFormat = None,
@@ -56,6 +58,10 @@ def fit(
 
     Logistic regression over weak hypotheses, and nothing else:
         ocboost fit data.csv --label y --method logistic --out model.ocb
+
+    Where one class is rare, or an error of one kind costs more:
+        ocboost fit data.csv --label y --class-weight balanced --out model.ocb
+        ocboost fit data.csv --label y --costs costs.csv --out model.ocb
 
     On the first rows of a stream:
         ocboost fit stream.csv.gz --label y --drop date --rows 2000 --out model.ocb
@@ -87,13 +93,14 @@ def fit(
     import numpy as np
 
     from ocboost._core.file_lock import locked
+    from ocboost.cli.decisions import decision_parameters
     from ocboost.cli.method import makes_adaptive, parameters_to_fit
     from ocboost.deployment.model import Model
     from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.streams import open_stream
 
-    settings, parameters = options.settings(), None
+    settings, parameters, decided = options.settings(), None, decisions.given()
     if not makes_adaptive(options, learner):
         parameters = parameters_to_fit(options.method or "ocb", settings, hypotheses)
     elif jobs is not None:
@@ -106,17 +113,18 @@ def fit(
                 X, y, n_read = _read(stream, rows, needs_every_number=learner == "ball")
                 schema = stream.schema
             _check_classes(y, label)
-            known = _all_classes(y, classes, label) if classes else None
+            known = _all_classes(y, classes, label) if classes else np.unique(y)
+            rule = decision_parameters(decided, known.tolist())
             clf: OCBClassifier | AdaptiveClassifier = AdaptiveClassifier(
-                n_hypotheses=hypotheses, random_state=seed
+                n_hypotheses=hypotheses, random_state=seed, **rule
             )
             if parameters is not None:
-                clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **parameters)
+                clf = OCBClassifier(learner, hypotheses, n_jobs=jobs, random_state=seed, **parameters, **rule)
             with stream_progress("learning") as show:
                 show(
                     None, 0, f"up to {hypotheses:,} hypotheses from {len(y):,} rows of {X.shape[1]} features"
                 )
-                if known is None:
+                if not classes:
                     clf.fit(X, y)
                 else:
                     clf.partial_fit(X, y, classes=known)

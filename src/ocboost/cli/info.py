@@ -81,11 +81,12 @@ def load_saved(path: Path) -> tuple[Kind, Any]:
 
 
 def _model(model: Model, path: Path, top: int) -> Iterator[Any]:
+    from ocboost.cli.decisions import said_of
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.hypotheses.describe import features_of
 
     clf = model.classifier
-    yield _facts_table([*_file_and_classes(clf, path), *_model_facts(model)])
+    yield _facts_table([*_file_and_classes(clf, path), *_model_facts(model), *said_of(clf).items()])
     if not isinstance(clf, OCBClassifier):
         yield from _members(clf, top)
         return

@@ -119,7 +119,8 @@ class ComparedOn:
     """What a comparison was made on, for the lines that deploy what was best.
 
     ``path`` is the file, None for a named stream; ``start`` the rows it began with. ``model`` is the deployed
-    model that it began with instead, which lies ``at`` a path.
+    model that it began with instead, which lies ``at`` a path. ``decisions`` are the options that say what
+    is predicted, with their values.
     """
 
     path: str | None = None
@@ -131,6 +132,7 @@ class ComparedOn:
     seed: int = 0
     model: Model | None = None
     at: str = MODEL
+    decisions: tuple[str, ...] = ()
 
     @property
     def stream(self) -> str:
@@ -144,6 +146,10 @@ def next_lines(board: Board, on: ComparedOn) -> list[str]:
     able = [entry for entry in able if entry.mean("accuracy") is not None]
     if not able:
         return []
+    if on.decisions:  # accuracy is not what was asked for
+        best = max(able, key=lambda entry: entry.mean("balanced_accuracy") or 0.0)
+        said = f"To deploy {best.title}, the best of these in balanced accuracy:"
+        return [said, *lines_for(best.name, on, board.start)]
     best = max(able, key=lambda entry: entry.accuracy)  # of equals the one that is listed first
     higher = "" if best in board.best() else " that a model's file can hold"
     said = f"To deploy {best.title}, the best of these{higher}:"
@@ -169,8 +175,8 @@ def lines_for(method: str, on: ComparedOn, start: int) -> list[str]:
     if on.model is not None:
         changes = _changes(method, on.model)
         if changes is not None:
-            return [f"  {_goes_on(method, on, on.at, changes, 0)}"]
-        fit = [*_reading_of(on.model), *_method_words(method)]
+            return [f"  {_goes_on(method, on, on.at, [*changes, *on.decisions], 0)}"]
+        fit = [*_reading_of(on.model), *_method_words(method), *on.decisions]
         path, out = fitted_on(on.model), MODEL
         return [f"  {fit_line(path, fit, out)}", f"  {_goes_on(method, on, out, [], 0)}"]
     fit = [
@@ -180,6 +186,7 @@ def lines_for(method: str, on: ComparedOn, start: int) -> list[str]:
         *(option("--rows", str(start)) if start else []),
         *(option("--hypotheses", str(on.hypotheses)) if on.hypotheses != USUAL_HYPOTHESES else []),
         *_method_words(method),
+        *on.decisions,
         *(option("--seed", str(on.seed)) if on.seed else []),
     ]
     first = on.stream if start else TRAINING_FILE
@@ -192,7 +199,7 @@ def _goes_on(method: str, on: ComparedOn, model: str, words: list[str], start: i
     unknown = on.model is not None and on.model.schema is None
     drop = option("--drop", *on.drop) if unknown else []
     if method == "static":
-        return " ".join(["ocboost predict", quoted(model), quoted(on.stream), *drop, *format_])
+        return " ".join(["ocboost predict", quoted(model), quoted(on.stream), *words, *drop, *format_])
     label = option("--label", on.label) if on.model is not None and on.label is not None else []
     skip = option("--skip", str(start)) if start else []
     batch = option("--batch", str(on.step)) if on.step > 1 else []

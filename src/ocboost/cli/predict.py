@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ocboost._core.escaping import shown
+from ocboost.cli.decisions import DecisionOptions, decision_parameters
 from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag
 from ocboost.cli.terminal import say, stream_progress
 
@@ -28,6 +29,7 @@ def predict(
     *,
     all: Flag = False,
     drop: DropUnknown = None,
+    decisions: DecisionOptions = DecisionOptions(),  # noqa: B008
     batch: Count = 10_000,
     format: FileFormat = None,
 ) -> int:
@@ -38,6 +40,9 @@ def predict(
 
     With the probability of every class:
         ocboost predict model.ocb data.csv --all
+
+    With another threshold than the model's, this time:
+        ocboost predict model.ocb data.csv --threshold 0.3
 
     Row by row as they come from another program:
         producer | ocboost predict model.ocb - --batch 1
@@ -56,7 +61,9 @@ def predict(
     from ocboost.cli.columns import check_missing, open_for
     from ocboost.deployment.model import Model
 
+    given = decisions.given()
     deployed = Model.load(model)
+    deployed.classifier.set_params(**decision_parameters(given, deployed.classifier.classes_.tolist()))
     labels = deployed.classifier.classes_
     if sys.stdout.isatty():  # a file gets them unescaped
         labels = np.array([shown(label) for label in labels.tolist()], object)

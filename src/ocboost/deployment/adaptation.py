@@ -18,7 +18,6 @@ from ocboost.deployment.model import Model
 from ocboost.deployment.resume import add_event
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
-from ocboost.estimators.committee import winners
 from ocboost.streams.rows import Rows, UnseenLabelError
 
 CHECKPOINT_KIND = "Adaptation"  # the name of the kind in files
@@ -70,10 +69,12 @@ class Adaptation:
             if not len(part):
                 self.rows = end
                 continue
-            guesses = [] if isinstance(clf, AdaptiveClassifier) else winners(clf.votes_of(part)).tolist()
+            guesses = []
+            if not isinstance(clf, AdaptiveClassifier):
+                guesses = clf.decided_by_votes(clf.votes_of(part)).tolist()
             with uninterrupted():  # what is learnt is counted
                 if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
-                    guesses = clf.probabilities_of(part).argmax(axis=1).tolist()
+                    guesses = clf.decided(clf.probabilities_of(part)).tolist()
                 clf.learn_rows(part)
                 self.learnt += len(part)
                 for code, guess in zip(part.codes.tolist(), guesses, strict=True):
@@ -91,6 +92,13 @@ class Adaptation:
     def recent_accuracy(self) -> float | None:
         """The same over the last 1,000 (after a resumption: those since then)."""
         return sum(self._recent) / len(self._recent) if self._recent else None
+
+    @property
+    def recalls(self) -> list[float | None]:
+        """The share of each class's rows that were predicted right; None where none came."""
+        counts = self.confusion.sum(axis=1).tolist()
+        right = self.confusion.diagonal().tolist()
+        return [hits / n if n else None for hits, n in zip(right, counts, strict=True)]
 
     def finish(self, stream: str, covered: dict[str, Any] | None = None) -> None:
         """The stream has ended: add it to the model's history.

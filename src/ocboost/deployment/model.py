@@ -21,7 +21,7 @@ from ocboost.estimators.classifier_file import (
     classifier_from_tree,
     classifier_tree,
 )
-from ocboost.estimators.committee import probabilities, winners
+from ocboost.estimators.committee import probabilities
 from ocboost.hypotheses import Hypotheses
 from ocboost.streams import Schema
 from ocboost.streams.rows import Rows
@@ -103,9 +103,9 @@ class Model:
         clf = self.classifier
         if isinstance(clf, AdaptiveClassifier):
             shares = clf.probabilities_of(rows, issue=False)
-            return shares.argmax(axis=1), shares
+            return clf.decided(shares), shares
         votes = clf.committee_.votes(rows.X)
-        return winners(votes), probabilities(votes)
+        return clf.decided_by_votes(votes), probabilities(votes)
 
     @property
     def _unissued(self) -> dict[str, Any]:

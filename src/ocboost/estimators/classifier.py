@@ -24,6 +24,7 @@ from ocboost.estimators.base import require_two
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
 from ocboost.estimators.committee import Committee, equal_parts, learn_hypotheses
 from ocboost.estimators.committee_classifier import CommitteeClassifier, adjustable
+from ocboost.estimators.decisions import ClassShares, decision_of
 from ocboost.estimators.growth import Growth, as_growth
 from ocboost.hypotheses import Hypotheses
 from ocboost.learners import Learner, learner_for
@@ -83,6 +84,19 @@ class OCBClassifier(CommitteeClassifier):
     batch_size : int, default 1
         Examples added to the sums at once. Up to the size of the head it changes nothing, and a stream then
         gives the same weights however it is cut into calls; with ``head=1`` larger batches are faster.
+    class_weight : None, "balanced" or dict, default None
+        "balanced" multiplies the sample weights, so that all classes have the same total weight: in ``fit``
+        by their number of rows, as in scikit-learn, in ``partial_fit`` by their share among about the last
+        1,000 labels, which follows a balance that drifts. Weights by class, 1 for those not named, act on
+        what is predicted: the class of largest w_k · p_k. That is as good as to learn with them
+        (``experiments/costs.py``), and takes effect at once.
+    threshold : float, optional
+        Of two classes, the second is predicted from this probability on (with weights by class: of w_k · p_k,
+        divided by their sum); by default the likelier one.
+    costs : array of shape (K, K) or dict, optional
+        ``costs[true, predicted]``, in the order of ``classes_``; or {(true, predicted): cost}, where an error
+        that is not named costs 1. The class of least expected cost is predicted. ``threshold`` and ``costs``
+        exclude each other, leave the probabilities as they are, and may be changed at any time.
     n_jobs : int, optional
         Jobs for more than two classes, through joblib and any of its backends (threads, Dask, Ray). The
         result is the same.
@@ -165,6 +179,9 @@ class OCBClassifier(CommitteeClassifier):
         correction: str = "balanced",
         grow: int | Growth | None = None,
         batch_size: int = 1,
+        class_weight: Any = None,
+        threshold: float | None = None,
+        costs: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -182,6 +199,9 @@ class OCBClassifier(CommitteeClassifier):
         self.correction = correction
         self.grow = grow
         self.batch_size = batch_size
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.costs = costs
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -318,9 +338,10 @@ class OCBClassifier(CommitteeClassifier):
             clf._take_schema(Schema.of_numbers(map(str, names)))
         X, labels = clf._checked_examples(X, y, reset=names is None)
         given = weights_to_fit(sample_weight, X)
-        rows = Rows(X, codes=codes_of(labels, classes), weights=given)
+        rows = clf._balanced(Rows(X, codes=codes_of(labels, classes), weights=given))
         n_boosters = 1 if len(classes) == 2 else len(classes)
         clf._set_up(rows, classes, start=True, columns=equal_parts(len(hypotheses), n_boosters))
+        clf.class_shares_.take(rows.codes, given)
         clf.committee_.adopt(weights / 2.0, total, float(given.sum()) * clf.weight_scale_)
         clf.committee_.remember_start()
         if clf.grower_ is not None:
@@ -352,7 +373,9 @@ class OCBClassifier(CommitteeClassifier):
                 "hundred examples at first, of more than one class."
             )
         # Examples without weight are ignored: they do not move thresholds either.
-        self._set_up(rows if counts.all() else rows[counts], classes, start=True)
+        rows = rows if counts.all() else rows[counts]
+        self._set_up(self._balanced(rows), classes, start=True)
+        self.class_shares_.take(rows.codes, rows.weights)
 
     def start_from(self, rows: Rows, classes: NDArray[Any], columns: list[slice]) -> None:
         """Start from checked rows with codes, and given hypotheses of which each booster has its columns."""
@@ -367,6 +390,7 @@ class OCBClassifier(CommitteeClassifier):
         ``columns`` has those of the given hypotheses that each booster gets, instead of all.
         """
         require_two(classes)
+        decision_of(classes, self.class_weight, self.threshold, self.costs)
         n_boosters = 1 if len(classes) == 2 else len(classes)
         X, codes, weights = rows.X, rows.codes, rows.weights
         self._batch, growth = self._checked_batch_size(), as_growth(self.grow)
@@ -407,6 +431,7 @@ class OCBClassifier(CommitteeClassifier):
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
         committee.remember_start()
         self.grower_ = None
+        self.class_shares_ = ClassShares(len(classes))
         self._offset_given = self.offset
         self._applied = adjustable(self.__dict__)
         if growth is not None:
@@ -457,3 +482,41 @@ class OCBClassifier(CommitteeClassifier):
         tree = load(path, CLASSIFIER_KIND)
         clf: Self = read(tree, os.fspath(path), lambda fields: classifier_from_tree(fields, cls, offset))
         return clf
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None, *, raw: bool = False) -> Any:
+        """The classifier as it is now as an ONNX model, for runtimes without Python; it learns no further.
+
+        Its input ``X`` is (rows, features) of double. Its outputs are ``label``, ``probabilities`` (rows, K)
+        and ``scores``, as of `decision_function`: (rows,) for two classes, (rows, K) for more. Under
+        onnxruntime scores and labels are those of this class to the last bit, also for NaN, and
+        probabilities to about 1e-15. Give rows that this class accepts: the model does not check them.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; an old file stays until this one is complete.
+        raw : bool, default False
+            Take the columns of the table it was fitted on as inputs of their own, each (rows, 1) of double or
+            text, and turn texts into features inside the model.
+
+        Returns
+        -------
+        onnx.ModelProto
+
+        Raises
+        ------
+        InputError
+            If the hypotheses are not stumps, trees, balls, box filters, or these joined, or the offset is a
+            Python function: only their formulas can be written.
+        MissingExtraError
+            Without the package onnx.
+
+        Examples
+        --------
+        >>> clf = OCBClassifier(n_hypotheses=2).fit([[1.0], [2.0]], ["no", "yes"])
+        >>> [output.name for output in clf.to_onnx().graph.output]
+        ['label', 'probabilities', 'scores']
+        """
+        from ocboost.estimators.onnx.export import export_onnx
+
+        return export_onnx(self, path, raw=raw)

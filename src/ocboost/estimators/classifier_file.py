@@ -31,6 +31,7 @@ from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import InputError, NotSavableError
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
 from ocboost.estimators.committee import Committee
+from ocboost.estimators.decisions import ClassShares, decision_tree, read_decision
 from ocboost.estimators.deployed_weights import DeployedWeights
 from ocboost.estimators.growth import CandidateSearch, Growth, HypothesisGrower, as_growth, learner_of
 from ocboost.estimators.start_weights import StartWeights
@@ -70,6 +71,8 @@ def classifier_tree(clf: Any, *, without_offset: bool = False) -> Tree:
         "settings": {**settings, "grow": _growth_tree(growth, clf.estimator)},
         "weight_scale": float(clf.weight_scale_),
         **columns_tree(clf),
+        **decision_tree(clf),
+        "class_shares": clf.class_shares_.tree(),
         "committee": committee_tree(committee, without_offset=without_offset),
         "grower": None if grower is None else _grower_tree(grower),
         **table_tree(clf),
@@ -110,6 +113,8 @@ def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
     fields.require(n_features == committee.hypotheses.n_features, "its features do not fit its hypotheses")
     set_columns(clf, classes, n_features, names)
     take_table(clf, fields)
+    clf.set_params(**read_decision(fields, classes))
+    clf.class_shares_ = shares_from(fields, len(classes))
     clf.committee_, clf.weight_scale_ = committee, fields.number("weight_scale", math.ulp(0.0), np.inf)
     clf._offset_given = clf.offset
     clf._applied, clf._batch = None, clf.batch_size  # set_params may have waited for the next example
@@ -120,6 +125,13 @@ def classifier_from_tree(fields: Fields, make: Any, offset: Any = None) -> Any:
             "grower", lambda one: _grower_from_tree(one, clf.grow, clf.estimator, committee, len(classes))
         )
     return clf
+
+
+def shares_from(fields: Fields, n_classes: int) -> ClassShares:
+    """The shares of the classes lately; older files have none."""
+    if "class_shares" not in fields:
+        return ClassShares(n_classes)
+    return fields.read("class_shares", lambda one: ClassShares.from_tree(one, n_classes))
 
 
 def _unfitted(fields: Fields, committee: Committee, make: Any, offset: Any) -> Any:

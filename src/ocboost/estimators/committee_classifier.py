@@ -19,7 +19,8 @@ from ocboost.boosters.base import Booster, Settings
 from ocboost.errors import InputError
 from ocboost.estimators.base import code_of, labels_of
 from ocboost.estimators.booster_settings import SKETCH_DEFAULTS, booster_settings, require_kind
-from ocboost.estimators.committee import Committee, CommitteeView, probabilities
+from ocboost.estimators.committee import Committee, CommitteeView, probabilities, winners
+from ocboost.estimators.decisions import ClassShares, Decision, balanced_weights, decision_of, is_balanced
 from ocboost.estimators.explaining import (
     Explains,
     explained_by_votes,
@@ -49,6 +50,10 @@ class CommitteeClassifier(Explains, TableClassifier):
     grow: int | Growth | None
     batch_size: int
     n_jobs: int | None
+    class_weight: Any
+    threshold: float | None
+    costs: Any
+    class_shares_: ClassShares
     committee_: Committee
     grower_: HypothesisGrower | None
     weight_scale_: float
@@ -84,6 +89,20 @@ class CommitteeClassifier(Explains, TableClassifier):
         written(self.committee_, partial(self._learn, rows))
 
     def _learn(self, rows: Rows) -> None:
+        if not is_balanced(self.class_weight):
+            self._learn_weighted(rows)
+            return
+        shares = self.class_shares_.copy()
+        self._learn_weighted(rows.weighted(rows.weights * shares.take(rows.codes, rows.weights)))
+        self.class_shares_ = shares  # now that all are learnt
+
+    def _balanced(self, rows: Rows) -> Rows:
+        """First rows, whose classes have the same total weight if ``class_weight`` says so."""
+        if not is_balanced(self.class_weight):
+            return rows
+        return rows.weighted(rows.weights * balanced_weights(rows.codes, rows.weights))
+
+    def _learn_weighted(self, rows: Rows) -> None:
         committee = self.committee_
         committee.prepare_readers(len(rows), self._batch)
         if not self._is_up_to_date():
@@ -215,15 +234,29 @@ class CommitteeClassifier(Explains, TableClassifier):
         return now.committee_.votes(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest vote, of each row."""
+        """The class of each row: that with the highest vote, unless weights, threshold or costs decide."""
         now = self._snapshot()
         rows = now._checked_rows(X)
-        return now.classes_[now.committee_.predict(rows)]
+        if _likeliest_wins(now.__dict__):
+            return now.classes_[now.committee_.predict(rows)]
+        return now.classes_[now.decided_by_votes(now.committee_.votes(rows))]
+
+    def decided_by_votes(self, votes: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The codes of the classes to predict, from votes."""
+        if _likeliest_wins(self.__dict__):
+            return winners(votes)
+        return self.decided(probabilities(votes))
+
+    def decided(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The same from probabilities, (n, K)."""
+        return _decision(self.__dict__).codes(shares)
 
     # Why -------------------------------------------------------------------------------------------------
 
     def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
-        return explained_by_votes(self.committee_.view(), rows, self.classes_, top, named)
+        view = self.committee_.view()
+        decided = None if _likeliest_wins(self.__dict__) else self.decided_by_votes(view.votes(rows))
+        return explained_by_votes(view, rows, self.classes_, top, named, decided)
 
     def _changed(self, top: int, named: NamedFeatures) -> WeightChanges:
         return WeightChanges(*weight_changes_of(self.committee_.view(), self.classes_, top, named), ())
@@ -252,6 +285,9 @@ class CommitteeClassifier(Explains, TableClassifier):
         """
         now = self._fitted_attributes()
         view, x = now["committee_"].view(), _checked_row(now, row)
+        if not _likeliest_wins(now):
+            shares = probabilities(view.votes_of_one(x))
+            return labels_of(now)[0][int(_decision(now).codes(shares)[0])]
         code = int(view.predict(x)[0]) if view.deployed is not None else view.winner_of_one(x)
         return labels_of(now)[0][code]
 
@@ -292,6 +328,19 @@ class CommitteeClassifier(Explains, TableClassifier):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super(CommitteeClassifier, self.__copy__()).__getstate__()
         return state  # of a copy, as it is written later
+
+
+def _likeliest_wins(now: dict[str, Any]) -> bool:
+    """Whether nothing but the votes decides in a classifier with these attributes."""
+    weights = now.get("class_weight")
+    plain = weights is None or is_balanced(weights)
+    return plain and now.get("threshold") is None and now.get("costs") is None
+
+
+def _decision(now: dict[str, Any]) -> Decision:
+    """How predictions are made of probabilities; weights that balance act while learning instead."""
+    weights = None if is_balanced(now["class_weight"]) else now["class_weight"]
+    return decision_of(now["classes_"], weights, now["threshold"], now["costs"]) or Decision()
 
 
 def _checked_row(now: dict[str, Any], row: Any) -> NDArray[Any]:

@@ -166,10 +166,19 @@ def importances(clf: Any, named: NamedFeatures) -> Floats:
 
 
 def explained_by_votes(
-    view: CommitteeView, rows: Any, classes: NDArray[Any], top: int, named: NamedFeatures
+    view: CommitteeView,
+    rows: Any,
+    classes: NDArray[Any],
+    top: int,
+    named: NamedFeatures,
+    decided: NDArray[np.intp] | None = None,
 ) -> list[Explanation]:
-    """What carried the votes of a committee on checked rows."""
-    votes, codes, labels = view.votes_each(rows), view.predict(rows), classes.tolist()
+    """What carried the votes of a committee on checked rows.
+
+    ``decided`` has the codes of the predicted classes, where they are not those of the highest votes.
+    """
+    votes, labels = view.votes_each(rows), classes.tolist()
+    codes = view.predict(rows) if decided is None else decided
     shares = probabilities(votes[:, 0] if votes.shape[1] == 1 else votes)
     answers = view.hypotheses.answers(rows)
     scores = view.offset_scores(rows)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ocboost._core.metrics import METRIC_TABLE, METRICS
 from ocboost.evaluation.contenders import Role
 
@@ -27,6 +29,7 @@ class BoardEntry:
     ``values`` and ``learn_us`` hold None where a number is not defined. Ranks are by accuracy, 1 the best;
     equals share the mean of theirs. ``nbytes`` is the most over the seeds. ``curves`` and ``bands`` are means
     and standard deviations of the windowed metrics. ``alarms`` are the rows of drift alarms, for each seed.
+    ``confusion`` is summed over the seeds; ``thresholds`` are those of the first one (`Standing`), if kept.
     """
 
     name: str
@@ -42,14 +45,22 @@ class BoardEntry:
     deployable: bool = True
     alarms: list[list[int]] = field(default_factory=list)
     auc_bound: float | None = None
+    pr_auc_bound: float | None = None
+    confusion: list[list[int]] | None = None
+    thresholds: dict[str, list[float]] | None = None
 
     def mean(self, metric: str) -> float | None:
         """The mean over the seeds; None where it is not defined for one of them."""
-        return mean_of(self.values[metric])
+        return mean_of(self.values.get(metric, []))  # that older files do not have
 
     def spread(self, metric: str) -> float | None:
         """The standard deviation over the seeds; None with one seed."""
-        return spread_of(self.values[metric])
+        return spread_of(self.values.get(metric, []))
+
+    def recall(self, code: int) -> float | None:
+        """The share of a class's rows that were predicted right; None where none came, or it is not known."""
+        row: list[int] = [] if self.confusion is None else self.confusion[code]
+        return row[code] / sum(row) if sum(row) else None
 
     @property
     def accuracy(self) -> float:
@@ -75,7 +86,8 @@ class Board:
     predicted after them ``n_scored`` had a label. ``settings`` are step, delay, window, every and drift.
     Each point of the curves was taken after its row of ``curve_rows``; they are ``full`` if they begin where
     the window is full. ``seconds`` are summed over processes, ``peak_bytes`` is the most of one process,
-    ``answers_us`` the microseconds for each row to compute the weak answers that methods share.
+    ``answers_us`` the microseconds for each row to compute the weak answers that methods share. From
+    ``least_probability`` on the second of two classes was predicted, if that was asked for.
     """
 
     stream: str
@@ -96,6 +108,7 @@ class Board:
     n_learnt: int = 0
     answers_us: float = 0.0
     full: bool = True
+    least_probability: float | None = None
 
     def __getitem__(self, name: str) -> BoardEntry:
         for entry in self.entries:
@@ -150,10 +163,13 @@ class Board:
         comparisons: Sequence[Comparison],
         notes: Sequence[str] = (),
         curves: Sequence[str] = ("accuracy",),
+        *,
+        thresholds: bool = False,
     ) -> Board:
         """The board of comparisons of the same methods on one stream, each with other seeds.
 
-        ``notes`` come before those of the comparisons; ``curves`` are the metrics to keep curves of.
+        ``notes`` come before those of the comparisons; ``curves`` are the metrics to keep curves of;
+        ``thresholds`` keeps what other thresholds would give.
         """
         results = [comparison.result for comparison in comparisons]
         first = results[0]
@@ -174,6 +190,7 @@ class Board:
                 for metric in curves
             }
             bounds = [standing.auc_bound for standing in standings if standing.auc_bound is not None]
+            pr_bounds = [s.pr_auc_bound for s in standings if s.pr_auc_bound is not None]
             bytes_ = [standing.nbytes for standing in standings if standing.nbytes is not None]
             entries.append(
                 BoardEntry(
@@ -190,6 +207,9 @@ class Board:
                     deployable=standings[0].deployable,
                     alarms=[standing.alarms for standing in standings],
                     auc_bound=max(bounds, default=None),
+                    pr_auc_bound=max(pr_bounds, default=None),
+                    confusion=np.sum([s.confusion for s in standings], axis=0).tolist(),
+                    thresholds=standings[0].thresholds if thresholds else None,
                 )
             )
         peaks = [result.peak_bytes for result in results if result.peak_bytes is not None]
@@ -212,6 +232,7 @@ class Board:
             n_learnt=min(result.n_learnt for result in results),
             answers_us=math.fsum(result.answers_us for result in results) / len(results),
             full=full is not None,
+            least_probability=comparisons[0].least_probability,
         )
 
     def as_dict(self, *, curves: bool = True) -> dict[str, Any]:
@@ -249,7 +270,11 @@ def board_of(result: Result | Board) -> Board:
     """The board of contenders that `prequential` evaluated; a board is unchanged."""
     from ocboost.evaluation.comparison import Comparison
 
-    return result if isinstance(result, Board) else Board.of("", [Comparison.of(result)], curves=METRICS)
+    return (
+        result
+        if isinstance(result, Board)
+        else Board.of("", [Comparison.of(result)], curves=METRICS, thresholds=True)
+    )
 
 
 def _full(result: Result) -> int | None:

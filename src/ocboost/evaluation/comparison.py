@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,7 @@ class Comparison:
 
     ``start`` counts the rows that hypotheses were learnt from, before those compared on; ``skipped`` says by
     a method's name why it did not take part; ``result`` has everything else: rows, classes, settings, times.
+    From ``least_probability`` on the second of two classes was predicted, if that was asked for.
     """
 
     runs: list[MethodRun]
@@ -67,6 +68,7 @@ class Comparison:
     n_features: int | None
     result: Result
     skipped: dict[str, str] = field(default_factory=dict)
+    least_probability: float | None = None
 
     @classmethod
     def of(cls, result: Result) -> Comparison:
@@ -97,6 +99,7 @@ def compare_methods(
     window: int | None = None,
     drift: bool = False,
     rows: int | None = None,
+    decisions: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Run methods through a stream side by side, each once for every seed, in one pass.
@@ -106,7 +109,8 @@ def compare_methods(
     which all methods learn before the comparison; see `FirstRows` for what a seed takes of them. `FirstRows`
     of a model are used as they are, and the comparison begins with the first row. ``classes`` are by default
     those of the rows that are read first: 10,000, or five times the start. ``window`` is by default 1,000, or
-    a tenth of a shorter stream; ``step``, ``delay`` and ``drift`` are those of `prequential`. ``progress`` is
+    a tenth of a shorter stream; ``step``, ``delay`` and ``drift`` are those of `prequential`. ``decisions``
+    gives the class weights, threshold or costs for classes; a model has its own. ``progress`` is
     called with what is being done before the first row, and then with "" and the rows done.
 
     After Ctrl-C the result is about the rows before that: look at its ``result.interrupted``.
@@ -121,7 +125,7 @@ def compare_methods(
     split = (
         _after_model(stream, start)
         if isinstance(start, FirstRows)
-        else _split(stream, start, _checked_seeds(seeds), hypotheses, classes, all_rows)
+        else _split(stream, start, _checked_seeds(seeds), hypotheses, classes, all_rows, decisions)
     )
     if window is None:
         window = min(1_000, max(50, split.n_read // 10))
@@ -155,7 +159,9 @@ def compare_methods(
         MethodRun(method.name, seed, dataclasses.replace(standing, name=method.title))
         for (method, seed, _), standing in zip(entries, result.standings, strict=True)
     ]
-    return Comparison(runs, split.start, split.n_features, result, skipped)
+    decision = split.first_rows[0].decision
+    least = None if decision is None else decision.least_probability
+    return Comparison(runs, split.start, split.n_features, result, skipped, least)
 
 
 def _remarks(split: _Split, result: Result) -> list[str]:
@@ -181,7 +187,7 @@ def _warm_up(methods: Sequence[Method], first_rows: FirstRows, progress: Progres
     codes = first_rows.codes
     rows = np.concatenate([np.flatnonzero(codes == code)[:WARM_UP_ROWS] for code in np.unique(codes)])
     few = Rows.of(first_rows.X[np.sort(rows)], codes[np.sort(rows)])
-    start = FirstRows(few.X, few.codes, first_rows.classes, hypotheses=3)
+    start = FirstRows(few.X, few.codes, first_rows.classes, hypotheses=3, decisions=first_rows.decisions)
     for method in methods:
         if method.package is None:
             progress(f"warming up: {method.title}", 0)
@@ -225,6 +231,7 @@ def _split(
     hypotheses: int,
     classes: Sequence[Any] | None,
     all_rows: bool,
+    decisions: Callable[[Sequence[Any]], Mapping[str, Any]] | None,
 ) -> _Split:
     """The first rows are what hypotheses are learnt from."""
     wanted = DEFAULT_START if asked is None else asked
@@ -245,9 +252,10 @@ def _split(
             f"the first {start:,} rows must hold at least two classes; they hold {found}. {advice}"
         )
     codes, known = codes_of(y, labels), labels.tolist()
-    first_rows = [
-        FirstRows(X, codes, known, hypotheses=hypotheses, seed=seed, all_rows=all_rows) for seed in seeds
-    ]
+    same: dict[str, Any] = {"hypotheses": hypotheses, "all_rows": all_rows}
+    if decisions is not None:
+        same["decisions"] = decisions(known)
+    first_rows = [FirstRows(X, codes, known, seed=seed, **same) for seed in seeds]
     notes = []
     if start == most < wanted:
         notes.append(f"The start is {start:,} rows, nine tenths of the stream; {wanted:,} were asked for.")

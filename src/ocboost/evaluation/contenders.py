@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ocboost.boosters.base import Booster
 from ocboost.errors import InputError
 from ocboost.estimators.committee import Committee, probabilities
+from ocboost.estimators.decisions import DECISIONS, Decision
 from ocboost.hypotheses.base import Hypotheses
 from ocboost.streams.recent_rows import RecentRows
 from ocboost.streams.rows import Rows
@@ -45,6 +46,7 @@ class Contender(ABC):
     role: Role = "rival"
     learns: bool = True
     deployable: bool = True
+    decision: Decision | None = None  # how it predicts, if that is not the likeliest class
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -54,7 +56,16 @@ class Contender(ABC):
 
     @abstractmethod
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The probability of each class, (n, K); the likeliest is the prediction, the first of equals."""
+        """The probability of each class, (n, K); `decide` predicts the likeliest, the first of equals."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether `decide` may predict another class than the likeliest."""
+        return self.decision is not None
+
+    def decide(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The codes of the classes that it predicts, from the probabilities that it gave just now."""
+        return (self.decision or Decision()).codes(shares)
 
     @abstractmethod
     def learn(self, view: Rows) -> None:
@@ -146,6 +157,21 @@ class NoChange(Contender):
         return 24
 
 
+class _OfClassifier(Contender):
+    """A contender that predicts as a classifier of ocboost would."""
+
+    classifier: OCBClassifier | AdaptiveClassifier
+
+    @property
+    def decides(self) -> bool:
+        """Whether the classifier has class weights, a threshold or costs."""
+        return any(getattr(self.classifier, name) is not None for name in DECISIONS)
+
+    def decide(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The classes that the classifier predicts, as its parameters say."""
+        return self.classifier.decided(shares)
+
+
 def _require_classes(name: str, classifier: Any, classes: Sequence[Any]) -> None:
     """Refuse a classifier that is not fitted, or on other classes."""
     known = getattr(classifier, "classes_", None)
@@ -158,7 +184,7 @@ def _require_classes(name: str, classifier: Any, classes: Sequence[Any]) -> None
         )
 
 
-class Adaptive(Contender):
+class Adaptive(_OfClassifier):
     """An `AdaptiveClassifier` that keeps learning; it finds its predictions again by the rows' numbers.
 
     Parameters
@@ -172,7 +198,7 @@ class Adaptive(Contender):
 
     def __init__(self, classifier: AdaptiveClassifier, name: str = "adaptive") -> None:
         super().__init__(name)
-        self.classifier = classifier
+        self.classifier: AdaptiveClassifier = classifier
 
     def begin(self, classes: Sequence[Any]) -> None:
         """Check that the classifier knows the same classes."""
@@ -216,7 +242,7 @@ class FixedAdaptive(Adaptive):
         """Learn nothing."""
 
 
-class OCB(Contender):
+class OCB(_OfClassifier):
     """An `OCBClassifier` that keeps learning.
 
     Parameters
@@ -230,7 +256,7 @@ class OCB(Contender):
 
     def __init__(self, classifier: OCBClassifier, name: str = "OCB") -> None:
         super().__init__(name)
-        self.classifier = classifier
+        self.classifier: OCBClassifier = classifier
 
     def begin(self, classes: Sequence[Any]) -> None:
         """Check that the classifier knows the same classes."""
@@ -393,7 +419,7 @@ class LogisticSGD(OverAnswers):
         super().__init__(hypotheses, lambda n: OnlineLogistic(n, rate=learning_rate), name=name)
 
 
-class Retrained(Contender):
+class Retrained(_OfClassifier):
     """AdaBoost over stumps, retrained every so many rows on a sliding window of the last ``rows``.
 
     It starts with the classifier of the first rows, and skips a training while the window holds one class.
@@ -404,7 +430,7 @@ class Retrained(Contender):
     def __init__(self, first_rows: FirstRows, *, rows: int = 2000, every: int = 1000, name: str) -> None:
         super().__init__(name)
         assert first_rows.view is not None
-        self.classifier = first_rows.classifier
+        self.classifier: OCBClassifier = first_rows.classifier
         self._first_rows = first_rows
         self._every, self._rows_left = every, every
         self._recent = RecentRows(rows)

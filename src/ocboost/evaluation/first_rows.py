@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost.estimators.decisions import DECISIONS, Decision, decision_of, is_balanced
 from ocboost.streams.rows import Rows
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class FirstRows:
     ``codes`` are places in ``classes``, all labels of the stream; ``hypotheses`` is the number of stumps, for
     each class if they are more than two. Seed 0, or ``all_rows``, takes all of the rows. Other seeds take 0.8
     of them, drawn without replacement and left in their order, and one row at least of each class: so
-    repeats differ, also those of methods that draw nothing.
+    repeats differ, also those of methods that draw nothing. ``decisions`` are the class weights, threshold or
+    costs of every classifier.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class FirstRows:
         hypotheses: int = 100,
         seed: int = 0,
         all_rows: bool = False,
+        decisions: Mapping[str, Any] | None = None,
     ) -> None:
         rows = rows_of_seed(codes, 0 if all_rows else seed)
         self.X, self.codes = X[rows], codes[rows]
@@ -48,6 +51,7 @@ class FirstRows:
         self.classes = list(classes)
         self.hypotheses = hypotheses
         self.seed = seed
+        self.decisions = dict(decisions or {})
 
     @classmethod
     def of_model(
@@ -64,8 +68,9 @@ class FirstRows:
         boosted = classifier if isinstance(classifier, OCBClassifier) else weighing_part(classifier)
         n = classifier.n_hypotheses if boosted is None else len(boosted.hypotheses_)
         made = cls(X, codes, classifier.classes_.tolist(), hypotheses=n, seed=seed, all_rows=True)
+        made.decisions = {name: getattr(classifier, name) for name in DECISIONS}
         if boosted is not None:
-            made.classifier = boosted
+            made.classifier = boosted if boosted is classifier else boosted.set_params(**made.decisions)
         made.has_hypotheses = boosted is not None
         if not isinstance(classifier, OCBClassifier):
             made.deployed_adaptive = classifier
@@ -75,8 +80,18 @@ class FirstRows:
 
     def replaced_by(self, rows: Rows) -> FirstRows:
         """The same with other rows, all of them."""
-        same = {"hypotheses": self.hypotheses, "seed": self.seed}
+        same: dict[str, Any] = {
+            "hypotheses": self.hypotheses,
+            "seed": self.seed,
+            "decisions": self.decisions,
+        }
         return FirstRows(rows.X, rows.codes, self.classes, all_rows=True, **same)
+
+    @property
+    def decision(self) -> Decision | None:
+        """How a contender predicts that is no classifier of ocboost: classes are not balanced then."""
+        given = {name: value for name, value in self.decisions.items() if not is_balanced(value)}
+        return decision_of(np.array(self.classes), **given)
 
     @cached_property
     def view(self) -> Rows | None:
@@ -127,7 +142,9 @@ class FirstRows:
         """A new classifier, learnt from the rows, with these parameters of `OCBClassifier`."""
         from ocboost.estimators.classifier import OCBClassifier
 
-        clf = OCBClassifier(n_hypotheses=self.hypotheses, random_state=self.seed, **parameters)
+        clf = OCBClassifier(
+            n_hypotheses=self.hypotheses, random_state=self.seed, **{**self.decisions, **parameters}
+        )
         classes = np.array(self.classes)
         return clf.partial_fit(self.X, classes[self.codes], classes=classes)
 
@@ -143,11 +160,13 @@ class FirstRows:
             return copy.copy(self.deployed_adaptive)
         classes, seed = np.array(self.classes), self.seed
         if not self._deployed:
-            clf = AdaptiveClassifier(n_hypotheses=self.hypotheses, random_state=seed)
+            clf = AdaptiveClassifier(n_hypotheses=self.hypotheses, random_state=seed, **self.decisions)
             return clf.partial_fit(self.X, classes[self.codes], classes=classes)
         if len(np.unique(self.codes)) < 2 or len(self.codes) < ENOUGH_ROWS:
-            return AdaptiveClassifier.from_fitted(self.classifier, random_state=seed)
-        return AdaptiveClassifier.from_fitted(self.classifier, self.X, classes[self.codes], random_state=seed)
+            return AdaptiveClassifier.from_fitted(self.classifier, random_state=seed, **self.decisions)
+        return AdaptiveClassifier.from_fitted(
+            self.classifier, self.X, classes[self.codes], random_state=seed, **self.decisions
+        )
 
     @cached_property
     def means(self) -> NDArray[np.float64]:

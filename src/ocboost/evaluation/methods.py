@@ -96,6 +96,8 @@ class Method:
         """A contender that has learnt the first rows."""
         contender = self.make(first_rows, self.title)
         contender.role, contender.deployable = self.role, self.deployable
+        if self.kind != "baseline":
+            contender.decision = first_rows.decision
         return contender
 
 

@@ -133,8 +133,8 @@ def prequential(
             schedule = queue.take(chunk)
             tables = [track.run(chunk, schedule, clock, reports) for track in tracks]
             with uninterrupted():  # all contenders are scored, or none
-                for track, table in zip(tracks, tables, strict=True):
-                    track.score(chunk, table, n_scored)
+                for track, (table, predicted) in zip(tracks, tables, strict=True):
+                    track.score(chunk, table, predicted, n_scored)
                 n_scored += int(chunk.known.sum())
                 first_row = int(chunk.rows[0]) if first_row is None else first_row
                 last_row = int(chunk.rows[-1])
@@ -255,11 +255,12 @@ class _Track:
 
     def run(
         self, chunk: Rows, schedule: Schedule, clock: Stopwatch, reports: _ProgressReports
-    ) -> NDArray[np.float64]:
-        """Predict and learn as scheduled; gives the probabilities of the whole chunk."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Predict and learn as scheduled; gives the probabilities and predictions of the whole chunk."""
         contender, now = self.contender, perf_counter_ns
         predict, learn = contender.predict, contender.learn
-        table = np.empty((len(chunk), self._K))
+        table, predicted = np.empty((len(chunk), self._K)), np.empty(len(chunk), np.int64)
+        decides = contender.decides
         if not contender.learns:
             schedule = [(chunk, [])]
         predict_ns = learn_ns = done = 0
@@ -277,6 +278,8 @@ class _Track:
                         f"one for each row and class; got shape {share.shape}."
                     )
                 table[done : done + len(view)] = share
+                if decides:  # as its class weights are now
+                    predicted[done : done + len(view)] = contender.decide(share)
                 done += len(view)
                 if learnable:
                     shared = clock.ns
@@ -297,17 +300,18 @@ class _Track:
                 f"{contender.name!r} must predict probabilities that are not negative and sum to 1; "
                 f"got {table[i].tolist()!s:.120} at row {int(chunk.rows[i])}."
             )
-        return table
+        return table, predicted if decides else table.argmax(axis=1)
 
-    def score(self, chunk: Rows, table: NDArray[np.float64], n_before: int) -> None:
+    def score(
+        self, chunk: Rows, table: NDArray[np.float64], predicted: NDArray[np.int64], n_before: int
+    ) -> None:
         """Score the labelled rows of a chunk, and count the time it took."""
         self._predict_ns += self._chunk_ns[0]
         self._learn_ns += self._chunk_ns[1]
         codes, rows = chunk.codes, chunk.rows
         known = chunk.known
         if not known.all():
-            table, codes, rows = table[known], codes[known], rows[known]
-        predicted = table.argmax(axis=1)
+            table, predicted, codes, rows = table[known], predicted[known], codes[known], rows[known]
         self._tally.add(table, codes, predicted)
         start = 0
         while start < len(codes):
@@ -337,6 +341,8 @@ class _Track:
             deployable=self.contender.deployable,
             metrics=self._tally.values(),
             auc_bound=self._tally.auc_bound,
+            pr_auc_bound=self._tally.pr_auc_bound,
+            thresholds=self._tally.bins[0].curve() if self._K == 2 and self._tally.bins[0].has_both else None,
             confusion=self._tally.confusion.tolist(),
             curve=self.series.values,
             alarms=self._alarms,

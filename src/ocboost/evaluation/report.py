@@ -22,11 +22,13 @@ from ocboost.evaluation.tables import (
     format_bytes,
     growth_table,
     joined,
+    probability_table,
     rank_table,
     title_of,
     titles,
     winner_table,
 )
+from ocboost.evaluation.threshold_figure import draw_thresholds, shown_entry
 
 READ_IT = "How to read it:"
 COMPARISON_ONLY = "Takes part for comparison only, as it cannot be deployed."
@@ -108,6 +110,7 @@ def stream_blocks(
         Heading(title, level),
         *(Paragraph(note) for note in board.notes),
         board_table(board, f"{title}: {size}"),
+        probability_table(board),
         Illustration(
             stem,
             figure,
@@ -117,9 +120,33 @@ def stream_blocks(
             keys=keys_of(board),
         ),
     ]
+    blocks += threshold_blocks(board)
     if board.interrupted:
         blocks.insert(1, Notice("Interrupted: this is about the rows before that."))
     return blocks
+
+
+def threshold_blocks(board: Board) -> list[Block]:
+    """What other thresholds would give, of two classes; nothing where that was not kept."""
+    entry = shown_entry(board)
+    if entry is None:
+        return []
+    first, second = board.classes
+    marked_at = "" if board.least_probability is None else " A line marks the one that was chosen."
+    return [
+        Heading("Other thresholds", 3),
+        Illustration(
+            "thresholds",
+            draw_thresholds(board),
+            f"Recall, precision and accuracy of {entry.title} by the threshold, and precision by recall",
+            {
+                READ_IT: f"Left: {entry.title}, were “{second}” predicted from each probability on, over the "
+                f"whole stream.{marked_at} Recall of “{second}” rises as the threshold falls, that of "
+                f"“{first}” falls. Right: the precision that each recall of “{second}” costs; the dotted "
+                "line is how frequent it is, which guesses reach."
+            },
+        ),
+    ]
 
 
 def how_to_read(board: Board) -> str:
@@ -179,6 +206,25 @@ def headline(board: Board) -> str:
     return text
 
 
+def recall_lines(board: Board, most: int = 8) -> list[str]:
+    """How much of each class is found by the best in accuracy, and in balanced accuracy."""
+    chosen = {entry.name: ("accuracy", entry) for entry in board.best()[:1]}
+    able = [entry for entry in board.entries if entry.deployable]
+    balanced = [entry for entry in able if entry.mean("balanced_accuracy") is not None]
+    if balanced:
+        entry = max(balanced, key=lambda each: each.mean("balanced_accuracy") or 0.0)
+        chosen.setdefault(entry.name, ("balanced accuracy", entry))
+    lines = []
+    for what, entry in chosen.values():
+        recalls = [(label, entry.recall(code)) for code, label in enumerate(board.classes)]
+        known = [f"{label!s:.24} {recall:.1%}" for label, recall in recalls if recall is not None]
+        value = entry.mean("balanced_accuracy")
+        if len(known) > 1 and value is not None:
+            found = joined(known, most)
+            lines.append(f"Highest {what}, {entry.title}: recall {found}; balanced accuracy {value:.4f}.")
+    return lines
+
+
 def _count(n: int, word: str) -> str:
     return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
 
@@ -199,6 +245,7 @@ def _alarms(board: Board) -> list[Block]:
 def _run(board: Board) -> dict[str, object]:
     step, delay = board.settings["step"], board.settings["delay"]
     bounds = [entry.auc_bound for entry in board.entries if entry.auc_bound is not None]
+    pr_bounds = [entry.pr_auc_bound for entry in board.entries if entry.pr_auc_bound is not None]
     first = f"{board.start:,} to begin with, " if board.start else ""
     rows = f"{first}{board.n_predicted:,} predicted, {board.n_scored:,} scored, {board.n_learnt:,} learnt"
     summed = ", summed over processes" if len(board.seeds) > 1 else ""
@@ -211,6 +258,7 @@ def _run(board: Board) -> dict[str, object]:
         "curves": f"over {board.settings['window']:,} examples, a point every {board.settings['every']:,}",
         "drift": "ADWIN, as river sets it" if board.settings["drift"] else "not watched",
         "AUC": f"from a histogram, off by at most {max(bounds):.1e}" if bounds else "not defined",
+        "PR-AUC": f"from the same, off by at most {max(pr_bounds):.1e}" if pr_bounds else "not defined",
         "time": f"{duration(board.seconds)}{summed}",
         "peak memory": format_bytes(board.peak_bytes),
     }

@@ -20,8 +20,8 @@ class Standing:
         As of `Contender`.
     metrics : dict
         Over the whole stream; None where a metric is not defined.
-    auc_bound : float or None
-        How far the AUC may be off, being taken from a histogram.
+    auc_bound, pr_auc_bound : float or None
+        How far AUC and PR-AUC may be off, being taken from a histogram.
     confusion : list of lists
         How often each class (row) was predicted as each (column).
     curve : dict
@@ -34,6 +34,9 @@ class Standing:
         Bytes of its state at the end.
     deployable : bool
         As of `Contender`: False for what takes part for comparison only.
+    thresholds : dict or None
+        Of two classes: recall of the second and of the first (``recall_of_others``), precision of the second
+        and accuracy, were the second predicted from each ``threshold`` on.
     """
 
     name: str
@@ -47,6 +50,8 @@ class Standing:
     learn_us: float | None
     nbytes: int | None
     deployable: bool = True
+    pr_auc_bound: float | None = None
+    thresholds: dict[str, list[float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,8 @@ class Result:
                     "deployable": standing.deployable,
                     **standing.metrics,
                     "auc_bound": standing.auc_bound,
+                    "pr_auc_bound": standing.pr_auc_bound,
+                    "thresholds": standing.thresholds,
                     "confusion": standing.confusion,
                     "alarms": standing.alarms,
                     "predict_us": standing.predict_us,

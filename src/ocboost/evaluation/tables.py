@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ocboost._core.metrics import METRIC_TABLE
+from ocboost._core.metrics import CALIBRATION_BINS, METRIC_TABLE
 from ocboost._report import tables
+from ocboost._report.page import printable
 from ocboost._report.tables import Row, Table
 from ocboost.evaluation.board import (
     DRAWN_PER_SEED,
@@ -22,6 +23,7 @@ from ocboost.evaluation.result import Result
 from ocboost.evaluation.summary import Summary
 
 UNDEFINED = "–"
+MAX_RECALLS = 6  # classes whose recall a table has
 
 
 def format_us(microseconds: float | None) -> str:
@@ -73,7 +75,7 @@ def board_table(board: Board, title: str) -> Table:
     several = len(board.seeds) > 1
     columns = {"method": [marked(entry) for entry in board.entries]}
     for name, metric in METRIC_TABLE.items():
-        if metric.shown_with_spread or not several:
+        if metric.first_table and (metric.shown_with_spread or not several):
             columns[metric.column] = _starred(name, board.entries)
     if several:
         columns["rank"] = [f"{entry.rank:.1f}" for entry in board.entries]
@@ -89,6 +91,36 @@ def board_table(board: Board, title: str) -> Table:
     return Table(title, tuple(columns), tuple(rows), _caption(board))
 
 
+def probability_table(board: Board) -> Table:
+    """One row for each method: metrics of its probabilities, and the recall of each class.
+
+    Also F1, where spreads leave no room for it in the other table.
+    """
+    columns = {"method": [marked(entry) for entry in board.entries]}
+    names = ["auc", "pr_auc", "log_loss", "brier", "ece"]
+    for name in names if len(board.seeds) == 1 else ["f1", *names]:
+        means = [entry.mean(name) for entry in board.entries]
+        texts = [UNDEFINED if value is None else f"{value:.4f}" for value in means]
+        marks = stars_of(means, board.entries, name, ".4f")
+        both = zip(marks, texts, strict=True)
+        columns[METRIC_TABLE[name].column] = [mark + text for mark, text in both]
+    shown_classes = board.classes[:MAX_RECALLS]
+    for code, label in enumerate(shown_classes):
+        recalls = [entry.recall(code) for entry in board.entries]
+        columns[f"recall of {printable(label, 24)}"] = [
+            UNDEFINED if value is None else f"{value:.1%}" for value in recalls
+        ]
+    rows = tuple(Row(cells) for cells in zip(*columns.values(), strict=True))
+    more = len(board.classes) - len(shown_classes)
+    caption = (
+        f"{stars(board.entries)}. log-loss, Brier and ECE: less is better. ECE: the calibration error, over "
+        f"{CALIBRATION_BINS} bins of equal width of the likeliest class's probability; recall: the share of "
+        "a class's rows that were predicted right"
+    )
+    caption += f"; {more:,} more classes are in results.json." if more else "."
+    return Table("Probabilities, and each class", tuple(columns), rows, caption)
+
+
 def narrowed(table: Table, width: int) -> Table:
     """The same without the columns that say least, until a terminal of this width shows it whole."""
     for less in sorted(COLUMN_IMPORTANCE, key=COLUMN_IMPORTANCE.__getitem__):
@@ -99,8 +131,9 @@ def narrowed(table: Table, width: int) -> Table:
 
 
 def as_text(result: Result | Board, *, title: str = "Prequential evaluation") -> str:
-    """The table of an evaluation in plain text."""
-    return tables.as_text(board_table(board_of(result), title))
+    """The tables of an evaluation in plain text."""
+    board = board_of(result)
+    return "\n".join(tables.as_text(table) for table in (board_table(board, title), probability_table(board)))
 
 
 def _caption(board: Board) -> str:
@@ -124,7 +157,9 @@ def _caption(board: Board) -> str:
         )
     text += "rank: by accuracy, the mean of its ranks for each seed; " if n > 1 else ""
     text += "".join(
-        f"{metric.column}: {metric.caption}; " for metric in METRIC_TABLE.values() if metric.caption
+        f"{metric.column}: {metric.caption}; "
+        for metric in METRIC_TABLE.values()
+        if metric.caption and metric.first_table and (metric.shown_with_spread or n == 1)
     )
     text += (
         "µs: for a row, without the weak answers, which are shared and take "

@@ -249,6 +249,16 @@ class Rows:
 
     # Other rows -------------------------------------------------------------------------------------------
 
+    def weighted(self, weights: NDArray[np.float64]) -> Self:
+        """The same rows, which have codes, with these weights; answers that were computed are kept."""
+        before, index = self._table, self._index
+        shown = {id_: (who, found[index]) for id_, (who, found) in before._answers.items()}
+        other = type(self)(self.X, self.y, codes=self.codes, weights=weights, row_numbers=self.rows)
+        other._table._answers = shown
+        scorer, scores = before._scores
+        other._table._scores = scorer, None if scores is None else scores[index]
+        return other
+
     def coded(self, classes: Sequence[Any], *, leave_unseen: bool = False) -> Self:
         """The same rows with the index of each label in ``classes``.
 

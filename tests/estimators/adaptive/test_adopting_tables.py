@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from xgboost import XGBClassifier
 
 from ocboost import AdaptiveClassifier, InputError, OCBClassifier
-from tests.support.adopted import TABLE_MODELS, N, adopt, prepared, rows, table
+from tests.support.adopted import TABLE_MODELS, N, adopt, rows, table
 
 TRANSFORMED = {"HistGradientBoosting", "AdaBoost", "search", "codes"}
 
@@ -193,6 +193,9 @@ def test_a_model_alone_takes_tables_by_its_names():
     np.testing.assert_array_equal(clf.predict_proba(X), model.predict_proba(frame))
     clf.partial_fit(frame[N:], y[N:])
     assert clf.bank_.pool is not None
+    few = RandomForestClassifier(n_estimators=1, max_depth=1, random_state=0).fit(frame[:N], y[:N])
+    alone = AdaptiveClassifier.from_fitted(few)  # it reads one column, and takes arrays of four
+    np.testing.assert_array_equal(alone.predict_proba(X), few.predict_proba(frame))
 
 
 def test_one_of_our_own_alone(tmp_path):
@@ -206,6 +209,23 @@ def test_one_of_our_own_alone(tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
     row = X.iloc[3].to_dict()
     np.testing.assert_array_equal(loaded.predict_proba_one(row), clf.predict_proba_one(row))
+
+
+@pytest.mark.parametrize("name", ["AdaBoost", "logistic", "codes"])
+def test_a_model_of_texts_alone(name, tmp_path):
+    X, y = table()
+    model = MODELS[name]().fit(X[:N], y[:N])
+    clf = AdaptiveClassifier.from_fitted(model, random_state=0, n_hypotheses=12)
+    for some in (X, X[:3]):
+        np.testing.assert_array_equal(clf.predict_proba(some), model.predict_proba(some))
+    row = X.iloc[N].to_dict()
+    np.testing.assert_array_equal(clf.predict_proba_one(row), model.predict_proba(X[N : N + 1])[0])
+    clf.save(tmp_path / "model")
+    for deployed in (None, model):
+        loaded = AdaptiveClassifier.load(tmp_path / "model", deployed=deployed)
+        np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    clf.partial_fit(X[N:], y[N:])
+    assert clf.bank_.pool is not None
 
 
 def test_late_labels_of_a_table():
@@ -262,10 +282,3 @@ def test_a_model_of_tables_only():
         InputError, match=r"X must be a table for the deployed model, Pipeline.*'functiontransformer'"
     ):
         clf.predict(features)
-
-
-def test_texts_need_rows():
-    X, y = table()
-    model = prepared(LogisticRegression()).fit(X, y)
-    with pytest.raises(InputError, match="X and y must be given, as Pipeline reads columns of texts"):
-        AdaptiveClassifier.from_fitted(model)

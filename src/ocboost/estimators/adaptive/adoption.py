@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ocboost.errors import NotSavableError, OcboostError
+from ocboost.errors import InputError, NotSavableError, OcboostError
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.foreign.columns import Columns
 from ocboost.foreign.convert import portable_steps
@@ -14,7 +16,7 @@ from ocboost.hypotheses import Hypotheses
 from ocboost.hypotheses.member_trees import member_trees
 from ocboost.hypotheses.transformed import Transformed
 from ocboost.hypotheses.unwrap import unwrapped
-from ocboost.streams.schema import Column, Schema
+from ocboost.streams.schema import MAX_CATEGORIES, Column, Schema
 from ocboost.streams.tables import is_column, labels_of_column, schema_of_table, with_label
 
 
@@ -37,17 +39,53 @@ def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[st
         portable = deployed.portable()
     except NotSavableError:
         return schema, notes  # it answers to tables only
+    return _with_columns_of(portable, names, schema.columns, deployed.places, schema), notes
+
+
+def schema_without_rows(deployed: DeployedModel) -> Schema | None:
+    """How tables become features where a model is adopted without rows; None if it takes arrays.
+
+    A text column that it reads has the first texts of the model's vocabulary as categories. Columns of a
+    model that is not known to read texts are numbers, all of them, so that it takes arrays as well.
+    """
+    own: Schema | None = getattr(deployed.model, "schema_", None)
+    if own is not None or deployed.names is None:
+        return own
+    try:
+        portable = deployed.portable()
+    except NotSavableError:
+        portable = None
+    if portable is None or not portable.vocabularies:
+        try:
+            return Schema.of_numbers(deployed.names)
+        except InputError:  # names that no table has
+            return None
+    deployed.places = np.full(len(deployed.names), -1, np.int64)
+    texts = {str(deployed.names[i]): known for i, known in portable.vocabularies.items()}
+    columns = [Column(name, "category", known[:MAX_CATEGORIES]) for name, known in texts.items()]
+    return _with_columns_of(portable, deployed.names, columns, deployed.places)
+
+
+def _with_columns_of(
+    portable: Any,
+    names: Sequence[Any],
+    columns: Iterable[Column],
+    places: NDArray[np.int64],
+    schema: Schema | None = None,
+) -> Schema:
+    """The columns, and those that a portable model needs besides; fills in where its own are."""
     needed = [(i, str(names[i]), portable.vocabularies.get(i)) for i in portable.reads]
-    there = {(column.name, column.kind) for column in schema.columns}
+    found = tuple(columns)
+    there = {(column.name, column.kind) for column in found}
     extra = [
         Column(column) if texts is None else Column(column, "code", texts)
         for _, column, texts in needed
         if (column, "number" if texts is None else "code") not in there
     ]
-    schema = schema.with_columns(extra)
+    whole = Schema((*found, *extra)) if schema is None else schema.with_columns(extra)
     for i, column, texts in needed:
-        deployed.places[i] = schema.place_of(column, "number" if texts is None else "code")
-    return schema, notes
+        places[i] = whole.place_of(column, "number" if texts is None else "code")
+    return whole
 
 
 def adopted_hypotheses(

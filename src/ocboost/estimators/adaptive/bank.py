@@ -23,6 +23,7 @@ from ocboost.estimators.adaptive.pool import Pool, beside_learnt, detached_row, 
 from ocboost.estimators.adaptive.regression import FeatureRegression
 from ocboost.estimators.adaptive.settings import USUAL
 from ocboost.estimators.adaptive.voting import FIXED, Voting
+from ocboost.estimators.decisions import ClassShares
 from ocboost.hypotheses import Hypotheses
 from ocboost.streams.rows import Rows, stack_matrices
 
@@ -79,6 +80,7 @@ class Bank:
         self._issued_before = 0  # predictions, when that label came
         self._usual_lag = 0.0  # labels between a prediction and its own, where that is certain
         self.n_learnt = 0
+        self.class_shares = ClassShares(n_classes)
         self._kept: list[tuple[Any, int, float]] = []  # rows before there are hypotheses
         self.deployed: DeployedModel | None = None  # adopted; else the first weights of the pool
         self.untouched: DeployedModel | None = None  # the same, until the first label
@@ -253,6 +255,7 @@ class Bank:
             self._teach(row, code, weight)
             self.last, self._issued_before = code, self.issued.n_issued
             self.n_learnt += 1
+            self.class_shares.take_one(code, weight)
             self.untouched = None
             if self.history.due(self.n_learnt):
                 self.history.add(self.n_learnt, mixing.influence())
@@ -314,6 +317,7 @@ class Bank:
             rows = rows[np.random.default_rng(self.seed).permutation(len(rows))].detached()
         self._rehearse(rows)
         self._begin_members(rows)
+        self.class_shares.take(rows.codes, rows.weights)
         self.n_learnt = len(rows)
         self.start_shares = self.mixing.influence()
 
@@ -405,6 +409,7 @@ class Bank:
         other.pool = None if self.pool is None else self.pool.copy()
         other.mixing, other.issued = self.mixing.copy(), self.issued.copy()
         other.history, other._newest = self.history.copy(), None
+        other.class_shares = self.class_shares.copy()
         other._kept = list(self._kept)
         other._arrange()
         return other

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
@@ -21,7 +20,7 @@ from ocboost._core.labels import codes_of, scale_of, weights_to_fit
 from ocboost._core.locks import Guard, reads, written
 from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError, LeftOutWarning
-from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for
+from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for, schema_without_rows
 from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel, own_copy
 from ocboost.estimators.adaptive.deployed_file import drawn_rows, some_rows
@@ -31,12 +30,12 @@ from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_
 from ocboost.estimators.adaptive.model_tables import as_a_model_takes_them, first_rows
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import code_of
+from ocboost.estimators.decisions import DECISIONS, Decision, decision_of
 from ocboost.estimators.explaining import Explains
 from ocboost.estimators.explanation import Explanation, WeightChanges
 from ocboost.estimators.tables import TableClassifier, has_names, plain_labels, warn_of
 from ocboost.hypotheses.describe import NamedFeatures
 from ocboost.streams.rows import Rows
-from ocboost.streams.schema import Schema
 from ocboost.streams.tables import is_table
 
 ROWS_PER_WRITE = 32  # between which readers get their turn
@@ -63,6 +62,19 @@ class AdaptiveClassifier(Explains, TableClassifier):
     without : sequence of str, default ()
         Members to leave out: "neighbours", "labels", "features", "forests", or a booster: "eg", "pa",
         "logistic", "ocb-window-20".
+    class_weight : None, "balanced" or dict, default None
+        Weighs the probabilities in ``predict``, which takes the class of largest w_k · p_k; a weight by
+        class, 1 for those not named. "balanced" is the inverse of the share of each class among about the
+        last 1,000 labels, which follows a balance that drifts. Nothing is learnt otherwise: as the
+        probabilities are calibrated, this does as well as weights while learning, or a little better
+        (``experiments/costs.py``).
+    threshold : float, optional
+        Of two classes, the second is predicted from this probability on (with ``class_weight``: of
+        w_k · p_k, divided by their sum); by default the likelier one.
+    costs : array of shape (K, K) or dict, optional
+        ``costs[true, predicted]``, in the order of ``classes_``; or {(true, predicted): cost}, where an error
+        that is not named costs 1. The class of least expected cost is predicted. ``threshold`` and ``costs``
+        exclude each other. All three leave the probabilities as they are, and may be changed at any time.
     random_state : int, RandomState or None
         For what is drawn: growth and the bootstrap of the forests.
 
@@ -121,11 +133,17 @@ class AdaptiveClassifier(Explains, TableClassifier):
         n_hypotheses: int = 100,
         extra: Sequence[str] = (),
         without: Sequence[str] = (),
+        class_weight: Any = None,
+        threshold: float | None = None,
+        costs: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_hypotheses = n_hypotheses
         self.extra = extra
         self.without = without
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.costs = costs
         self.random_state = random_state
 
     bank_: Bank
@@ -242,6 +260,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
         rows, codes, weights, known = self._coded(X, y, sample_weight, classes, first=True, reset=not encoded)
         if ids is not None:
             _keys(ids, len(codes))
+        decision_of(known, self.class_weight, self.threshold, self.costs)
         self.classes_, self.bank_ = known, self._new_bank(rows, len(known))
         rows = self._as_kept(rows)
         if deployed is not None:
@@ -290,8 +309,10 @@ class AdaptiveClassifier(Explains, TableClassifier):
 
     def _said(self, rows: Any, given: Any = None) -> Floats | None:
         """What an adopted model says of rows, (n, K); ``given`` is what they were made from."""
-        deployed = self.bank_.deployed
-        return None if deployed is None else deployed.probabilities(rows, self._as_given(given))
+        bank = self.bank_
+        if bank.deployed is None:
+            return None
+        return bank.deployed.probabilities(rows, self._as_given(given), exact=bank.untouched is not None)
 
     def _as_given(self, given: Any) -> Any:
         """Rows as they came, if an adopted model takes them; with a schema, arrays are features."""
@@ -349,7 +370,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
     # Predicting ------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> NDArray[Any]:
-        """The likeliest class of each row.
+        """The class of each row: the likeliest, or what ``class_weight``, ``threshold`` or ``costs`` decide.
 
         Parameters
         ----------
@@ -367,6 +388,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
         the last labels: where they are predicted in large blocks, try ``without=["labels"]``.
         """
         now = self._now()
+        now._decision()  # what cannot be decided is refused before anything is remembered
         return now._classes(now._checked_rows(X), ids, issue, X)
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
@@ -405,13 +427,28 @@ class AdaptiveClassifier(Explains, TableClassifier):
 
     def _classes(self, rows: Any, ids: Sequence[Any] | None, issue: bool, given: Any) -> NDArray[Any]:
         """The classes of rows: an adopted model's own predictions as long as it decides alone."""
-        alone = self.bank_.untouched
+        alone = self.bank_.untouched if all(getattr(self, name) is None for name in DECISIONS) else None
         decided = None if alone is None else alone.predict(self._as_kept(rows), self._as_given(given))
         found = self._predicted(rows, ids, issue, given=given)
         if decided is not None and self.bank_.untouched is alone:
             return decided
-        classes: NDArray[Any] = self.classes_[found.argmax(axis=1)]
+        classes: NDArray[Any] = self.classes_[self.decided(found)]
         return classes
+
+    def decided(self, found: Floats) -> NDArray[np.intp]:
+        """The codes of the classes to predict, from probabilities."""
+        decision = self._decision()
+        if decision is None:
+            likeliest: NDArray[np.intp] = found.argmax(axis=1)
+            return likeliest
+        return decision.codes(found, self._shares_now() if decision.balanced else None)
+
+    def _decision(self) -> Decision | None:
+        return decision_of(self.classes_, self.class_weight, self.threshold, self.costs)
+
+    @reads
+    def _shares_now(self) -> Floats:
+        return self.bank_.class_shares.shares
 
     @reads
     def _look(self, X: Any, said: Floats | None) -> Floats:
@@ -426,6 +463,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
+        now._decision()
         x = now._one_row(row)
         return now._classes(x, None, issue, row).tolist()[0]
 
@@ -554,11 +592,6 @@ class AdaptiveClassifier(Explains, TableClassifier):
                     f"X and y must be given, as {type(model).__name__} has no n_features_in_; got neither. "
                     "Give labelled rows."
                 )
-            if deployed.reads_texts:
-                raise InputError(
-                    f"X and y must be given, as {type(model).__name__} reads columns of texts; got neither. "
-                    "Give a table and its labels."
-                )
             clf._begin_empty(deployed)
             return clf
         deployed.require_fit(X)
@@ -583,17 +616,18 @@ class AdaptiveClassifier(Explains, TableClassifier):
 
     def _begin_empty(self, deployed: DeployedModel) -> None:
         """A bank that has seen no row, of a deployed model's classes and features."""
-        schema, names = getattr(deployed.model, "schema_", None), deployed.names
+        schema = schema_without_rows(deployed)
         if schema is not None:
             self._take_schema(schema)
         else:
+            if deployed.names is not None:
+                self.feature_names_in_ = np.array(deployed.names, dtype=object)
             assert deployed.n_columns is not None
             self.n_features_in_ = deployed.n_columns
-            with suppress(InputError):  # names that a table cannot have
-                if names is not None:
-                    self._take_schema(Schema.of_numbers(names))
         self.classes_, self.weight_scale_ = deployed.classes, 1.0
         self.bank_ = self._new_bank(np.empty((0, self._n_encoded)), len(self.classes_))
+        n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self.bank_.given = adopted_hypotheses(deployed, self._n_encoded, n_boosters, self.n_hypotheses)
         deployed.probe = drawn_rows(self._n_encoded)
         self.bank_.adopt(deployed)
 
@@ -642,6 +676,12 @@ class AdaptiveClassifier(Explains, TableClassifier):
         tree = load(path, ADAPTIVE_KIND)
         clf: Self = read(tree, os.fspath(path), lambda fields: adaptive_from_tree(fields, cls, deployed))
         return clf
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Raises `InputError`: only an `OCBClassifier` can be exported to ONNX, see its ``to_onnx``."""
+        from ocboost.estimators.onnx.export import export_onnx
+
+        return export_onnx(self, path)
 
     @reads
     def __copy__(self) -> Self:

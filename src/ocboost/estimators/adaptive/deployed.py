@@ -18,6 +18,7 @@ from ocboost.foreign.linear import linked
 from ocboost.streams.tables import is_table, names_in
 
 FEW_ROWS = 32  # for which a portable form answers, if it agrees
+CLOSE = 1e-9  # in probability: close enough for one member of many
 MAX_CELLS = 1 << 22  # of sparse rows that are made dense at once
 SAME_ANSWERS = 1e-6  # the most by which probabilities may differ: some libraries compute in single precision
 
@@ -50,13 +51,15 @@ class DeployedModel:
         self.probe: Any = None  # some rows as they came, to recognise it by its answers
         self.answers: Floats | None = None  # to these, if they are known
         self.tables = ModelTables()
-        self.agrees = False  # whether its portable form gives the same probabilities, to the bit
+        self.off = np.inf  # by how much its portable form gives other probabilities, at most
         self._read_by: Any = None  # its portable form, once it was needed
         self._not_portable = ""  # why it has none, if that is known
 
     @property
     def n_columns(self) -> int | None:
         """How many columns it reads; None if it does not say."""
+        if hasattr(self.model, "_n_encoded"):  # one of ocboost's, which takes features as well
+            return int(self.model._n_encoded)
         n = getattr(self.model, "n_columns" if self.is_portable else "n_features_in_", None)
         return None if n is None else int(n)
 
@@ -66,14 +69,6 @@ class DeployedModel:
         if self.is_portable or hasattr(self.model, "predict_proba"):
             return "its own"
         return "the logistic link of its decision_function"
-
-    @property
-    def reads_texts(self) -> bool:
-        """Whether it is known to read texts, which rows of numbers do not hold."""
-        try:
-            return bool(self.portable().vocabularies)
-        except NotSavableError:
-            return False
 
     def require_fit(self, X: Any) -> None:
         """Refuse rows of other features than those that the model was fitted on."""
@@ -97,21 +92,22 @@ class DeployedModel:
 
     # Answers ---------------------------------------------------------------------------------------------
 
-    def probabilities(self, X: Any, given: Any = None) -> Floats:
+    def probabilities(self, X: Any, given: Any = None, *, exact: bool = True) -> Floats:
         """Its probabilities, (n, K), of encoded rows; ``given`` is what they were made from, if it is known.
 
         The model is asked about that, as it would be without us: single precision may make a difference.
+        Unless they must be ``exact``, those of its portable form will do, where that is close and faster.
         """
-        reader, rows = self._reader_of(X, given)
+        reader, rows = self._reader_of(X, given, exact=exact)
         if reader is not self.model or self.is_portable:
             return self._checked(in_blocks(reader.probabilities, rows, self.places), X.shape[0])
         return self._asked(rows, X.shape[0])
 
     def answers_to(self, rows: Any) -> Floats:
-        """What the model itself says of rows as it takes them, (n, K)."""
-        if self.is_portable:
-            return self._checked(in_blocks(self.model.probabilities, rows, None), rows.shape[0])
-        return self._asked(self.as_fitted(rows), rows.shape[0])
+        """What the model says of rows that it is recognised by, (n, K): a table, or features."""
+        if hasattr(rows, "iloc"):
+            return self._asked(self.as_fitted(rows), rows.shape[0])
+        return self.probabilities(rows)
 
     def _asked(self, rows: Any, n: int) -> Floats:
         if hasattr(self.model, "predict_proba"):
@@ -154,11 +150,11 @@ class DeployedModel:
         with without_warning("X does not have valid feature names"), without_warning("X has feature names"):
             return method(rows)
 
-    def _reader_of(self, X: Any, given: Any) -> tuple[Any, Any]:
+    def _reader_of(self, X: Any, given: Any, *, exact: bool = True) -> tuple[Any, Any]:
         """What answers, and the rows as it reads them."""
         if self.is_portable:
             return self.model, X
-        if self.agrees and X.shape[0] <= FEW_ROWS:
+        if X.shape[0] <= FEW_ROWS and self.off <= (0.0 if exact else CLOSE):
             return self._read_by, X
         if getattr(self.model, "schema_", None) is not None:
             return self.model, X  # one of ocboost's, whose features are the same
@@ -196,16 +192,13 @@ class DeployedModel:
                 f"whose form in ocboost answers otherwise, by up to {off:.2g}."
             )
             return
-        if off or X.shape[0] * X.shape[1] > MAX_CELLS:
+        if X.shape[0] * X.shape[1] > MAX_CELLS:
             return
-        few, one = X[:FEW_ROWS], X[:1]
-        self.agrees = all(
-            np.array_equal(
-                self._checked(in_blocks(form.probabilities, rows, self.places), rows.shape[0]),
-                self.probabilities(rows, None if given is None else first_rows(given, rows.shape[0])),
-            )
-            for rows in (few, one)
-        )
+        for n in {1, min(FEW_ROWS, X.shape[0])} if off == 0.0 else ():
+            some = self.probabilities(X[:n], None if given is None else first_rows(given, n))
+            own = self._checked(in_blocks(form.probabilities, X[:n], self.places), n)
+            off = max(off, float(np.abs(own - some).max()))
+        self.off = off
 
     def portable(self) -> Any:
         """Its portable form; a `NotSavableError` says why there is none."""

@@ -65,7 +65,7 @@ def deployed_from(fields: Fields, clf: Any, n_features: int, given: Any = None) 
         fits = 1 <= n <= MAX_COLUMNS and bool(((places >= -1) & (places < n_features)).all())
         fields.require(fits, "the columns of its deployed model do not fit")
     is_polars = fields.flag("polars")
-    probe = fields.read("probe", lambda one: _probe_from(one, n, as_table=places is not None))
+    probe = fields.read("probe", lambda one: _probe_from(one, n_features, n))
     answers = fields.array("answers", np.float64, (None, len(clf.classes_)))
     fits = len(answers) in (0, probe.shape[0]) and bool(np.isfinite(answers).all())
     fields.require(fits, "the answers of its deployed model do not fit")
@@ -87,7 +87,7 @@ def deployed_from(fields: Fields, clf: Any, n_features: int, given: Any = None) 
         deployed.take_table(probe)
         deployed.tables.is_polars = is_polars
     if given is not None:
-        _require_same_answers(deployed, probe, answers, clf.classes_, title)
+        _require_same_answers(deployed, probe, answers, clf.classes_, title, n)
     deployed.probe, deployed.answers = probe, answers
     return deployed
 
@@ -101,7 +101,12 @@ def _answers(deployed: DeployedModel, probe: Any) -> NDArray[np.float64]:
 
 
 def _require_same_answers(
-    deployed: DeployedModel, probe: Any, answers: NDArray[np.float64], classes: NDArray[Any], title: str
+    deployed: DeployedModel,
+    probe: Any,
+    answers: NDArray[np.float64],
+    classes: NDArray[Any],
+    title: str,
+    n_columns: int,
 ) -> None:
     """Refuse another model than that which was adopted."""
     if not np.array_equal(deployed.classes, classes):
@@ -109,11 +114,10 @@ def _require_same_answers(
             f"deployed must be the model that was adopted, of the classes {classes.tolist()!s:.80}; got "
             f"{deployed.title} of {deployed.classes.tolist()!s:.80}."
         )
-    n = probe.shape[1]
-    if deployed.n_columns not in (None, n):
+    if deployed.n_columns not in (None, n_columns):
         raise InputError(
-            f"deployed must be the model that was adopted, {title} of {n} columns; got {deployed.title} of "
-            f"{deployed.n_columns}."
+            f"deployed must be the model that was adopted, {title} of {n_columns} columns; got "
+            f"{deployed.title} of {deployed.n_columns}."
         )
     if not len(answers):
         return
@@ -167,7 +171,7 @@ def _rows_of(probe: Any, tree: Tree) -> Any:
     """Rows as they will be read from a file."""
     if "columns" not in tree:
         return probe
-    return read({**tree}, "it", lambda fields: _probe_from(fields, len(tree["columns"]), as_table=True))
+    return read({**tree}, "it", lambda fields: _probe_from(fields, 0, len(tree["columns"])))
 
 
 def _series_of(kind: str, values: list[Any]) -> Any:
@@ -193,10 +197,11 @@ def _plain(value: Any) -> Any:
     return value if is_plain(value) else str(value)
 
 
-def _probe_from(fields: Fields, n_columns: int, *, as_table: bool) -> Any:
+def _probe_from(fields: Fields, n_features: int, n_columns: int) -> Any:
+    """Rows to check answers on: features, or a table of the model's columns."""
     n = fields.count("n", 0, ROWS_TO_PROBE)
-    if not as_table:
-        rows = matrix_from(fields, "rows", n, n_columns)
+    if "columns" not in fields:
+        rows = matrix_from(fields, "rows", n, n_features)
         fields.require(rows.dtype == np.float64, "its rows must be numbers")
         return rows
     columns = fields.read_all("columns", lambda one: _column_from(one, n), n_columns)

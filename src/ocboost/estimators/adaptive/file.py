@@ -21,9 +21,11 @@ from ocboost.estimators.classifier_file import (
     hypotheses_tree,
     plain,
     set_columns,
+    shares_from,
     table_tree,
     take_table,
 )
+from ocboost.estimators.decisions import decision_tree, read_decision
 from ocboost.streams.rows import stack_matrices
 
 ADAPTIVE_KIND = "AdaptiveClassifier"  # the name of the kind in files
@@ -42,6 +44,7 @@ def adaptive_tree(clf: Any) -> Tree:
         },
         "weight_scale": float(clf.weight_scale_),
         **columns_tree(clf),
+        **decision_tree(clf),
         "bank": bank_tree(clf.bank_),
         **table_tree(clf),
     }
@@ -68,6 +71,7 @@ def adaptive_from_tree(fields: Fields, make: Any, deployed: Any = None) -> Any:
     fields.make(chosen_members, clf.extra, clf.without)
     set_columns(clf, classes, n_features, names)
     take_table(clf, fields)
+    clf.set_params(**read_decision(fields, classes))
     clf.weight_scale_ = fields.number("weight_scale", math.ulp(0.0), 1e100)
     clf.bank_ = fields.read("bank", lambda one: bank_from_tree(one, clf, deployed))
     return clf
@@ -86,6 +90,7 @@ def bank_tree(bank: Bank) -> Tree:
         "since": bank.since,
         "usual_lag": bank._usual_lag,
         "n_learnt": bank.n_learnt,
+        "class_shares": bank.class_shares.tree(),
         "pool": None if bank.pool is None else bank.pool.tree(),
         "voting": None if bank.voting is None else bank.voting.tree(),
         "members": [{"group": member.group, "state": member.tree()} for member in bank.members],
@@ -127,6 +132,7 @@ def bank_from_tree(fields: Fields, clf: Any, deployed: Any = None) -> Bank:
     )
     bank.last = fields.count("last", 0, K)
     bank.n_learnt = fields.count("n_learnt")
+    bank.class_shares = shares_from(fields, K)
     pool = fields.read_optional("pool", lambda one: Pool.from_tree(one, F, K))
     if pool is None:
         fields.require(fields.takes("voting", None), "it has votes without hypotheses")

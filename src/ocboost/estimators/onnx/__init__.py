@@ -1,0 +1,1 @@
+"""Classifiers as ONNX models: double precision, in operators that every runtime has."""
