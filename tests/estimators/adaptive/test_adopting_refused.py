@@ -215,6 +215,6 @@ def test_a_row_that_the_model_refuses_changes_nothing(late):
         lambda: clf.predict(with_gap),
         lambda: clf.predict_proba(with_gap, issue=False),
     ):
-        with pytest.raises(ValueError, match="(?i)nan"):
+        with pytest.raises(ValueError, match=r"(?i)nan"):
             call()
     assert state(clf) == before
