@@ -74,7 +74,7 @@ class Adaptation:
                 guesses = clf.decided_by_votes(clf.votes_of(part)).tolist()
             with uninterrupted():  # what is learnt is counted
                 if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
-                    guesses = clf.decided(clf.probabilities_of(part)).tolist()
+                    guesses = clf.decided(clf.probabilities_of(part), part.X).tolist()
                 clf.learn_rows(part)
                 self.learnt += len(part)
                 for code, guess in zip(part.codes.tolist(), guesses, strict=True):

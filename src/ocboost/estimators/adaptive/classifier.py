@@ -427,16 +427,24 @@ class AdaptiveClassifier(Explains, TableClassifier):
 
     def _classes(self, rows: Any, ids: Sequence[Any] | None, issue: bool, given: Any) -> NDArray[Any]:
         """The classes of rows: an adopted model's own predictions as long as it decides alone."""
-        alone = self.bank_.untouched if all(getattr(self, name) is None for name in DECISIONS) else None
+        alone = self._alone
         decided = None if alone is None else alone.predict(self._as_kept(rows), self._as_given(given))
         found = self._predicted(rows, ids, issue, given=given)
-        if decided is not None and self.bank_.untouched is alone:
+        if decided is not None and self._alone is alone:
             return decided
         classes: NDArray[Any] = self.classes_[self.decided(found)]
         return classes
 
-    def decided(self, found: Floats) -> NDArray[np.intp]:
-        """The codes of the classes to predict, from probabilities."""
+    @property
+    def _alone(self) -> DeployedModel | None:
+        """The adopted model, if its own predictions are those of the classifier."""
+        return self.bank_.untouched if all(getattr(self, name) is None for name in DECISIONS) else None
+
+    def decided(self, found: Floats, X: Any = None) -> NDArray[np.intp]:
+        """The codes of the classes to predict, from probabilities; X are the rows, if they are known."""
+        alone = self._alone
+        if alone is not None and X is not None:
+            return np.searchsorted(self.classes_, alone.predict(self._as_kept(X)))
         decision = self._decision()
         if decision is None:
             likeliest: NDArray[np.intp] = found.argmax(axis=1)
