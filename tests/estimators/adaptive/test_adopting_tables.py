@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from xgboost import XGBClassifier
 
 from ocboost import AdaptiveClassifier, InputError, OCBClassifier
-from tests.support.adopted import TABLE_MODELS, N, adopt, rows, table
+from tests.support.adopted import TABLE_MODELS, N, OnlyProbabilities, adopt, rows, table
 
 TRANSFORMED = {"HistGradientBoosting", "AdaBoost", "search", "codes"}
 
@@ -226,6 +226,21 @@ def test_a_model_of_texts_alone(name, tmp_path):
         np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-6)
     clf.partial_fit(X[N:], y[N:])
     assert clf.bank_.pool is not None
+
+
+def test_the_name_of_the_label():
+    X, y = rows()
+    frame, labels = pd.DataFrame(X, columns=list("abcd")), pd.Series(y, name="a")
+    model = GaussianNB().fit(frame[:N], y[:N])
+    clf = adopt(model, frame, labels)  # a feature has the same name
+    assert clf.schema_.label is None
+    np.testing.assert_array_equal(clf.predict_proba(frame), model.predict_proba(frame))
+    with_label = frame.assign(y=y)
+    for each in (model, OnlyProbabilities(GaussianNB().fit(X[:N], y[:N]))):
+        with pytest.warns(UserWarning, match="Column 'y' is left out: it is the label"):
+            clf = adopt(each, with_label, with_label["y"])
+        assert clf.schema_.label == "y"
+        np.testing.assert_array_equal(clf.predict_proba(with_label), clf.predict_proba(frame))
 
 
 def test_late_labels_of_a_table():

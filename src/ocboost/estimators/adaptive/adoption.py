@@ -17,7 +17,7 @@ from ocboost.hypotheses.member_trees import member_trees
 from ocboost.hypotheses.transformed import Transformed
 from ocboost.hypotheses.unwrap import unwrapped
 from ocboost.streams.schema import MAX_CATEGORIES, Column, Schema
-from ocboost.streams.tables import is_column, labels_of_column, schema_of_table, with_label
+from ocboost.streams.tables import is_column, is_other_column, labels_of_column, schema_of_table, with_label
 
 
 def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[str]]:
@@ -30,7 +30,7 @@ def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[st
     own = getattr(deployed.model, "schema_", None)
     if own is not None:  # one of ocboost's: its features are the same
         return own, []
-    name, kind = labels_of_column(y)[1:] if is_column(y) else (None, None)
+    name, kind = _label_of(deployed, X, y)
     schema, notes = schema_of_table(X, name)
     schema = with_label(schema, name, kind)
     names = deployed.names or []
@@ -40,6 +40,18 @@ def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[st
     except NotSavableError:
         return schema, notes  # it answers to tables only
     return _with_columns_of(portable, names, schema.columns, deployed.places, schema), notes
+
+
+def _label_of(deployed: DeployedModel, X: Any, y: Any) -> tuple[str | None, str | None]:
+    """The name and the kind of the label; no name if that of a column that the model reads."""
+    if not is_column(y):
+        return None, None
+    labels, name, kind = labels_of_column(y)
+    if name is None or is_other_column(X, name, labels):
+        return None, None
+    if deployed.n_columns is None and deployed.names is not None:  # it does not say what it reads
+        deployed.names = [each for each in deployed.names if each != name]
+    return (None, None) if name in (deployed.names or ()) else (name, kind)
 
 
 def schema_without_rows(deployed: DeployedModel) -> Schema | None:
