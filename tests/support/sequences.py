@@ -389,7 +389,9 @@ class OfAdaptives:
         if how == "fit":
             return clf.fit(X, y)
         if how == "adopted":
-            return _adopted(clf, X, y)
+            model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+            rows = (X, y) if len(X) > 200 else ()
+            return AdaptiveClassifier.from_fitted(model, *rows, **clf.get_params())
         n = 1 if how == "one" else len(X)
         X = csr_matrix(X) if how == "sparse" else X
         return clf.partial_fit(X[:n], y[:n], classes=range(K))
@@ -431,13 +433,6 @@ class OfAdaptives:
             f"partial_fit({len(y)})",
             lambda model: model.partial_fit(X, y, sample_weight=weights, ids=ids),
         )
-
-
-def _adopted(clf, X, y):
-    """A classifier with the same settings that has adopted a model, alone or with many rows."""
-    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    rows = (X, y) if len(X) >= 200 and len(np.unique(y)) > 1 else ()
-    return AdaptiveClassifier.from_fitted(model, *rows, **clf.get_params())
 
 
 def _sound(model, X, **how):

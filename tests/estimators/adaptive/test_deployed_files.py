@@ -348,7 +348,7 @@ def test_any_entry_changed(name, tmp_path):
     whole = found(tree, "bank.deployed")
     rng, refused, used = np.random.default_rng(0), 0, 0
     paths = list(places(whole))
-    for number in rng.choice(len(paths), min(len(paths), 120), replace=False):
+    for number in rng.choice(len(paths), min(len(paths), 70), replace=False):
         leaf = found(whole, paths[number])
         values = [*VALUES, *(spoilt(leaf) if isinstance(leaf, np.ndarray) else ())]
         for value in rng.choice(len(values), 3, replace=False):
