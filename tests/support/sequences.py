@@ -385,9 +385,13 @@ class OfAdaptives:
             without=draw.one(((), ("forests",), ("neighbours", "eg"), ("labels", "features"))),
             random_state=0,
         )
-        how = draw.one(("fit", "one", "some", "sparse"))
+        how = draw.one(("fit", "one", "some", "sparse", "adopted"))
         if how == "fit":
             return clf.fit(X, y)
+        if how == "adopted":
+            model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+            rows = (X, y) if len(X) > 200 else ()
+            return AdaptiveClassifier.from_fitted(model, *rows, **clf.get_params())
         n = 1 if how == "one" else len(X)
         X = csr_matrix(X) if how == "sparse" else X
         return clf.partial_fit(X[:n], y[:n], classes=range(K))

@@ -87,7 +87,7 @@ class Adaptation:
         with uninterrupted():  # what is learnt is counted
             if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
                 said = clf.probabilities_of(part)
-                guesses = clf.decided(said)
+                guesses = clf.decided(said, part.X)
             assert guesses is not None
             clf.learn_rows(part)
             self.learnt += len(part)

@@ -103,7 +103,7 @@ class Model:
         clf = self.classifier
         if isinstance(clf, AdaptiveClassifier):
             shares = clf.probabilities_of(rows, issue=False)
-            return clf.decided(shares), shares
+            return clf.decided(shares, rows.X), shares
         votes = clf.committee_.votes(rows.X)
         return clf.decided_by_votes(votes), probabilities(votes)
 

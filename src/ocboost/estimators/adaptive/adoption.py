@@ -17,7 +17,7 @@ from ocboost.hypotheses.member_trees import member_trees
 from ocboost.hypotheses.transformed import Transformed
 from ocboost.hypotheses.unwrap import unwrapped
 from ocboost.streams.schema import MAX_CATEGORIES, Column, Schema
-from ocboost.streams.tables import is_column, labels_of_column, names_in, schema_of_table, with_label
+from ocboost.streams.tables import is_column, is_other_column, labels_of_column, schema_of_table, with_label
 
 
 def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[str]]:
@@ -26,33 +26,52 @@ def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[st
     To the columns as they are always encoded come those that a portable form of the model needs besides: a
     text that it knows as an index into its vocabulary. ``deployed.places`` then says where its columns are.
     """
+    deployed.take_table(X)
     own = getattr(deployed.model, "schema_", None)
     if own is not None:  # one of ocboost's: its features are the same
         return own, []
-    name, kind = labels_of_column(y)[1:] if is_column(y) else (None, None)
+    name, kind = _label_of(deployed, X, y)
     schema, notes = schema_of_table(X, name)
     schema = with_label(schema, name, kind)
-    names = deployed.names or names_in(X)
+    names = deployed.names or []
     deployed.places = np.full(len(names), -1, np.int64)
     try:
         portable = deployed.portable()
-    except (NotSavableError, InputError):
+    except NotSavableError:
         return schema, notes  # it answers to tables only
     return _with_columns_of(portable, names, schema.columns, deployed.places, schema), notes
+
+
+def _label_of(deployed: DeployedModel, X: Any, y: Any) -> tuple[str | None, str | None]:
+    """The name and the kind of the label; no name if that of a column that the model reads."""
+    if not is_column(y):
+        return None, None
+    labels, name, kind = labels_of_column(y)
+    if name is None or is_other_column(X, name, labels):
+        return None, None
+    if deployed.n_columns is None and deployed.names is not None:  # it does not say what it reads
+        deployed.names = [each for each in deployed.names if each != name]
+    return (None, None) if name in (deployed.names or ()) else (name, kind)
 
 
 def schema_without_rows(deployed: DeployedModel) -> Schema | None:
     """How tables become features where a model is adopted without rows; None if it takes arrays.
 
-    A text column that it reads has the first texts of the model's vocabulary as categories.
+    A text column that it reads has the first texts of the model's vocabulary as categories. Columns of a
+    model that is not known to read texts are numbers, all of them, so that it takes arrays as well.
     """
     own: Schema | None = getattr(deployed.model, "schema_", None)
     if own is not None or deployed.names is None:
         return own
     try:
         portable = deployed.portable()
-    except (NotSavableError, InputError):
-        return None
+    except NotSavableError:
+        portable = None
+    if portable is None or not portable.vocabularies:
+        try:
+            return Schema.of_numbers(deployed.names)
+        except InputError:  # names that no table has
+            return None
     deployed.places = np.full(len(deployed.names), -1, np.int64)
     texts = {str(deployed.names[i]): known for i, known in portable.vocabularies.items()}
     columns = [Column(name, "category", known[:MAX_CATEGORIES]) for name, known in texts.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
 from collections.abc import Sequence
@@ -23,11 +22,12 @@ from ocboost._kernels.arrays import Floats
 from ocboost.errors import InputError, LeftOutWarning
 from ocboost.estimators.adaptive.adoption import adopted_hypotheses, schema_for, schema_without_rows
 from ocboost.estimators.adaptive.bank import Bank
-from ocboost.estimators.adaptive.deployed import DeployedModel
-from ocboost.estimators.adaptive.deployed_file import some_rows
+from ocboost.estimators.adaptive.deployed import DeployedModel, own_copy
+from ocboost.estimators.adaptive.deployed_file import drawn_rows, some_rows
 from ocboost.estimators.adaptive.explain import changed_in_bank, explained_by_members, importances_in_bank
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
 from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
+from ocboost.estimators.adaptive.model_tables import as_a_model_takes_them, first_rows
 from ocboost.estimators.adaptive.settings import MAX_HYPOTHESES, chosen_members
 from ocboost.estimators.base import code_of
 from ocboost.estimators.decisions import DECISIONS, Decision, decision_of
@@ -312,8 +312,11 @@ class AdaptiveClassifier(Explains, TableClassifier):
         bank = self.bank_
         if bank.deployed is None:
             return None
-        table = given if has_names(given) else None
-        return bank.deployed.probabilities(rows, table, exact=bank.untouched is not None)
+        return bank.deployed.probabilities(rows, self._as_given(given), exact=bank.untouched is not None)
+
+    def _as_given(self, given: Any) -> Any:
+        """Rows as they came, if an adopted model takes them; with a schema, arrays are features."""
+        return as_a_model_takes_them(given) if self.schema_ is None or has_names(given) else None
 
     def _learn_all(
         self,
@@ -386,12 +389,12 @@ class AdaptiveClassifier(Explains, TableClassifier):
         """
         now = self._now()
         now._decision()  # what cannot be decided is refused before anything is remembered
-        return now._classes_of(*now._predicted(now._checked_rows(X), ids, issue, given=X))
+        return now._classes(now._checked_rows(X), ids, issue, X)
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
         """The probability of each class, (n, K); ``ids`` and ``issue`` as in `predict`."""
         now = self._now()
-        return now._predicted(now._checked_rows(X), ids, issue, given=X)[0]
+        return now._predicted(now._checked_rows(X), ids, issue, given=X)
 
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second of two classes, (n,); log-probabilities of more, (n, K). Not remembered."""
@@ -408,32 +411,40 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
         """The probabilities of checked rows, whose ids are their numbers in the stream."""
         keys = [key_of_number(number) for number in rows.rows.tolist()] if issue else None
-        return self._now()._predicted(rows.X, keys, issue, are_keys=True)[0]
+        return self._now()._predicted(rows.X, keys, issue, are_keys=True)
 
     def _predicted(
         self, rows: Any, ids: Sequence[Any] | None, issue: bool, *, are_keys: bool = False, given: Any = None
-    ) -> tuple[Floats, NDArray[Any] | None]:
-        """The probabilities of rows; and the classes where an adopted model decides alone."""
+    ) -> Floats:
+        """The probabilities of rows."""
         X = self._as_kept(rows)
         keys = None if ids is None else list(ids) if are_keys else _keys(ids, X.shape[0])
         said = self._said(X, given)
         if not issue:
-            found, decides = self._look(X, said)
-        else:
-            with self._turns.turn():
-                found, decides = written(self, lambda: self._issue(X, keys, said))
-        if decides is None:
-            return found, None
-        return found, decides.predict(X, given if has_names(given) else None)
+            return self._look(X, said)
+        with self._turns.turn():
+            return written(self, lambda: self._issue(X, keys, said))
 
-    def _classes_of(self, found: Floats, decided: NDArray[Any] | None) -> NDArray[Any]:
-        if decided is not None and all(getattr(self, name) is None for name in DECISIONS):
+    def _classes(self, rows: Any, ids: Sequence[Any] | None, issue: bool, given: Any) -> NDArray[Any]:
+        """The classes of rows: an adopted model's own predictions as long as it decides alone."""
+        alone = self._alone
+        decided = None if alone is None else alone.predict(self._as_kept(rows), self._as_given(given))
+        found = self._predicted(rows, ids, issue, given=given)
+        if decided is not None and self._alone is alone:
             return decided
         classes: NDArray[Any] = self.classes_[self.decided(found)]
         return classes
 
-    def decided(self, found: Floats) -> NDArray[np.intp]:
-        """The codes of the classes to predict, from probabilities."""
+    @property
+    def _alone(self) -> DeployedModel | None:
+        """The adopted model, if its own predictions are those of the classifier."""
+        return self.bank_.untouched if all(getattr(self, name) is None for name in DECISIONS) else None
+
+    def decided(self, found: Floats, X: Any = None) -> NDArray[np.intp]:
+        """The codes of the classes to predict, from probabilities; X are the rows, if they are known."""
+        alone = self._alone
+        if alone is not None and X is not None:
+            return np.searchsorted(self.classes_, alone.predict(self._as_kept(X)))
         decision = self._decision()
         if decision is None:
             likeliest: NDArray[np.intp] = found.argmax(axis=1)
@@ -448,29 +459,27 @@ class AdaptiveClassifier(Explains, TableClassifier):
         return self.bank_.class_shares.shares
 
     @reads
-    def _look(self, X: Any, said: Floats | None) -> tuple[Floats, DeployedModel | None]:
-        return self.bank_.predict(X, said=said), self.bank_.untouched
+    def _look(self, X: Any, said: Floats | None) -> Floats:
+        return self.bank_.predict(X, said=said)
 
-    def _issue(
-        self, X: Any, keys: list[bytes] | None, said: Floats | None
-    ) -> tuple[Floats, DeployedModel | None]:
-        bank, by_row = self.bank_, keys is None
+    def _issue(self, X: Any, keys: list[bytes] | None, said: Floats | None) -> Floats:
+        by_row = keys is None
         if keys is None:
             keys = [key_of_row(X[i : i + 1]) for i in range(X.shape[0])]
-        return bank.predict(X, keys, replace=not by_row, said=said), bank.untouched
+        return self.bank_.predict(X, keys, replace=not by_row, said=said)
 
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
         """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
         now = self._now()
         now._decision()
         x = now._one_row(row)
-        return now._classes_of(*now._predicted(x, None, issue, given=row)).tolist()[0]
+        return now._classes(x, None, issue, row).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
         """The probability of each class for one row, (K,), as `predict_proba` finds them."""
         now = self._now()
         x = now._one_row(row)
-        found: Floats = now._predicted(x, None, issue, given=row)[0][0]
+        found: Floats = now._predicted(x, None, issue, given=row)[0]
         return found
 
     # What it is -------------------------------------------------------------------------------------------
@@ -520,12 +529,12 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def _explained(self, rows: Any, given: Any, top: int, named: NamedFeatures) -> list[Explanation]:
         now = self.__copy__()  # others may learn meanwhile
         X = now._as_kept(rows)
-        found, decided = now._predicted(rows, None, False, given=given)
-        codes = np.searchsorted(now.classes_, now._classes_of(found, decided))
+        found = now._predicted(rows, None, False, given=given)
+        codes = np.searchsorted(now.classes_, now._classes(rows, None, False, given))
         said = now._said(X, given)
 
         def probabilities(others: Any) -> Floats:
-            return now._predicted(others, None, False)[0]
+            return now._predicted(others, None, False)
 
         labels = now.classes_.tolist()
         predicted = (codes, found, said)
@@ -556,8 +565,10 @@ class AdaptiveClassifier(Explains, TableClassifier):
         Parameters
         ----------
         model : fitted classifier
-            With ``classes_``, ``predict`` and ``predict_proba``. It becomes a member that never learns.
-        X, y : arrays
+            Anything with ``predict_proba``; or with ``decision_function``, of which the logistic function
+            gives the probabilities, softmax for more than two classes. It becomes a member that never
+            learns, and its trees, if it has any, are hypotheses to begin with.
+        X, y : arrays, or a table and its labels
             Labelled rows to find hypotheses on: its training data, or a few hundred rows like them. Without
             them hypotheses are found in the first 200 rows that are learnt.
         sample_weight : array of shape (n,), optional
@@ -576,7 +587,7 @@ class AdaptiveClassifier(Explains, TableClassifier):
         True
         """
         labels = None if y is None else np.asarray(y)
-        deployed = DeployedModel(copy.deepcopy(model), labels=labels)  # what becomes of the model is nothing
+        deployed = DeployedModel(own_copy(model), labels=labels)
         clf = cls(**parameters)
         if X is None or y is None:
             if X is not None or y is not None:
@@ -605,12 +616,9 @@ class AdaptiveClassifier(Explains, TableClassifier):
     def _prepare_adoption(self, deployed: DeployedModel, rows: Any, X: Any) -> None:
         """See that a model answers to rows, and take its trees as hypotheses."""
         few = min(ROWS_TO_TRY, rows.shape[0])
-        some = None
-        if is_table(X):
-            some = X.iloc[:few] if hasattr(X, "iloc") else X.slice(0, few)
-        deployed.probabilities(rows[:few], some)
-        deployed.try_portable(rows[:few], some)
-        deployed.probe = some_rows(X)
+        given = as_a_model_takes_them(X)
+        deployed.try_portable(rows[:few], None if given is None else first_rows(given, few))
+        deployed.probe = some_rows(X if is_table(X) else rows)
         n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
         self.bank_.given = adopted_hypotheses(deployed, rows.shape[1], n_boosters, self.n_hypotheses)
 
@@ -620,15 +628,15 @@ class AdaptiveClassifier(Explains, TableClassifier):
         if schema is not None:
             self._take_schema(schema)
         else:
-            names = getattr(deployed.model, "feature_names_in_", None)
-            if names is not None:
-                self.feature_names_in_ = names
+            if deployed.names is not None:
+                self.feature_names_in_ = np.array(deployed.names, dtype=object)
             assert deployed.n_columns is not None
             self.n_features_in_ = deployed.n_columns
         self.classes_, self.weight_scale_ = deployed.classes, 1.0
         self.bank_ = self._new_bank(np.empty((0, self._n_encoded)), len(self.classes_))
         n_boosters = 1 if len(self.classes_) == 2 else len(self.classes_)
         self.bank_.given = adopted_hypotheses(deployed, self._n_encoded, n_boosters, self.n_hypotheses)
+        deployed.probe = drawn_rows(self._n_encoded)
         self.bank_.adopt(deployed)
 
     # Files and copies -------------------------------------------------------------------------------------

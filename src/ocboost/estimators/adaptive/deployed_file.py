@@ -8,41 +8,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.codec import Fields, Tree, is_plain, matrix_from, matrix_tree
+from ocboost._core.codec import Fields, Tree, is_plain, matrix_from, matrix_tree, read
 from ocboost._core.kinds import FOREIGN, nested_reader, nested_tree
 from ocboost.errors import InputError, ModelFileError, NotSavableError
-from ocboost.estimators.adaptive.deployed import ROWS_TO_PROBE, DeployedModel
+from ocboost.estimators.adaptive.deployed import SAME_ANSWERS, DeployedModel, own_copy
+from ocboost.estimators.adaptive.model_tables import as_pandas
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import classifier_from_tree, classifier_tree
+from ocboost.foreign.portable import PortableModel
 from ocboost.streams.schema import MAX_COLUMNS
+from ocboost.streams.tables import is_table
 
-SAME_ANSWERS = 1e-6  # the most by which probabilities may differ: some libraries compute in single precision
+ROWS_TO_PROBE = 16  # whose answers tell one model from another
+MAX_TITLE = 200  # letters of its name
 _TYPES = re.compile(
     r"(bool|boolean|object|str|string|category|u?int\d+|U?Int\d+|[fF]loat\d+|datetime64\[\w+\])"
 )
 
 
-def deployed_tree(deployed: DeployedModel | None, rows: Any) -> tuple[Tree | None, str | None]:
-    """What a file holds of a deployed model, and what it leaves out, in words.
-
-    ``rows`` are some that its answers can be checked on, where it was adopted without any.
-    """
+def deployed_tree(deployed: DeployedModel | None) -> tuple[Tree | None, str | None]:
+    """What a file holds of a deployed model, and what it leaves out, in words."""
     if deployed is None:
         return None, None
-    if isinstance(deployed.model, OCBClassifier) and deployed.places is None:
-        return classifier_tree(deployed.model), None
     model, left_out = None, None
     try:
+        if isinstance(deployed.model, OCBClassifier) and deployed.places is None:
+            return classifier_tree(deployed.model), None
         model = nested_tree(deployed.portable(), FOREIGN)
     except NotSavableError as error:
         left_out = str(error)
-    probe = deployed.probe if deployed.probe is not None else rows
+    probe = _probe_tree(deployed)
+    answers = deployed.answers
     return {
         "model": model,
-        "title": deployed.title,
+        "title": deployed.title[:MAX_TITLE],
         "places": deployed.places,
-        "probe": _probe_tree(probe),
-        "answers": _answers(deployed, probe),
+        "polars": deployed.tables.is_polars,
+        "probe": probe,
+        "answers": _answers(deployed, _rows_of(deployed.probe, probe)) if answers is None else answers,
     }, left_out
 
 
@@ -53,47 +56,57 @@ def deployed_from(fields: Fields, clf: Any, n_features: int, given: Any = None) 
         own = classifier_from_tree(fields, OCBClassifier)
         fits = own.n_features_in_ == n_features and np.array_equal(own.classes_, clf.classes_)
         fields.require(fits, "its deployed model does not fit")
+        own.set_schema(clf.schema_)  # they have it in common
         return DeployedModel(own)
-    title = fields.text("title")
+    title = fields.text("title", MAX_TITLE)
     places = None if fields.takes("places", None) else fields.array("places", np.int64, (None,))
     n = n_features if places is None else len(places)
     if places is not None:
         fits = 1 <= n <= MAX_COLUMNS and bool(((places >= -1) & (places < n_features)).all())
         fields.require(fits, "the columns of its deployed model do not fit")
-    probe = fields.read("probe", lambda one: _probe_from(one, n_features))
+    is_polars = fields.flag("polars")
+    probe = fields.read("probe", lambda one: _probe_from(one, n_features, n))
     answers = fields.array("answers", np.float64, (None, len(clf.classes_)))
+    fits = len(answers) in (0, probe.shape[0]) and bool(np.isfinite(answers).all())
+    fields.require(fits, "the answers of its deployed model do not fit")
     model = fields.read_optional("model", nested_reader(FOREIGN))
-    if given is None and model is None:
-        raise ModelFileError(
-            f"{fields.name} does not hold the deployed model, {title}, which no file of ocboost can. Give it "
-            "in Python: AdaptiveClassifier.load(path, deployed=model)."
-        )
-    deployed = fields.make(DeployedModel, model, places) if given is None else DeployedModel(given, places)
     if given is None:
+        if model is None:
+            raise ModelFileError(
+                f"{fields.name} does not hold the deployed model, {title}, which no file of ocboost can. "
+                "Give it in Python: AdaptiveClassifier.load(path, deployed=model)."
+            )
+        fields.require(isinstance(model, PortableModel), "its deployed model must be a whole one")
+        deployed = fields.make(DeployedModel, model, places)
         fits = np.array_equal(deployed.classes, clf.classes_) and deployed.n_columns == n
         fields.require(fits, "its deployed model does not fit")
+        deployed.title = title
     else:
-        _require_same_answers(deployed, probe, answers, clf.classes_, title)
-    deployed.probe = probe
+        deployed = DeployedModel(own_copy(given), places, clf.classes_)
+    if hasattr(probe, "iloc"):
+        deployed.take_table(probe)
+        deployed.tables.is_polars = is_polars
+    if given is not None:
+        _require_same_answers(deployed, probe, answers, clf.classes_, title, n)
+    deployed.probe, deployed.answers = probe, answers
     return deployed
 
 
 def _answers(deployed: DeployedModel, probe: Any) -> NDArray[np.float64]:
     """What it says of the rows; nothing if it refuses them."""
     try:
-        return _said(deployed, probe)
+        return deployed.answers_to(probe)
     except Exception:  # a model of others may raise anything
         return np.empty((0, len(deployed.classes)))
 
 
-def _said(deployed: DeployedModel, probe: Any) -> NDArray[np.float64]:
-    if hasattr(probe, "iloc"):
-        return deployed.probabilities(np.empty((len(probe), 0)), probe)
-    return deployed.probabilities(probe)
-
-
 def _require_same_answers(
-    deployed: DeployedModel, probe: Any, answers: NDArray[np.float64], classes: NDArray[Any], title: str
+    deployed: DeployedModel,
+    probe: Any,
+    answers: NDArray[np.float64],
+    classes: NDArray[Any],
+    title: str,
+    n_columns: int,
 ) -> None:
     """Refuse another model than that which was adopted."""
     if not np.array_equal(deployed.classes, classes):
@@ -101,10 +114,15 @@ def _require_same_answers(
             f"deployed must be the model that was adopted, of the classes {classes.tolist()!s:.80}; got "
             f"{deployed.title} of {deployed.classes.tolist()!s:.80}."
         )
+    if deployed.n_columns not in (None, n_columns):
+        raise InputError(
+            f"deployed must be the model that was adopted, {title} of {n_columns} columns; got "
+            f"{deployed.title} of {deployed.n_columns}."
+        )
     if not len(answers):
         return
     try:
-        now = _said(deployed, probe)
+        now = deployed.answers_to(probe)
     except Exception as error:  # a model of others may raise anything
         raise InputError(
             f"deployed must be the model that was adopted, {title}; got {deployed.title}, which refuses its "
@@ -124,24 +142,46 @@ def _require_same_answers(
 
 def some_rows(X: Any) -> Any:
     """Rows of a table or matrix from all over it, to check answers on."""
-    if not hasattr(X, "shape") and not hasattr(X, "__arrow_c_stream__"):
-        X = np.asarray(X)
-    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc"):
-        X = X.to_pandas()
+    X = as_pandas(X) if is_table(X) else X
     n = X.shape[0]
     at = np.unique(np.linspace(0, n - 1, min(n, ROWS_TO_PROBE)).astype(np.int64))
     return X.iloc[at].reset_index(drop=True) if hasattr(X, "iloc") else X[at]
 
 
-def _probe_tree(probe: Any) -> Tree:
+def drawn_rows(n_columns: int) -> NDArray[np.float64]:
+    """Rows to check answers on where none were given."""
+    return np.random.default_rng(0).normal(size=(ROWS_TO_PROBE, n_columns))
+
+
+def _probe_tree(deployed: DeployedModel) -> Tree:
+    probe = deployed.probe
     if not hasattr(probe, "iloc"):
         return {"n": int(probe.shape[0]), "rows": matrix_tree(_doubles(probe))}
     columns = []
-    for name in probe.columns:
-        values = probe[name]
-        kind = str(values.dtype)
-        columns.append({"name": str(name), "type": kind, "values": [_plain(v) for v in values.tolist()]})
+    for name in deployed.names or probe.columns:
+        values = [_plain(value) for value in probe[name].tolist()]
+        kind = str(probe[name].dtype)
+        if _TYPES.fullmatch(kind) is None or _series_of(kind, values) is None:
+            kind = "object"  # what a file cannot say; the model is asked about rows as the file has them
+        columns.append({"name": str(name), "type": kind, "values": values})
     return {"n": len(probe), "columns": columns}
+
+
+def _rows_of(probe: Any, tree: Tree) -> Any:
+    """Rows as they will be read from a file."""
+    if "columns" not in tree:
+        return probe
+    return read({**tree}, "it", lambda fields: _probe_from(fields, 0, len(tree["columns"])))
+
+
+def _series_of(kind: str, values: list[Any]) -> Any:
+    """A column of a data frame; None if the values are not of the type."""
+    from pandas import Series
+
+    try:
+        return Series(values, dtype=kind)
+    except Exception:  # pandas raises many kinds
+        return None
 
 
 def _doubles(X: Any) -> Any:
@@ -157,23 +197,23 @@ def _plain(value: Any) -> Any:
     return value if is_plain(value) else str(value)
 
 
-def _probe_from(fields: Fields, n_features: int) -> Any:
+def _probe_from(fields: Fields, n_features: int, n_columns: int) -> Any:
+    """Rows to check answers on: features, or a table of the model's columns."""
     n = fields.count("n", 0, ROWS_TO_PROBE)
-    if "rows" in fields:
-        return matrix_from(fields, "rows", n, n_features)
-    columns = fields.read_all("columns", lambda one: _column_from(one, n))
-    fields.require(1 <= len(columns) <= MAX_COLUMNS, "its rows do not fit")
+    if "columns" not in fields:
+        rows = matrix_from(fields, "rows", n, n_features)
+        fields.require(rows.dtype == np.float64, "its rows must be numbers")
+        return rows
+    columns = fields.read_all("columns", lambda one: _column_from(one, n), n_columns)
+    fits = 1 <= len(columns) <= MAX_COLUMNS and len({name for name, *_ in columns}) == len(columns)
+    fields.require(fits, "its rows do not fit")
     try:
-        from pandas import DataFrame, Series
-
-        made = {name: Series(values, dtype=kind) for name, kind, values in columns}
-        return DataFrame(made)
+        from pandas import DataFrame
     except ImportError:
         raise ModelFileError(f"{fields.name} was made from a table; install pandas to load it.") from None
-    except Exception as error:  # values that do not fit their type
-        raise ModelFileError(
-            f"{fields.name} is not a valid model: its rows do not fit ({error!s:.80})."
-        ) from None
+    made = {name: _series_of(kind, values) for name, kind, values in columns}
+    fields.require(all(each is not None for each in made.values()), "its rows are not of their types")
+    return DataFrame(made)
 
 
 def _column_from(fields: Fields, n: int) -> tuple[str, str, list[Any]]:

@@ -10,8 +10,7 @@ import numpy as np
 from ocboost._core.checks import as_count
 from ocboost._core.codec import Fields, Tree, matrix_from, matrix_tree
 from ocboost.estimators.adaptive.bank import MAX_START_ROWS, Bank
-from ocboost.estimators.adaptive.deployed import ROWS_TO_PROBE
-from ocboost.estimators.adaptive.deployed_file import deployed_from, deployed_tree, some_rows
+from ocboost.estimators.adaptive.deployed_file import deployed_from, deployed_tree
 from ocboost.estimators.adaptive.issued import IssuedPredictions
 from ocboost.estimators.adaptive.pool import Pool
 from ocboost.estimators.adaptive.settings import GROUPS, MAX_HYPOTHESES, boosters_named, chosen_members
@@ -99,7 +98,7 @@ def bank_tree(bank: Bank) -> Tree:
         "start_shares": bank.start_shares,
         "issued": bank.issued.tree(),
         "history": bank.history.tree(),
-        "deployed": deployed_tree(bank.deployed, _some_rows(bank))[0],
+        "deployed": deployed_tree(bank.deployed)[0],
         "given": hypotheses_tree(bank.given if bank.pool is None else None),
         "untouched": bank.untouched is not None,
         "kept": matrix_tree(stack_matrices([X for X, _, _ in kept])) if kept else None,
@@ -110,16 +109,7 @@ def bank_tree(bank: Bank) -> Tree:
 
 def left_out(clf: Any) -> str | None:
     """What a file of this classifier leaves out, in words."""
-    return deployed_tree(clf.bank_.deployed, _some_rows(clf.bank_))[1]
-
-
-def _some_rows(bank: Bank) -> Any:
-    """A few rows that the bank has, or else some that are drawn."""
-    if bank.pool is not None and len(bank.pool.recent):
-        return some_rows(bank.pool.recent.last(ROWS_TO_PROBE).X)
-    if bank._kept:
-        return stack_matrices([X for X, _, _ in bank._kept[-ROWS_TO_PROBE:]])
-    return np.random.default_rng(0).normal(size=(ROWS_TO_PROBE, bank.n_features))
+    return deployed_tree(clf.bank_.deployed)[1]
 
 
 def bank_from_tree(fields: Fields, clf: Any, deployed: Any = None) -> Bank:
