@@ -25,7 +25,14 @@ from ocboost.boosters.adaboost import (
 )
 from ocboost.boosters.oza_russell import OzaRussell
 from ocboost.boosters.sketch.sketch import BoostingSketch
-from ocboost.errors import InputError, MissingExtraError, ModelFileError, NotSavableError, OcboostError
+from ocboost.errors import (
+    InputError,
+    LeftOutWarning,
+    MissingExtraError,
+    ModelFileError,
+    NotSavableError,
+    OcboostError,
+)
 
 if TYPE_CHECKING:
     from ocboost import boosters, evaluation, hypotheses, learners, lineage, offsets, streams
@@ -43,6 +50,7 @@ __all__ = [
     "Growth",
     "IncrementalAdaBoost",
     "InputError",
+    "LeftOutWarning",
     "MissingExtraError",
     "Model",
     "ModelFileError",

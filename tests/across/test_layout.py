@@ -25,7 +25,7 @@ CLASSES_DEFINED_TWICE = {"AdaptiveClassifier", "OCBClassifier"}
 # Everything public, by its module. A name that goes breaks programs of others: add to this, take nothing out.
 PUBLIC = {
     "ocboost": """
-        AdaBoostSums AdaptiveClassifier BoostingSketch Growth IncrementalAdaBoost InputError
+        AdaBoostSums AdaptiveClassifier BoostingSketch Growth IncrementalAdaBoost InputError LeftOutWarning
         MissingExtraError Model ModelFileError NotSavableError OCBClassifier OcboostError OzaRussell
         adaboost_sums adaboost_weights approximation_error boosters evaluation get_num_threads
         hypotheses learners
@@ -43,7 +43,7 @@ PUBLIC = {
         Images load_faces load_mnist
     """,
     "ocboost.errors": """
-        InputError MissingExtraError ModelFileError NotSavableError OcboostError
+        InputError LeftOutWarning MissingExtraError ModelFileError NotSavableError OcboostError
     """,
     "ocboost.evaluation": """
         Adaptive Contender Fixed FixedAdaptive LogisticSGD METRICS Majority NoChange OCB OverAnswers Result

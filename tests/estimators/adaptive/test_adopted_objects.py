@@ -40,7 +40,7 @@ class Scored:
 def test_an_object_without_fit_is_left_out_of_the_file(model, tmp_path):
     clf = AdaptiveClassifier.from_fitted(model, X[:220], Y[:220], n_hypotheses=6, random_state=0)
     path = tmp_path / "m.ocb"
-    with pytest.warns(LeftOutWarning, match=f"the {type(model).__name__}, a class of its own"):
+    with pytest.warns(LeftOutWarning, match=f"a {type(model).__name__}, which is of no class"):
         clf.save(path)
     again = AdaptiveClassifier.load(path, deployed=model)
     for each in (clf, again):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ocboost import AdaptiveClassifier
-from ocboost.estimators.adaptive import classifier as module
+from ocboost.estimators.adaptive import bank_classifier as module
 from ocboost.estimators.adaptive.bank import Bank
 from tests.support.adaptive import classifier, fitted, same, state, stream
 from tests.support.thread_stress import switching
