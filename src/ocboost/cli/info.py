@@ -195,6 +195,7 @@ def _model_facts(model: Model) -> list[tuple[str, str]]:
         pool = clf.bank_.pool
         facts = [
             ("classifier", "adaptive: many members, mixed as they prove right"),
+            *_adopted_facts(clf),
             ("hypotheses", "none found yet" if pool is None else repr(pool.hypotheses).strip("<>")),
             *([] if pool is None else _growth_facts(pool.driver)),
             ("has learnt", f"{clf.n_learnt_:,} rows"),
@@ -217,6 +218,16 @@ def _model_facts(model: Model) -> list[tuple[str, str]]:
         name, stream = shown(event.get("event", ""))[:20], shown(event.get("stream"))[:60]
         facts.append((name, f"{counted} rows of {stream}{right}"))
     return facts
+
+
+def _adopted_facts(clf: AdaptiveClassifier) -> list[tuple[str, str]]:
+    """The model that it took over, if it did."""
+    deployed = clf.bank_.deployed
+    if deployed is None:
+        return []
+    alone = clf.bank_.untouched is not None
+    what = "decides alone until the first label" if alone else "has become one of the members"
+    return [("adopted", f"{shown(deployed.title)[:60]}, which {what}")]
 
 
 def _weighing_facts(clf: OCBClassifier) -> list[tuple[str, str]]:
