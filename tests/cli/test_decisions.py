@@ -10,9 +10,11 @@ import re
 import numpy as np
 import pytest
 
-from ocboost.cli.decisions import decision_parameters
+from ocboost.cli.decisions import DecisionOptions, decision_parameters
+from ocboost.cli.options import UsageError
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError
+from ocboost.estimators.decisions import decision_of
 from tests.support.cli_runs import fitted, ran, refused, table, write
 
 NAMED = {0: "in time", 1: "late"}
@@ -210,3 +212,22 @@ def test_costs_are_taken_away(folder, tmp_path, capsys):
 def test_a_threshold_is_for_two_classes():
     with pytest.raises(InputError, match=r"--threshold must be for two classes; there are 3\. Give --costs"):
         decision_parameters({"threshold": 0.3}, ["a", "b", "c"])
+
+
+def test_a_threshold_of_either_class():
+    labels = ["late", "ok"]
+    for text, expected in (
+        ("0.3", 0.3),
+        ("ok=0.3", 0.3),
+        ("late=0.25", np.nextafter(0.75, 1.0)),
+        ("late=0", 1.0),
+    ):
+        given = DecisionOptions(threshold=text).given()
+        assert decision_parameters(given, labels) == {"threshold": expected, "costs": None}
+    rule = decision_of(np.array(labels), threshold=float(np.nextafter(0.75, 1.0)))
+    assert rule.codes(np.array([[0.25, 0.75], [0.24, 0.76]])).tolist() == [0, 1]
+    with pytest.raises(InputError, match="--threshold must be about the classes late, ok; got 'lat'"):
+        decision_parameters({"threshold": ["lat", 0.3]}, labels)
+    for wrong in ("1.5", "late=x", "nan", "late"):
+        with pytest.raises(UsageError, match="--threshold must be a probability from 0 to 1, or CLASS=P"):
+            DecisionOptions(threshold=wrong).given()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from ocboost._core.escaping import shown
 from ocboost.cli.options import UsageError
@@ -31,8 +32,9 @@ class DecisionOptions:
         inverse of each class's share among recent labels, others weigh the rows that they learn. Or weights
         of classes, CLASS=W,CLASS=W, for probabilities; others have 1. none takes a model's weights away.
     threshold
-        Predict the second of two classes, in the order of their names, from this probability on. It replaces
-        a model's costs; 0.5 is what a model does without.
+        Predict one of two classes from a probability on: CLASS=P, such as late=0.3. A number alone is about
+        the second class, in the order of their names. It replaces a model's costs; 0.5 is what a model does
+        without.
     costs
         What errors cost; the class of least expected cost is predicted. A CSV file whose first line names the
         predicted classes and whose other lines begin with the true one ("true,no,yes", "no,0,1", "yes,5,0"),
@@ -42,7 +44,7 @@ class DecisionOptions:
     """
 
     class_weight: str | None = None
-    threshold: Annotated[float | None, Parameter(validator=validators.Number(gte=0, lte=1))] = None
+    threshold: str | None = None
     costs: str | None = None
 
     def given(self) -> dict[str, Any]:
@@ -53,7 +55,7 @@ class DecisionOptions:
         if self.class_weight is not None:
             found["class_weight"] = _parsed_weights(self.class_weight)
         if self.threshold is not None:
-            found["threshold"] = self.threshold
+            found["threshold"] = _parsed_threshold(self.threshold)
         if self.costs is not None:
             found["costs"] = _parsed_costs(self.costs)
         return found
@@ -86,7 +88,7 @@ def decision_parameters(given: Mapping[str, Any], classes: Sequence[Any]) -> dic
                 f"--threshold must be for two classes; there are {len(classes)}. Give --costs or "
                 "--class-weight."
             )
-        parameters |= {"threshold": given["threshold"], "costs": None}
+        parameters |= {"threshold": _of_second(given["threshold"], classes), "costs": None}
     if "costs" in given:
         costs = given["costs"]
         if isinstance(costs, dict):
@@ -122,6 +124,27 @@ def _class_named(text: str, classes: Sequence[Any], option: str) -> Any:
             continue
     known = ", ".join(str(label) for label in classes)
     raise InputError(f"{option} must be about the classes {known:.100}; got {text!r:.60}.")
+
+
+def _of_second(threshold: Any, classes: Sequence[Any]) -> float:
+    """The threshold of the second class that one of either class means."""
+    name, least = threshold if isinstance(threshold, list) else (None, threshold)
+    if name is None or _class_named(name, classes, "--threshold") == classes[1]:
+        return float(least)
+    return min(1.0, math.nextafter(1.0 - least, math.inf))  # the first class from P on, P itself included
+
+
+def _parsed_threshold(text: str) -> float | list[Any]:
+    name, equals, number = text.rpartition("=")
+    try:
+        least = float(number)
+        if not 0.0 <= least <= 1.0:
+            raise ValueError
+    except ValueError:
+        raise UsageError(
+            f"--threshold must be a probability from 0 to 1, or CLASS=P, such as late=0.3; got {text!r:.60}."
+        ) from None
+    return [name.strip(), least] if equals else least
 
 
 def _parsed_weights(text: str) -> str | dict[str, float] | None:
