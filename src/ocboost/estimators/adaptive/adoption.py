@@ -39,7 +39,12 @@ def schema_for(deployed: DeployedModel, X: Any, y: Any) -> tuple[Schema, list[st
         portable = deployed.portable()
     except NotSavableError:
         return schema, notes  # it answers to tables only
-    return _with_columns_of(portable, names, schema.columns, deployed.places, schema), notes
+    try:
+        return _with_columns_of(portable, names, schema.columns, deployed.places, schema), notes
+    except InputError:  # texts where it reads numbers, as XGBoost before 3.1 does of categories
+        deployed.places[:] = -1
+        deployed.refuse_portable("reads numbers where the table has texts or dates")
+        return schema, notes
 
 
 def _label_of(deployed: DeployedModel, X: Any, y: Any) -> tuple[str | None, str | None]:
@@ -119,6 +124,7 @@ def adopted_hypotheses(
             step, vocabularies = portable_steps(transformers)
             found = Transformed(step, found, vocabularies)
         if deployed.places is not None:  # columns that are not read may be any
+            deployed.portable()  # which says where its columns are
             found = Transformed(Columns(np.maximum(deployed.places, 0), n_features), found)
     except OcboostError:
         return None

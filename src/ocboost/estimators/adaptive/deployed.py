@@ -186,11 +186,7 @@ class DeployedModel:
             return
         off = float(np.abs(own - said).max(initial=0.0))
         if off > SAME_ANSWERS:
-            self._read_by = None
-            self._not_portable = (
-                f"a fitted model must be made of arrays that give its answers to be saved; got {self.title}, "
-                f"whose form in ocboost answers otherwise, by up to {off:.2g}."
-            )
+            self.refuse_portable(f"answers otherwise, by up to {off:.2g}")
             return
         if X.shape[0] * X.shape[1] > MAX_CELLS:
             return
@@ -199,6 +195,14 @@ class DeployedModel:
             own = self._checked(in_blocks(form.probabilities, X[:n], self.places), n)
             off = max(off, float(np.abs(own - some).max()))
         self.off = off
+
+    def refuse_portable(self, why: str) -> None:
+        """Do without its portable form from now on."""
+        self._read_by = None
+        self._not_portable = (
+            f"a fitted model must be made of arrays that give its answers to be saved; got {self.title}, "
+            f"whose form in ocboost {why}."
+        )
 
     def portable(self) -> Any:
         """Its portable form; a `NotSavableError` says why there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,18 @@ class ModelTables:
         The types of the columns by their names, of the table that the model was adopted with.
     is_polars : bool
         Whether that was one of polars; others become data frames of pandas.
+    none : iterable
+        The columns of objects whose missing value is None there, and not NaN.
     """
 
-    def __init__(self, types: Mapping[Any, Any] | None = None, *, is_polars: bool = False) -> None:
-        self.types, self.is_polars = dict(types or {}), is_polars
+    def __init__(
+        self,
+        types: Mapping[Any, Any] | None = None,
+        *,
+        is_polars: bool = False,
+        none: Iterable[Any] = (),
+    ) -> None:
+        self.types, self.is_polars, self.none = dict(types or {}), is_polars, frozenset(none)
 
     @classmethod
     def like(cls, X: Any) -> ModelTables:
@@ -32,15 +40,25 @@ class ModelTables:
         if type(X).__module__.startswith("polars."):
             return cls(dict(X.schema), is_polars=True)
         X = as_pandas(X)
-        return cls(dict(zip(X.columns, X.dtypes, strict=True)))
+        objects = [name for name, dtype in zip(X.columns, X.dtypes, strict=True) if str(dtype) == "object"]
+        none = [name for name in objects if any(value is None for value in X[name].tolist())]
+        return cls(dict(zip(X.columns, X.dtypes, strict=True)), none=none)
 
     def of_table(self, X: Any, names: list[Any]) -> Any:
         """The model's columns of a table; columns are found by name."""
         if self.is_polars:
             X = X if type(X).__module__.startswith("polars.") else _as_polars(as_pandas(X)[names])
             return X if X.columns == names else X.select(names)
-        X = as_pandas(X)
+        if not hasattr(X, "iloc"):
+            X = self._with_missing(as_pandas(X)[names])
         return X if list(X.columns) == names else X[names]
+
+    def _with_missing(self, X: Any) -> Any:
+        """A data frame that was converted, with the missing value that each column of objects has."""
+        for name, dtype in zip(X.columns, X.dtypes, strict=True):
+            if str(dtype) == "object" and name not in self.none:
+                X = X.assign(**{name: X[name].where(X[name].notna(), np.nan)})
+        return X
 
     def of_array(self, X: Any, names: list[Any]) -> Any:
         """A table of numbers; the array itself without pandas, or if it has other columns."""
@@ -69,8 +87,8 @@ def _series(value: Any, dtype: Any) -> Any:
     """One value as a column of a type, if it is one of it: whole numbers have no missing value."""
     from pandas import Series
 
-    if str(dtype) == "category" and value is not None:
-        return Series([value], dtype="category")
+    if str(dtype) == "category" and value is not None and value not in dtype.categories:
+        return Series([value], dtype="category")  # of its own: it would be missing among the others
     try:
         if dtype is not None:
             return Series([np.nan if value is None else value], dtype=dtype)
