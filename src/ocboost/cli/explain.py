@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag, MaybeCount, UsageError
+from ocboost.cli.options import Count, DropUnknown, FileFormat, Flag, MaybeCount, UsageError, no_option
 from ocboost.cli.terminal import after_writing, results, say
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ INCHES_A_BAR = 0.34
 def explain(
     model: Path,
     data: Annotated[
-        Data | None,
+        Path | None,
         Parameter(
+            allow_leading_hyphen=True,
+            validator=no_option,
             help="The rows to explain: CSV, JSON lines or Parquet, gzipped or not; - is standard input. A "
-            "label column is not needed."
+            "label column is not needed.",
         ),
     ] = None,
     /,
