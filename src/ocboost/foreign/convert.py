@@ -158,6 +158,12 @@ def _name(estimator: Any) -> str:
     return kind.__name__ if kind.__module__.split(".")[0] == "sklearn" else ""
 
 
+def _described(fitted: Any, where: str) -> str:
+    """Where a part is, and its class, if that was not said."""
+    kind = type(fitted).__name__
+    return where if where.split(" in ")[0] == f"the {kind}" else f"{where}, a {kind}"
+
+
 def _inside(name: Any, where: str, part: str = "step") -> str:
     return f"the {part} {name!r:.40} of {where}"
 
@@ -173,7 +179,7 @@ def _plan_step(fitted: Any, slots: list[Slot], where: str) -> Planned:
     if reader is None and type(fitted).__module__.startswith("sklearn.feature_selection."):
         reader = _plan_selection
     if reader is None:
-        raise not_portable(f"{where}, a {type(fitted).__name__}")
+        raise not_portable(_described(fitted, where))
     known = getattr(fitted, "n_features_in_", len(slots))
     if known != len(slots):
         raise InputError(f"{where} must take the {len(slots)} columns it is given; got one of {known}.")
@@ -279,7 +285,7 @@ def _plan_model(fitted: Any, slots: list[Slot], where: str) -> Make:
         return reader(fitted, slots, where)
     trees = tree_model(fitted)
     if trees is None:
-        raise not_portable(f"{where}, a {type(fitted).__name__}")
+        raise not_portable(_described(fitted, where))
     texts: dict[int, tuple[str, ...]] = getattr(trees, "vocabularies", {})
     claim_numbers([slot for i, slot in enumerate(slots) if i not in texts], where)
     recoding = plan_recoding(texts, slots, where)

@@ -92,7 +92,6 @@ def test_the_logistic_link():
     nearly(found[:, 1], 1.0 / (1.0 + np.exp(-scores)))
     np.testing.assert_array_equal(found.sum(axis=1), 1.0)
     np.testing.assert_array_equal(found[:, 1] > 0.5, scores > 0.0)
-    assert adopt(model, X, y).bank_.deployed.link == "the logistic link of its decision_function"
 
 
 @pytest.mark.parametrize("name", ["HistGradientBoosting", "LightGBM", "XGBoost"])

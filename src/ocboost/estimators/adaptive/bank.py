@@ -49,8 +49,6 @@ class Bank:
     n_hypotheses : int
         To begin with, for each class if they are more than two.
     seed : int
-    given : Hypotheses, optional
-        What the pool begins with, besides hypotheses that are learnt.
     """
 
     def __init__(
@@ -63,9 +61,8 @@ class Bank:
         seed: int,
         boosters: Sequence[Registered] = USUAL,
         without: Sequence[str] = (),
-        given: Hypotheses | None = None,
     ) -> None:
-        self.given = given
+        self.given: Hypotheses | None = None  # what the pool begins with, besides those that are learnt
         self.n_features, self.n_classes, self.sparse = n_features, n_classes, sparse
         self.n_hypotheses, self.seed = n_hypotheses, seed
         self.boosters, self.without = list(boosters), tuple(without)

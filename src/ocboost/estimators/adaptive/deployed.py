@@ -63,13 +63,6 @@ class DeployedModel:
         n = getattr(self.model, "n_columns" if self.is_portable else "n_features_in_", None)
         return None if n is None else int(n)
 
-    @property
-    def link(self) -> str:
-        """Where its probabilities come from, in words."""
-        if self.is_portable or hasattr(self.model, "predict_proba"):
-            return "its own"
-        return "the logistic link of its decision_function"
-
     def require_fit(self, X: Any) -> None:
         """Refuse rows of other features than those that the model was fitted on."""
         n = self.n_columns
