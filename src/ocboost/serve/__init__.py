@@ -1,0 +1,1 @@
+"""The HTTP service: a model behind `ocboost.live.Adapter`."""
