@@ -48,13 +48,15 @@ def from_bytes(datatype, shape, raw):
 )
 def test_values_come_as_they_were_sent_in_both_forms(datatype, data):
     out, raw = encode("x", datatype, data, [3], binary=True)
-    assert out.data is None and out.parameters == {"binary_data_size": len(raw)}
+    assert out.data is None
+    assert out.parameters == {"binary_data_size": len(raw)}
     assert values(datatype, [3], data) == data
     assert values(datatype, [3, 1], [[value] for value in data]) == data
     assert values(datatype, [3, 1], data) == data
     assert from_bytes(datatype, [3, 1], raw) == data
     plain, nothing = encode("x", datatype, np.array(data, NUMBERS.get(datatype, object)), [3], binary=False)
-    assert plain.data == data and nothing == b""
+    assert plain.data == data
+    assert nothing == b""
 
 
 def test_single_precision_is_rounded_as_its_datatype_says():
@@ -153,9 +155,11 @@ def test_no_shape_makes_it_allocate():
 def test_the_length_of_the_header_divides_the_body():
     text = json.dumps({"inputs": [{"name": "x", "shape": [1], "datatype": "UINT8"}], "id": "é"}).encode()
     request, rest = parse_request(text + b"\x07", str(len(text)))
-    assert request.id == "é" and bytes(rest) == b"\x07"
+    assert request.id == "é"
+    assert bytes(rest) == b"\x07"
     request, rest = parse_request(text, None)
-    assert request.inputs[0].shape == [1] and not rest
+    assert request.inputs[0].shape == [1]
+    assert not rest
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_the_length_of_the_header_divides_the_body():
         (b"", None, "must be a request"),
         (b'{"inputs": 1}', None, "must be a request"),
         (b'{"inputs": [], "x": NaN}', None, "malformed"),
-        (b'{"inputs": [], "x": 1e999}', None, "out of range"),
+        (b'{"inputs": [], "parameters": {"x": 1e999}}', None, "out of range"),
         (b'{"inputs": [], "id": "\xff"}', None, "must be a request"),
         (b'{"inputs": [], "id": 7}', None, "must be a request"),
         (b'{"inputs": [{"name": "x", "shape": [1.5], "datatype": "FP64"}]}', None, "must be a request"),
@@ -197,5 +201,5 @@ def test_any_bytes_are_values_or_an_input_error(raw, n, datatype):
 
 def test_the_datatype_of_classes():
     assert datatype_of(["a", 1]) == "BYTES"
-    assert datatype_of([2**63, 0]) == "FP64" or datatype_of([2**63, 0]) == "BYTES"
+    assert datatype_of([2**63, 0]) == "FP64"
     assert datatype_of([np.int64(1).item(), 2]) == "INT64"

@@ -6,6 +6,7 @@ It is written for speed and for saying anything at all, also what no HTTP librar
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections import Counter
@@ -65,10 +66,8 @@ class Connection:
         writer, self._reader, self._writer = self._writer, None, None
         if writer is not None:
             writer.close()
-            try:
+            with contextlib.suppress(OSError):
                 await writer.wait_closed()
-            except OSError:
-                pass
 
     async def send(self, raw: bytes) -> None:
         """Send bytes as they are, on a new connection if there is none."""

@@ -25,7 +25,12 @@ class ServiceProcess:
     """A service on a port of its own choice, over one state folder."""
 
     def __init__(
-        self, model: Path, state: Path, *options: object, cores: Sequence[int] | None = None, **environment: str
+        self,
+        model: Path,
+        state: Path,
+        *options: object,
+        cores: Sequence[int] | None = None,
+        **environment: str,
     ) -> None:
         self.model, self.state, self.options = model, state, options
         self.cores, self.environment = cores, environment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 import ocboost
 from ocboost.errors import InputError
+from ocboost.serve.failures import HttpError
 from ocboost.serve.tensors import (
     NUMBERS,
     TEXTS,
@@ -61,8 +62,8 @@ def rows_of(request: InferenceRequest, rest: memoryview, adapter: Adapter) -> An
     for tensor in inputs:
         if tensor.shape[:1] != n or tensor.shape[1:] not in ([], [1]):
             raise InputError(
-                f"every input must have the shape [rows] or [rows, 1], with the same rows; {names[0]!r:.80} has "
-                f"{inputs[0].shape!r:.40}, {tensor.name!r:.80} {tensor.shape!r:.40}."
+                "every input must have the shape [rows] or [rows, 1], with the same rows; "
+                f"{names[0]!r:.80} has {inputs[0].shape!r:.40}, {tensor.name!r:.80} {tensor.shape!r:.40}."
             )
     values = [_listed(found) for found in decode(inputs, rest)]
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
@@ -72,8 +73,8 @@ def _features(inputs: Sequence[InputTensor], rest: memoryview, adapter: Adapter)
     tensor, F = inputs[0], adapter.n_features
     if len(inputs) != 1 or tensor.datatype not in NUMBERS or tensor.shape[1:] != [F]:
         raise InputError(
-            f"encoded features must be one tensor of numbers with the shape [rows, {F}]; got {len(inputs)} inputs, "
-            f"the first {tensor.datatype!r:.40} with the shape {tensor.shape!r:.80}."
+            f"encoded features must be one tensor of numbers with the shape [rows, {F}]; got {len(inputs)} "
+            f"inputs, the first {tensor.datatype!r:.40} with the shape {tensor.shape!r:.80}."
         )
     (values,) = decode(inputs, rest)
     return np.asarray(values, dtype=np.float64).reshape(-1, F)
@@ -175,3 +176,83 @@ def model_metadata(adapter: Adapter, name: str, version: str) -> dict[str, Any]:
         {"name": "id", "datatype": TEXTS, "shape": [-1]},
     ]
     return {"name": name, "versions": [version], "platform": "ocboost", "inputs": inputs, "outputs": outputs}
+
+
+def v2_routes(service: Service) -> list[Route]:
+    """The routes of the protocol. Errors are raised; whoever mounts the routes answers them."""
+    adapter, name = service.adapter, service.name
+
+    async def server(request: Request) -> Response:
+        return _json(
+            {"name": "ocboost", "version": ocboost.__version__, "extensions": ["binary_tensor_data"]}
+        )
+
+    async def live(request: Request) -> Response:
+        return _json({"live": True})
+
+    async def ready(request: Request) -> Response:
+        good = _is_ready(service)
+        return _json({"ready": good}, 200 if good else 503)
+
+    async def model_ready(request: Request) -> Response:
+        await asked_version(request)
+        good = _is_ready(service)
+        return _json({"name": name, "ready": good}, 200 if good else 503)
+
+    async def model(request: Request) -> Response:
+        return _json(model_metadata(adapter, name, await asked_version(request, tell=True)))
+
+    async def infer(request: Request) -> Response:
+        await asked_version(request)
+        body = await service.body(request.scope, request.receive, None)
+        asked, rest = parse_request(body, request.headers.get(HEADER_LENGTH))
+        issue = _flag(asked.parameters, "issue", True)
+        wanted = wanted_outputs(asked, issue)
+        n = max((tensor.shape[0] for tensor in asked.inputs if tensor.shape), default=0)
+        if n > service.settings.max_rows:
+            raise HttpError(
+                413,
+                "too_many_rows",
+                f"A request must have at most {service.settings.max_rows:,} rows; got {n:,}. Send several.",
+            )
+        answers = await service.predict(rows_of(asked, rest, adapter), None, issue)
+        content, headers = response_of(answers, wanted, asked.id, name)
+        return Response(content, headers=headers)
+
+    async def asked_version(request: Request, tell: bool = False) -> str:
+        """The version that answers; an error if the path names another model or another version."""
+        asked = request.path_params["name"]
+        if asked != name:
+            raise HttpError(
+                404, "unknown_model", f"There is no model {asked!r:.80}; this one is {name!r:.80}."
+            )
+        version = request.path_params.get("version")
+        if version is None and not tell:
+            return ""
+        facts = await service.in_thread(adapter.facts)
+        answering = version_of(str(facts["answering"]))
+        if version not in (None, answering):
+            raise HttpError(
+                404,
+                "unknown_version",
+                f"Version {version!r:.80} does not answer now; {answering!r} does. Leave the version out, or "
+                "choose with POST /rollback which one answers.",
+            )
+        return answering
+
+    routes = [Route("/v2", server), Route("/v2/health/live", live), Route("/v2/health/ready", ready)]
+    for path in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
+        routes += [
+            Route(path, model),
+            Route(path + "/ready", model_ready),
+            Route(path + "/infer", infer, methods=["POST"]),
+        ]
+    return routes
+
+
+def _is_ready(service: Service) -> bool:
+    return not service.stopping and service.adapter.storage == "ok"
+
+
+def _json(content: dict[str, Any], status: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), status, media_type="application/json")
