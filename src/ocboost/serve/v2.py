@@ -251,7 +251,7 @@ def v2_routes(service: Service) -> list[Route]:
 
 
 def _is_ready(service: Service) -> bool:
-    return not service.stopping and service.adapter.storage == "ok"
+    return not service.stopping and service.adapter.storage != "failed"  # a full disk may be free again
 
 
 def _json(content: dict[str, Any], status: int = 200) -> Response:
