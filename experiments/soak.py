@@ -28,7 +28,9 @@ LATE = 300  # predictions between one and its label
 MAX_GROWTH = 0.1
 
 
-async def soak(service: ServiceProcess, minutes: float, clients: int, every: float) -> tuple[Load, list[dict]]:
+async def soak(
+    service: ServiceProcess, minutes: float, clients: int, every: float
+) -> tuple[Load, list[dict]]:
     """The load, and samples of the service's memory."""
     X, y = rows_and_labels(5000, seed=1)
     bodies = [json.dumps({"rows": [as_row(x)]}).encode() for x in X]
@@ -56,9 +58,7 @@ async def soak(service: ServiceProcess, minutes: float, clients: int, every: flo
             samples.append(row)
             await asyncio.sleep(every)
 
-    load, _ = await asyncio.gather(
-        run_load(service.host, service.port, clients, 60 * minutes, one), sample()
-    )
+    load, _ = await asyncio.gather(run_load(service.host, service.port, clients, 60 * minutes, one), sample())
     return load, samples
 
 

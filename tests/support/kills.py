@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ocboost.live import Adapter, replay
 from tests.support.load import BrokenAnswerError, Connection, Reply
 from tests.support.serving import ServiceProcess, as_row, rows_and_labels
 
@@ -28,7 +29,9 @@ MANY = 200  # labels in a request, at the end
 class Ledger:
     """What one client remembers."""
 
-    waiting: dict[str, int] = field(default_factory=dict)  # acknowledged predictions, and the label each will get
+    waiting: dict[str, int] = field(
+        default_factory=dict
+    )  # acknowledged predictions, and the label each will get
     labelled: dict[str, int] = field(default_factory=dict)  # acknowledged labels
     rows_sent: int = 0  # labels that came with their row, which nobody may repeat
     rows_acknowledged: int = 0
@@ -110,7 +113,9 @@ class Killings:
                 else:
                     await self._label_row(connection, ledger, rng)
 
-    async def _ask(self, connection: Connection, path: str, value: Any, *, once: bool = False) -> Reply | None:
+    async def _ask(
+        self, connection: Connection, path: str, value: Any, *, once: bool = False
+    ) -> Reply | None:
         """Ask until there is an answer; None if there was none and `once`."""
         while True:
             await self._up.wait()
@@ -174,7 +179,9 @@ class Killings:
         assert reply is not None
         found = reply.json()
         if reply.status != 409 if other else found.get("duplicates") != 1:
-            self.wrong.append(f"{id_} again{', another' if other else ''}: {reply.status} {reply.body[:300]!r}")
+            self.wrong.append(
+                f"{id_} again{', another' if other else ''}: {reply.status} {reply.body[:300]!r}"
+            )
         ledger.counts["labels sent again"] += 1
 
     async def _label_row(self, connection: Connection, ledger: Ledger, rng: random.Random) -> None:
@@ -209,7 +216,7 @@ class Killings:
                 f"{learnt:,} labels are learnt; {labels:,} by id and {acknowledged:,} to {sent:,} with rows "
                 "should be"
             )
-        database = sqlite3.connect(f"file:{state / 'journal.sqlite'}?mode=ro", uri=True)
+        database = sqlite3.connect(f"file:{state / 'journal.db'}?mode=ro", uri=True)
         try:
             query = "select number, count(*) from journal where number is not null group by number having count(*) > 1"
             for number, n in database.execute(query):
@@ -230,3 +237,36 @@ class Killings:
             total["labels with rows, sent"] += ledger.rows_sent
         total.update({f"answers {status}": n for status, n in self.refused.items()})
         return dict(total)
+
+
+def check_killed(killings: Killings) -> None:
+    """Stop the service, and compare the journal, a restart and a replay with what was served and acknowledged."""
+    service, wrong = killings.service, killings.wrong
+    facts, served = asyncio.run(_last_words(service))
+    if (status := service.stop()) != 0:
+        wrong.append(f"it ended with status {status}: {service.said[-3:]}")
+    killings.check_journal(service.state, facts["labels"])
+    if facts["failed"]:
+        wrong.append(f"{facts['failed']} labels could not be learnt")
+    replayed = replay(service.state)
+    with Adapter(service.model, service.state) as adapter:  # from the checkpoint
+        reopened, adapted = adapter.facts(), adapter.adapted_file()
+    if adapted != replayed.model_bytes():
+        wrong.append("the model is not what the replayed journal gives")
+    if facts["answering"] == "adapted" and served != adapted:
+        wrong.append("the model that was served is not the one that is there after a restart")
+    again = replayed.facts()
+    for key in ("labels", "learnt", "failed", "answering", "accuracy", "recent_accuracy"):
+        if not facts[key] == reopened[key] == again[key]:
+            wrong.append(
+                f"{key}: {facts[key]} served, {reopened[key]} after a restart, {again[key]} replayed"
+            )
+    if reopened["pending"] != facts["pending"]:
+        wrong.append(f"{facts['pending']} predictions waited, and {reopened['pending']} after a restart")
+
+
+async def _last_words(service: ServiceProcess) -> tuple[dict[str, Any], bytes]:
+    async with Connection(service.host, service.port) as connection:
+        facts = await connection.request("GET", "/model")
+        file = await connection.request("GET", "/model/file")
+    return facts.json(), file.body

@@ -136,7 +136,10 @@ class Mutations:
             ("/rollback", {"version": 0}),
             ("/freeze", {"frozen": False}),
             ("/promote", {}),
-            (INFER, {"inputs": inputs, "outputs": [{"name": "label"}], "id": "7", "parameters": {"issue": False}}),
+            (
+                INFER,
+                {"inputs": inputs, "outputs": [{"name": "label"}], "id": "7", "parameters": {"issue": False}},
+            ),
         ]
         return rng.choice(choices)
 
@@ -147,7 +150,9 @@ class Mutations:
         nodes = [tree]
         while nodes:
             node = nodes.pop()
-            keys = node.keys() if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+            keys = (
+                node.keys() if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+            )
             for key in keys:
                 found.append((node, key))
                 nodes.append(node[key])
@@ -184,14 +189,20 @@ class Mutations:
         rng = self.rng
         path, tree = self._right()
         raw = bytearray(json.dumps(tree).encode())
-        how = rng.choice(["flip", "cut", "insert", "utf-8", "utf-16", "bom", "empty", "twice", "garbage", "spaces"])
+        how = rng.choice(
+            ["flip", "cut", "insert", "utf-8", "utf-16", "bom", "empty", "twice", "garbage", "spaces"]
+        )
         if how == "flip":
             for _ in range(rng.randint(1, 8)):
                 raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
         elif how == "cut":
             del raw[rng.randrange(len(raw)) :]
         elif how in ("insert", "utf-8"):
-            bad = [b"\xff", b"\xc3(", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"] if how == "utf-8" else [b'"', b"[", b"}", b"\x00"]
+            bad = (
+                [b"\xff", b"\xc3(", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+                if how == "utf-8"
+                else [b'"', b"[", b"}", b"\x00"]
+            )
             place = rng.randrange(len(raw))
             raw[place:place] = rng.choice(bad)
         elif how == "utf-16":
@@ -215,18 +226,26 @@ class Mutations:
         size = 8 * F
         tensor: dict[str, Any] = {
             "name": rng.choice(["features", self.columns[0], "", "x" * 1000]),
-            "shape": rng.choice([[1, F], [1, F], [F], [], [0, F], [-1, F], [10**18, 10**18], [2**63, F], [1.5], "1"]),
+            "shape": rng.choice(
+                [[1, F], [1, F], [F], [], [0, F], [-1, F], [10**18, 10**18], [2**63, F], [1.5], "1"]
+            ),
             "datatype": rng.choice(["FP64", "FP64", "FP32", "BOOL", "BYTES", "INT64", "FP128", 7, ""]),
-            "parameters": {"binary_data_size": rng.choice([size, size, 0, -1, 2**70, 1.5, "8", None, size - 1])},
+            "parameters": {
+                "binary_data_size": rng.choice([size, size, 0, -1, 2**70, 1.5, "8", None, size - 1])
+            },
         }
         if rng.random() < 0.1:
             tensor["data"] = [0.0]
         asked: dict[str, Any] = {"inputs": [tensor] * rng.choice([1, 1, 1, 2, 300]), "parameters": {}}
-        asked["parameters"] = rng.choice([{"binary_data_output": True}, {"binary_data_output": "yes"}, {"issue": 1}, []])
+        asked["parameters"] = rng.choice(
+            [{"binary_data_output": True}, {"binary_data_output": "yes"}, {"issue": 1}, []]
+        )
         text = json.dumps(asked).encode()
         numbers = [rng.choice([0.0, 1.5, float("nan"), float("inf"), 1e308]) for _ in range(F)]
         raw = rng.choice([struct.pack(f"<{F}d", *numbers), rng.randbytes(size), b"", rng.randbytes(7)])
-        length = rng.choice([len(text)] * 5 + [0, -1, 10**20, "x", "", len(text) - 1, len(text) + 1, "1e3", " 5"])
+        length = rng.choice(
+            [len(text)] * 5 + [0, -1, 10**20, "x", "", len(text) - 1, len(text) + 1, "1e3", " 5"]
+        )
         path = rng.choice([INFER, INFER, "/v2/models/other/infer", "/v2/models/model/versions/99/infer"])
         headers = {"Inference-Header-Content-Length": str(length), "Content-Type": "application/octet-stream"}
         return Mutated(f"{path} tensors", [request_bytes("POST", path, text + raw, headers)])
@@ -237,10 +256,22 @@ class Mutations:
         body = json.dumps(tree).encode()
         odd = rng.choice(
             [
-                {"Content-Type": rng.choice(["", "text/plain", "application/xml", "a" * 8000, "multipart/form-data"])},
+                {
+                    "Content-Type": rng.choice(
+                        ["", "text/plain", "application/xml", "a" * 8000, "multipart/form-data"]
+                    )
+                },
                 {"Content-Encoding": rng.choice(["gzip", "br", "deflate", "x"])},
-                {"Host": rng.choice(["evil.example", "", "localhost:99999", "127.0.0.1.evil", "a b", "[::1"])},
-                {"Authorization": rng.choice(["Bearer", "Bearer x", "Basic YTpi", "\xff" * 100, "Bearer " + "x" * 9000])},
+                {
+                    "Host": rng.choice(
+                        ["evil.example", "", "localhost:99999", "127.0.0.1.evil", "a b", "[::1"]
+                    )
+                },
+                {
+                    "Authorization": rng.choice(
+                        ["Bearer", "Bearer x", "Basic YTpi", "\xff" * 100, "Bearer " + "x" * 9000]
+                    )
+                },
                 {"Expect": "100-continue"},
                 {"Upgrade": "websocket", "Connection": "Upgrade"},
                 {"Origin": "http://evil.example"},
@@ -252,12 +283,16 @@ class Mutations:
                 {"X-Fold": "a\r\n b"},
             ]
         )
-        return Mutated(f"{path} headers {list(odd)}", [request_bytes("POST", path, body, odd)], may_be_silent=True)
+        return Mutated(
+            f"{path} headers {list(odd)}", [request_bytes("POST", path, body, odd)], may_be_silent=True
+        )
 
     def _line(self) -> Mutated:
         """The request line: methods, paths, versions."""
         rng = self.rng
-        method = rng.choice(["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "POST", "BREW", "get", ""])
+        method = rng.choice(
+            ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "POST", "BREW", "get", ""]
+        )
         path = rng.choice(
             [
                 "/predict", "/label", "/health", "/metrics", "/model", "/versions", "/v2", "/nothing", "//predict",
@@ -271,14 +306,23 @@ class Mutations:
         version = rng.choice(["HTTP/1.1"] * 6 + ["HTTP/1.0", "HTTP/0.9", "HTTP/2.0", "HTTP/9.9", "", "SPDY"])
         head = f"{method} {path} {version}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode("latin-1")
         if rng.random() < 0.15:
-            head = rng.choice([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", rng.randbytes(200), b"\r\n\r\n\r\n", b"\x16\x03\x01" * 9])
+            head = rng.choice(
+                [
+                    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+                    rng.randbytes(200),
+                    b"\r\n\r\n\r\n",
+                    b"\x16\x03\x01" * 9,
+                ]
+            )
         return Mutated(f"line {method:.8} {path:.40} {version}", [head], may_be_silent=True)
 
     def _lengths(self) -> Mutated:
         rng = self.rng
         path, tree = self._right()
         body = json.dumps(tree).encode()
-        said = rng.choice([len(body) - 1, len(body) + 10, 0, -1, 10**30, "x", "+5", "0x10", "5, 5", " ", "1e3", "٣"])
+        said = rng.choice(
+            [len(body) - 1, len(body) + 10, 0, -1, 10**30, "x", "+5", "0x10", "5, 5", " ", "1e3", "٣"]
+        )
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
         lines = [f"Content-Length: {said}\r\n"] * rng.choice([1, 1, 2])
         if rng.random() < 0.2:
@@ -351,7 +395,9 @@ async def send_one(service: ServiceProcess, request: Mutated, seen: Seen) -> Non
             seen.statuses["closed"] += 1
 
 
-async def bombard(service: ServiceProcess, requests: int, seed: int, columns: list[str], clients: int = 4) -> Seen:
+async def bombard(
+    service: ServiceProcess, requests: int, seed: int, columns: list[str], clients: int = 4
+) -> Seen:
     """Send mutated requests; in the end the service must still be the same process, and answer."""
     seen = Seen()
     row = {name: 0.5 for name in columns}
