@@ -1,10 +1,10 @@
 """Requests a second of `ocboost serve`, beside FastAPI with scikit-learn: python benchmarks/serve.py.
 
-Each service runs on one core and the clients on another (Linux, two cores or more). 16 connections that stay open
-ask as fast as they are answered: a prediction of one row; a prediction and then its label; a prediction of 64 rows.
-Every prediction is issued, so ocboost's are on the disk before they are answered, as its labels are. The peer keeps
-everything in memory and writes nothing (`peers/fastapi_sgd.py`). Rounds go over all services in turn; the median
-round is reported. It reports, and judges nothing.
+Each service runs on one core and the clients on another (Linux, two cores or more). 16 connections that stay
+open ask as fast as they are answered: a prediction of one row; a prediction and then its label; a prediction
+of 64 rows. Every prediction is issued, so ocboost's are on the disk before they are answered, as its labels
+are. The peer keeps everything in memory and writes nothing (`peers/fastapi_sgd.py`). Rounds go over all
+services in turn; the median round is reported. It reports, and judges nothing.
 """
 
 import argparse

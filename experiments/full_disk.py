@@ -1,4 +1,4 @@
-"""The service on a disk that fills up under load: 507 or 503 and nothing else, and it goes on when there is room.
+"""The service on a disk that fills up under load: 507 or 503, nothing lost, and it goes on with room again.
 
 The state lies on a small file system in memory (which root may mount). Clients predict and label; again and
 again a file fills the rest of the disk and is removed. What was acknowledged must be kept: in the end every
@@ -18,8 +18,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -1,4 +1,6 @@
-"""The service under load, killed with SIGKILL at random moments: nothing acknowledged may be lost or learnt twice.
+"""The service under load, killed at random moments: nothing acknowledged may be lost or learnt twice.
+
+It is killed with SIGKILL, so no handler runs.
 
 Concurrent clients predict and label, remember every acknowledged id and label, and repeat what was not
 acknowledged (``tests/support/kills.py``). In the end every prediction that waits is labelled, and:

@@ -1,11 +1,12 @@
 """The service at full load for a long time: its memory must stay flat once it is warm.
 
-Clients predict a row and label it a few hundred predictions later, as fast as the service answers. Its resident
-memory is sampled every few seconds; the slope is that of a line through the samples after the first quarter.
+Clients predict a row and label it a few hundred predictions later, as fast as the service answers. Its
+resident memory is sampled every few seconds; the slope is that of a line through the samples after the first
+quarter.
 
     python experiments/soak.py --minutes 20 --out experiments/results/soak.json
 
-Exits with 1 if memory grew by more than a tenth from the first quarter's end to the end, or an answer was not 200.
+Exits with 1 if memory grew by more than a tenth from the end of the first quarter on, or an answer was not 200.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What one would write in an afternoon: scikit-learn's SGDClassifier behind FastAPI, which learns from labels.
+"""What one would write in an afternoon: scikit-learn's SGDClassifier behind FastAPI, learning from labels.
 
-For `benchmarks/serve.py`. Predictions wait for their labels in a dictionary. Nothing is written anywhere: a restart
-loses the model, the predictions and the labels. There are no limits, tokens, versions or metrics either.
+For `benchmarks/serve.py`. Predictions wait for their labels in a dictionary. Nothing is written anywhere: a
+restart loses the model, the predictions and the labels. There are no limits, tokens, versions or metrics.
 
     python benchmarks/peers/fastapi_sgd.py FEATURES PORT
 """

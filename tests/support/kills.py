@@ -185,7 +185,7 @@ class Killings:
         ledger.counts["labels sent again"] += 1
 
     async def _label_row(self, connection: Connection, ledger: Ledger, rng: random.Random) -> None:
-        """A label with its row and without an id: nobody can know whether it was learnt if no answer comes."""
+        """A label with its row and without an id: without an answer nobody knows whether it was learnt."""
         i = rng.randrange(len(self.X))
         ledger.rows_sent += 1
         label = {"row": as_row(self.X[i]), "label": int(self.y[i])}
@@ -218,8 +218,8 @@ class Killings:
             )
         database = sqlite3.connect(f"file:{state / 'journal.db'}?mode=ro", uri=True)
         try:
-            query = "select number, count(*) from journal where number is not null group by number having count(*) > 1"
-            for number, n in database.execute(query):
+            query = "select number, count(*) n from journal where number is not null group by number"
+            for number, n in database.execute(f"select * from ({query}) where n > 1"):
                 self.wrong.append(f"prediction {number} is {n} times in the journal")
             whole = database.execute("pragma integrity_check").fetchone()[0]
             if whole != "ok":
@@ -240,7 +240,7 @@ class Killings:
 
 
 def check_killed(killings: Killings) -> None:
-    """Stop the service, and compare the journal, a restart and a replay with what was served and acknowledged."""
+    """Stop the service; compare the journal, a restart and a replay with what was served and acknowledged."""
     service, wrong = killings.service, killings.wrong
     facts, served = asyncio.run(_last_words(service))
     if (status := service.stop()) != 0:

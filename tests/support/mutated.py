@@ -1,9 +1,10 @@
-"""Requests that are wrong in every way one can think of, drawn from a seed, and what a service must not do."""
+"""Requests that are wrong in every way one can think of, drawn from a seed."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 import json
 import random
 import struct
@@ -17,6 +18,7 @@ from tests.support.serving import ServiceProcess
 
 SECONDS = 30.0  # to answer one request; the service's own limit on slow bodies must be below
 INFER = "/v2/models/model/infer"
+HEADERS = "Host: localhost\r\nContent-Type: application/json\r\n"
 DEEP = "[" * 3000 + "]" * 3000
 
 # Stand-ins in a JSON tree for what `json.dumps` would not write; they are replaced in the text.
@@ -295,11 +297,11 @@ class Mutations:
         )
         path = rng.choice(
             [
-                "/predict", "/label", "/health", "/metrics", "/model", "/versions", "/v2", "/nothing", "//predict",
-                "/predict/", "/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/%00", "/%ff", "/%zz", "*",
+                "/predict", "/label", "/health", "/metrics", "/model", "/versions", "/v2", "/nothing",
+                "//predict", "/predict/", "/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/%00", "/%ff", "/%zz", "*",
                 "/model/file?version=99", "/model/file?version=x", "/model/file?version=" + "9" * 400,
                 "/model/file?version=-1", "/model/file?version=0&version=1", "/v2/models/%0d%0aSet-Cookie:a",
-                "/" + "a" * 60_000, "/v2/models/" + "m" * 5000, "http://evil.example/predict", "/predict?x=\xff",
+                "/" + "a" * 60_000, "/v2/models/" + "m" * 5000, "http://evil.example/predict", "/predict?\xff",
                 "/v2/models/model/versions/..%2f..", "/openapi.json", "/favicon.ico", "/health#x",
             ]
         )  # fmt: skip
@@ -323,7 +325,7 @@ class Mutations:
         said = rng.choice(
             [len(body) - 1, len(body) + 10, 0, -1, 10**30, "x", "+5", "0x10", "5, 5", " ", "1e3", "٣"]
         )
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        head = f"POST {path} HTTP/1.1\r\n{HEADERS}Connection: close\r\n"
         lines = [f"Content-Length: {said}\r\n"] * rng.choice([1, 1, 2])
         if rng.random() < 0.2:
             lines.append("Transfer-Encoding: chunked\r\n")
@@ -334,7 +336,7 @@ class Mutations:
         rng = self.rng
         path, tree = self._right()
         body = json.dumps(tree).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\n{HEADERS}Transfer-Encoding: chunked\r\n\r\n"
         half = len(body) // 2
         good = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (half, body[:half], len(body) - half, body[half:])
         chunks = rng.choice(
@@ -361,7 +363,7 @@ class Mutations:
         raw = self._tree().pieces[0]
         end = self.rng.randrange(1, len(raw))
         cuts = sorted({0, end, *(self.rng.randrange(end) for _ in range(5))})
-        pieces = [raw[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        pieces = [raw[a:b] for a, b in itertools.pairwise(cuts)]
         return Mutated("cut off", pieces, hang_up=True)
 
 
@@ -400,7 +402,7 @@ async def bombard(
 ) -> Seen:
     """Send mutated requests; in the end the service must still be the same process, and answer."""
     seen = Seen()
-    row = {name: 0.5 for name in columns}
+    row = dict.fromkeys(columns, 0.5)
     async with Connection(service.host, service.port) as connection:
         first = await connection.request("POST", "/predict", {"rows": [row] * 20})
     ids = [each["id"] for each in first.json()["predictions"]]
