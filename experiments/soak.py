@@ -6,7 +6,7 @@ quarter.
 
     python experiments/soak.py --minutes 20 --out experiments/results/soak.json
 
-Exits with 1 if memory grew by more than a tenth from the end of the first quarter on, or an answer was not 200.
+Exits with 1 if memory grew by more than a tenth after the first quarter, or an answer was not 200.
 """
 
 from __future__ import annotations
