@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("msgspec")
 from ocboost.serve.service import ServeSettings, build_app
-from starlette.testclient import TestClient
-
+from tests.support.asgi import AppClient
 from ocboost import OCBClassifier
 from ocboost.live import Adapter
 
@@ -31,9 +30,9 @@ COLUMNS = {
 def serving(clf, folder, **settings):
     with Adapter(clf, folder) as adapter:
         app = build_app(adapter, ServeSettings(name="flights", **settings))
-        with TestClient(app) as client:
-            client.adapter = adapter
-            yield client
+        client = AppClient(app)
+        client.adapter = adapter
+        yield client
         app.state.service.close()
 
 
