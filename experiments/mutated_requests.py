@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.mutated import bombard
+from tests.support.mutated import MAX_BODY, bombard
 from tests.support.serving import ServiceProcess, scratch_folder, write_model
 
 
@@ -32,7 +32,7 @@ def main() -> int:
     columns = [f"x{i}" for i in range(4)]
     with scratch_folder() as folder:
         model = write_model(Path(folder) / "model.ocb", given.model, features=len(columns), J=20)
-        with ServiceProcess(model, Path(folder) / "state", "--max-body", 200_000) as service:
+        with ServiceProcess(model, Path(folder) / "state", "--max-body", MAX_BODY) as service:
             seen = asyncio.run(bombard(service, given.requests, given.seed, columns))
             if service.stop() != 0:
                 seen.wrong.append("it did not end in order")

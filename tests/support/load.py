@@ -85,7 +85,9 @@ class Connection:
         """Read one answer."""
         assert self._reader is not None
         try:
-            head = await self._reader.readuntil(b"\r\n\r\n")
+            head = b"HTTP/1.1 100 "
+            while head.startswith(b"HTTP/1.1 100 "):  # go on
+                head = await self._reader.readuntil(b"\r\n\r\n")
             first, *lines = head[:-4].decode("latin-1").split("\r\n")
             version, status, *_ = first.split(" ", 2)
             if not version.startswith("HTTP/1."):
