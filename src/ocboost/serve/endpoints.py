@@ -88,7 +88,10 @@ async def label(service: Service, scope: Scope, receive: Receive) -> Reply:
     content: dict[str, Any] = {
         "accepted": report.accepted,
         "duplicates": report.duplicates,
-        "rejected": [each._asdict() for each in report.rejected],
+        "rejected": [
+            {"index": each.index, "id": each.id, "reason": each.reason, "message": each.message}
+            for each in report.rejected
+        ],
     }
     if report.accepted or report.duplicates or not report.rejected:
         return Reply(_encode(content))

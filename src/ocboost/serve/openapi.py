@@ -128,8 +128,8 @@ _WORDS = {
 @cache
 def openapi_document(with_token: bool) -> dict[str, Any]:
     """The document, which says whether a token is needed."""
-    kinds = [kind for _, _, _, *both, _ in _PATHS for kind in both if kind is not None]
-    kinds = [*dict.fromkeys([*kinds, ErrorReply])]
+    used = [kind for _, _, _, request, reply, _ in _PATHS for kind in (request, reply) if kind is not None]
+    kinds = [*dict.fromkeys([*used, ErrorReply])]
     references, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     schema_of = dict(zip(kinds, references, strict=True))
     document: dict[str, Any] = {

@@ -18,7 +18,7 @@ Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Value = str | Whole | float | bool | None
 Row = dict[str, Value] | list[Whole | float | None]
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
-Weight = Annotated[float, Meta(ge=0)]
+Weight = Annotated[float, Meta(ge=0, le=1e6)]
 VersionNumber = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -31,7 +31,10 @@ class PredictRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LabelItem(msgspec.Struct, forbid_unknown_fields=True):
-    """The label of a prediction by its id, or of a row that comes with it."""
+    """The label of a prediction by its id, or of a row that comes with it.
+
+    With both, the row counts where no prediction of the id waits.
+    """
 
     label: str | Whole | float | bool
     id: Id | UnsetType = UNSET
@@ -90,14 +93,14 @@ def decode_labels(body: bytes, max_rows: int) -> list[dict[str, Any]]:
     for index, item in enumerate(request.labels):
         label: dict[str, Any] = {"label": item.label}
         n_texts += 1 + isinstance(item.label, str)
-        if (item.id is UNSET) == (item.row is UNSET):
+        if item.id is UNSET and item.row is UNSET:
             raise HttpError(
-                422, "bad_request", f"labels[{index}] must have an id or a row, and not both of them."
+                422, "bad_request", f"labels[{index}] must have the id of its prediction, or its row."
             )
         if item.id is not UNSET:
             label["id"] = item.id
             n_texts += 2
-        else:
+        if item.row is not UNSET:
             label["row"] = item.row
             n_texts += 1 + _texts(item.row)
         if item.weight is not UNSET:

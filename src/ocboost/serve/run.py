@@ -129,18 +129,22 @@ class ServiceServer(uvicorn.Server):
 
 @contextmanager
 def _own_logs() -> Iterator[None]:
-    """Uvicorn's warnings and errors as our lines."""
-    logger, handler = logging.getLogger("uvicorn"), ServerLogHandler()
-    level, propagate = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
+    """The warnings and errors of uvicorn and of the adapter as our lines."""
+    handler = ServerLogHandler()
+    before = []
+    for name in ("uvicorn", "ocboost.live"):
+        logger = logging.getLogger(name)
+        before.append((logger, logger.level, logger.propagate))
+        logger.addHandler(handler)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagate
+        for logger, level, propagate in before:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagate
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class ServeSettings:
     hosts: frozenset[bytes] | None = None
     max_rows: int = 10_000
     max_body: int = 16 * 2**20
-    max_waiting: int = 1_000
+    max_waiting: int = 500
     rate: float | None = None
     body_seconds: float = 30.0
     log_requests: bool = False
@@ -74,21 +74,19 @@ class MeasuredWork:
     def __init__(self) -> None:
         self.seconds = FIRST_SECONDS  # a row
 
-    async def done(
-        self, service: Service, n: int, work: Callable[P, Future[R]], *args: P.args, **more: P.kwargs
-    ) -> R:
+    async def done(self, service: Service, n: int, work: Callable[[], Future[R]]) -> R:
         """The result of a future that ``work`` on ``n`` rows gives."""
         if n * self.seconds <= INLINE_SECONDS:
-            future = self._timed(n, work, *args, **more)
+            future = self._timed(n, work)
         else:
-            future = await service.in_thread(self._timed, n, work, *args, **more)
+            future = await service.in_thread(self._timed, n, work)
         return future.result() if future.done() else await asyncio.wrap_future(future)
 
-    def _timed(self, n: int, work: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
+    def _timed(self, n: int, work: Callable[[], Future[R]]) -> Future[R]:
         begin = time.perf_counter()
-        result = work(*args, **more)
+        future = work()
         self.seconds += MEASURED_SHARE * ((time.perf_counter() - begin) / max(n, 1) - self.seconds)
-        return result
+        return future
 
 
 class Service:
@@ -121,13 +119,15 @@ class Service:
 
     async def predict(self, rows: Any, ids: list[str] | None = None, issue: bool = True) -> Answers:
         """The answers, durable where they were issued; many rows are predicted in a thread."""
-        answers = await self._row_work.done(self, len(rows), self.adapter.predict_soon, rows, ids, issue)
+        answers = await self._row_work.done(
+            self, len(rows), self.adapter.predict_soon, rows, ids, issue=issue
+        )
         self.metrics.rows.inc(len(rows))
         return answers
 
     async def label(self, labels: list[dict[str, Any]]) -> LabelReport:
         """What became of labels, once that is durable."""
-        report = await self._label_work.done(self, len(labels), self.adapter.label_soon, labels)
+        report = await self._label_work.done(self, len(labels), lambda: self.adapter.label_soon(labels))
         self.metrics.count_labels("accepted", report.accepted)
         self.metrics.count_labels("duplicate", report.duplicates)
         for each in report.rejected:
