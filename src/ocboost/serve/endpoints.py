@@ -35,7 +35,7 @@ class Reply(NamedTuple):
     headers: Headers = [JSON_TYPE]  # noqa: RUF012
 
 
-Handler = Callable[[Service, Scope, Receive], Awaitable[Reply]]
+Handler = Callable[["Service", Scope, Receive], Awaitable[Reply]]
 
 
 class Endpoint:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import numpy as np
 import uvicorn
 
 from ocboost.errors import InputError
@@ -92,6 +93,8 @@ def run_service(
         backlog=BACKLOG,
     )
     _allow_files(2 * MAX_CONNECTIONS)
+    with suppress(InputError):  # compiled code is loaded now, not while the first client waits
+        adapter.predict(np.zeros((1, adapter.n_features)), issue=False)
     with _own_logs(), _signals_in_order():
         try:
             ServiceServer(config, service, ready).run([bound])
