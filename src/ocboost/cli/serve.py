@@ -99,7 +99,13 @@ def serve(
     """
     try:
         from ocboost.serve.run import bind, run_service, url_of
-        from ocboost.serve.security import LOOPBACK_NAMES, TOKEN_VARIABLE, is_loopback, read_token
+        from ocboost.serve.security import (
+            LOOPBACK_NAMES,
+            TOKEN_VARIABLE,
+            host_name,
+            is_loopback,
+            read_token,
+        )
         from ocboost.serve.service import ServeSettings
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
@@ -118,11 +124,12 @@ def serve(
         )
     for note in notes:
         say(note)
-    names = frozenset(each.lower().encode(errors="replace") for each in allow_host or ())
+    names = frozenset(host_name(each.encode(errors="replace")) for each in allow_host or ())
+    own = host_name((f"[{host}]" if ":" in host else host).encode(errors="replace"))
     settings = ServeSettings(
         name=model.stem if name is None else name,
         token=token,
-        hosts=LOOPBACK_NAMES | names if token is None else names or None,
+        hosts=LOOPBACK_NAMES | names | {own} if token is None else names or None,
         max_rows=max_rows,
         max_body=body_bytes,
         max_waiting=max_waiting,

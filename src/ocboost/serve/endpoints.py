@@ -19,10 +19,14 @@ from ocboost.serve.openapi import openapi_document
 from ocboost.serve.requests import FreezeRequest, RollbackRequest, decode, decode_labels, decode_predict
 
 if TYPE_CHECKING:
+    from ocboost.live import Answers
     from ocboost.serve.service import Service
 
 FILE_TYPE = (b"content-type", b"application/octet-stream")
 MAX_VERSION_DIGITS = 15
+NOT_MODIFIED = 304
+LARGE_BODY = 2**18  # bytes; JSON beyond it is decoded and encoded in a thread
+MAX_PROBABILITIES = 2_000_000  # in one answer
 
 _encode = msgspec.json.Encoder().encode
 
@@ -49,7 +53,8 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         body, status, headers = await self._handler(self._service, scope, receive)
-        headers = [*headers, (b"content-length", str(len(body)).encode())]
+        if status != NOT_MODIFIED:
+            headers = [*headers, (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
@@ -57,7 +62,12 @@ class Endpoint:
 async def predict(service: Service, scope: Scope, receive: Receive) -> Reply:
     """``POST /predict``."""
     body = await service.body(scope, receive)
-    request = decode_predict(body, service.settings.max_rows)
+    large = len(body) > LARGE_BODY
+    max_rows = min(service.settings.max_rows, max(1, MAX_PROBABILITIES // len(service.class_names)))
+    if large:
+        request = await service.in_thread(decode_predict, body, max_rows)
+    else:
+        request = decode_predict(body, max_rows)
     ids = request.ids if isinstance(request.ids, list) else None
     issue = request.issue is not False
     if ids is not None and not issue:
@@ -65,26 +75,35 @@ async def predict(service: Service, scope: Scope, receive: Receive) -> Reply:
             422, "bad_request", "ids are for predictions that are issued; leave them out, or issue."
         )
     answers = await service.predict(request.rows, ids, issue)
-    names = service.class_names
-    shares = answers.probabilities.tolist()
+    if large:
+        return Reply(await service.in_thread(_encode_answers, answers, service.class_names))
+    return Reply(_encode_answers(answers, service.class_names))
+
+
+def _encode_answers(answers: Answers, names: list[str]) -> bytes:
+    shares = [dict(zip(names, row, strict=True)) for row in answers.probabilities.tolist()]
     predictions: list[dict[str, Any]]
     if answers.ids is None:
         predictions = [
-            {"label": label, "probabilities": dict(zip(names, each, strict=True))}
+            {"label": label, "probabilities": each}
             for label, each in zip(answers.labels, shares, strict=True)
         ]
     else:
         predictions = [
-            {"id": id_, "label": label, "probabilities": dict(zip(names, each, strict=True))}
+            {"id": id_, "label": label, "probabilities": each}
             for id_, label, each in zip(answers.ids, answers.labels, shares, strict=True)
         ]
-    return Reply(_encode({"predictions": predictions, "answered_by": answers.answered_by}))
+    return _encode({"predictions": predictions, "answered_by": answers.answered_by})
 
 
 async def label(service: Service, scope: Scope, receive: Receive) -> Reply:
     """``POST /label``."""
     body = await service.body(scope, receive)
-    report = await service.label(decode_labels(body, service.settings.max_rows))
+    if len(body) > LARGE_BODY:
+        labels = await service.in_thread(decode_labels, body, service.settings.max_rows)
+    else:
+        labels = decode_labels(body, service.settings.max_rows)
+    report = await service.label(labels)
     content: dict[str, Any] = {
         "accepted": report.accepted,
         "duplicates": report.duplicates,
@@ -127,8 +146,11 @@ async def model_file(service: Service, scope: Scope, receive: Receive) -> Reply:
     version = _version_in(scope["query_string"])
     content, tag = await service.in_thread(_file_and_tag, service, version)
     etag = (b"etag", b'"' + tag + b'"')
-    if header(scope, b"if-none-match") in (etag[1], b"*"):
-        return Reply(b"", 304, [etag])
+    known = {
+        each.strip().removeprefix(b"W/") for each in (header(scope, b"if-none-match") or b"").split(b",")
+    }
+    if known & {etag[1], b"*"}:
+        return Reply(b"", NOT_MODIFIED, [etag])
     name = service.name if version is None else f"{service.name}-{version}"
     disposition = f'attachment; filename="{safe_file_name(name)}.ocb"'.encode()
     return Reply(content, headers=[FILE_TYPE, etag, (b"content-disposition", disposition)])

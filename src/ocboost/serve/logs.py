@@ -12,6 +12,9 @@ from typing import Any
 
 MAX_TEXT = 4_000  # characters of one entry
 
+# What any client can bring about as often as it likes: it is counted in the metrics instead.
+NOT_LOGGED = ("Invalid HTTP request received.", "Unsupported upgrade request.", "No supported WebSocket")
+
 
 def write_event(level: str, event: str, /, **fields: Any) -> None:
     """Write one line; JSON in ASCII escapes whatever would move a terminal's cursor."""
@@ -36,6 +39,9 @@ class ServerLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
+        message = record.getMessage().strip()
+        if message.startswith(NOT_LOGGED):
+            return
         error = record.exc_info[1] if record.exc_info else None
         more = {} if error is None else {"error": type(error).__name__, "where": trace_of(error)}
-        write_event(record.levelname.lower(), "server", message=record.getMessage().strip(), **more)
+        write_event(record.levelname.lower(), "server", message=message, **more)

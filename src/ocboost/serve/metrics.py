@@ -101,7 +101,7 @@ class AdapterCollector(Collector):
             "ocboost_candidate_accuracy", "Recent accuracy of what could answer.", labels=["candidate"]
         )
         for row in facts.get("judge") or ():
-            value = row.get("accuracy")
+            value, version = row.get("recent_accuracy"), row.get("version")
             if isinstance(value, int | float) and math.isfinite(value):
-                accuracy.add_metric([str(row.get("name"))], float(value))
+                accuracy.add_metric(["adapted" if version is None else f"version {version}"], float(value))
         yield accuracy

@@ -18,7 +18,7 @@ import uvicorn
 from ocboost.errors import InputError
 from ocboost.serve.logs import ServerLogHandler
 from ocboost.serve.protocol import MAX_CONNECTIONS, LimitedProtocol, protocol_for
-from ocboost.serve.service import ServeSettings, Service, build_app
+from ocboost.serve.service import ServeSettings, Service, app_for
 
 if TYPE_CHECKING:
     from ocboost.live import Adapter
@@ -75,10 +75,24 @@ def run_service(
 
     ``ready`` is called when the service answers. The adapter stays open.
     """
-    app = build_app(adapter, settings)
-    service: Service = app.state.service
+    _allow_files(2 * MAX_CONNECTIONS)
+    with suppress(InputError):  # compiled code is loaded now, not while the first client waits
+        adapter.predict(np.zeros((1, adapter.n_features)), issue=False)
+    with _own_logs(), _signals_in_order():
+        service = Service(adapter, settings)
+        try:
+            server_for(service, ready, trusted_proxy=trusted_proxy).run([bound])
+        finally:
+            service.close()
+            adapter.checkpoint()
+
+
+def server_for(
+    service: Service, ready: Callable[[], None], *, trusted_proxy: str | None = None
+) -> ServiceServer:
+    """A server with our limits, which is not running yet."""
     config = uvicorn.Config(
-        app,
+        app_for(service),
         http=protocol_for(service),
         ws="none",
         lifespan="off",
@@ -92,14 +106,7 @@ def run_service(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         backlog=BACKLOG,
     )
-    _allow_files(2 * MAX_CONNECTIONS)
-    with suppress(InputError):  # compiled code is loaded now, not while the first client waits
-        adapter.predict(np.zeros((1, adapter.n_features)), issue=False)
-    with _own_logs(), _signals_in_order():
-        try:
-            ServiceServer(config, service, ready).run([bound])
-        finally:
-            service.close()
+    return ServiceServer(config, service, ready)
 
 
 class ServiceServer(uvicorn.Server):

@@ -161,8 +161,12 @@ def class_name(label: Any) -> str:
 
 
 def build_app(adapter: Adapter, settings: ServeSettings | None = None) -> Starlette:
-    """The application: its state holds the `Service`, as ``app.state.service``."""
-    service = Service(adapter, settings or ServeSettings())
+    """The application for an adapter, which stays the caller's to close."""
+    return app_for(Service(adapter, settings or ServeSettings()))
+
+
+def app_for(service: Service) -> Starlette:
+    """The application of a service; its state has it as ``app.state.service``."""
     routes = service_routes(service)
     service.route_paths = {route.endpoint: route.path for route in routes}
     app = Starlette(
