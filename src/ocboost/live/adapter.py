@@ -15,7 +15,7 @@ from typing import Any, Self
 from ocboost._core.checks import as_count, as_number
 from ocboost._core.file_format import to_bytes
 from ocboost.deployment.model import Model
-from ocboost.errors import InputError, NotSavableError
+from ocboost.errors import ClosedError, InputError, NotSavableError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.adaptive.file import left_out
 from ocboost.estimators.classifier import OCBClassifier
@@ -59,7 +59,7 @@ class Adapter:
         or when they have waited longer.
     keep_labels : int, default 100,000
         Labels to keep in the journal after they are in a checkpoint.
-    checkpoint_labels : int, default 10,000
+    checkpoint_labels : int, default 2,000
         Write a checkpoint after so many labels,
     checkpoint_seconds : float, default 60
         or after so many seconds.
@@ -100,7 +100,7 @@ class Adapter:
         max_pending_bytes: int = 1 << 32,
         max_days: float = 30.0,
         keep_labels: int = 100_000,
-        checkpoint_labels: int = 10_000,
+        checkpoint_labels: int = 2_000,
         checkpoint_seconds: float = 60.0,
     ) -> None:
         limits = Limits(
@@ -343,6 +343,13 @@ class Adapter:
 
     def facts(self) -> dict[str, Any]:
         """Plain facts about it, for JSON."""
+        try:
+            found: dict[str, Any] = self._in_turn(self._facts_now)
+        except ClosedError:
+            found = self._facts_now()
+        return found
+
+    def _facts_now(self) -> dict[str, Any]:
         writer, state = self._writer, self._state
         clf = state.adapted.classifier
         return {

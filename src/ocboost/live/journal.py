@@ -31,6 +31,7 @@ MAX_ID_LENGTH = 200
 ROWS_PER_SWEEP = 2000  # old ones removed in one transaction
 _TAG_BYTES = 5
 _WAL_BYTES = 1 << 26
+_COUNTERS = ("last_number", "last_seq", "n_pending", "pending_bytes", "_has_own", "_oldest_at")
 
 _SCHEMA = """
 create table meta (key text primary key, value) without rowid;
@@ -189,15 +190,12 @@ class Journal:
 
     def begin(self) -> None:
         """Begin a transaction."""
+        self._before = self._counters
         self._db.execute("begin immediate")
-        self._before = (
-            self.last_number,
-            self.last_seq,
-            self.n_pending,
-            self.pending_bytes,
-            self._has_own,
-            self._oldest_at,
-        )
+
+    @property
+    def _counters(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in _COUNTERS)
 
     def commit(self) -> None:
         """Make everything since `begin` durable, all of it or nothing.
@@ -222,14 +220,8 @@ class Journal:
         except sqlite3.Error:
             self.reopen()
             return
-        (
-            self.last_number,
-            self.last_seq,
-            self.n_pending,
-            self.pending_bytes,
-            self._has_own,
-            self._oldest_at,
-        ) = self._before
+        for name, value in zip(_COUNTERS, self._before, strict=True):
+            setattr(self, name, value)
 
     def reopen(self) -> None:
         """Close the database and open it again; what was not committed is gone."""

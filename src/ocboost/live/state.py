@@ -98,7 +98,7 @@ class LiveState:
         self.judged = [self.deployed]
         self.labels = self.learnt = self.failed = 0
         self.answered = self.right = 0  # labels whose prediction was answered, and how many were right
-        self.recent: deque[bool] = deque(maxlen=RECENT_LABELS)
+        self.recent: deque[bool] = deque(maxlen=RECENT_LABELS)  # whether the last answers were right
         self.last_failure = ""
         self.serving = Serving(self.adapted, 0, None, self.adapted)
 
@@ -164,7 +164,7 @@ class LiveState:
         self.judge.take_held_out(held_out.results(self.adapted), others)
 
     def _save(self, reason: str, time: float) -> int:
-        protected = {self.deployed, *self.judged}
+        protected = {0, self.deployed, *self.judged}  # a replay begins with version 0
         number = self.versions.add(self.adapted, reason, self.learnt, time, protected).number
         if reason == "in good standing":
             self.judged = self.judge.saved(number)

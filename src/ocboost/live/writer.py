@@ -123,7 +123,7 @@ class Writer:
         """Put a request into the queue; its future resolves once it is durable and applied."""
         with self._handing_in:
             if self._closing:
-                raise ClosedError("this model in service was closed. Nothing was taken.")
+                raise ClosedError(CLOSED)
             self._queue.put(request)
         return request.future
 
@@ -139,6 +139,17 @@ class Writer:
     # The loop ---------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:  # what is on the disk is right: a new process continues from there
+            logger.critical("the writer has failed; start the service again", exc_info=error)
+            self.storage = "failed"
+            with self._handing_in:
+                self._closing = True
+            self._refuse_the_rest("this model in service has failed. Start it again; nothing is lost.")
+            raise
+
+    def _serve(self) -> None:
         while True:
             gathered, ended = self._gather()
             together: list[Issue | LabelSet] = []
@@ -187,11 +198,19 @@ class Writer:
         self._is_well()
         for request, result in zip(requests, results, strict=True):
             if isinstance(request, LabelSet):
-                for entry in request.entries:
-                    self.state.apply(entry)
+                self._apply(request, requests)
                 rejected = sorted(request.rejected, key=lambda each: each.index)
                 result = LabelReport(request.accepted, request.duplicates, rejected)
             resolve(request.future, result)
+
+    def _apply(self, labels: LabelSet, requests: list[Issue | LabelSet]) -> None:
+        try:
+            for entry in labels.entries:
+                self.state.apply(entry)
+        except BaseException:
+            for request in requests:
+                fail(request.future, ClosedError("this model in service has failed. Start it again."))
+            raise
 
     def _undo(self, error: Exception, requests: list[Issue | LabelSet]) -> None:
         with contextlib.suppress(sqlite3.Error, OcboostError):
@@ -376,20 +395,24 @@ class Writer:
     def _cannot_checkpoint(self, error: OSError) -> None:
         logger.warning("no checkpoint could be written (%s); the journal has everything", error)
 
-    def _end(self) -> None:
-        """Write a last checkpoint, and refuse what came too late."""
-        self.checkpoint()
+    def _refuse_the_rest(self, message: str) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
                 request = self._queue.get_nowait()
                 if request is not None:
-                    fail(request.future, ClosedError("this model in service was closed. Nothing was taken."))
+                    fail(request.future, ClosedError(message))
+
+    def _end(self) -> None:
+        """Write a last checkpoint, and refuse what came too late."""
+        self.checkpoint()
+        self._refuse_the_rest(CLOSED)
         with contextlib.suppress(sqlite3.Error, OcboostError):
             self._sweep(float("-inf"))
         with contextlib.suppress(OcboostError):
             self.journal.close()
 
 
+CLOSED = "this model in service was closed. Nothing was taken."
 CHECKPOINT_NAME = "checkpoint.ocb"
 
 
