@@ -4,9 +4,13 @@
 
     OcboostError
     ├── InputError (also a ValueError)           an argument is not what it must be
+    │   └── UnknownVersionError                  no such version of a model in service is kept
     ├── ModelFileError (also a ValueError)       a saved model cannot be read
     ├── NotSavableError (also a TypeError)       a model holds what a file of arrays cannot
     │   └── LeftOutWarning (a UserWarning)       the same, where the file is written without it
+    ├── StorageError (also an OSError)           a journal cannot be written; nothing was taken
+    │   └── StorageFullError                     the disk is full
+    ├── ClosedError                              a model in service was closed
     └── MissingExtraError (also an ImportError)  an optional dependency is not installed
 
 Every message names the argument, what it must be, what was given, and what to do.
@@ -21,6 +25,22 @@ class OcboostError(Exception):
 
 class InputError(OcboostError, ValueError):
     """A parameter or an array is not what it must be; nothing was changed."""
+
+
+class UnknownVersionError(InputError):
+    """There is no such version of a model in service, or it is no longer kept."""
+
+
+class StorageError(OcboostError, OSError):
+    """A journal cannot be written; nothing was taken."""
+
+
+class StorageFullError(StorageError):
+    """A journal cannot be written because the disk is full; nothing was taken."""
+
+
+class ClosedError(OcboostError):
+    """A model in service was closed, or is being closed; nothing was taken."""
 
 
 class ModelFileError(OcboostError, ValueError):

@@ -18,7 +18,19 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
-from ocboost.cli import adapt, cascade, compare, evaluate, explain, export, fit, info, predict, reproduce
+from ocboost.cli import (
+    adapt,
+    cascade,
+    compare,
+    evaluate,
+    explain,
+    export,
+    fit,
+    info,
+    predict,
+    reproduce,
+    serve,
+)
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import replace_closed_outputs, say
 
@@ -42,6 +54,7 @@ def build_app() -> App:
         info.info,
         explain.explain,
         export.export,
+        serve.serve,
         cascade.app,
         reproduce.app,
     ):

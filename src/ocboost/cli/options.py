@@ -132,7 +132,7 @@ class MethodOptions:
         if self.head is not None:
             settings |= {"head": _head(self.head), "memory": None, "tail": True}
         if self.memory is not None:
-            settings |= {"head": "auto", "memory": _bytes(self.memory), "tail": True}
+            settings |= {"head": "auto", "memory": byte_count(self.memory, "--memory"), "tail": True}
         needs_newest = {
             "--window": self.window is not None,
             "--grow": self.grow is not None,
@@ -162,12 +162,12 @@ def _head(text: str) -> int | str:
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-def _bytes(text: str) -> int:
+def byte_count(text: str, option: str) -> int:
     """A number of bytes, with or without a unit."""
     found = re.fullmatch(r"(\d{1,15})\s*([A-Za-z]*)", text, re.ASCII)
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None or int(found[1]) == 0:
         raise UsageError(
-            f"--memory must be a number of bytes, such as 500000, 500kB or 4MB; got {text!r:.40}."
+            f"{option} must be a number of bytes, such as 500000, 500kB or 4MB; got {text!r:.40}."
         )
     return int(found[1]) * unit

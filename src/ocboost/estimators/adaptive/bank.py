@@ -14,7 +14,7 @@ from ocboost.boosters.registry import Registered
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.forest_member import ForestMember
 from ocboost.estimators.adaptive.history import ShareHistory
-from ocboost.estimators.adaptive.issued import Issued, IssuedPredictions, key_of_row, same_row
+from ocboost.estimators.adaptive.issued import ELSEWHERE, Issued, IssuedPredictions, key_of_row, same_row
 from ocboost.estimators.adaptive.members import Member, OneRow
 from ocboost.estimators.adaptive.mixing import Mixing
 from ocboost.estimators.adaptive.neighbours import Neighbours
@@ -185,6 +185,25 @@ class Bank:
             records = []
         return found
 
+    def foretell(self, X: Any, since: int, said: Floats | None) -> tuple[Floats, list[Issued]]:
+        """The probabilities of rows, (n, K), and each prediction, for somebody else to keep.
+
+        Nothing is remembered here; ``since`` predictions were issued after the newest label came. Once its
+        label comes, `learn` takes a prediction as if it had been kept here.
+        """
+        answers = None if self.pool is None else self.pool.answers(X)
+        found = np.empty((X.shape[0], self.n_classes))
+        kept = []
+        for i in range(X.shape[0]):
+            own = None if answers is None else answers[i : i + 1]
+            row = OneRow(X[i : i + 1], own, self.last, since + i)
+            record = self.record(row, None if said is None else said[i])
+            found[i] = record[-1]
+            kept.append(Issued(record, ELSEWHERE, self.last, since + i, self.n_learnt))
+        if self.untouched is not None:
+            found[:] = said
+        return found, kept
+
     @property
     def _pool_now(self) -> Any:
         return None if self.pool is None else self.pool.hypotheses
@@ -218,8 +237,12 @@ class Bank:
         issued: Issued | None,
         row: OneRow | None = None,
         ask: Callable[[], Floats] | None = None,
+        since: int | None = None,
     ) -> None:
-        """Learn a row: the mix from what was issued, or from now if nothing was; then the members."""
+        """Learn a row: the mix from what was issued, or from now if nothing was; then the members.
+
+        ``since`` is the number of predictions since the newest label, where somebody else keeps them.
+        """
         with uninterrupted():
             if weight == 0.0:
                 if issued is not None:
@@ -246,7 +269,7 @@ class Bank:
             if len(record) != mixing.record_rows:
                 record = mixing.with_two_tracks(record)
             if mixing.two_tracks:
-                fresh = record if lag == 0 else self._fresh_record(row, said)
+                fresh = record if lag == 0 else self._fresh_record(row, said, since)
                 mixing.learn_fresh(fresh, code, weight)
             mixing.learn(record, code, weight, lag)
             self._teach(row, code, weight)
@@ -257,10 +280,10 @@ class Bank:
             if self.history.due(self.n_learnt):
                 self.history.add(self.n_learnt, mixing.influence())
 
-    def _fresh_record(self, row: OneRow, said: Floats | None) -> Floats:
+    def _fresh_record(self, row: OneRow, said: Floats | None, since_now: int | None) -> Floats:
         """What the experts would say now of a row that was predicted long ago."""
         last, since = row.last, row.since
-        row.last, row.since = self.last, self.since
+        row.last, row.since = self.last, self.since if since_now is None else since_now
         record = self.record(row, said)
         row.last, row.since = last, since
         return record

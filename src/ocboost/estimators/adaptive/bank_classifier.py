@@ -17,7 +17,7 @@ from ocboost.estimators.adaptive.bank import Bank
 from ocboost.estimators.adaptive.deployed import DeployedModel
 from ocboost.estimators.adaptive.explain import changed_in_bank, explained_by_members, importances_in_bank
 from ocboost.estimators.adaptive.history import MembersTable, MemberStatus, plot
-from ocboost.estimators.adaptive.issued import key_of_id, key_of_number, key_of_row
+from ocboost.estimators.adaptive.issued import Issued, issued_from_bytes, key_of_id, key_of_number, key_of_row
 from ocboost.estimators.adaptive.model_tables import as_a_model_takes_them
 from ocboost.estimators.base import code_of
 from ocboost.estimators.decisions import DECISIONS, Decision, decision_of
@@ -132,6 +132,20 @@ class BankClassifier(Explains, TableClassifier):
             X = self._as_kept(rows.X)
             self._learn_all(X, rows.codes, self._scaled(rows.weights), keys, self._said(X))
 
+    def learn_kept(self, x: Floats, code: int, weight: float, prediction: bytes | None, since: int) -> None:
+        """Learn a checked row, (1, F), whose prediction was kept elsewhere, see `foretell`; None if none was.
+
+        ``since`` is the number of predictions since the newest label.
+        """
+        with self._turns.turn():
+            bank, X = self.bank_, self._as_kept(x)
+            issued = None
+            if prediction is not None:
+                issued = issued_from_bytes(prediction, bank.mixing.possible_record_rows, bank.n_classes)
+            scaled = float(self._scaled(np.array([weight]))[0])
+            ask = None if bank.deployed is None else lambda: _one(self._said(X))
+            written(self, lambda: bank.learn(X, code, scaled, issued, None, ask, since))
+
     def _learn_one(self, row: Sequence[float], label: Any, weight: float) -> None:
         if "classes_" not in self.__dict__:
             check_is_fitted(self)
@@ -190,6 +204,21 @@ class BankClassifier(Explains, TableClassifier):
         """The probabilities of checked rows, whose ids are their numbers in the stream."""
         keys = [key_of_number(number) for number in rows.rows.tolist()] if issue else None
         return self._now()._predicted(rows.X, keys, issue, are_keys=True)
+
+    def foretell(self, X: Floats, since: int) -> tuple[Floats, NDArray[np.intp], list[bytes]]:
+        """The probabilities of checked rows, their codes, and each prediction, for somebody else to keep.
+
+        Nothing is remembered here: `learn_kept` takes the prediction back with the label, however late.
+        ``since`` is the number of predictions since the newest label.
+        """
+        now = self._now()
+        rows = now._as_kept(X)
+        found, kept = now._foretold(rows, since, now._said(rows))
+        return found, now.decided(found, X), [each.to_bytes() for each in kept]
+
+    @reads
+    def _foretold(self, X: Any, since: int, said: Floats | None) -> tuple[Floats, list[Issued]]:
+        return self.bank_.foretell(X, since, said)
 
     def _predicted(
         self, rows: Any, ids: Sequence[Any] | None, issue: bool, *, are_keys: bool = False, given: Any = None

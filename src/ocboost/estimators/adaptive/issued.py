@@ -9,6 +9,7 @@ there are too many the oldest are dropped; their labels then count as those of r
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections import deque
 from typing import Any, NamedTuple, Self
 
@@ -22,6 +23,8 @@ from ocboost.errors import InputError
 MAX_ISSUED = 10_000
 MAX_ISSUED_BYTES = 1 << 26
 KEY_BYTES = 16
+ELSEWHERE = -1  # the number of a prediction that somebody else keeps
+_ISSUED = struct.Struct("<IIqq")  # rows of the record, last, since, learnt; then the record
 
 
 def key_of_row(X: Any) -> bytes:
@@ -69,6 +72,26 @@ class Issued(NamedTuple):
     since: int = 0  # predictions issued after that label came
     learnt: int = 0  # labels learnt before it
     alone: bool = True  # whether no other waited under its key
+
+    def to_bytes(self) -> bytes:
+        """What somebody else keeps until its label comes, see `issued_from_bytes`."""
+        return _ISSUED.pack(len(self.record), self.last, self.since, self.learnt) + self.record.tobytes()
+
+
+def issued_from_bytes(data: bytes, sizes: tuple[int, ...], n_classes: int) -> Issued | None:
+    """A prediction that was kept elsewhere; None if a bank of such records did not issue it.
+
+    ``sizes`` are the possible numbers of rows of a record.
+    """
+    if len(data) < _ISSUED.size:
+        return None
+    rows, last, since, learnt = _ISSUED.unpack_from(data)
+    if rows not in sizes or len(data) != _ISSUED.size + 8 * rows * n_classes or last > n_classes:
+        return None
+    record = np.frombuffer(data, np.float64, rows * n_classes, _ISSUED.size).reshape(rows, n_classes).copy()
+    if min(since, learnt) < 0 or not np.isfinite(record).all():
+        return None
+    return Issued(record, ELSEWHERE, last, since, learnt)
 
 
 class IssuedPredictions:
@@ -135,7 +158,8 @@ class IssuedPredictions:
 
     def forget(self, issued: Issued) -> None:
         """It no longer waits."""
-        self._remove(issued.number)
+        if issued.number != ELSEWHERE:
+            self._remove(issued.number)
 
     def take(self, key: bytes) -> Issued | None:
         """The oldest record of a key, which no longer waits; None if there is none."""

@@ -1,0 +1,35 @@
+"""A clock that ages predictions fairly although the system's clock may jump.
+
+While the process runs it goes by the monotonic clock. Between two runs it goes by the system's, but never
+backwards, and by a day at most: should that have jumped ahead, predictions lose one day of their time.
+"""
+
+from __future__ import annotations
+
+import time
+
+MAX_PAUSE_SECONDS = 86_400.0
+
+
+class LiveClock:
+    """Seconds that never go back; close to those since 1970 unless the system's clock has jumped.
+
+    Parameters
+    ----------
+    stopped_at : float, optional
+        What this clock said when it was last saved, and
+    system_then : float, optional
+        what the system's clock said then.
+    """
+
+    def __init__(self, stopped_at: float | None = None, system_then: float | None = None) -> None:
+        system = time.time()
+        if stopped_at is None or system_then is None:
+            self._start = system
+        else:
+            self._start = stopped_at + min(max(system - system_then, 0.0), MAX_PAUSE_SECONDS)
+        self._monotonic = time.monotonic()
+
+    def now(self) -> float:
+        """The seconds now."""
+        return self._start + max(time.monotonic() - self._monotonic, 0.0)
