@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("msgspec")
-from ocboost.serve.service import ServeSettings, build_app
-from tests.support.asgi import AppClient
 from ocboost import OCBClassifier
 from ocboost.live import Adapter
+from ocboost.serve.service import ServeSettings, build_app
+from tests.support.asgi_client import Client
 
 MODEL = "/v2/models/flights"
 INFER = f"{MODEL}/infer"
@@ -30,7 +30,7 @@ COLUMNS = {
 def serving(clf, folder, **settings):
     with Adapter(clf, folder) as adapter:
         app = build_app(adapter, ServeSettings(name="flights", **settings))
-        client = AppClient(app)
+        client = Client(app)
         client.adapter = adapter
         yield client
         app.state.service.close()
@@ -73,33 +73,33 @@ def inputs(**changed):
 
 
 def outputs_of(reply):
-    assert reply.status_code == 200, reply.text
-    return {each["name"]: each for each in reply.json()["outputs"]}
+    assert reply.status == 200, reply.body
+    return {each["name"]: each for each in reply.json["outputs"]}
 
 
-def refused(client, body, says, status=422, path=INFER, **more):
-    reply = client.post(path, json=body, **more)
-    assert reply.status_code == status, reply.text
-    assert list(reply.json()) == ["error"]
-    assert says in reply.json()["error"]
+def refused(client, body, says, status=422, path=INFER):
+    reply = client.post(path, body)
+    assert reply.status == status, reply.body
+    assert list(reply.json) == ["error"]
+    assert says in reply.json["error"]
 
 
 def test_server_health_and_readiness(flights):
-    assert flights.get("/v2").json()["extensions"] == ["binary_tensor_data"]
-    assert flights.get("/v2/health/live").json() == {"live": True}
-    assert flights.get("/v2/health/ready").json() == {"ready": True}
-    assert flights.get(f"{MODEL}/ready").json() == {"name": "flights", "ready": True}
+    assert flights.get("/v2").json["extensions"] == ["binary_tensor_data"]
+    assert flights.get("/v2/health/live").json == {"live": True}
+    assert flights.get("/v2/health/ready").json == {"ready": True}
+    assert flights.get(f"{MODEL}/ready").json == {"name": "flights", "ready": True}
 
 
 def test_a_service_whose_disk_has_failed_is_not_ready(flights, monkeypatch):
     monkeypatch.setattr(type(flights.adapter), "storage", "failed")
-    assert flights.get("/v2/health/ready").status_code == 503
-    assert flights.get(f"{MODEL}/ready").status_code == 503
-    assert flights.get("/v2/health/live").status_code == 200
+    assert flights.get("/v2/health/ready").status == 503
+    assert flights.get(f"{MODEL}/ready").status == 503
+    assert flights.get("/v2/health/live").status == 200
 
 
 def test_metadata_has_the_columns_with_their_datatypes(flights):
-    found = flights.get(MODEL).json()
+    found = flights.get(MODEL).json
     assert found["name"] == "flights"
     assert found["versions"] == ["adapted"]
     assert found["inputs"] == [
@@ -113,11 +113,11 @@ def test_metadata_has_the_columns_with_their_datatypes(flights):
         ("id", "BYTES", [-1]),
     ]
     assert found["outputs"][1]["parameters"]["classes"] == ["late", "on time"]
-    assert flights.get(f"{MODEL}/versions/adapted").json() == found
+    assert flights.get(f"{MODEL}/versions/adapted").json == found
 
 
 def test_metadata_of_a_model_without_names(nameless):
-    found = nameless.get(MODEL).json()
+    found = nameless.get(MODEL).json
     assert found["inputs"] == [{"name": "features", "datatype": "FP64", "shape": [-1, 3]}]
     assert found["outputs"][0]["datatype"] == "INT64"
 
@@ -126,10 +126,10 @@ def test_columns_are_predicted_as_predict_does(flights):
     rows = [{name: data[i] for name, (_, data) in COLUMNS.items()} for i in range(2)]
     expected = flights.adapter.predict(rows, issue=False)
     for changed in ({}, {"distance": {"shape": [2, 1], "data": [[100.0], [250.0]]}}):
-        reply = flights.post(INFER, json={"inputs": inputs(**changed), "id": "seven"})
+        reply = flights.post(INFER, {"inputs": inputs(**changed), "id": "seven"})
         found = outputs_of(reply)
-        assert reply.json()["id"] == "seven"
-        assert (reply.json()["model_name"], reply.json()["model_version"]) == ("flights", "adapted")
+        assert reply.json["id"] == "seven"
+        assert (reply.json["model_name"], reply.json["model_version"]) == ("flights", "adapted")
         assert found["label"]["data"] == expected.labels
         assert found["probabilities"]["shape"] == [2, 2]
         assert found["probabilities"]["data"] == expected.probabilities.ravel().tolist()
@@ -138,25 +138,25 @@ def test_columns_are_predicted_as_predict_does(flights):
 
 def test_ids_are_those_of_labels(flights):
     before = flights.adapter.facts()["labels"]
-    (first, second) = outputs_of(flights.post(INFER, json={"inputs": inputs()}))["id"]["data"]
+    (first, second) = outputs_of(flights.post(INFER, {"inputs": inputs()}))["id"]["data"]
     reply = flights.post(
-        "/label", json={"labels": [{"id": first, "label": "late"}, {"id": second, "label": "late"}]}
+        "/label", {"labels": [{"id": first, "label": "late"}, {"id": second, "label": "late"}]}
     )
-    assert reply.json()["accepted"] == 2
+    assert reply.json["accepted"] == 2
     assert flights.adapter.facts()["labels"] == before + 2
 
 
 def test_without_issuing_there_are_no_ids_and_nothing_waits(flights):
     before = flights.adapter.facts()["pending"]
     asked = {"inputs": inputs(), "parameters": {"issue": False}}
-    assert list(outputs_of(flights.post(INFER, json=asked))) == ["label", "probabilities"]
+    assert list(outputs_of(flights.post(INFER, asked))) == ["label", "probabilities"]
     assert flights.adapter.facts()["pending"] == before
     refused(flights, asked | {"outputs": [{"name": "id"}]}, "there are no ids with issue: false")
 
 
 def test_only_the_outputs_that_were_asked_for(flights):
     asked = {"inputs": inputs(), "outputs": [{"name": "probabilities"}, {"name": "id"}]}
-    assert list(outputs_of(flights.post(INFER, json=asked))) == ["probabilities", "id"]
+    assert list(outputs_of(flights.post(INFER, asked))) == ["probabilities", "id"]
     refused(flights, asked | {"outputs": [{"name": "odds"}]}, "must be some of label, probabilities, id")
     refused(flights, asked | {"outputs": [{"name": "id"}] * 2}, "each once")
     shared = {"name": "label", "parameters": {"shared_memory_region": "a"}}
@@ -165,7 +165,7 @@ def test_only_the_outputs_that_were_asked_for(flights):
 
 def test_missing_values_are_null(flights):
     for name, data in (("distance", [None, 250.0]), ("carrier", [None, "B6"]), ("when", [None, None])):
-        assert outputs_of(flights.post(INFER, json={"inputs": inputs(**{name: {"data": data}})}))
+        assert outputs_of(flights.post(INFER, {"inputs": inputs(**{name: {"data": data}})}))
 
 
 def as_bytes(texts):
@@ -173,7 +173,7 @@ def as_bytes(texts):
 
 
 def test_bytes_both_ways(flights):
-    plain = outputs_of(flights.post(INFER, json={"inputs": inputs()}))
+    plain = outputs_of(flights.post(INFER, {"inputs": inputs()}))
     raw = struct.pack("<2d", *COLUMNS["distance"][1]) + as_bytes(COLUMNS["carrier"][1])
     changed = {
         "distance": {"data": None, "parameters": {"binary_data_size": 16}},
@@ -182,10 +182,10 @@ def test_bytes_both_ways(flights):
     asked = {"inputs": inputs(**changed), "parameters": {"binary_data_output": True}}
     text = json.dumps(asked).encode()
     headers = {"Inference-Header-Content-Length": str(len(text)), "Content-Type": "application/octet-stream"}
-    reply = flights.post(INFER, content=text + raw, headers=headers)
-    assert reply.status_code == 200, reply.text
-    end = int(reply.headers["Inference-Header-Content-Length"])
-    found, rest = json.loads(reply.content[:end])["outputs"], reply.content[end:]
+    reply = flights.request("POST", INFER, text + raw, headers)
+    assert reply.status == 200, reply.body
+    end = int(reply.headers["inference-header-content-length"])
+    found, rest = json.loads(reply.body[:end])["outputs"], reply.body[end:]
     sizes = [each["parameters"]["binary_data_size"] for each in found]
     assert sum(sizes) == len(rest)
     assert rest[: sizes[0]] == as_bytes(plain["label"]["data"])
@@ -195,12 +195,12 @@ def test_bytes_both_ways(flights):
 
 def test_bytes_for_one_output_alone(flights):
     wanted = [{"name": "label"}, {"name": "probabilities", "parameters": {"binary_data": True}}]
-    reply = flights.post(INFER, json={"inputs": inputs(), "outputs": wanted})
-    end = int(reply.headers["Inference-Header-Content-Length"])
-    label, shares = json.loads(reply.content[:end])["outputs"]
+    reply = flights.post(INFER, {"inputs": inputs(), "outputs": wanted})
+    end = int(reply.headers["inference-header-content-length"])
+    label, shares = json.loads(reply.body[:end])["outputs"]
     assert len(label["data"]) == 2
     assert shares["parameters"] == {"binary_data_size": 32}
-    assert len(reply.content) == end + 32
+    assert len(reply.body) == end + 32
 
 
 @pytest.mark.parametrize("datatype", ["FP64", "FP32", "INT64", "UINT8", "BOOL"])
@@ -209,7 +209,7 @@ def test_encoded_features_are_one_tensor(nameless, datatype):
     expected = nameless.adapter.predict(X.astype(float), issue=False)
     data = X.astype(bool).tolist() if datatype == "BOOL" else X.tolist()
     tensor = {"name": "input-0", "shape": [2, 3], "datatype": datatype, "data": data}
-    found = outputs_of(nameless.post(INFER, json={"inputs": [tensor]}))
+    found = outputs_of(nameless.post(INFER, {"inputs": [tensor]}))
     assert found["label"]["data"] == expected.labels
     assert found["label"]["datatype"] == "INT64"
     assert found["probabilities"]["data"] == expected.probabilities.ravel().tolist()
@@ -219,7 +219,7 @@ def test_encoded_features_of_a_model_with_columns(flights, table):
     n = flights.adapter.n_features
     tensor = {"name": "encoded", "shape": [1, n], "datatype": "FP64", "data": [0.5] * n}
     expected = flights.adapter.predict(np.full((1, n), 0.5), issue=False)
-    assert outputs_of(flights.post(INFER, json={"inputs": [tensor]}))["label"]["data"] == expected.labels
+    assert outputs_of(flights.post(INFER, {"inputs": [tensor]}))["label"]["data"] == expected.labels
 
 
 def test_wrong_inputs_are_named(flights, nameless):
@@ -241,14 +241,14 @@ def test_wrong_inputs_are_named(flights, nameless):
 def test_limits(nameless):
     tensor = {"name": "x", "shape": [51, 3], "datatype": "FP64", "data": [0.0] * 153}
     refused(nameless, {"inputs": [tensor]}, "at most 50 rows; got 51", 413)
-    reply = nameless.post(INFER, content=b"{}", headers={"Content-Encoding": "gzip"})
-    assert reply.status_code == 415
+    reply = nameless.post(INFER, b"{}", content_encoding="gzip")
+    assert reply.status == 415
 
 
 def test_paths_that_are_not_there(flights):
     refused(flights, {"inputs": inputs()}, "There is no model 'trains'", 404, "/v2/models/trains/infer")
     refused(flights, {"inputs": inputs()}, "'adapted' does", 404, f"{MODEL}/versions/9/infer")
-    assert flights.get(f"{MODEL}/versions/9").status_code == 404
-    assert flights.get(f"{MODEL}/versions/9/ready").status_code == 404
-    assert flights.get(INFER).status_code == 405
-    assert list(flights.get("/v2/nothing").json()) == ["error"]
+    assert flights.get(f"{MODEL}/versions/9").status == 404
+    assert flights.get(f"{MODEL}/versions/9/ready").status == 404
+    assert flights.get(INFER).status == 405
+    assert list(flights.get("/v2/nothing").json) == ["error"]

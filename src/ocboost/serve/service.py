@@ -20,6 +20,7 @@ from ocboost.serve.endpoints import service_routes
 from ocboost.serve.failures import error_body
 from ocboost.serve.gate import Gate
 from ocboost.serve.metrics import ServiceMetrics
+from ocboost.serve.v2 import v2_routes
 
 if TYPE_CHECKING:
     from ocboost.live import Adapter, Answers, LabelReport
@@ -167,7 +168,7 @@ def build_app(adapter: Adapter, settings: ServeSettings | None = None) -> Starle
 
 def app_for(service: Service) -> Starlette:
     """The application of a service; its state has it as ``app.state.service``."""
-    routes = service_routes(service)
+    routes = [*service_routes(service), *v2_routes(service)]
     service.route_paths = {route.endpoint: route.path for route in routes}
     app = Starlette(
         routes=routes,

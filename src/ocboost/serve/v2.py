@@ -241,7 +241,7 @@ def v2_routes(service: Service) -> list[Route]:
         return answering
 
     routes = [Route("/v2", server), Route("/v2/health/live", live), Route("/v2/health/ready", ready)]
-    for path in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
+    for path in ("/v2/models/{name}/versions/{version}", "/v2/models/{name}"):
         routes += [
             Route(path, model),
             Route(path + "/ready", model_ready),
