@@ -66,6 +66,16 @@ async def probe(service: ServiceProcess, row: dict[str, float]) -> tuple[int, in
     return issued.status, health.status
 
 
+async def start_on_full_disk(service: ServiceProcess) -> str:
+    """Whether it starts, or what it says instead."""
+    try:
+        await asyncio.to_thread(service.start)
+    except RuntimeError:
+        return f"full: it does not start: {service.said[-1] if service.said else 'nothing said'}"
+    await asyncio.to_thread(service.kill)
+    return "full: it starts"
+
+
 async def rounds(killings: Killings, disk: Path, n: int, seen: Counter[str]) -> None:
     """Fill the disk and free it, with clients at work."""
     service, filler, row = killings.service, disk / "filler", as_row(killings.X[0])
@@ -90,6 +100,7 @@ async def rounds(killings: Killings, disk: Path, n: int, seen: Counter[str]) -> 
             seen[f"full: /predict without issuing {reply.status}"] += 1
         if number % 3 == 2:  # a kill on the full disk, and a start
             await killings.kill_now()
+            seen[await start_on_full_disk(service)] += 1
         filler.unlink()
         if number % 3 == 2:
             await killings.start_now()
