@@ -163,6 +163,15 @@ def test_only_the_outputs_that_were_asked_for(flights):
     refused(flights, asked | {"outputs": [shared]}, "is not supported")
 
 
+def test_what_is_optional_may_be_null(flights):
+    """As libraries write it that dump every field."""
+    tensors = [each | {"parameters": None} for each in inputs()]
+    asked = {"inputs": tensors, "outputs": None, "id": None, "parameters": None}
+    assert "id" in outputs_of(flights.post(INFER, asked))
+    asked["outputs"] = [{"name": "label", "parameters": None}]
+    assert list(outputs_of(flights.post(INFER, asked))) == ["label"]
+
+
 def test_missing_values_are_null(flights):
     for name, data in (("distance", [None, 250.0]), ("carrier", [None, "B6"]), ("when", [None, None])):
         assert outputs_of(flights.post(INFER, {"inputs": inputs(**{name: {"data": data}})}))

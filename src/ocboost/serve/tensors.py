@@ -38,7 +38,7 @@ class InputTensor(msgspec.Struct):
     name: str
     shape: list[int]
     datatype: str
-    parameters: Parameters = {}
+    parameters: Parameters | None = None
     data: Any = None
 
 
@@ -46,7 +46,7 @@ class WantedOutput(msgspec.Struct):
     """An output that is asked for by name."""
 
     name: str
-    parameters: Parameters = {}
+    parameters: Parameters | None = None
 
 
 class InferenceRequest(msgspec.Struct):
@@ -55,7 +55,7 @@ class InferenceRequest(msgspec.Struct):
     inputs: list[InputTensor]
     outputs: list[WantedOutput] | None = None
     id: str | None = None
-    parameters: Parameters = {}
+    parameters: Parameters | None = None
 
 
 class OutputTensor(msgspec.Struct, omit_defaults=True):
@@ -121,7 +121,7 @@ def decode(inputs: Sequence[InputTensor], rest: memoryview) -> list[Values]:
     for tensor in inputs:
         where = f"the input {tensor.name!r:.80}"
         count = _count(tensor, where)
-        size = tensor.parameters.get("binary_data_size")
+        size = (tensor.parameters or {}).get("binary_data_size")
         if size is None:
             found.append(_from_json(tensor, count, where))
             continue

@@ -20,6 +20,7 @@ from ocboost.serve.tensors import (
     InferenceRequest,
     InferenceResponse,
     InputTensor,
+    Parameters,
     Values,
     datatype_of,
     decode,
@@ -102,14 +103,14 @@ def wanted_outputs(request: InferenceRequest, issue: bool) -> dict[str, bool]:
                 f"outputs must be some of {', '.join(everything)}, each once; got {output.name!r:.80}{why}."
             )
         for name in ("classification", "shared_memory_region"):
-            if name in output.parameters:
+            if name in (output.parameters or {}):
                 raise InputError(f"the extension of the parameter {name!r} is not supported: leave it out.")
         wanted[output.name] = _flag(output.parameters, "binary_data", as_bytes)
     return wanted
 
 
-def _flag(parameters: dict[str, Any], name: str, otherwise: bool) -> bool:
-    value = parameters.get(name, otherwise)
+def _flag(parameters: Parameters | None, name: str, otherwise: bool) -> bool:
+    value = (parameters or {}).get(name, otherwise)
     if not isinstance(value, bool):
         raise InputError(f"the parameter {name!r} must be true or false; got {value!r:.40}.")
     return value
