@@ -5,8 +5,8 @@
 Fits a model, starts `ocboost serve`, and sends a stream row by row in small requests; the label of each row
 follows 500 rows later. Twice the service is killed (kill -9) in the middle and started again. In the end: how
 often the answers were right, beside the model as it was deployed, and whether every label was learnt once.
-One picture goes to examples/pictures. With --data, or the environment variable OCBOOST_DATA, the stream is the
-electricity market of New South Wales (streams/elec2.csv.gz in that folder); without, it is drawn.
+One picture goes to examples/pictures. With --data, or the environment variable OCBOOST_DATA, the stream is
+the electricity market of New South Wales (streams/elec2.csv.gz in that folder); without, it is drawn.
 
 It needs: pip install 'ocboost[all]'
 """
@@ -96,6 +96,7 @@ class Service:
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port)
 
     def ask(self, method: str, what: str, body: Any = None, *, raw: bool = False) -> Any:
+        """Send a request, and return what is answered."""
         headers = {"Content-Type": "application/json"}
         self.connection.request(method, what, None if body is None else json.dumps(body), headers)
         response = self.connection.getresponse()
@@ -106,10 +107,12 @@ class Service:
         return answer
 
     def kill(self) -> None:
+        """End it in the middle of whatever it does."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> int:
+        """Ask it to end, and return its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=60)
 
@@ -141,8 +144,8 @@ for start in range(0, len(rows), ROWS_PER_REQUEST):
         facts = service.ask("GET", "/model")
         print(
             f"   row {start:,}: kill -9, and started again in {service.seconds_to_start:.1f} s. Acknowledged "
-            f"labels {acknowledged:,}, learnt {facts['learnt']:,}; waiting {len(waiting):,}, known to the service "
-            f"{facts['pending']:,}."
+            f"labels {acknowledged:,}, learnt {facts['learnt']:,}; waiting {len(waiting):,}, known to the "
+            f"service {facts['pending']:,}."
         )
 acknowledged += service.ask(
     "POST", "/label", {"labels": [{"id": id_, "label": label} for id_, label in waiting]}
@@ -158,7 +161,7 @@ version = replayed.serving.version
 same = model_file == (replayed.model_bytes() if version is None else replayed.versions.data(version))
 rule = "the same model, to the last bit" if same else "ANOTHER model"
 print(f"4. Right: {series.mean():.1%} of the answers, {deployed.mean():.1%} of the deployed model's alone.")
-print(f"   Labels acknowledged {acknowledged:,}, learnt {facts['learnt']:,}, still waiting {facts['pending']:,}.")
+print(f"   Labels acknowledged {acknowledged:,}, learnt {facts['learnt']:,}, waiting {facts['pending']:,}.")
 print(f"   The journal replayed from its beginning gives {rule}.")
 others = len(series) - answered_by.count("adapted")
 print(f"   {others:,} rows were answered by another version than the adapted model.")
@@ -167,7 +170,7 @@ with house_style():
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
     window = 400
-    for values, colour, name in ((deployed, GREY, "as deployed"), (series, BLUES[-1], "in service, labels late")):
+    for values, colour, name in ((deployed, GREY, "as deployed"), (series, BLUES[-1], "in service")):
         kernel = np.convolve(values, np.ones(window) / window, "valid")
         axes.plot(np.arange(len(kernel)) + window, 100 * kernel, color=colour, label=name)
     for i, accident in enumerate((len(rows) * 2 // 5, len(rows) * 7 // 10)):

@@ -168,8 +168,7 @@ def _until_full(take):
     for _ in range(1000):
         try:
             total += take()
-        except StorageFullError as error:
-            assert "disk is full" in str(error)
+        except StorageFullError:
             return total
     raise AssertionError
 
