@@ -43,7 +43,8 @@ PUBLIC = {
         Images load_faces load_mnist
     """,
     "ocboost.errors": """
-        InputError LeftOutWarning MissingExtraError ModelFileError NotSavableError OcboostError
+        ClosedError InputError LeftOutWarning MissingExtraError ModelFileError NotSavableError OcboostError
+        StorageError StorageFullError UnknownVersionError
     """,
     "ocboost.evaluation": """
         Adaptive Contender Fixed FixedAdaptive LogisticSGD METRICS Majority NoChange OCB OverAnswers Result
@@ -59,6 +60,10 @@ PUBLIC = {
     "ocboost.lineage": """
         EGPlusMinus FilterBoost HuangBooster OnlineLogistic OzaRussellClassifier PassiveAggressive
         Perceptron Winnow
+    """,
+    "ocboost.live": """
+        Adapter Answer Answers ClosedError LabelReport Rejected StorageError StorageFullError
+        UnknownVersionError replay
     """,
     "ocboost.offsets": """
         GivenOffset LinearOffset Offset ScaledOffset VotedOffset as_offset fit_offset offset_in

@@ -31,7 +31,7 @@ MAX_ID_LENGTH = 200
 ROWS_PER_SWEEP = 2000  # old ones removed in one transaction
 _TAG_BYTES = 5
 _WAL_BYTES = 1 << 26
-_COUNTERS = ("last_number", "last_seq", "n_pending", "pending_bytes", "_has_own", "_oldest_at")
+_COUNTERS = ("last_number", "since", "last_seq", "n_pending", "pending_bytes", "_has_own", "_oldest_at")
 
 _SCHEMA = """
 create table meta (key text primary key, value) without rowid;
@@ -165,6 +165,7 @@ class Journal:
         )
         self.last_number: int = highest or 0
         self.last_seq: int = max(one("select max(seq) from journal") or 0, self.fact("last_seq") or 0)
+        self.since: int = self.fact("since") or 0  # predictions since the last label
         self.n_pending: int = one("select count(*) from pending")
         self.pending_bytes: int = one(
             "select coalesce(sum(length(features) + coalesce(length(kept), 0)), 0) from pending"
@@ -204,7 +205,9 @@ class Journal:
         to see: it was committed if the mark of this transaction is there.
         """
         mark = secrets.token_bytes(8)
-        self.set_facts({"mark": mark, "last": self.last_number, "last_seq": self.last_seq})
+        self.set_facts(
+            {"mark": mark, "last": self.last_number, "last_seq": self.last_seq, "since": self.since}
+        )
         try:
             self._db.execute("commit")
         except sqlite3.Error:
@@ -277,6 +280,7 @@ class Journal:
             ],
         )
         self.last_number += len(features)
+        self.since += len(features)
         self.n_pending += len(features)
         self.pending_bytes += sum(map(len, features)) + sum(len(each or b"") for each in kept)
         if self._oldest_at is None:
@@ -337,6 +341,8 @@ class Journal:
         )  # fmt: skip
         if entry.number is not None:
             self._db.execute("insert or replace into labelled values (?, ?)", (entry.number, entry.code))
+        if entry.command is None:
+            self.since = 0
         self.last_seq = entry.seq
 
     def entries(self, after: int = 0) -> Iterator[Entry]:

@@ -29,7 +29,6 @@ from ocboost.streams.rows import Rows
 STATE_KIND = "LiveState"
 RECENT_LABELS = 1000
 HELD_OUT_EVERY = 200  # labels between two looks at the held-out rows
-_ONE = np.ones(1)
 
 
 class Serving(NamedTuple):
@@ -183,7 +182,7 @@ class LiveState:
     def check(self, command: dict[str, Any]) -> None:
         """Refuse a command that could not be obeyed."""
         if command["command"] == "rollback":
-            self.versions.data(command["version"])
+            self.versions.load(command["version"])
 
     def _obey(self, command: dict[str, Any], time: float) -> None:
         what = command["command"]
@@ -191,8 +190,9 @@ class LiveState:
             self.deployed = self._save("promoted", time)
             self._restart_judge()
         elif what == "rollback":
+            adapted = self.versions.load(command["version"])  # which may be dropped to make room
             self._save("before a rollback", time)
-            self.adapted = self.versions.load(command["version"])
+            self.adapted = adapted
             self.epoch += 1
             self._restart_judge()
         elif what == "freeze":

@@ -104,7 +104,7 @@ class Writer:
     ) -> None:
         self.folder, self.journal, self.state, self.clock, self.limits = folder, journal, state, clock, limits
         self.storage = "ok"
-        self.since = 0  # predictions since the last label
+        self.since = journal.since  # predictions since the last label, those on their way too
         self.expired = 0  # predictions dropped in this run
         self.checkpoint_seq = state.seq
         self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
@@ -278,8 +278,8 @@ class Writer:
                 number = journal.new_number(label.id)
         epoch, said, answered, features, kept = pending or (-1, -1, -1, label.features or NOTHING, None)
         entry = Entry(
-            journal.last_seq + 1, None, number, label.code, label.weight, epoch, said, answered, self.since,
-            now, features, kept,
+            journal.last_seq + 1, None, number, label.code, label.weight, epoch, said, answered,
+            journal.since, now, features, kept,
         )  # fmt: skip
         self.since = 0
         journal.add(entry)

@@ -27,6 +27,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*args, **more)
         self._taken = 0  # bytes of the request that is coming in
         self._in_headers = True
+        self._refused = False  # what comes is no longer read
         self._began: float | None = None  # when it began to come in
         self._unread_since: float | None = None  # when the client stopped reading its answer
 
@@ -39,7 +40,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what has come, up to the limits of one request."""
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
         self._taken += len(data)
         super().data_received(data)
@@ -96,15 +97,16 @@ class LimitedProtocol(HttpToolsProtocol):
     def _refuse(self, status: int, code: str, message: str) -> None:
         """Answer without asking the application, and end the connection.
 
-        Where another request of the connection is being answered, an answer now would be taken for its own.
+        Where another request of the connection is being answered, the connection ends after that.
         """
-        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+        self._refused = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False
+        elif not self.transport.is_closing():
             body = error_body("", code, message)
-            head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(
-                body
-            )
-            self.transport.write(STATUS_LINE[status] + head + body)
-        self.transport.close()
+            head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+            self.transport.write(STATUS_LINE[status] + head % len(body) + body)
+            self.transport.close()
 
 
 def protocol_for(service: Service) -> type[LimitedProtocol]:

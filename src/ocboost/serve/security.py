@@ -24,7 +24,7 @@ def read_token(file: Path | None, environment: Mapping[str, str]) -> tuple[bytes
     """The token from a file or from the environment, and what is worth a warning."""
     notes = []
     given = environment.get(TOKEN_VARIABLE)
-    token = None if given is None else _checked_token(given.encode(errors="replace"), TOKEN_VARIABLE)
+    token = None if given is None else _checked_token(os.fsencode(given), TOKEN_VARIABLE)
     if file is not None:
         with open(file, "rb") as opened:
             content = opened.read(MAX_TOKEN_BYTES + 1)
