@@ -22,6 +22,7 @@ from tests.support.serving import ServiceProcess, as_row, rows_and_labels
 
 CLIENTS = 8
 MOST_WAITING = 400  # predictions that a client remembers without a label
+COMMANDS = 0.01  # of a client's turns
 MANY = 200  # labels in a request, at the end
 
 
@@ -103,6 +104,8 @@ class Killings:
             while not self._done:
                 turn += 1
                 draw = rng.random()
+                if rng.random() < COMMANDS:
+                    await self._command(connection, ledger, rng)
                 if (draw < 0.5 or not ledger.waiting) and len(ledger.waiting) < MOST_WAITING:
                     await self._predict(connection, ledger, rng, f"client {number}, {turn}")
                 elif draw < 0.9:
@@ -195,6 +198,14 @@ class Killings:
         if reply.status != 200 or reply.json()["accepted"] != 1:
             self.wrong.append(f"a label with its row: {reply.status} {reply.body[:300]!r}")
         ledger.rows_acknowledged += 1
+
+    async def _command(self, connection: Connection, ledger: Ledger, rng: random.Random) -> None:
+        """A command, after which the service writes a checkpoint; a rollback replaces the adapted model."""
+        path, value = ("/rollback", {"version": 0}) if rng.random() < 0.1 else ("/freeze", {"frozen": False})
+        reply = await self._ask(connection, path, value, once=True)
+        ledger.counts["commands"] += 1
+        if reply is not None and reply.status != 200:
+            self.wrong.append(f"{path}: {reply.status} {reply.body[:300]!r}")
 
     async def _label_all(self, ledger: Ledger) -> None:
         """Label everything that waits: every acknowledged prediction must still be known."""
