@@ -182,7 +182,9 @@ class Mutations:
                 del node[key]
             elif how == "rename" and isinstance(node, dict):
                 node[rng.choice(["", "x" * 5000, "\x00", "ROWS", "__class__", "id", "label"])] = node.pop(key)
-            elif isinstance(node, list):
+            elif isinstance(node, dict):
+                node["more"] = copy.deepcopy(rng.choice(VALUES))
+            else:
                 node.extend(copy.deepcopy(node[key]) for _ in range(rng.choice([1, 50, 2000])))
         text = json.dumps(tree)
         for stand_in, literal in LITERALS.items():
