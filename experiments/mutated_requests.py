@@ -1,7 +1,8 @@
 """Mutated requests against the running service: only 4xx (or 2xx where it still made sense), and it lives on.
 
 Types, NaN, huge numbers, depth, invalid UTF-8, shapes and bytes of the inference protocol, lengths, chunks,
-request lines, pipelining, connections that break off. They are those of ``tests/support/mutated.py``.
+request lines, pipelining, connections that break off, clients that stall or hurry. They are those of
+``tests/support/mutated.py``.
 
     python experiments/mutated_requests.py --requests 10000
 
@@ -17,8 +18,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.mutated import MAX_BODY, bombard
+from tests.support.mutated import MAX_BODY, bombard, hurry, stall
 from tests.support.serving import ServiceProcess, scratch_folder, write_model
+
+STALLED, HURRIED = 20, 500
 
 
 def main() -> int:
@@ -34,8 +37,13 @@ def main() -> int:
         model = write_model(Path(folder) / "model.ocb", given.model, features=len(columns), J=20)
         with ServiceProcess(model, Path(folder) / "state", "--max-body", MAX_BODY) as service:
             seen = asyncio.run(bombard(service, given.requests, given.seed, columns))
+            asyncio.run(stall(service, STALLED, seen))
             if service.stop() != 0:
                 seen.wrong.append("it did not end in order")
+        with ServiceProcess(model, Path(folder) / "state", "--rate", 50) as service:
+            asyncio.run(hurry(service, HURRIED, seen))
+            if not seen.statuses["hurried: 429"]:
+                seen.wrong.append("no request was refused for its rate")
     for status, n in sorted(seen.statuses.items()):
         print(f"{n:>7,}  {status}")
     for each in seen.wrong[:50]:

@@ -17,6 +17,7 @@ from tests.support.load import BrokenAnswerError, Connection, request_bytes
 from tests.support.serving import ServiceProcess
 
 SECONDS = 30.0  # to answer one request; the service's own limit on slow bodies must be below
+SLOW_SECONDS = 90.0  # in which it must have given up a client that stalls
 MAX_BODY = 200_000  # with which the service is started
 DRAINED = 3 * MAX_BODY  # of much longer bodies it reads no more, and closes the connection
 INFER = "/v2/models/model/infer"
@@ -403,6 +404,38 @@ async def send_one(service: ServiceProcess, request: Mutated, seen: Seen) -> Non
                 seen.wrong.append(f"{request.what}: {type(error).__name__} {error}")
         if silent:
             seen.statuses["closed"] += 1
+
+
+async def stall(service: ServiceProcess, clients: int, seen: Seen) -> None:
+    """Clients that stop in the middle of headers or body, and wait: the service must give up first."""
+    whole = request_bytes("POST", "/predict", b'{"rows": []}' + b" " * 1000)
+    ends = [40, len(whole) - 500]
+
+    async def client(number: int) -> None:
+        async with Connection(service.host, service.port) as connection:
+            try:
+                async with asyncio.timeout(SLOW_SECONDS):
+                    await connection.send(whole[: ends[number % 2]])
+                    status = str((await connection.answer()).status)
+            except TimeoutError:
+                status = "none"
+            except (OSError, BrokenAnswerError):
+                status = "closed"
+        seen.statuses[f"stalled: {status}"] += 1
+        if status not in ("408", "closed"):
+            seen.wrong.append(f"a client that stalls got {status}")
+
+    await asyncio.gather(*(client(number) for number in range(clients)))
+
+
+async def hurry(service: ServiceProcess, requests: int, seen: Seen) -> None:
+    """More requests than a service with a limit on their rate takes: 429, and no other error."""
+    async with Connection(service.host, service.port) as connection:
+        for _ in range(requests):
+            status = (await connection.request("GET", "/model")).status
+            seen.statuses[f"hurried: {status}"] += 1
+            if status not in (200, 429):
+                seen.wrong.append(f"a client that hurries got {status}")
 
 
 async def bombard(
