@@ -105,9 +105,9 @@ _PATHS: list[tuple[str, str, str, _Kind, _Kind, tuple[int, ...]]] = [
     ),
     ("/freeze", "post", "Pause learning, or go on", FreezeRequest, FactsReply, (400, 413, 415, 422, 507)),
 ]
-_OPEN = {"/health"}
+_WITHOUT_TOKEN = {"/health"}
 _MEDIA = {"/metrics": "text/plain", "/model/file": "application/octet-stream"}
-_WORDS = {
+_MEANINGS = {
     304: "Not modified",
     400: "Not JSON",
     401: "The token is missing or wrong",
@@ -150,14 +150,14 @@ def openapi_document(with_token: bool) -> dict[str, Any]:
         responses: dict[str, Any] = {
             "200": {"description": "OK", "content": {_MEDIA.get(path, "application/json"): content}}
         }
-        failures = {*statuses, 403, 429, 503, *({401} if with_token and path not in _OPEN else ())}
+        failures = {*statuses, 403, 429, 503, *({401} if with_token and path not in _WITHOUT_TOKEN else ())}
         for status in sorted(failures):
-            responses[str(status)] = {"description": _WORDS[status]}
+            responses[str(status)] = {"description": _MEANINGS[status]}
             if status >= 400:
                 error = {"application/json": {"schema": schema_of[ErrorReply]}}
                 responses[str(status)]["content"] = error
         operation: dict[str, Any] = {"summary": summary, "responses": responses}
-        if path in _OPEN:
+        if path in _WITHOUT_TOKEN:
             operation["security"] = []
         if request is not None:
             operation["requestBody"] = {

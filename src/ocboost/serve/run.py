@@ -9,13 +9,15 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import uvicorn
 
-from ocboost.errors import InputError
+from ocboost.errors import InputError, OcboostError
 from ocboost.serve.logs import ServerLogHandler
 from ocboost.serve.protocol import MAX_CONNECTIONS, LimitedProtocol, protocol_for
 from ocboost.serve.service import ServeSettings, Service, app_for
@@ -76,8 +78,7 @@ def run_service(
     ``ready`` is called when the service answers. The adapter stays open.
     """
     _allow_files(2 * MAX_CONNECTIONS)
-    with suppress(InputError):  # compiled code is loaded now, not while the first client waits
-        adapter.predict(np.zeros((1, adapter.n_features)), issue=False)
+    _warm_up(adapter)
     with _own_logs(), _signals_in_order():
         service = Service(adapter, settings)
         try:
@@ -135,6 +136,16 @@ class ServiceServer(uvicorn.Server):
         """Begin to end."""
         self._service.stopping = True
         super().handle_exit(sig, frame)
+
+
+def _warm_up(adapter: Adapter) -> None:
+    """Let a copy of the model predict and learn: compiled code is loaded now, not while a client waits."""
+    with suppress(OcboostError, OSError), TemporaryDirectory() as folder:
+        place = Path(folder) / "model.ocb"
+        place.write_bytes(adapter.model_file())
+        with type(adapter)(place, Path(folder) / "state") as copy:
+            answers = copy.predict(np.zeros((1, adapter.n_features)))
+            copy.label([{"id": answers.ids[0], "label": adapter.classes[0]}] if answers.ids else [])
 
 
 @contextmanager
