@@ -4,7 +4,8 @@ Each service runs on one core and the clients on another (Linux, two cores or mo
 open ask as fast as they are answered: a prediction of one row; a prediction and then its label; a prediction
 of 64 rows. Every prediction is issued, so ocboost's are on the disk before they are answered, as its labels
 are. The peer keeps everything in memory and writes nothing (`peers/fastapi_sgd.py`). Rounds go over all
-services in turn; the median round is reported. It reports, and judges nothing.
+services in turn; the median round is reported, with the CPU time of the service for each request or pair,
+which other work on the machine changes least. It reports, and judges nothing.
 """
 
 import argparse
@@ -25,7 +26,14 @@ from harness import machine, new_console, table_of, write_results
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.load import BrokenAnswerError, Connection, Load, Round, request_bytes, run_load
-from tests.support.serving import ServiceProcess, as_row, rows_and_labels, scratch_folder, write_model
+from tests.support.serving import (
+    ServiceProcess,
+    as_row,
+    cpu_seconds,
+    rows_and_labels,
+    scratch_folder,
+    write_model,
+)
 
 OUT = Path(__file__).parent / "results" / "serve.json"
 FEATURES, ROWS, J = 20, 64, 100
@@ -36,13 +44,13 @@ START_SECONDS = 60
 
 
 @contextmanager
-def running(kind: str, folder: Path, core: int) -> Iterator[tuple[str, int]]:
-    """A service on one core, and where it answers."""
+def running(kind: str, folder: Path, core: int) -> Iterator[tuple[str, int, int]]:
+    """A service on one core: where it answers, and its process."""
     if kind != "peer":
         model = write_model(folder / f"{kind}.ocb", kind, features=FEATURES, J=J)
         environment = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         with ServiceProcess(model, folder / f"{kind}.state", cores=[core], **environment) as service:
-            yield service.host, service.port
+            yield service.host, service.port, service.pid
             service.stop()
         return
     with socket.socket() as free:
@@ -63,7 +71,7 @@ def running(kind: str, folder: Path, core: int) -> Iterator[tuple[str, int]]:
                 if process.poll() is not None or time.monotonic() > end:
                     raise RuntimeError("the peer did not start; is fastapi installed?") from None
                 time.sleep(0.1)
-        yield "127.0.0.1", port
+        yield "127.0.0.1", port, process.pid
     finally:
         process.terminate()
         process.wait(START_SECONDS)
@@ -99,11 +107,12 @@ def works() -> dict[str, tuple[Round, int]]:
     }
 
 
-def measured(load: Load, rows: int) -> dict[str, Any]:
+def measured(load: Load, rows: int, cpu: float) -> dict[str, Any]:
     """One round."""
     if set(load.statuses) != {200}:
         raise RuntimeError(f"answers other than 200: {dict(load.statuses)}")
     found = {"per_second": load.rate, "rows_per_second": load.rate * rows}
+    found["cpu_us"] = 1e6 * cpu / len(load.latencies)
     return found | {f"p{p}_ms": 1000 * load.percentile(p) for p in PERCENTILES}
 
 
@@ -126,13 +135,15 @@ def main() -> int:
         for name, kind in SERVICES.items():
             if given.only not in name:
                 continue
-            with scratch_folder() as folder, running(kind, Path(folder), server_core) as (host, port):
+            with scratch_folder() as folder, running(kind, Path(folder), server_core) as (host, port, pid):
                 for work, (one, n) in todo.items():
                     seconds = given.seconds if number else min(1.0, given.seconds)
                     asyncio.run(run_load(host, port, given.clients, seconds / 5, one))
+                    before = cpu_seconds(pid)
                     load = asyncio.run(run_load(host, port, given.clients, seconds, one))
                     if number:
-                        rounds.setdefault((work, name), []).append(measured(load, n))
+                        found = measured(load, n, cpu_seconds(pid) - before)
+                        rounds.setdefault((work, name), []).append(found)
                 print(f"round {number} of {given.rounds}: {name}", file=sys.stderr)
     rows = [
         {"work": work, "service": name}
@@ -144,6 +155,7 @@ def main() -> int:
         "service": ("service", ""),
         "requests or pairs/s": ("per_second", ",.0f"),
         "rows/s": ("rows_per_second", ",.0f"),
+        "CPU µs each": ("cpu_us", ",.0f"),
         **{f"p{p} ms": (f"p{p}_ms", ",.2f") for p in PERCENTILES},
     }
     title = f"One core, {given.clients} clients, {given.rounds} rounds of {given.seconds:g} s, medians"

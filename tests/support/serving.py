@@ -107,17 +107,18 @@ class ServiceProcess:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
-    def cpu_seconds(self) -> float:
-        """CPU time of the process so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def __enter__(self) -> ServiceProcess:
         return self if self.alive else self.start()
 
     def __exit__(self, *error: object) -> None:
         if self.alive:
             self.kill()
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process so far, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def rows_and_labels(n: int, features: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
