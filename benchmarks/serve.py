@@ -16,6 +16,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -169,7 +170,7 @@ def main() -> int:
         "n_hypotheses": J,
         "server_core": server_core,
         "client_cores": client_cores,
-        "state_on": str(Path(scratch_folder().name).parent),
+        "state_on": tempfile.gettempdir(),
     }
     every = [{"work": work, "service": name, "rounds": found} for (work, name), found in rounds.items()]
     write_results(given.out, {"machine": machine(), "settings": settings, "rows": rows, "rounds": every})
