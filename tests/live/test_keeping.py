@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ocboost.errors import StorageError, StorageFullError
 from ocboost.live import Adapter, clock, replay
 from ocboost.live.journal import Entry, Journal
+from ocboost.live.writer import Command
 from tests.support import live
 
 ROWS, LABELS = live.records(200, 400), live.labels(200, 400)
@@ -248,3 +250,25 @@ def test_ids_are_nobody_elses(tmp_path):
     finally:
         one.close()
         other.close()
+
+
+def test_requests_that_wait_share_one_commit(tmp_path):
+    with Adapter(live.model(), tmp_path / "s") as adapter:
+        journal, commits = adapter._writer.journal, []
+        commit = journal.commit
+        busy, go_on = threading.Event(), threading.Event()
+
+        def wait():
+            busy.set()
+            go_on.wait()
+            journal.commit = lambda: (commits.append(1), commit())
+
+        waiting = adapter._writer.hand_in(Command(wait))
+        busy.wait()
+        futures = [adapter.predict_soon(ROWS[:2]) for _ in range(50)]
+        futures += [adapter.label_soon([{"row": ROWS[0], "label": "yes"}]) for _ in range(20)]
+        go_on.set()
+        waiting.result()
+        assert len({id_ for future in futures[:50] for id_ in future.result().ids}) == 100
+        assert sum(future.result().accepted for future in futures[50:]) == 20
+        assert len(commits) <= 2  # a sweep may be another

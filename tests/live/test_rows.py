@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ocboost import OCBClassifier
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError
+from ocboost.learners import BallLearner
 from ocboost.live.held_out import HeldOut
 from ocboost.live.rows import LabelReader, RowReader
 from tests.support import live
@@ -69,15 +70,7 @@ def test_without_names(nameless):
 
 def test_models_that_need_every_number():
     X, y = of_numbers()
-    clf = (
-        OCBClassifier(learner="balls", n_hypotheses=5).fit(X, y)
-        if "learner" in OCBClassifier().get_params()
-        else None
-    )
-    if clf is None:
-        from ocboost.learners import BallLearner
-
-        clf = OCBClassifier(estimator=BallLearner(), n_hypotheses=5).fit(X, y)
+    clf = OCBClassifier(BallLearner(n_sample=20), n_hypotheses=5).fit(X, y)
     with pytest.raises(InputError, match="cannot handle missing"):
         RowReader(Model(clf)).features([[1.0, None]])
 

@@ -29,7 +29,6 @@ from ocboost.streams.rows import Rows
 STATE_KIND = "LiveState"
 RECENT_LABELS = 1000
 HELD_OUT_EVERY = 200  # labels between two looks at the held-out rows
-_ONE = np.ones(1)
 
 
 class Serving(NamedTuple):
