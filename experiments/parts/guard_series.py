@@ -20,6 +20,7 @@ import ocboost
 from ocboost.datasets.drift import STREAMS, stream_named
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.classifier import OCBClassifier
+from ocboost.live.judge import Judge
 from ocboost.streams.rows import Rows
 
 Codes = NDArray[np.int8]
@@ -53,6 +54,10 @@ LATE = 500
 POISONED = 2_000
 RARE = 0.05
 SNAPSHOT = 500  # labels between two copies of the adapted model
+HELD_OUT_STREAMS = ("sea-still", "rbf-still", "agrawal-still", "hyperplane-still")
+HELD_OUT_LABELS = ("clean", "flipped", "poisoned", "one class")
+HELD_OUT = 1_000  # trusted rows, from the end of the stream
+LOOK = 200  # labels between two looks at them, as `ocboost.live` has it
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Series:
 def cases(streams: tuple[str, ...], seeds: tuple[int, ...] = (0,)) -> list[tuple[str, str, str, str, int]]:
     """Every stream, kind, start and way of labelling that is studied.
 
-    Seeds after 0 repeat the first two ways of labelling, and leave out streams of ten classes: these take long.
+    Seeds after 0 repeat the first two ways of labelling, and leave out streams of ten classes, which take long.
     """
     found = []
     for seed in seeds:
@@ -135,13 +140,16 @@ def labelled(truth: NDArray[np.int64], K: int, how: str, seed: int) -> NDArray[n
             flipped[: len(truth) // 2] = False
         return np.where(flipped, other, truth)
     if how in ("poisoned", "one class"):
-        n = len(truth)
-        begin = n // 3
-        part = slice(begin, begin + min(POISONED, n // 3))
+        part = poisoned_rows(len(truth))
         others = (truth[part] + 1) % K
         common = np.bincount(truth).argmax()
         given[part] = others if how == "poisoned" else np.where(truth[part] == common, others, truth[part])
     return given
+
+
+def poisoned_rows(n: int) -> slice:
+    """The rows of a stream of n whose labels are poisoned."""
+    return slice(n // 3, n // 3 + min(POISONED, n // 3))
 
 
 def guesses(clf: Any, rows: Rows, *, issue: bool = False) -> NDArray[np.intp]:
@@ -149,6 +157,15 @@ def guesses(clf: Any, rows: Rows, *, issue: bool = False) -> NDArray[np.intp]:
     if isinstance(clf, AdaptiveClassifier):
         return clf.decided(clf.probabilities_of(rows, issue=issue), rows.X)
     return np.asarray(clf.decided_by_votes(clf.votes_of(rows)))
+
+
+def fitted(kind: str, hypotheses: int, X: Any, codes: NDArray[np.int64], K: int, seed: int) -> Any:
+    """The deployed model."""
+    if kind == "adaptive":
+        clf: Any = AdaptiveClassifier(n_hypotheses=hypotheses, random_state=seed)
+    else:
+        clf = OCBClassifier("stump", hypotheses, random_state=seed, **KINDS[kind])
+    return clf.partial_fit(X, codes, classes=np.arange(K))
 
 
 def run(stream: str, kind: str, start_kind: str, how: str, seed: int, data: Path | None) -> Series:
@@ -159,11 +176,7 @@ def run(stream: str, kind: str, start_kind: str, how: str, seed: int, data: Path
         kept = rarer(codes, start, seed)
         X, codes, start = X[kept], codes[kept], int(np.searchsorted(kept, start))
     n_first, hypotheses = (start, 100) if start_kind == "good" else (min(start, 200), 10)
-    if kind == "adaptive":
-        clf: Any = AdaptiveClassifier(n_hypotheses=hypotheses, random_state=seed)
-    else:
-        clf = OCBClassifier("stump", hypotheses, random_state=seed, **KINDS[kind])
-    clf.partial_fit(X[:n_first], codes[:n_first], classes=np.arange(K))
+    clf = fitted(kind, hypotheses, X[:n_first], codes[:n_first], K, seed)
     truth = codes[start:]
     given = labelled(truth, K, how, seed + zlib.crc32(stream.encode()) % 1000)
     rows = Rows(X[start:], codes=given)
@@ -196,3 +209,33 @@ def series_of(case: tuple[str, str, str, str, int], data: Path | None, cache: Pa
         part.replace(path)
     with np.load(path) as found:
         return Series(**{key: found[key] for key in found.files if key != "delay"}, delay=int(found["delay"]))
+
+
+def run_held_out(stream: str, kind: str, how: str, data: Path | None) -> dict[str, Any]:
+    """One stream where trusted rows are the judge."""
+    ocboost.set_num_threads(1)
+    X, codes, K, start = rows_of(stream, data, 0)
+    trusted = Rows(X[-HELD_OUT:], codes=codes[-HELD_OUT:])
+    clf = fitted(kind, 100, X[:start], codes[:start], K, 0)
+    truth = codes[start:-HELD_OUT]
+    rows = Rows(X[start:-HELD_OUT], codes=labelled(truth, K, how, zlib.crc32(stream.encode()) % 1000))
+    judge, versions = Judge(deployed=0), {0: copy.deepcopy(clf)}
+    n, changes = len(truth), 0
+    said = {name: np.zeros(n, np.int8) for name in ("adapted", "guarded")}
+    deployed = guesses(versions[0], rows)
+    for t in range(n):
+        said["adapted"][t] = said["guarded"][t] = guesses(clf, rows[t : t + 1], issue=True)[0]
+        if judge.answering is not None:
+            said["guarded"][t] = guesses(versions[judge.answering], rows[t : t + 1])[0]
+        clf.learn_rows(rows[t : t + 1])
+        if (t + 1) % LOOK == 0:
+            before = judge.answering
+            results = {number: guesses(versions[number], trusted) == trusted.codes for number in judge.judged}
+            judge.take_held_out(guesses(clf, trusted) == trusted.codes, results)
+            changes += judge.answering != before
+            if judge.wants_version():
+                versions[t + 1] = copy.deepcopy(clf)
+                judge.saved(t + 1)
+    found: dict[str, Any] = {"stream": stream, "kind": kind, "labels": how, "rows": n, "changes": changes}
+    found["deployed"] = 100 * float((deployed == truth).mean())
+    return found | {name: 100 * float((each == truth).mean()) for name, each in said.items()}
