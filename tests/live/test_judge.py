@@ -69,11 +69,11 @@ def test_the_deployed_one_answers_first_and_for_ever_if_the_adapted_one_is_the_s
     assert row(judge, "version 4")["z"] == 0.0
 
 
-def test_the_adapted_one_answers_once_it_was_right_on_thirteen_labels_more():
+def test_the_adapted_one_answers_once_it_was_right_on_twelve_labels_more():
     judge = Judge()
     answering = take(judge, FIRST_TAKEOVER, True, False)
     assert answering == [0] * (FIRST_TAKEOVER - 1) + [None]
-    assert FIRST_TAKEOVER == 13  # as the documentation has it
+    assert FIRST_TAKEOVER == 12  # as the documentation has it
 
 
 def test_labels_on_which_both_are_right_or_wrong_change_nothing():

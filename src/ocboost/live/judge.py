@@ -3,7 +3,7 @@
 All are judged on the same labels, by whether they were right. Each has a score, a point for every right
 prediction, and none may fall more than `BOUND` points behind the leader, so that what was long ago is
 forgotten. Whoever answers goes on until another is `MARGIN` points ahead. The deployed model answers first
-and starts `HEAD_START` points ahead: the adapted one answers once it was right on 13 labels more, and that is
+and starts `HEAD_START` points ahead: the adapted one answers once it was right on 12 labels more, and that is
 all that waiting for it can cost. A version of it that is saved starts `VERSION_BEHIND` points behind it.
 
 There is no test of significance at some level: labels may be wrong, a difference of one point on true labels
@@ -27,8 +27,8 @@ from ocboost._core.codec import MAX_COUNT, Fields, Tree
 from ocboost.errors import InputError
 
 BOUND = 100  # points that anyone can be behind
-MARGIN = 8  # points ahead of the one that answers, to take over
-HEAD_START = 5  # points that the deployed model starts ahead
+MARGIN = 6  # points ahead of the one that answers, to take over
+HEAD_START = 6  # points that the deployed model starts ahead
 VERSION_BEHIND = 20  # points that a new version starts behind the adapted model
 LABELS_BETWEEN = 2_000  # labels between two saved versions
 KEPT_VERSIONS = 2  # that are judged, besides the deployed one
