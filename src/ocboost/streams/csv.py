@@ -75,15 +75,13 @@ class CsvRecords(TextRecords):
         raise InputError(f"{self.name} is empty. Give a file that begins with a line of names.")
 
     def _choose_delimiter(self, header: str) -> None:
-        if self._delimiter != b"," or "," in header:
-            return
-        for other, what in ((b";", "semicolons"), (b"\t", "tabs")):
-            if other.decode() in header:
-                self._delimiter = other
-                self.notes.append(
-                    f"The fields are taken to be separated by {what}: the line of names has no comma."
-                )
-                return
+        found = delimiter_of(header, self._delimiter)
+        if found != self._delimiter:
+            self._delimiter = found
+            what = "semicolons" if found == b";" else "tabs"
+            self.notes.append(
+                f"The fields are taken to be separated by {what}: the line of names has no comma."
+            )
 
     def sample(self) -> Mapping[str, Any]:
         """The first rows, each column as texts."""
@@ -214,6 +212,12 @@ class CsvRecords(TextRecords):
             f"{self.name}, line {line}: a row must have {expected} fields, as the first line has names; "
             f"got {actual}. Correct the line; a field that holds the separator needs quotes."
         )
+
+
+def delimiter_of(header: str, given: bytes) -> bytes:
+    """What separates the fields of a line of names: semicolons or tabs if it has no comma."""
+    others = (b";", b"\t") if given == b"," and "," not in header else ()
+    return next((other for other in others if other.decode() in header), given)
 
 
 # Where rows of CSV end --------------------------------------------------------------------------------------

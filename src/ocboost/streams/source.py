@@ -14,7 +14,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from ocboost.errors import InputError
 
@@ -25,8 +25,8 @@ Fit = Literal["other", "same", "longer", "completed"]
 CHUNK_BYTES = 1 << 19
 STDIN = "-"
 LINE_ENDS = b"\r\n"
-_GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OTHER_FORMATS = {
     b"ocboost\n": "a model of ocboost, not data. Give a table of rows",
     b"PAR1": "a Parquet file. Give format='parquet', or a name that ends in .parquet",
@@ -57,8 +57,11 @@ def size_of(path: str | os.PathLike[str]) -> int | None:
 class Source:
     """Chunks of text in bytes, without a byte order mark; an error comes after the bytes before it.
 
-    If ``tracked``, and if it is a regular file, what is read is digested for `coverage`.
+    If ``tracked``, and if it is a regular file, what is read is digested for `coverage`. ``first_row`` is the
+    number of the first row it gives, other than 0 where rows before were left out.
     """
+
+    first_row = 0
 
     def __init__(self, path: str | os.PathLike[str], *, tracked: bool = False) -> None:
         self.name = name_of(path)
@@ -76,9 +79,9 @@ class Source:
         try:
             self._chunks = self._unpacked()
             first = b""
-            while len(first) < len(_BYTE_ORDER_MARK) and (more := next(self._chunks, b"")):
+            while len(first) < len(BYTE_ORDER_MARK) and (more := next(self._chunks, b"")):
                 first += more
-            self._first: bytes | None = first.removeprefix(_BYTE_ORDER_MARK)
+            self._first: bytes | None = first.removeprefix(BYTE_ORDER_MARK)
         except BaseException:
             self.close()
             raise
@@ -135,10 +138,8 @@ class Source:
         data = self._raw()
         while data and len(data) < 8 and (more := self._raw()):
             data += more
-        for magic, what in _OTHER_FORMATS.items():
-            if data.startswith(magic):
-                raise InputError(f"{self.name} must be text in UTF-8, plain or gzip; it is {what}.")
-        if data.startswith(_GZIP):
+        refuse_other_formats(self.name, data)
+        if data.startswith(GZIP_MAGIC):
             yield from self._gunzipped(data)
             return
         while data:
@@ -177,6 +178,13 @@ class Source:
                     )
 
 
+def refuse_other_formats(name: str, data: bytes) -> None:
+    """Refuse data that begin as a file of another kind does; ``name`` is for the message."""
+    for magic, what in _OTHER_FORMATS.items():
+        if data.startswith(magic):
+            raise InputError(f"{name} must be text in UTF-8, plain or gzip; it is {what}.")
+
+
 def _readable(unpacker: Any, data: bytes) -> Iterator[bytes]:
     """What can be unpacked of damaged data, byte by byte up to the damage."""
     text = b""
@@ -212,6 +220,17 @@ class TextDigest:
             self._sha.update(data)
             self._length += len(data)
             self._closed = data.endswith(b"\n")
+
+    def copy(self) -> Self:
+        """Another one, to go on from here."""
+        other = type(self)()
+        other._sha, other._length, other._closed = self._sha.copy(), self._length, self._closed
+        return other
+
+    @property
+    def length(self) -> int:
+        """How many bytes were read."""
+        return self._length
 
     def coverage(self) -> Coverage:
         """The length, the SHA-256, and whether the last line has ended: otherwise it might continue."""
