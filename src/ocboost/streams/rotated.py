@@ -47,7 +47,7 @@ class Archive(NamedTuple):
     @property
     def naming(self) -> str:
         """What its name has in common with those of other rotations: all but the digits."""
-        return re.sub(r"\d+", "#", self.plain_name)
+        return re.sub(r"[0-9]+", "#", self.plain_name)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -115,7 +115,9 @@ def find_holder(archives: Sequence[Archive], coverage: Coverage, since: int | No
     """
     plausible = [each for each in archives if since is None or each.time >= since]
     for some in (plausible, [each for each in archives if each not in plausible]):
-        fitting = [each for each in some if _may_hold(each, coverage) and fits_of(each, [coverage]) != ["other"]]
+        fitting = [
+            each for each in some if _may_hold(each, coverage) and fits_of(each, [coverage]) != ["other"]
+        ]
         if fitting:
             return _longest(fitting)
     return None
@@ -137,8 +139,8 @@ def _longest(archives: Sequence[Archive]) -> Archive:
     longest = max(archives, key=lambda each: (wholes[each]["bytes"], -len(each.path.name)))
     if "other" in fits_of(longest, list(wholes.values())):
         raise InputError(
-            f"{_named(archives)} all begin with what was learnt, and go on differently: nobody can tell which "
-            "of them to go on with. Move the others to another folder."
+            f"{_named(archives)} all begin with what was learnt, and go on differently: nobody can tell "
+            "which of them to go on with. Move the others to another folder."
         )
     return longest
 
@@ -160,7 +162,7 @@ def files_between(
     *,
     holder: Archive | None,
     since: int,
-    read: Coverage,
+    read: Coverage | None,
     known: Sequence[Coverage] = (),
     header: bytes = b"",
     others: Sequence[Key] = (),
@@ -168,16 +170,18 @@ def files_between(
     """The files of a log between the one that was ``read`` last and the log as it is now, the oldest first.
 
     ``holder`` is the file that was read, None if it is gone; ``since`` its time; ``known`` what was learnt
-    before. ``others`` are files that count as none. A file that might be a copy of another is refused.
+    before; ``read`` is None if it holds no rows or is found by its inode. ``others`` are not looked at. A file that might be a copy of another is refused.
     """
-    named = re.compile(re.escape(os.path.basename(path)) + r"\W.*\d.*")
+    named = re.compile(re.escape(os.path.basename(path)) + r"[._~-].*[0-9].*")
     found = []
     for each in archives:
         alike = each.naming == holder.naming if holder is not None else named.fullmatch(each.path.name)
         if each == holder or each.key in others or each.time < since or not alike:
             continue
         fits = fits_of(each, [read, *known])
-        if fits[0] != "other" or "same" in fits:  # another copy of what was read or learnt
+        if (
+            read is not None and fits[0] != "other"
+        ) or "same" in fits:  # another copy of what was read or learnt
             continue
         if set(fits) != {"other"}:
             raise InputError(
@@ -199,11 +203,14 @@ def _in_order(archives: Sequence[Archive]) -> list[Archive]:
     forward = any(each.numbers[-1:] >= (_MAX_SERIAL,) for each in archives)
     by_name = sorted(archives, key=lambda each: each.numbers, reverse=not forward)
     ordered = sorted(by_name, key=lambda each: each.time)
-    steps = {(one.numbers > other.numbers) - (one.numbers < other.numbers) for one, other in pairwise(ordered)}
+    steps = {
+        (one.numbers > other.numbers) - (one.numbers < other.numbers) for one, other in pairwise(ordered)
+    }
     if len(steps) > 1 or 0 in steps:
         raise InputError(
             f"the order of {_named(archives)} is not clear: their times of modification and the numbers in "
-            "their names disagree. Set the times (touch -d), or give --new to begin with the log as it is now."
+            "their names disagree. Set the times (touch -d), or give --new to begin with the log as it is "
+            "now."
         )
     return ordered
 
