@@ -169,8 +169,9 @@ def files_between(
 ) -> list[Archive]:
     """The files of a log between the one that was ``read`` last and the log as it is now, the oldest first.
 
-    ``holder`` is the file that was read, None if it is gone; ``since`` its time; ``known`` what was learnt
-    before; ``read`` is None if it holds no rows or is found by its inode. ``others`` are not looked at. A file that might be a copy of another is refused.
+    ``holder`` is the file that was read, None if it is gone; ``since`` its time. Another copy of what was
+    ``read`` counts as none; so do files that are ``known`` to be learnt, and ``others``. A file that might be
+    a copy of another is refused.
     """
     named = re.compile(re.escape(os.path.basename(path)) + r"[._~-].*[0-9].*")
     found = []
