@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from ocboost.errors import InputError
 from ocboost.streams.learnt_rows import MAX_FILES, LearntFile, LearntRows
 from ocboost.streams.log_file import AnyFile, LogReading, PlainFile, RowRules, open_file
 from ocboost.streams.rotated import Archive, Key, archives_of, files_between, find_holder, key_of
-from ocboost.streams.source import Coverage, Fit, Source, name_of
+from ocboost.streams.source import Coverage, Fit, Patience, Source, name_of
 
-POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _TRIES = 10  # to find the copy of a log that was truncated
 
 
@@ -39,7 +39,7 @@ class FollowStart:
 
 
 class FollowSource(Source):
-    """The text of a log that grows, whole rows at a time; reading waits for more until `stop` is set.
+    """The text of a log that grows, whole rows at a time; reading waits for more until ``patience`` ends it.
 
     Rows that were learnt before are left out: the first one given out has the number ``first_row``. ``tell``
     takes what a user should know on the way.
@@ -52,25 +52,24 @@ class FollowSource(Source):
         start: FollowStart | None = None,
         *,
         first_row: int = 0,
-        stop: threading.Event | None = None,
+        patience: Patience | None = None,
         tell: Callable[[str], None] = lambda text: None,
-        poll: float = POLL_SECONDS,
     ) -> None:
         start = FollowStart() if start is None else start
         self.name = name_of(path)
         self.first_row = first_row
         self.bytes_read = 0
         self.bytes_total = None
-        self.stop = threading.Event() if stop is None else stop
+        self.patience = patience
         self._place = Path(path)
         self._tell = tell
         self._told = ""
-        self._poll = poll
         self._rules = RowRules(format)
         self._learnt = LearntRows(first_row)
         self._known: deque[Coverage] = deque(start.known, MAX_FILES)
         self._files: deque[AnyFile] = deque()  # the first is being read; the last may still grow
         self._failed_tries = 0
+        self._closed = False
         self._first: bytes | None = None
         if start.position is not None and start.position.header is not None:
             self._rules.take_header(start.position.header.encode())
@@ -80,12 +79,16 @@ class FollowSource(Source):
             self._files.append(_opened(start.file))
 
     def read(self) -> bytes:
-        """The next whole rows, as soon as there are some; none when it is told to stop."""
+        """The next whole rows, as soon as there are some; none once it is closed."""
         text, self._first = self._first, None
-        while not text and not self.stop.is_set():
+        while not text and not self._closed:
             text = self._next()
-            if text is None:
-                self.stop.wait(self._poll)
+            if text is not None:
+                continue
+            if self.patience is None:
+                time.sleep(_POLL_SECONDS)
+            else:
+                self.patience.wait(None)
         return text or b""
 
     def begins_with(self, sign: bytes) -> bool:
@@ -112,7 +115,7 @@ class FollowSource(Source):
 
     def close(self) -> None:
         """Close all files; reading ends."""
-        self.stop.set()
+        self._closed = True
         while self._files:
             self._files.pop().close()
 
@@ -206,12 +209,12 @@ class FollowSource(Source):
         if log is None:
             return None
         archives = [each for each in archives_of(self._place) if each.key not in (file.key, log.key)]
-        time = self._reading.mark.time or 0
+        since = self._reading.mark.time or 0
         if not self._reading.n_rows:  # every log begins so: what came since is new
             self._reading.drop_rest()
-            return self._go_on(log, [], archives, None, time, None, (file.key, log.key), replaces=True)
+            return self._go_on(log, [], archives, None, since, None, (file.key, log.key), replaces=True)
         read = self._reading.digest.coverage()
-        holder = find_holder(archives, read, time)
+        holder = find_holder(archives, read, since)
         if holder is None:
             log.close()
             self._failed_tries += 1

@@ -23,6 +23,7 @@ from ocboost.streams.source import (
     LINE_ENDS,
     Source,
     TextDigest,
+    may_become_another_format,
     refuse_other_formats,
 )
 
@@ -53,9 +54,7 @@ class PlainFile:
         if not self._is_intact(len(data)):
             return None
         if self._at == 0:
-            if len(data) < 8 and any(
-                magic.startswith(data) for magic in (BYTE_ORDER_MARK, GZIP_MAGIC)
-            ):  # too few to tell what it is
+            if may_become_another_format(data) or BYTE_ORDER_MARK.startswith(data):  # or too few to tell
                 return b""
             refuse_other_formats(str(self.path), data)
             if data.startswith(GZIP_MAGIC):
