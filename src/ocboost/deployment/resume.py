@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
+from ocboost.streams.learnt_rows import LearntFile, as_learnt_file
 from ocboost.streams.source import Coverage
 from ocboost.streams.stream import Stream
 
 COVERAGE_KEY = "covered"  # of an event in a model's history
+EARLIER_KEY = "covered_before"  # the same of the files of a log before the last one
 MAX_STREAMS = 1_000  # whose records a history keeps
 
 History = list[dict[str, Any]]
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,45 @@ def coverage_record(
     return {"end": end, "coverage": coverage, "place": _place(path), "before": before}
 
 
+def file_records(
+    files: Sequence[LearntFile], path: str | os.PathLike[str], before: str | None = None
+) -> list[Record]:
+    """Records of the files of a log that was followed; the first continues the record ``before``."""
+    found: list[Record] = []
+    for file in files:
+        record: Record = {
+            "end": file.rows,
+            "coverage": file.coverage,
+            "place": _place(path),
+            "before": before,
+        }
+        more = {"header": file.header, "time": file.time}
+        found.append(record | {key: value for key, value in more.items() if value is not None})
+        before = None
+    return found
+
+
+def learnt_files(records: Sequence[object], path: str | os.PathLike[str] | None = None) -> list[LearntFile]:
+    """What records say was learnt, only of what was found at a path if one is given; others are ignored."""
+    place = None if path is None else _place(path)
+    some = [each for each in records if _is_record(each) and (place is None or each.get("place") == place)]
+    return [file for each in some if (file := as_learnt_file(each)) is not None]
+
+
+def records_of(history: History) -> list[Record]:
+    """The records in a history that can be used, the oldest first."""
+    found: list[object] = []
+    for event in history:
+        earlier = event.get(EARLIER_KEY)
+        found += [*(earlier if isinstance(earlier, list) else ()), event.get(COVERAGE_KEY)]
+    return [record for record in found if _is_record(record)]
+
+
 def find_learnt_part(
     history: History, stream: Stream, path: str | os.PathLike[str]
 ) -> LearntPart | ChangedStream | None:
     """What of a stream, opened as ``tracked``, a model with this history has learnt; None for a new one."""
-    records = [event[COVERAGE_KEY] for event in history if _is_record(event.get(COVERAGE_KEY))]
+    records = records_of(history)
     fits = stream.fits([record["coverage"] for record in records])
     place = _place(path)
     found = [i for i, fit in enumerate(fits) if fit != "other"]
@@ -70,15 +108,24 @@ def find_learnt_part(
     return LearntPart(records[best]["end"], fit == "same", fit == "completed", sha256)
 
 
-def add_event(history: History, event: dict[str, Any], record: dict[str, Any] | None) -> None:
-    """Append an event with its record; the oldest records are dropped to make room."""
-    history.append(event if record is None else {**event, COVERAGE_KEY: record})
-    with_records = [i for i, each in enumerate(history) if COVERAGE_KEY in each]
-    for i in with_records[:-MAX_STREAMS]:
-        history[i] = {key: value for key, value in history[i].items() if key != COVERAGE_KEY}
+def add_event(history: History, event: dict[str, Any], records: Record | list[Record] | None) -> None:
+    """Append an event with its record or records; the oldest are dropped to make room."""
+    *earlier, last = records if isinstance(records, list) and records else [records or None]
+    added = {EARLIER_KEY: earlier[-MAX_STREAMS:] or None, COVERAGE_KEY: last}
+    history.append(event | {key: value for key, value in added.items() if value is not None})
+    room = MAX_STREAMS
+    for i in reversed(range(len(history))):
+        kept = history[i]
+        if COVERAGE_KEY not in kept:
+            continue
+        earlier = kept.get(EARLIER_KEY) or []
+        if room < 1 or room <= len(earlier):
+            dropped = {EARLIER_KEY} if room else {EARLIER_KEY, COVERAGE_KEY}
+            history[i] = {key: value for key, value in kept.items() if key not in dropped}
+        room = max(0, room - 1 - len(earlier))
 
 
-def _is_record(record: object) -> bool:
+def _is_record(record: object) -> TypeGuard[Record]:
     """Whether a file's record can be used; any other is ignored."""
     if not isinstance(record, dict) or not {"end", "coverage", "before"} <= set(record):
         return False

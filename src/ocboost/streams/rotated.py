@@ -173,11 +173,12 @@ def files_between(
     ``read`` counts as none; so do files that are ``known`` to be learnt, and ``others``. A file that might be
     a copy of another is refused.
     """
-    named = re.compile(re.escape(os.path.basename(path)) + r"[._~-].*[0-9].*")
     found = []
     for each in archives:
-        alike = each.naming == holder.naming if holder is not None else named.fullmatch(each.path.name)
+        alike = holder is None or each.naming == holder.naming
         if each == holder or each.key in others or each.time < since or not alike:
+            continue
+        if not _beginning(each, header):  # there are no rows in it
             continue
         fits = fits_of(each, [read, *known])
         if (
@@ -192,11 +193,35 @@ def files_between(
         found.append(each)
     if not found:
         return []
+    if holder is None:
+        _require_rotations(path, archives, found, known)
     ordered = _in_order(found if holder is None else [holder, *found])
     if holder is not None:
         ordered = ordered[ordered.index(holder) + 1 :]
     _refuse_copies([*ordered, Archive(Path(path), 0, (0, 0))], header)
     return ordered
+
+
+def _require_rotations(
+    path: str | os.PathLike[str],
+    archives: Sequence[Archive],
+    found: Sequence[Archive],
+    known: Sequence[Coverage],
+) -> None:
+    """Refuse files that need not come from the log: of several namings, or such as other logs have.
+
+    A number after the log's name is a rotation; one before its ending is one if a file like it was learnt.
+    """
+    naming = found[0].naming
+    good = all(each.naming == naming for each in found) and "#" in naming
+    if good and not naming.startswith(os.path.basename(path)):
+        alike = [each for each in archives if each.naming == naming and each not in found]
+        good = any(set(fits_of(each, known)) - {"other"} for each in reversed(alike))
+    if not good:
+        raise InputError(
+            f"{_named(found)} may or may not hold rows that '{os.fspath(path)}' held before it was rotated. "
+            "Move what is not from it to another folder, or give --new to begin with the log as it is now."
+        )
 
 
 def _in_order(archives: Sequence[Archive]) -> list[Archive]:
