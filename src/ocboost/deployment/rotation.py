@@ -28,9 +28,9 @@ def start_after(files: Sequence[LearntFile], path: str | os.PathLike[str]) -> Fo
     holder = find_holder(every, position.coverage, position.time)
     if holder is None:
         raise InputError(
-            f"'{os.fspath(path)}' does not begin as it did when {position.rows:,} rows of it were learnt, and "
-            "no file of a similar name beside it does. Give --new to learn the whole of it as a new stream, "
-            "or put the old file beside it."
+            f"'{os.fspath(path)}' does not begin as it did when {position.rows:,} rows of it were learnt, "
+            "and no file of a similar name beside it does. Give --new to learn the whole of it as a new "
+            "stream, or put the old file beside it."
         )
     known = [each.coverage for each in files[:-1]]
     return FollowStart(position, None if holder == log else holder, known)

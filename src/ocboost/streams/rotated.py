@@ -212,9 +212,11 @@ def _require_rotations(
 
     A number after the log's name is a rotation; one before its ending is one if a file like it was learnt.
     """
-    naming = found[0].naming
-    good = all(each.naming == naming for each in found) and "#" in naming
-    if good and not naming.startswith(os.path.basename(path)):
+    naming, name = found[0].naming, os.path.basename(path)
+    good = all(each.naming == naming for each in found)
+    if good and not (
+        found[0].plain_name.startswith(name) and re.search("[0-9]", found[0].plain_name[len(name) :])
+    ):
         alike = [each for each in archives if each.naming == naming and each not in found]
         good = any(set(fits_of(each, known)) - {"other"} for each in reversed(alike))
     if not good:
