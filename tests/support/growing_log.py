@@ -12,7 +12,7 @@ from pathlib import Path
 NAMES = "a,b,c,d,y"
 
 
-class Done(Exception):
+class DoneError(Exception):
     """The script of a test has ended."""
 
 
@@ -27,7 +27,7 @@ class Script:
 
     def wait(self, file):
         if not self.actions:
-            raise Done
+            raise DoneError
         self.actions.popleft()()
 
 
@@ -49,15 +49,14 @@ class GrowingLog:
 
     def begin(self, header=None):
         """A new file under the log's name."""
-        self._file = open(self.path, "a")  # noqa: SIM115
-        self._stamp(self._file.fileno())
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._stamp(self._file)
         if self._header if header is None else header:
             self._put(NAMES + "\n")
 
     def _put(self, text):
-        self._file.write(text)
-        self._file.flush()
-        self._stamp(self._file.fileno())
+        os.write(self._file, text.encode())
+        self._stamp(self._file)
 
     def _stamp(self, file):
         self._clock += 1
@@ -102,7 +101,7 @@ class GrowingLog:
         return folder / names[1]
 
     def rename(self, *, ended=True, begin=True):
-        """Rotate by renaming; without ``begin`` the name is free for a while, and the old file is written on."""
+        """Rotate by renaming; without ``begin`` the name is free, and the old file is written on."""
         self.complete(ended=ended)
         os.rename(self.path, self._shift())
         if begin:
@@ -111,8 +110,12 @@ class GrowingLog:
     def reopen(self):
         """Go on in a new file."""
         self.complete(ended=False)
-        self._file.close()
+        self.close()
         self.begin()
+
+    def close(self):
+        """Write no more."""
+        os.close(self._file)
 
     def copy_and_truncate(self, *, ended=True):
         """Rotate by a copy."""

@@ -182,7 +182,10 @@ class FollowSource(Source):
         """
         try:
             status = os.stat(self._place)
-            if key_of(status) == file.key or (stat.S_ISREG(status.st_mode) and not status.st_size):
+            if key_of(status) == file.key:
+                anew = self._reading.is_bare and file.time != self._reading.mark.time
+                return self._after_truncation(file) if anew else None
+            if stat.S_ISREG(status.st_mode) and not status.st_size:
                 return None
         except OSError:
             pass  # opening tells why

@@ -186,6 +186,11 @@ class LogReading:
         if position is None:
             learnt.begin(self.mark)
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether only a line of names was read: truncated and written anew, the file would be the same."""
+        return bool(self.digest.length) and not self.n_rows and not self._pending
+
     def take(self, data: bytes) -> bytes:
         """The whole rows that more bytes complete."""
         passed = b""
