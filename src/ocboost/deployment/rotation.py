@@ -33,7 +33,8 @@ def start_after(files: Sequence[LearntFile], path: str | os.PathLike[str]) -> Fo
             "stream, or put the old file beside it."
         )
     known = [each.coverage for each in files[:-1]]
-    return FollowStart(position, None if holder == log else holder, known)
+    began = min((each.time for each in files if each.time is not None), default=None)
+    return FollowStart(position, None if holder == log else holder, known, began)
 
 
 def start_by_history(history: History, path: str | os.PathLike[str]) -> FollowStart:

@@ -30,12 +30,13 @@ _TRIES = 10  # to find the copy of a log that was truncated
 class FollowStart:
     """Where to begin: after a ``position`` that was learnt before, in the log or in an archived ``file``.
 
-    ``known`` are files that were learnt before.
+    ``known`` are files that were learnt before, and ``began`` is the time of the first.
     """
 
     position: LearntFile | None = None
     file: Archive | None = None
     known: Sequence[Coverage] = ()
+    began: int | None = None
 
 
 class FollowSource(Source):
@@ -67,6 +68,7 @@ class FollowSource(Source):
         self._rules = RowRules(format)
         self._learnt = LearntRows(first_row)
         self._known: deque[Coverage] = deque(start.known, MAX_FILES)
+        self._began = start.began
         self._files: deque[AnyFile] = deque()  # the first is being read; the last may still grow
         self._failed_tries = 0
         self._closed = False
@@ -131,6 +133,7 @@ class FollowSource(Source):
             self.bytes_read += len(data)
             self._told = ""
             self._reading.mark.time = file.time
+            self._began = file.time if self._began is None else self._began
             return self._reading.take(data)
         if len(self._files) > 1:
             return self._end_of_file()
@@ -249,6 +252,7 @@ class FollowSource(Source):
                 since=since,
                 read=read,
                 known=self._known,
+                began=self._began,
                 header=self._rules.header,
                 others=others,
             )

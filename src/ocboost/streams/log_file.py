@@ -18,9 +18,9 @@ from ocboost.streams.records import MAX_ROW_BYTES, end_of_lines
 from ocboost.streams.rotated import Key, key_of
 from ocboost.streams.source import (
     BYTE_ORDER_MARK,
-    CHUNK_BYTES,
     GZIP_MAGIC,
     LINE_ENDS,
+    PIPE_BYTES,
     Source,
     TextDigest,
     may_become_another_format,
@@ -50,7 +50,7 @@ class PlainFile:
     def read(self) -> bytes | None:
         """What has come since the last call; None if the file was truncated."""
         self._file.seek(self._at)
-        data: bytes = self._file.read(CHUNK_BYTES) or b""
+        data: bytes = self._file.read(PIPE_BYTES) or b""
         if not self._is_intact(len(data)):
             return None
         if self._at == 0:
@@ -104,12 +104,13 @@ class PackedFile:
 
     def read(self) -> bytes:
         """The next bytes; none at the end."""
-        data, self._ahead = self._ahead, b""
-        return data or self._source.read()
+        data = self._ahead or self._source.read()
+        self._ahead = data[PIPE_BYTES:]
+        return data[:PIPE_BYTES]
 
     def pass_over(self, length: int) -> None:
         """Leave out the first bytes of its text, those that were read from the log itself."""
-        while length >= 0 and (data := self.read()):
+        while length > 0 and (data := self._source.read()):
             self._ahead, length = data[length:], length - len(data)
 
     def close(self) -> None:

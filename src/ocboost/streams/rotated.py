@@ -164,22 +164,30 @@ def files_between(
     since: int,
     read: Coverage | None,
     known: Sequence[Coverage] = (),
+    began: int | None = None,
     header: bytes = b"",
     others: Sequence[Key] = (),
 ) -> list[Archive]:
     """The files of a log between the one that was ``read`` last and the log as it is now, the oldest first.
 
-    ``holder`` is the file that was read, None if it is gone; ``since`` its time. Another copy of what was
-    ``read`` counts as none; so do files that are ``known`` to be learnt, and ``others``. A file that might be
-    a copy of another is refused.
+    ``holder`` is the file that was read, None if it is gone; ``since`` its time; ``began`` that of the first
+    file of all. Another copy of what was ``read`` counts as none; so do files ``known`` to be learnt, and
+    ``others``. A file that might be a copy of another is refused, and so is an unclear order.
     """
     found = []
     for each in archives:
-        alike = holder is None or each.naming == holder.naming
-        if each == holder or each.key in others or each.time < since or not alike:
+        if each == holder or each.key in others or (holder is not None and each.naming != holder.naming):
             continue
-        if not _beginning(each, header):  # there are no rows in it
+        if each.time < since:
+            _require_older(each, holder, known, began)
             continue
+        try:
+            if not _beginning(each, header):
+                continue  # there are no rows in it
+        except InputError:
+            if holder is None and each.time == since:
+                continue  # the file that was read, compressed in another way
+            raise
         fits = fits_of(each, [read, *known])
         if (
             read is not None and fits[0] != "other"
@@ -200,6 +208,17 @@ def files_between(
         ordered = ordered[ordered.index(holder) + 1 :]
     _refuse_copies([*ordered, Archive(Path(path), 0, (0, 0))], header)
     return ordered
+
+
+def _require_older(
+    archive: Archive, holder: Archive | None, known: Sequence[Coverage], began: int | None
+) -> None:
+    """Refuse a file that is older than the holder by its time, newer by its number, and was not learnt."""
+    if holder is None or began is None or archive.time < began:
+        return
+    newer = archive.numbers < holder.numbers and holder.numbers[-1] < _MAX_SERIAL
+    if newer and "same" not in fits_of(archive, known):
+        raise _unclear([archive, holder])
 
 
 def _require_rotations(
@@ -235,12 +254,15 @@ def _in_order(archives: Sequence[Archive]) -> list[Archive]:
         (one.numbers > other.numbers) - (one.numbers < other.numbers) for one, other in pairwise(ordered)
     }
     if len(steps) > 1 or 0 in steps:
-        raise InputError(
-            f"the order of {_named(archives)} is not clear: their times of modification and the numbers in "
-            "their names disagree. Set the times (touch -d), or give --new to begin with the log as it is "
-            "now."
-        )
+        raise _unclear(archives)
     return ordered
+
+
+def _unclear(archives: Sequence[Archive]) -> InputError:
+    return InputError(
+        f"the order of {_named(archives)} is not clear: their times of modification and the numbers in their "
+        "names disagree. Set the times (touch -d), or give --new to begin with the log as it is now."
+    )
 
 
 def _refuse_copies(archives: Sequence[Archive], header: bytes) -> None:
