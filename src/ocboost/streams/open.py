@@ -72,12 +72,13 @@ def open_stream(
     need_label: bool = True,
     skip: int = 0,
     tracked: bool = False,
-    as_they_come: bool = False,
+    sampled: bool = True,
     label_kind: str | None = None,
+    as_they_come: bool = False,
     bad_rows: BadRows | None = None,
     patience: Patience | None = None,
     source: Source | None = None,
-) -> Stream:
+) -> FileStream:
     """Open a file as a stream of batches.
 
     Parameters
@@ -102,14 +103,17 @@ def open_stream(
         Rows to skip. The first batch then begins at row `skip`.
     tracked : bool
         Whether to digest what is read, for `Stream.coverage` and `Stream.fits`.
-    as_they_come : bool
-        Whether to give rows as soon as they have arrived, in batches of at most `batch_size`, perhaps empty
-        ones. Nothing is inferred from the first rows: without a schema all columns are numbers.
+    sampled : bool
+        Whether the first rows are looked at. Otherwise nothing waits for them: without a schema all columns
+        are numbers, and objects of JSON lines may lack some columns of a schema.
     label_kind : str, optional
         What the labels are, if neither the schema says it nor the first rows are looked at.
+    as_they_come : bool
+        Whether to give rows as soon as they have arrived, in batches of at most `batch_size`, perhaps empty
+        ones. The first rows are not looked at.
     bad_rows : BadRows, optional
-        Takes the rows that cannot be used, which are an error otherwise. Nothing is inferred from the first
-        rows either. Not for Parquet.
+        Takes the rows that cannot be used, which are an error otherwise. The first rows are not looked at.
+        Not for Parquet.
     patience : Patience, optional
         What happens while nothing arrives.
     source : Source, optional
@@ -129,7 +133,7 @@ def open_stream(
     batch_size = as_count(batch_size, "batch_size", 1, MAX_SETTING, "")
     skip = as_count(skip, "skip", 0, None, "")
     complete = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
-    unsampled = as_they_come or bad_rows is not None
+    unsampled = as_they_come or bad_rows is not None or not sampled
     how = {"short_sample": complete or unsampled, "unsampled": unsampled, "lenient": bad_rows is not None}
     records = _open_records(path, format, how, source, tracked=tracked, patience=patience)
     try:

@@ -175,7 +175,10 @@ def files_between(
     ``others``. A file that might be a copy of another is refused, and so is an unclear order.
     """
     found = []
+    own_numbers = len(re.findall("[0-9]+", os.path.basename(path)))
     for each in archives:
+        if holder is None and len(each.numbers) <= own_numbers:
+            continue
         if each == holder or each.key in others or (holder is not None and each.naming != holder.naming):
             continue
         if each.time < since:
