@@ -13,6 +13,7 @@ from ocboost.cli.adapt_learn import Saves, Waiting, learn
 from ocboost.cli.adapt_report import report
 from ocboost.cli.decisions import DecisionOptions
 from ocboost.cli.files import bad_rows_of, check_apart, check_out, check_side_files, checkpoint_of, place_of
+from ocboost.cli.following import Following, complete, require_log
 from ocboost.cli.options import (
     Count,
     Data,
@@ -24,7 +25,13 @@ from ocboost.cli.options import (
     no_option,
 )
 from ocboost.cli.outputs import BAD_ROWS, PREDICTIONS, RowOutputs
-from ocboost.cli.resume import load_checkpoint, remove_temporary_files, require_same_run, starting_point
+from ocboost.cli.resume import (
+    StartingPoint,
+    load_checkpoint,
+    remove_temporary_files,
+    require_same_run,
+    starting_point,
+)
 from ocboost.cli.terminal import after_writing, say
 from ocboost.errors import InputError
 
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.deployment.model import Model
+    from ocboost.deployment.resume import Covered
     from ocboost.streams import Stream
     from ocboost.streams.bad_rows import BadRows
     from ocboost.streams.open import FileStream
@@ -64,6 +72,7 @@ def adapt(
     checkpoint_rows: Count = 50_000,
     checkpoint_seconds: Seconds = 30.0,
     format: FileFormat = None,
+    follow: Flag = False,
     predictions: Lines = None,
     on_bad_row: Literal["stop", "skip"] = "stop",
     bad_rows: Path | None = None,
@@ -93,6 +102,9 @@ def adapt(
 
     The log has grown: rows learnt before are skipped, the others are learnt:
         ocboost adapt model.ocb log.csv --out model.ocb
+
+    The same as it grows, through all its rotations:
+        ocboost adapt model.ocb log.csv --out model.ocb --follow
 
     On the way a checkpoint is kept beside the model, in OUT.checkpoint. The model
     itself is written at the end; exit status 0 means that it was. A second run
@@ -133,6 +145,8 @@ def adapt(
         Write a checkpoint, and for a pipe the model itself, after so many rows,
     checkpoint_seconds
         or after so many seconds, whichever comes first.
+    follow
+        Wait for more rows, also when the log is rotated; Ctrl-C and SIGTERM end it in order.
     predictions
         Write what is predicted of each row, before it is learnt, to this file or standard output (-): CSV as
         `ocboost predict` writes it, or JSON lines if the stream is that. Rows without a label are predicted
@@ -148,7 +162,7 @@ def adapt(
     from ocboost.cli.next_lines import require_no_settings
     from ocboost.deployment.adaptation import model_digest
     from ocboost.deployment.model import Model
-    from ocboost.deployment.resume import coverage_record
+    from ocboost.deployment.resume import coverage_record, followed_log
 
     if resume and restart:
         raise UsageError("--resume and --restart exclude each other: continue, or start over.")
@@ -166,7 +180,10 @@ def adapt(
         "skip": skip,
         "leave_unseen": leave_unseen,
         "whole": "again" if again else "new" if new else None,
+        **({"follow": True} if follow else {}),
     }
+    if follow:
+        require_log(stream, format)
     if options.method is not None and not makes_adaptive(options):
         booster_of(options.method)
     check_out(out, stream)
@@ -174,7 +191,7 @@ def adapt(
     left_out = bad_rows_of(out) if bad_rows is None else bad_rows
     check_side_files(out, {"--predictions": predictions, "--bad-rows": left_out}, stream=stream, model=model)
     checkpoint = checkpoint_of(out)
-    endless = is_endless(stream)
+    endless = follow or is_endless(stream)
     stream_name = shown(stream.name) if str(stream) != "-" else "standard input"
     with after_writing("the model", out) as written, Signals(in_order=endless) as signals:
         with locked(out):  # nobody else writes the model, its checkpoint or their temporary files
@@ -182,10 +199,25 @@ def adapt(
                 remove_temporary_files(out, checkpoint)
             run = None if restart else load_checkpoint(checkpoint, resume=resume)
             deployed = Model.load(model) if run is None else run.model
-            if run is None:
+            if follow and run is not None and run.finished:
+                complete(run, out, checkpoint)
+                run = None
+            elif run is None:
                 require_no_settings(deployed, options, model)
             waiting = Waiting(signals) if endless else None
             bad = _bad_rows(deployed, leave_unseen=leave_unseen) if on_bad_row == "skip" else None
+            following = None
+            if follow:
+                following = Following(
+                    deployed,
+                    stream,
+                    origin,
+                    run,
+                    waiting,
+                    format=format,
+                    out=None if restart else out,
+                    at=model,
+                )
             try:
                 opening = open_for(
                     deployed,
@@ -195,16 +227,21 @@ def adapt(
                     label_optional=predictions is not None,
                     drop=drop,
                     format=format,
-                    skip=skip if run is None else run.rows,
+                    skip=following.start.row if following else skip if run is None else run.rows,
                     tracked=True,
                     as_they_come=endless or (bad is not None and batch == 1),
                     bad_rows=bad,
                     patience=waiting,
+                    followed=None if following is None else following.source,
                 )
             except Ended:
-                return _nothing_came(deployed, model, out, written)
+                if following is None or run is None:
+                    return _nothing_came(deployed, model, out, written)
+                _finish(run, stream_name, following.covered(run), checkpoint, out, written)
+                return 0
             with opening as opened:
-                origin |= {"model": model_digest(model), "stream": opened.fingerprint()}
+                origin |= {"model": model_digest(model)}
+                origin["stream"] = opened.fingerprint() if following is None else followed_log(stream)
                 if run is not None:
                     if endless and place_of(model) == place_of(out):
                         origin["model"] = run.origin.get("model")  # it was replaced on the way
@@ -212,7 +249,16 @@ def adapt(
                     _require_skip(run, checkpoint, on_bad_row)
                     run.leave_unseen = run.origin["leave_unseen"] = leave_unseen
                 else:
-                    run = _new_run(deployed, opened, stream, origin, out=out, at=model, resume=resume)
+                    run = _new_run(
+                        deployed,
+                        opened,
+                        stream,
+                        origin,
+                        out=out,
+                        at=model,
+                        resume=resume,
+                        start=None if following is None else following.start,
+                    )
                     if run is None:
                         checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted
                         return 0
@@ -230,6 +276,7 @@ def adapt(
                         every_seconds=checkpoint_seconds,
                         model=out if endless else None,
                         stream=stream_name,
+                        following=following,
                     )
                     if waiting is not None:
                         waiting.saves = saves
@@ -238,7 +285,14 @@ def adapt(
                             return TERMINATED if signals.terminated else INTERRUPTED
                     finally:
                         outputs.close()
-                record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
+                if following is not None and run.rows == run.first:
+                    checkpoint.unlink(missing_ok=True)
+                    return _nothing_came(deployed, model, out, written)
+                record: Covered
+                if following is not None:
+                    record = following.covered(run)
+                else:
+                    record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
             _finish(run, stream_name, record, checkpoint, out, written)
         report(run, out, left_out, stderr=str(predictions) == "-")
     return 0
@@ -300,6 +354,7 @@ def _new_run(
     out: Path,
     at: Path,
     resume: bool,
+    start: StartingPoint | None = None,
 ) -> Adaptation | None:
     """A run from the model ``at`` a path; None, with the model written to ``out``, if nothing is new."""
     from ocboost.cli.decisions import decision_parameters
@@ -309,7 +364,8 @@ def _new_run(
 
     rule = decision_parameters(origin.get("decisions", {}), deployed.classifier.classes_.tolist())
     deployed.classifier.set_params(**rule)
-    start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
+    if start is None:
+        start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
     if start.nothing_to_do is not None:
         if place_of(at) != place_of(out) and not (resume and out.exists()):
             deployed.save(out)
@@ -329,7 +385,7 @@ def _new_run(
 def _finish(
     run: Adaptation,
     stream: str,
-    record: dict[str, Any] | None,
+    record: Covered,
     checkpoint: Path,
     out: Path,
     written: Callable[[], None],

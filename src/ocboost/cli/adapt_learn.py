@@ -16,6 +16,7 @@ from ocboost.cli.terminal import say, stream_progress
 from ocboost.errors import InputError, OcboostError
 
 if TYPE_CHECKING:
+    from ocboost.cli.following import Following
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.streams import Stream
 
@@ -33,21 +34,25 @@ class Saves:
     every_seconds: float
     model: Path | None  # where to save the model on the way
     stream: str  # the name for its history
+    following: Following | None = None
     _rows: int = field(default=-1, init=False)
     _time: float = field(default=0.0, init=False)
 
     def save(self) -> None:
         """Save it now, with all that was written row by row."""
         self.run.outputs = self.outputs.synced()
+        covered = None if self.following is None else self.following.covered(self.run)
         self.run.save(self.checkpoint)
         if self.model is not None and self.run.rows > self.run.first:
-            self.run.save_model(self.model, self.stream)
+            self.run.save_model(self.model, self.stream, covered)
         self._rows, self._time = self.run.rows, time.monotonic()
 
     def save_if_due(self) -> float | None:
         """The seconds until rows that were learnt must be saved; None if all are."""
         if self.run.rows == self._rows:
             return None
+        if self.following is not None:
+            self.following.source.learnt_to(self.run.rows)
         left = self._time + self.every_seconds - time.monotonic()
         if left > 0 and self.run.rows - self._rows < self.every_rows:
             return left
@@ -154,7 +159,7 @@ def _keep(run: Adaptation, saves: Saves, *, endless: bool) -> str:
         return f"What was learnt before is kept in '{saves.checkpoint}'; --resume continues from there."
     saves.save()
     n = "1 row is" if run.rows == 1 else f"{run.rows:,} rows are"
-    if endless:
+    if endless and saves.following is None:
         return (
             f"{n} kept in '{saves.checkpoint}'; --resume continues from there, with the same stream from its "
             f"beginning. The model in '{saves.model}' has learnt them too."

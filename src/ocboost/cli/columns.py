@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ocboost.streams import Batch, Schema, Stream
     from ocboost.streams.bad_rows import BadRows
     from ocboost.streams.open import FileStream
-    from ocboost.streams.source import Patience
+    from ocboost.streams.source import Patience, Source
 
 _LABEL_KINDS = {"i": "integer", "f": "number", "b": "boolean", "U": "text", "O": "text"}  # by a class's type
 
@@ -72,10 +72,11 @@ def open_for(
     as_they_come: bool = False,
     bad_rows: BadRows | None = None,
     patience: Patience | None = None,
+    followed: Source | None = None,
 ) -> FileStream:
     """Open a file as the model's columns, or as numbers if the model does not know its columns.
 
-    With ``label_optional`` a label is read if there is one.
+    With ``label_optional`` a label is read if there is one. The text may be that of a ``followed`` log.
     """
     from ocboost.streams import open_stream
 
@@ -90,11 +91,12 @@ def open_for(
         need_label=need_label and not label_optional,
         skip=skip,
         tracked=tracked,
-        sampled=not is_endless(path),
+        sampled=followed is None and not is_endless(path),
         label_kind=_kind_of_labels(model),
         as_they_come=as_they_come,
         bad_rows=bad_rows,
         patience=patience,
+        source=followed,
     )
     try:
         if schema is None:

@@ -19,7 +19,7 @@ from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.metrics import Tally
 from ocboost.deployment.model import CHECKPOINT_KIND, Model
-from ocboost.deployment.resume import add_event
+from ocboost.deployment.resume import Covered, add_event
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.committee import probabilities
@@ -27,7 +27,8 @@ from ocboost.streams.bad_rows import BadRow, BadRows
 from ocboost.streams.rows import Rows, UnseenLabelError
 
 RECENT_PREDICTIONS = 1000
-_NOT_OF_ITS_ID = ("model", "before", "files", "on_bad_row")  # of a run's origin
+LOG_KEY = "log"  # of a run's origin: the records of the files of a log that it follows
+_NOT_OF_ITS_ID = ("model", "before", "files", "on_bad_row", LOG_KEY)  # of a run's origin
 
 Answered = tuple[NDArray[np.intp], NDArray[np.float64]]  # the classes of rows, and the probability of each
 
@@ -188,11 +189,11 @@ class Adaptation:
         right = self.confusion.diagonal().tolist()
         return [hits / n if n else None for hits, n in zip(right, counts, strict=True)]
 
-    def finish(self, stream: str, covered: dict[str, Any] | None = None) -> None:
+    def finish(self, stream: str, covered: Covered = None) -> None:
         """The stream has ended: add it to the model's history.
 
         ``stream`` is its name, ``covered`` the record by which it is recognised when it has grown
-        (`ocboost.deployment.resume.coverage_record`).
+        (`coverage_record` of `ocboost.deployment.resume`, or `file_records`).
         """
         if not self.finished:
             add_event(self.model.history, self._event(stream), covered)
@@ -209,9 +210,7 @@ class Adaptation:
             "run": run_id(self.origin),
         }
 
-    def save_model(
-        self, path: str | os.PathLike[str], stream: str, covered: dict[str, Any] | None = None
-    ) -> None:
+    def save_model(self, path: str | os.PathLike[str], stream: str, covered: Covered = None) -> None:
         """Save the model as it is now, as if the stream ended here, see `finish`."""
         model = copy.copy(self.model)
         model.history = list(model.history)

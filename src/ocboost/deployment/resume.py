@@ -23,6 +23,7 @@ MAX_STREAMS = 1_000  # whose records a history keeps
 
 History = list[dict[str, Any]]
 Record = dict[str, Any]
+Covered = Record | list[Record] | None
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class ChangedStream:
     """A stream whose learnt part has changed since: it must not be learnt without asking."""
 
     rows: int  # that were learnt of it
+
+
+def followed_log(path: str | os.PathLike[str]) -> dict[str, str]:
+    """What identifies a log that is followed, among the streams of runs."""
+    return {"followed": _place_of_name(path)}
 
 
 def coverage_record(
@@ -71,8 +77,8 @@ def file_records(
 
 def learnt_files(records: Sequence[object], path: str | os.PathLike[str] | None = None) -> list[LearntFile]:
     """What records say was learnt, only of what was found at a path if one is given; others are ignored."""
-    place = None if path is None else _place(path)
-    some = [each for each in records if _is_record(each) and (place is None or each.get("place") == place)]
+    places = () if path is None else _places(path)
+    some = [each for each in records if _is_record(each) and (path is None or each.get("place") in places)]
     return [file for each in some if (file := as_learnt_file(each)) is not None]
 
 
@@ -91,10 +97,10 @@ def find_learnt_part(
     """What of a stream, opened as ``tracked``, a model with this history has learnt; None for a new one."""
     records = records_of(history)
     fits = stream.fits([record["coverage"] for record in records])
-    place = _place(path)
+    places = _places(path)
     found = [i for i, fit in enumerate(fits) if fit != "other"]
     if not found:
-        rows = [record["end"] for record in records if record.get("place") == place]
+        rows = [record["end"] for record in records if record.get("place") in places]
         return ChangedStream(rows[-1]) if rows else None
     best = max(found, key=lambda i: (records[i]["end"], i))
     fit, sha256 = fits[best], str(records[best]["coverage"]["sha256"])
@@ -108,7 +114,7 @@ def find_learnt_part(
     return LearntPart(records[best]["end"], fit == "same", fit == "completed", sha256)
 
 
-def add_event(history: History, event: dict[str, Any], records: Record | list[Record] | None) -> None:
+def add_event(history: History, event: dict[str, Any], records: Covered) -> None:
     """Append an event with its record or records; the oldest are dropped to make room."""
     *earlier, last = records if isinstance(records, list) and records else [records or None]
     added = {EARLIER_KEY: earlier[-MAX_STREAMS:] or None, COVERAGE_KEY: last}
@@ -133,6 +139,20 @@ def _is_record(record: object) -> TypeGuard[Record]:
     return isinstance(coverage, dict) and "sha256" in coverage and type(end) is int and end >= 0
 
 
+def _places(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """What a record may have for a place: a log that is followed is known by its name, even if a link."""
+    return _place(path), _place_of_name(path)
+
+
+def _place_of_name(path: str | os.PathLike[str]) -> str:
+    folder, name = os.path.split(os.path.abspath(path))
+    return _digest_of(os.path.join(os.path.realpath(folder), name))
+
+
 def _place(path: str | os.PathLike[str]) -> str:
     """A digest of where a file is, which does not reveal the folders of whoever made the model."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()
+    return _digest_of(os.path.realpath(path))
+
+
+def _digest_of(place: str) -> str:
+    return hashlib.sha256(os.fsencode(place)).hexdigest()

@@ -157,7 +157,7 @@ def _open_records(
     tracked: bool,
     patience: Patience | None,
 ) -> Records:
-    name = _format_name(path, format)
+    name = format_name(path, format)
     if name is not None and not FORMATS[name].is_text:
         return FORMATS[name].reader(path, tracked=tracked)
     if source is None:
@@ -171,7 +171,7 @@ def _open_records(
         raise
 
 
-def _format_name(path: str | os.PathLike[str], format: str | None) -> str | None:
+def format_name(path: str | os.PathLike[str], format: str | None) -> str | None:
     """The name of the format; None for standard input and pipes, whose first bytes tell."""
     if format is not None:
         if format not in FORMATS:

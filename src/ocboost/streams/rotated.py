@@ -236,9 +236,7 @@ def _require_rotations(
     """
     naming, name = found[0].naming, os.path.basename(path)
     good = all(each.naming == naming for each in found)
-    if good and not (
-        found[0].plain_name.startswith(name) and re.search("[0-9]", found[0].plain_name[len(name) :])
-    ):
+    if good and not found[0].plain_name.startswith(name):
         alike = [each for each in archives if each.naming == naming and each not in found]
         good = any(set(fits_of(each, known)) - {"other"} for each in reversed(alike))
     if not good:
