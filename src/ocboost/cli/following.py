@@ -64,8 +64,9 @@ class Following:
         out: Path | None,
         at: Path,
     ) -> None:
-        from ocboost.deployment.adaptation import LOG_KEY
-        from ocboost.streams.follow import FollowSource
+        from ocboost.deployment.adaptation import LOG_KEY, LOG_SINCE_KEY
+        from ocboost.deployment.rotation import time_of
+        from ocboost.streams.follow import FollowSource, FollowStart
         from ocboost.streams.open import format_name
 
         self._path = path
@@ -73,6 +74,10 @@ class Following:
         self._earlier = [each for each in known if isinstance(each, dict)] if isinstance(known, list) else []
         begin = self._begin(model, origin)
         position = begin.position
+        since = None if run is None else run.origin.get(LOG_SINCE_KEY)
+        if position is None and type(since) is int:  # it was stopped before its first row
+            begin = FollowStart(began=since, since=since)
+        self._since = time_of(path) if type(since) is not int else since
         if run is None and position is None and origin["whole"] is None and out is not None:
             _refuse_to_lose(path, out, at)
         self._position = position
@@ -106,7 +111,7 @@ class Following:
 
     def covered(self, run: Adaptation) -> list[dict[str, Any]]:
         """The records of all files of a run, which are kept in its checkpoint too."""
-        from ocboost.deployment.adaptation import LOG_KEY
+        from ocboost.deployment.adaptation import LOG_KEY, LOG_SINCE_KEY
         from ocboost.deployment.resume import file_records
 
         self.source.learnt_to(run.rows)
@@ -115,7 +120,7 @@ class Following:
             records = [*self._earlier[:-1], *(records or self._earlier[-1:])]
         elif records and self._position is not None and records[0]["coverage"] == self._position.coverage:
             del records[0]  # nothing was added to it
-        run.origin[LOG_KEY] = records
+        run.origin |= {LOG_KEY: records, LOG_SINCE_KEY: self._since}
         return records
 
 

@@ -28,7 +28,8 @@ from ocboost.streams.rows import Rows, UnseenLabelError
 
 RECENT_PREDICTIONS = 1000
 LOG_KEY = "log"  # of a run's origin: the records of the files of a log that it follows
-_NOT_OF_ITS_ID = ("model", "before", "files", "on_bad_row", LOG_KEY)  # of a run's origin
+LOG_SINCE_KEY = "log_since"  # the time of the log when it began
+_NOT_OF_ITS_ID = ("model", "before", "files", "on_bad_row", LOG_KEY, LOG_SINCE_KEY)  # of a run's origin
 
 Answered = tuple[NDArray[np.intp], NDArray[np.float64]]  # the classes of rows, and the probability of each
 

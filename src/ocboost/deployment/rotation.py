@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def start_by_history(history: History, path: str | os.PathLike[str]) -> FollowSt
     fits = fits_of(log, [each.coverage for each in files])
     fitting = [each for each, fit in zip(files, fits, strict=True) if fit != "other"]
     return FollowStart(max(fitting, key=lambda each: each.rows) if fitting else None)
+
+
+def time_of(path: str | os.PathLike[str]) -> int:
+    """The time of modification of a log; the present if it is not there yet."""
+    log = _log_itself(path)
+    return time.time_ns() if log is None else log.time
 
 
 def _log_itself(path: str | os.PathLike[str]) -> Archive | None:

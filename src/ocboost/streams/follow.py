@@ -19,7 +19,7 @@ from pathlib import Path
 from ocboost.errors import InputError
 from ocboost.streams.learnt_rows import MAX_FILES, LearntFile, LearntRows
 from ocboost.streams.log_file import AnyFile, LogReading, PlainFile, RowRules, open_file
-from ocboost.streams.rotated import Archive, Key, archives_of, files_between, find_holder, key_of
+from ocboost.streams.rotated import Archive, Key, archives_of, files_between, find_holder, first_line, key_of
 from ocboost.streams.source import Coverage, Fit, Patience, Source, name_of
 
 _POLL_SECONDS = 0.2
@@ -30,13 +30,15 @@ _TRIES = 10  # to find the copy of a log that was truncated
 class FollowStart:
     """Where to begin: after a ``position`` that was learnt before, in the log or in an archived ``file``.
 
-    ``known`` are files that were learnt before, and ``began`` is the time of the first.
+    ``known`` are files that were learnt before, and ``began`` is the time of the first. Without a position,
+    files that were rotated away ``since`` a time come before the log.
     """
 
     position: LearntFile | None = None
     file: Archive | None = None
     known: Sequence[Coverage] = ()
     began: int | None = None
+    since: int | None = None
 
 
 class FollowSource(Source):
@@ -69,6 +71,7 @@ class FollowSource(Source):
         self._learnt = LearntRows(first_row)
         self._known: deque[Coverage] = deque(start.known, MAX_FILES)
         self._began = start.began
+        self._since = start.since
         self._files: deque[AnyFile] = deque()  # the first is being read; the last may still grow
         self._failed_tries = 0
         self._closed = False
@@ -144,8 +147,12 @@ class FollowSource(Source):
         log = self._open_log()
         if log is None:
             return None
-        self._files.append(log)
-        return b""
+        if self._since is None:
+            self._files.append(log)
+            return b""
+        archives = archives_of(self._place)
+        header = first_line(archives, self._since) if self._rules.is_csv else b""
+        return self._go_on(log, [], archives, None, self._since, None, (log.key,), header=header)
 
     def _open_log(self) -> PlainFile | None:
         """The log; None, and a word to the user, if it is not there or cannot be read."""
@@ -238,6 +245,7 @@ class FollowSource(Source):
         others: Sequence[Key],
         *,
         replaces: bool = False,
+        header: bytes = b"",
     ) -> bytes | None:
         """Add ``first``, the files since then and the log to those to be read.
 
@@ -253,7 +261,7 @@ class FollowSource(Source):
                 read=read,
                 known=self._known,
                 began=self._began,
-                header=self._rules.header,
+                header=self._rules.header or header,
                 others=others,
             )
             for each in reversed([*first, *between]):
@@ -274,8 +282,10 @@ class FollowSource(Source):
                 self._begin_reading()
         self._files += added
         self._failed_tries = 0
-        more = f", after {len(between)} files between them" if between else ""
-        self._tell(f"'{self.name}' was rotated; going on with the new file{more}.")
+        if between or self._since is None:
+            more = f", after {len(between)} files between them" if between else ""
+            self._tell(f"'{self.name}' was rotated; going on with the new file{more}.")
+        self._since = None
         return b""
 
     def _lose_rest(self, file: AnyFile) -> bytes:

@@ -294,5 +294,13 @@ def _beginning(archive: Archive, header: bytes) -> bytes:
     return data[:_COMPARED_BYTES].strip(b"\r\n")
 
 
+def first_line(archives: Sequence[Archive], since: int) -> bytes:
+    """The first line of the oldest file since a time that can be read."""
+    for each in archives:
+        if each.time >= since and (data := _beginning(each, b"")):
+            return data.partition(b"\n")[0].rstrip(b"\r")
+    return b""
+
+
 def _named(archives: Sequence[Archive]) -> str:
     return " and ".join(f"'{each.path}'" for each in archives)
