@@ -167,3 +167,183 @@ class TestRandomly:
             assert ran(capsys, *words, *(["--resume"] if killed else []))[0] == 0
             assert n_seen(model) == 300 + len(log.written)
             assert bare(model, tmp_path) == expected(capsys, log, start, tmp_path)
+
+
+class TestStarts:
+    def test_the_old_file_is_gone(self, tmp_path, capsys, script):
+        model = fitted(tmp_path)
+        with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+            log.append(10)
+            words = ["adapt", model, log.path, "--out", model, "--follow"]
+            assert ran(capsys, *words)[0] == 0
+            log.rename()
+            os.remove(tmp_path / "log.csv.1")
+            log.append(3)
+            assert "does not begin as it did when 10 rows" in refused(capsys, *words)
+            assert "does not begin as it did when 10 rows" in refused(capsys, *words[:-1])
+            assert ran(capsys, *words, "--new")[0] == 0
+            log.append(4)
+            assert ran(capsys, *words)[0] == 0
+            assert n_seen(model) == 317
+
+    def test_with_another_model_to_write(self, tmp_path, capsys, script):
+        model, out = fitted(tmp_path), tmp_path / "out.ocb"
+        with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+            log.append(10)
+            words = ["adapt", model, log.path, "--out", out, "--follow"]
+            assert ran(capsys, *words)[0] == 0
+            log.rename()
+            log.append(1)
+            assert f"Give '{out}' as the model" in refused(capsys, *words)
+            assert ran(capsys, "adapt", out, log.path, "--out", out, "--follow")[0] == 0
+            assert n_seen(out) == 311
+
+    def test_rows_to_skip(self, tmp_path, capsys, script):
+        model = fitted(tmp_path)
+        with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+            log.append(10)
+            script += [log.rename, lambda: log.append(5), nothing]
+            words = ["adapt", model, log.path, "--out", model, "--follow", "--skip", "4"]
+            assert ran(capsys, *words)[0] == 0
+            log.append(3)
+            assert ran(capsys, *words)[0] == 0
+            assert n_seen(model) == 300 + 6 + 5 + 3
+
+    def test_bad_rows_and_predictions(self, tmp_path, capsys, script):
+        model, answers = fitted(tmp_path), tmp_path / "answers.csv"
+        with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+            log.append(3)
+
+            def spoil():
+                with log.path.open("a") as file:
+                    file.write("1,2\n")
+
+            words = ["adapt", model, log.path, "--out", model, "--follow", "--on-bad-row", "skip"]
+            script += [spoil, lambda: log.append(2), log.rename, lambda: log.append(1), spoil, nothing]
+            code, _, err = ran(capsys, *words, "--predictions", answers)
+            assert code == 0, err
+            assert len(answers.read_text().splitlines()) == 1 + 8
+            spoil()
+            log.append(2)
+            assert ran(capsys, *words)[0] == 0
+            assert n_seen(model) == 300 + 3 + 2 + 1 + 2
+            assert len((tmp_path / "model.ocb.bad-rows.jsonl").read_text().splitlines()) == 3
+
+    def test_a_run_of_another_kind(self, tmp_path, capsys, script):
+        model = fitted(tmp_path)
+        with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+            log.append(10)
+            words = ["adapt", model, log.path, "--out", model, "--checkpoint-rows", "1"]
+            script.append(die)
+            with pytest.raises(Killed):
+                ran(capsys, *words, "--follow")
+            assert "Give --resume" in refused(capsys, *words, "--follow")
+            assert "belongs to a run with or without --follow" in refused(capsys, *words, "--resume")
+            assert ran(capsys, *words, "--resume", "--follow")[0] == 0
+            assert n_seen(model) == 310
+
+    def test_a_model_that_has_the_rows_though_killed(self, tmp_path, capsys, script):
+        model = fitted(tmp_path)
+        with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+            log.append(10)
+            script += [log.rename, lambda: log.append(5), nothing, die]
+            words = ["adapt", model, log.path, "--out", model, "--follow", "--checkpoint-rows", "1"]
+            with pytest.raises(Killed):
+                ran(capsys, *words)
+            assert n_seen(model) == 315
+            log.append(2)
+            assert ran(capsys, *words, "--restart")[0] == 0
+            assert n_seen(model) == 317
+
+    def test_other_columns_after_a_rotation(self, tmp_path, capsys, script):
+        model = fitted(tmp_path)
+        with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+            log.append(10)
+
+            def rotate():
+                log.rename(begin=False)
+                log.path.write_text("y,a,b,c,d\n1,1,2,3,4\n")
+
+            script += [rotate, nothing]
+            words = ["adapt", model, log.path, "--out", model, "--follow"]
+            code, _, err = ran(capsys, *words)
+            assert code == 1
+            assert "has other columns since it was rotated" in err
+            assert "10 rows are kept in" in err
+            assert ran(capsys, *words, "--new", "--restart")[0] == 0
+            assert n_seen(model) == 311
+
+    @pytest.mark.parametrize(
+        ("name", "message", "code"),
+        [
+            ("-", "standard input is read as it comes", 2),
+            ("log.csv.gz", "is compressed", 1),
+            ("packed.csv", "it is compressed with gzip", 1),
+            ("log.parquet", "is Parquet", 1),
+            ("nowhere/log.csv", "there is no", 1),
+            ("folder.csv", "needs an ordinary file", 1),
+            ("log.txt", "must tell its format", 1),
+        ],
+    )
+    def test_what_cannot_be_followed(self, name, message, code, tmp_path, capsys, script, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        model = fitted(tmp_path)
+        write(tmp_path / "log.parquet", table(5))
+        (tmp_path / "packed.csv").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+        (tmp_path / "folder.csv").mkdir()
+        (tmp_path / "log.txt").touch()
+        assert message in refused(capsys, "adapt", model, name, "--out", model, "--follow", code=code)
+
+    def test_a_log_that_never_comes(self, tmp_path, capsys, script):
+        model = fitted(tmp_path)
+        before = model.read_bytes()
+        words = ["adapt", model, tmp_path / "late.csv", "--out", model, "--follow"]
+        code, _, err = ran(capsys, *words)
+        assert code == 0
+        assert f"waiting for '{tmp_path / 'late.csv'}': No such file" in err
+        assert model.read_bytes() == before
+        assert left_in(tmp_path) == []
+
+
+def wait_until(condition, process):
+    """Wait for something that a process does."""
+    for _ in range(3000):
+        if condition():
+            return
+        assert process.poll() is None
+        time.sleep(0.02)
+    raise AssertionError("it did not happen")
+
+
+@posix
+def test_a_process(tmp_path, capsys):
+    model = fitted(tmp_path)
+    start = tmp_path / "first.ocb"
+    start.write_bytes(model.read_bytes())
+    answers = tmp_path / "answers"
+    words = ["adapt", model, tmp_path / "log.csv", "--out", model, "--follow", "--predictions", answers]
+
+    def answered(n):
+        return lambda: answers.exists() and len(answers.read_text().splitlines()) == 1 + n
+
+    with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
+        log.append(5)
+        process = started(*words, "--checkpoint-rows", "3")
+        wait_until(answered(5), process)
+        log.rename()
+        log.append(4, cut=True)
+        wait_until(answered(8), process)
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+        log.copy_and_truncate()
+        log.append(2)
+        log.rename()
+        log.compress()
+        log.append(3)
+        process = started(*words, "--checkpoint-rows", "3", "--resume")
+        wait_until(answered(14), process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+        assert n_seen(model) == 314
+        assert bare(model, tmp_path) == expected(capsys, log, start, tmp_path)
+    assert left_in(tmp_path) == []

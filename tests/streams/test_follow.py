@@ -151,6 +151,10 @@ class TestRenamed:
         actions = [lambda: (log.append(3), log.rename(), log.compress(), log.append(1)), nothing]
         assert rows_of(log, *actions) == log.written
 
+    def test_compressed_before_its_first_row_was_read(self, log):
+        actions = [lambda: (log.append(3), log.rename(), log.compress(), log.append(1)), nothing]
+        assert rows_of(log, *actions) == log.written
+
     def test_several_times_between_two_looks(self, log):
         log.append(2)
 

@@ -112,7 +112,7 @@ class Following:
     def covered(self, run: Adaptation) -> list[dict[str, Any]]:
         """The records of all files of a run, which are kept in its checkpoint too."""
         from ocboost.deployment.adaptation import LOG_KEY, LOG_SINCE_KEY
-        from ocboost.deployment.resume import file_records
+        from ocboost.deployment.resume import MAX_STREAMS, file_records
 
         self.source.learnt_to(run.rows)
         records = file_records(self.source.learnt_files(), self._path, self._before)
@@ -120,6 +120,7 @@ class Following:
             records = [*self._earlier[:-1], *(records or self._earlier[-1:])]
         elif records and self._position is not None and records[0]["coverage"] == self._position.coverage:
             del records[0]  # nothing was added to it
+        records = records[-MAX_STREAMS:]
         run.origin |= {LOG_KEY: records, LOG_SINCE_KEY: self._since}
         return records
 

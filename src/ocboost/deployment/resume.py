@@ -117,7 +117,7 @@ def find_learnt_part(
 def add_event(history: History, event: dict[str, Any], records: Covered) -> None:
     """Append an event with its record or records; the oldest are dropped to make room."""
     *earlier, last = records if isinstance(records, list) and records else [records or None]
-    added = {EARLIER_KEY: earlier[-MAX_STREAMS:] or None, COVERAGE_KEY: last}
+    added = {EARLIER_KEY: earlier[1 - MAX_STREAMS :] or None, COVERAGE_KEY: last}
     history.append(event | {key: value for key, value in added.items() if value is not None})
     room = MAX_STREAMS
     for i in reversed(range(len(history))):
