@@ -15,6 +15,7 @@ from ocboost.streams import open_stream
 from ocboost.streams.csv import row_ends
 from ocboost.streams.follow import FollowSource, FollowStart
 from ocboost.streams.learnt_rows import LearntRows, ends_of_rows
+from ocboost.streams.log_file import PlainFile
 from ocboost.streams.source import TextDigest
 from tests.support.growing_log import NAMES, DoneError, GrowingLog, Script, lines_of
 
@@ -151,9 +152,18 @@ class TestRenamed:
         actions = [lambda: (log.append(3), log.rename(), log.compress(), log.append(1)), nothing]
         assert rows_of(log, *actions) == log.written
 
-    def test_compressed_before_its_first_row_was_read(self, log):
-        actions = [lambda: (log.append(3), log.rename(), log.compress(), log.append(1)), nothing]
-        assert rows_of(log, *actions) == log.written
+    def test_right_after_a_look(self, log, monkeypatch):
+        """Rows, a rotation and a compression between reading to the end and looking at the name."""
+        read, left = PlainFile.read, [lambda: (log.append(3), log.rename(), log.compress(), log.append(1))]
+
+        def then_rotated(self):
+            data = read(self)
+            if not data and left:
+                left.pop()()
+            return data
+
+        monkeypatch.setattr(PlainFile, "read", then_rotated)
+        assert rows_of(log, nothing) == log.written
 
     def test_several_times_between_two_looks(self, log):
         log.append(2)
