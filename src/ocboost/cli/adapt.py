@@ -327,7 +327,7 @@ def _outputs(
     if places:
         run.origin["files"] = places
     sizes = {what: size for what, size in run.outputs.items() if what in same}
-    outputs = RowOutputs(sizes, bad_rows=left_out, at_once=at_once)
+    outputs = RowOutputs(sizes, bad_rows=files[BAD_ROWS], at_once=at_once)
     run.on_bad_row = outputs.bad_row
     if predictions is not None:
         labels = run.model.classifier.classes_.tolist()

@@ -138,16 +138,15 @@ class RowOutputs:
     their file, which is made when the first one comes. With ``at_once`` each prediction is flushed.
     """
 
-    def __init__(self, sizes: dict[str, int], *, bad_rows: Path, at_once: bool) -> None:
+    def __init__(self, sizes: dict[str, int], *, bad_rows: Path | None, at_once: bool) -> None:
         self.lines: PredictionLines | None = None
         self.predictions: LinesFile | None = None
         self._sizes = sizes
-        self._bad_path, self._bad_file = bad_rows, None if BAD_ROWS not in sizes else self._open(bad_rows)
+        self._bad_path, self._bad_file = bad_rows, None
         self._at_once = at_once
         self.failed = False  # whether something could not be written, so that these files lack a row
-
-    def _open(self, path: Path) -> LinesFile:
-        return LinesFile(path, self._sizes.get(BAD_ROWS), BAD_ROWS)
+        if bad_rows is not None and (sizes.get(BAD_ROWS) or (BAD_ROWS in sizes and bad_rows.exists())):
+            self._bad_file = LinesFile(bad_rows, sizes[BAD_ROWS], BAD_ROWS)  # without those of later rows
 
     def predict_to(self, path: Path, labels: Sequence[Any], *, as_json: bool) -> None:
         """Write predictions to a file or to standard output, with escaped labels for a terminal."""
@@ -166,8 +165,10 @@ class RowOutputs:
 
     def bad_row(self, bad: BadRow) -> None:
         """Write a row that was left out, and an empty prediction unless it has one."""
+        if self._bad_path is None:
+            return
         if self._bad_file is None:
-            self._bad_file = self._open(self._bad_path)
+            self._bad_file = LinesFile(self._bad_path)
         entry = {
             "line": bad.line,
             "reason": bad.reason,
@@ -199,6 +200,8 @@ class RowOutputs:
     def synced(self) -> dict[str, int]:
         """The sizes of the files for a checkpoint."""
         sizes = {name: file.synced() for name, file in self._files().items()}
+        if self._bad_path is not None and self._bad_file is None:  # what earlier runs have left there
+            sizes[BAD_ROWS] = self._bad_path.stat().st_size if self._bad_path.exists() else 0
         return {name: size for name, size in sizes.items() if size is not None}
 
     @property

@@ -116,6 +116,11 @@ class Adaptation:
         others: Answered | None,
     ) -> None:
         """Give what was predicted for rows, some of them labelled, in turn with those that were left out."""
+        if len(rows) == 1 and (only := labelled or others) is not None:  # much quicker
+            code = int(only[0][0])
+            self._give_bad_rows(rows.first)
+            give(code, float(only[1][0, code]))
+            return
         codes, shares, known = np.empty(len(rows), np.intp), np.empty(len(rows)), rows.known
         for members, answered in ((known, labelled), (~known, others)):
             if answered is not None:
