@@ -65,13 +65,14 @@ class Following:
         at: Path,
     ) -> None:
         from ocboost.deployment.adaptation import LOG_KEY, LOG_SINCE_KEY
+        from ocboost.deployment.resume import learnt_files
         from ocboost.deployment.rotation import time_of
         from ocboost.streams.follow import FollowSource, FollowStart
         from ocboost.streams.open import format_name
 
         self._path = path
         known = [] if run is None else run.origin.get(LOG_KEY)
-        self._earlier = [each for each in known if isinstance(each, dict)] if isinstance(known, list) else []
+        self._earlier = [each for each in known if learnt_files([each])] if isinstance(known, list) else []
         begin = self._begin(model, origin)
         position = begin.position
         since = None if run is None else run.origin.get(LOG_SINCE_KEY)
@@ -88,7 +89,7 @@ class Following:
         self._before = self._earlier[-1].get("before") if self._earlier else before
         self.start = StartingPoint(row, before)
         if position is not None:
-            where = f"'{path}'" if begin.file is None else f"'{begin.file.path}', which '{path}' was before"
+            where = f"'{path}'" if begin.file is None else f"'{begin.file.path}' (once '{path}')"
             say(f"the first {position.rows:,} rows of {where} were learnt before.")
         self.source = FollowSource(
             path,

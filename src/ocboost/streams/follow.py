@@ -283,7 +283,8 @@ class FollowSource(Source):
         self._files += added
         self._failed_tries = 0
         if between or self._since is None:
-            more = f", after {len(between)} files between them" if between else ""
+            n = f"{len(between)} file" + "s" * (len(between) > 1)
+            more = f", after {n} between them" if between else ""
             self._tell(f"'{self.name}' was rotated; going on with the new file{more}.")
         self._since = None
         return b""
