@@ -65,11 +65,15 @@ class Ended(Exception):  # noqa: N818
     """Somebody has asked that the work ends here, in order."""
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has interrupted the work, as Ctrl-C would have."""
+
+
 class Signals:
     """Ctrl-C and SIGTERM inside the block; a signal that the process ignores stays ignored.
 
     With ``in_order`` they only set `asked`, and raise `Ended` while the block of `interruptible` waits.
-    Otherwise SIGTERM does what Ctrl-C does, and `terminated` tells them apart.
+    Otherwise SIGTERM does what Ctrl-C does, but leaves the block as `Terminated`.
     """
 
     def __init__(self, *, in_order: bool) -> None:
@@ -95,6 +99,8 @@ class Signals:
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if self.terminated and kind is KeyboardInterrupt:
+            raise Terminated from error
 
     def _set(self, number: int, handler: Callable[[int, Any], None]) -> None:
         self._before[number] = signal.signal(number, handler)

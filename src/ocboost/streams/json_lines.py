@@ -47,9 +47,9 @@ class JsonRecords(TextRecords):
     def _parse_first_row(self) -> list[dict[str, Any]]:
         """The first row, if it can be used; where it cannot and rows may be left out, nothing."""
         data = self._first_rows()
-        end = self._row_spans(data)[0][1]
+        spans = self._row_spans(data)
         try:
-            return list(self._parsed(Block(data[:end], 1)))
+            return list(self._parsed(Block(data[: spans[0][1]], 1))) if spans else []
         except InputError:
             if not self._lenient:
                 raise

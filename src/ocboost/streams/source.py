@@ -215,7 +215,8 @@ def _descriptor(file: Any) -> int | None:
 def _open_at_once(path: str, flags: int) -> int:
     """Open a file; a named pipe without waiting for somebody who writes to it."""
     file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    os.set_blocking(file, True)
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(file, True)
     return file
 
 
