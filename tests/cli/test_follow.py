@@ -14,8 +14,21 @@ import pytest
 
 from ocboost._core.interrupts import Ended
 from ocboost.cli.adapt_learn import Waiting
+from ocboost.deployment.adaptation import Adaptation
 from ocboost.deployment.model import Model
-from tests.support.cli_runs import Killed, fitted, left_in, n_seen, ran, refused, started, table, write
+from tests.support.cli_runs import (
+    Killed,
+    fitted,
+    kill_after,
+    killed,
+    left_in,
+    n_seen,
+    ran,
+    refused,
+    started,
+    table,
+    write,
+)
 from tests.support.growing_log import NAMES, GrowingLog
 
 posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs POSIX signals")
@@ -229,7 +242,7 @@ class TestStarts:
             assert n_seen(model) == 300 + 3 + 2 + 1 + 2
             assert len((tmp_path / "model.ocb.bad-rows.jsonl").read_text().splitlines()) == 3
 
-    def test_a_run_of_another_kind(self, tmp_path, capsys, script):
+    def test_a_run_of_another_kind(self, tmp_path, capsys, script, monkeypatch):
         model = fitted(tmp_path)
         with closing(GrowingLog(tmp_path / "log.csv", table(60))) as log:
             log.append(10)
@@ -241,6 +254,11 @@ class TestStarts:
             assert "belongs to a run with or without --follow" in refused(capsys, *words, "--resume")
             assert ran(capsys, *words, "--resume", "--follow")[0] == 0
             assert n_seen(model) == 310
+            log.append(10)
+            with monkeypatch.context() as patch:
+                kill_after(patch, Adaptation, "take", 1)
+                killed(capsys, *words)
+            assert "belongs to a run without --follow" in refused(capsys, *words, "--resume", "--follow")
 
     def test_a_model_that_has_the_rows_though_killed(self, tmp_path, capsys, script):
         model = fitted(tmp_path)

@@ -206,18 +206,10 @@ def adapt(
                 require_no_settings(deployed, options, model)
             waiting = Waiting(signals) if endless else None
             bad = _bad_rows(deployed, leave_unseen=leave_unseen) if on_bad_row == "skip" else None
-            following = None
-            if follow:
-                following = Following(
-                    deployed,
-                    stream,
-                    origin,
-                    run,
-                    waiting,
-                    format=format,
-                    out=None if restart else out,
-                    at=model,
-                )
+            kept = None if restart else out  # whose history counts
+            following = (
+                Following(deployed, stream, origin, run, waiting, format, kept, model) if follow else None
+            )
             try:
                 opening = open_for(
                     deployed,
@@ -232,7 +224,7 @@ def adapt(
                     as_they_come=endless or (bad is not None and batch == 1),
                     bad_rows=bad,
                     patience=waiting,
-                    followed=None if following is None else following.source,
+                    followed=following.source if following else None,
                 )
             except Ended:
                 if following is None or run is None:
@@ -249,16 +241,8 @@ def adapt(
                     _require_skip(run, checkpoint, on_bad_row)
                     run.leave_unseen = run.origin["leave_unseen"] = leave_unseen
                 else:
-                    run = _new_run(
-                        deployed,
-                        opened,
-                        stream,
-                        origin,
-                        out=out,
-                        at=model,
-                        resume=resume,
-                        start=None if following is None else following.start,
-                    )
+                    begin = following.start if following else None
+                    run = _new_run(deployed, opened, stream, origin, begin, out=out, at=model, resume=resume)
                     if run is None:
                         checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted
                         return 0
@@ -288,12 +272,10 @@ def adapt(
                 if following is not None and run.rows == run.first:
                     checkpoint.unlink(missing_ok=True)
                     return _nothing_came(deployed, model, out, written)
-                record: Covered
-                if following is not None:
-                    record = following.covered(run)
-                else:
-                    record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
-            _finish(run, stream_name, record, checkpoint, out, written)
+                record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
+            _finish(
+                run, stream_name, following.covered(run) if following else record, checkpoint, out, written
+            )
         report(run, out, left_out, stderr=str(predictions) == "-")
     return 0
 
@@ -350,11 +332,11 @@ def _new_run(
     opened: Stream,
     stream: Path,
     origin: dict[str, Any],
+    start: StartingPoint | None,
     *,
     out: Path,
     at: Path,
     resume: bool,
-    start: StartingPoint | None = None,
 ) -> Adaptation | None:
     """A run from the model ``at`` a path; None, with the model written to ``out``, if nothing is new."""
     from ocboost.cli.decisions import decision_parameters

@@ -59,7 +59,6 @@ class Following:
         origin: dict[str, Any],
         run: Adaptation | None,
         patience: Patience | None,
-        *,
         format: str | None,
         out: Path | None,
         at: Path,
@@ -70,6 +69,10 @@ class Following:
         from ocboost.streams.follow import FollowSource, FollowStart
         from ocboost.streams.open import format_name
 
+        if run is not None and not run.origin.get("follow"):
+            raise InputError(
+                "the checkpoint belongs to a run without --follow. Leave that out, or give --restart."
+            )
         self._path = path
         known = [] if run is None else run.origin.get(LOG_KEY)
         self._earlier = [each for each in known if learnt_files([each])] if isinstance(known, list) else []
