@@ -312,6 +312,13 @@ class TestStarts:
         (tmp_path / "log.txt").touch()
         assert message in refused(capsys, "adapt", model, name, "--out", model, "--follow", code=code)
 
+    def test_a_log_that_cannot_be_read(self, tmp_path, capsys, script, monkeypatch):
+        model, log = fitted(tmp_path), write(tmp_path / "log.csv", table(5))
+        access = os.access
+        monkeypatch.setattr(os, "access", lambda path, mode: path != log and access(path, mode))
+        err = refused(capsys, "adapt", model, log, "--out", model, "--follow")
+        assert "needs a file that can be read" in err
+
     def test_a_log_that_never_comes(self, tmp_path, capsys, script):
         model = fitted(tmp_path)
         before = model.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ def require_log(path: Path, format: str | None) -> None:
         raise InputError(f"--follow needs a folder to look into; there is no '{path.parent}'. Make it first.")
     if path.exists() and not path.is_file():
         raise InputError(f"--follow needs an ordinary file; '{path}' is none. A pipe is read as it comes.")
+    if path.exists() and not os.access(path, os.R_OK):
+        raise InputError(f"--follow needs a file that can be read; '{path}' cannot. Change its permissions.")
     name = format_name(path, format)
     if name is None or not FORMATS[name].is_text:
         raise InputError(
