@@ -265,6 +265,30 @@ def test_metrics(client):
         assert line in lines
 
 
+def test_metrics_of_the_candidates(client, adapter, monkeypatch):
+    judged = [
+        {"version": None, "recent_accuracy": 0.75},
+        {"version": 3, "recent_accuracy": 0.5},
+        {"version": 4, "recent_accuracy": None},
+    ]
+    facts = {
+        **adapter.facts(),
+        "judge": judged,
+        "answering": "version 3",
+        "frozen": True,
+        "recent_accuracy": 0.5,
+    }
+    monkeypatch.setattr(adapter, "facts", lambda: facts)
+    lines = client.get("/metrics").body.decode().splitlines()
+    assert [line for line in lines if line.startswith(("ocboost_cand", "ocboost_answ", "ocboost_froz"))] == [
+        "ocboost_frozen 1.0",
+        'ocboost_answering{by="version 3"} 1.0',
+        'ocboost_candidate_accuracy{candidate="adapted"} 0.75',
+        'ocboost_candidate_accuracy{candidate="version 3"} 0.5',
+    ]
+    assert "ocboost_recent_accuracy 0.5" in lines
+
+
 def test_two_services_have_metrics_of_their_own(client_with):
     one, other = client_with(), client_with()
     ids_of(one)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from ocboost.errors import ClosedError, StorageError, StorageFullError
+from ocboost.serve import security
 from ocboost.serve.service import INLINE_SECONDS
 from tests.support.asgi_client import JSON, ROW
 
@@ -127,6 +129,19 @@ def test_errors_of_the_disk(client, adapter, monkeypatch, capsys, error, status,
         assert (reply.status, reply.code, reply.headers["retry-after"]) == (status, code, "1")
         assert "secret" not in reply.body.decode()
     assert [json.loads(line)["status"] for line in capsys.readouterr().err.splitlines()] == [status] * 3
+
+
+def test_the_log_is_not_flooded(client, capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(security, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    client.app.state.service.stopping = True
+    for _ in range(50):
+        assert client.get("/health").status == 503
+    assert len(capsys.readouterr().err.splitlines()) == 20  # a burst
+    now[0] = 1.0
+    client.get("/health")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["unlogged"] == 30
 
 
 def test_an_error_in_the_future_is_one_too(client, adapter, monkeypatch):

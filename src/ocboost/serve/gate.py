@@ -21,6 +21,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPEN_PATHS = frozenset({"/", "/health", "/v2/health/live", "/v2/health/ready"})  # without a token
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+LOGGED_PER_SECOND = 10.0  # requests that failed with the same status; others are counted
 CLIENT_GONE = 499  # a status for the metrics: nobody was there to be answered
 
 
@@ -32,6 +33,8 @@ class Gate:
         self._service = service
         self._settings = service.settings
         self._buckets = None if service.settings.rate is None else TokenBuckets(service.settings.rate)
+        self._logged = TokenBuckets(LOGGED_PER_SECOND)
+        self._unlogged = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -132,17 +135,25 @@ class Gate:
         method = scope["method"] if scope["method"] in COUNTED_METHODS else "other"
         path = self._service.route_paths.get(scope.get("endpoint"), "other")
         self._service.metrics.count_request(path, method, status, seconds)
-        if status >= 500 or self._settings.log_requests:
-            client = scope.get("client")
-            write_event(
-                "error" if status >= 500 else "info",
-                "request",
-                method=method,
-                path=scope["path"],
-                status=status,
-                milliseconds=round(1000 * seconds, 3),
-                client=client[0] if client else None,
-            )
+        if not self._settings.log_requests:
+            if status < 500:
+                return
+            if self._logged.seconds_to_wait(str(status)) > 0:  # as while the disk is full
+                self._unlogged += 1
+                return
+        client = scope.get("client")
+        more = {"unlogged": self._unlogged} if self._unlogged else {}
+        self._unlogged = 0
+        write_event(
+            "error" if status >= 500 else "info",
+            "request",
+            method=method,
+            path=scope["path"],
+            status=status,
+            milliseconds=round(1000 * seconds, 3),
+            client=client[0] if client else None,
+            **more,
+        )
 
 
 async def send_error(scope: Scope, send: Send, error: HttpError) -> None:

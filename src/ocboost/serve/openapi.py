@@ -137,7 +137,8 @@ def openapi_document(with_token: bool) -> dict[str, Any]:
         "info": {
             "title": "ocboost",
             "version": ocboost.__version__,
-            "description": "A classifier that keeps learning from labels.",
+            "description": "A classifier that keeps learning from labels. Under /v2 it speaks the Open "
+            "Inference Protocol, version 2, which has a document of its own.",
         },
         "paths": {},
         "components": {"schemas": components},
