@@ -261,11 +261,11 @@ def check_killed(killings: Killings) -> None:
         wrong.append(f"{facts['failed']} labels could not be learnt")
     replayed = replay(service.state)
     with Adapter(service.model, service.state) as adapter:  # from the checkpoint
-        reopened, adapted = adapter.facts(), adapter.adapted_file()
+        reopened, adapted, answering = adapter.facts(), adapter.adapted_file(), adapter.model_file()
     if adapted != replayed.model_bytes():
         wrong.append("the model is not what the replayed journal gives")
-    if facts["answering"] == "adapted" and served != adapted:
-        wrong.append("the model that was served is not the one that is there after a restart")
+    if served != answering:
+        wrong.append("the model that answered is not the one that answers after a restart")
     again = replayed.facts()
     for key in ("labels", "learnt", "failed", "answering", "accuracy", "recent_accuracy"):
         if not facts[key] == reopened[key] == again[key]:
