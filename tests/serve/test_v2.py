@@ -101,7 +101,8 @@ def test_a_service_whose_disk_has_failed_is_not_ready(flights, monkeypatch):
 def test_metadata_has_the_columns_with_their_datatypes(flights):
     found = flights.get(MODEL).json
     assert found["name"] == "flights"
-    assert found["versions"] == ["adapted"]
+    (answering,) = found["versions"]
+    assert answering == flights.adapter.facts()["answering"].removeprefix("version ")
     assert found["inputs"] == [
         {"name": "distance", "datatype": "FP64", "shape": [-1]},
         {"name": "carrier", "datatype": "BYTES", "shape": [-1]},
@@ -113,7 +114,7 @@ def test_metadata_has_the_columns_with_their_datatypes(flights):
         ("id", "BYTES", [-1]),
     ]
     assert found["outputs"][1]["parameters"]["classes"] == ["late", "on time"]
-    assert flights.get(f"{MODEL}/versions/adapted").json == found
+    assert flights.get(f"{MODEL}/versions/{answering}").json == found
 
 
 def test_metadata_of_a_model_without_names(nameless):
@@ -129,7 +130,8 @@ def test_columns_are_predicted_as_predict_does(flights):
         reply = flights.post(INFER, {"inputs": inputs(**changed), "id": "seven"})
         found = outputs_of(reply)
         assert reply.json["id"] == "seven"
-        assert (reply.json["model_name"], reply.json["model_version"]) == ("flights", "adapted")
+        assert reply.json["model_name"] == "flights"
+        assert reply.json["model_version"] == expected.answered_by.removeprefix("version ")
         assert found["label"]["data"] == expected.labels
         assert found["probabilities"]["shape"] == [2, 2]
         assert found["probabilities"]["data"] == expected.probabilities.ravel().tolist()
@@ -256,7 +258,8 @@ def test_limits(nameless):
 
 def test_paths_that_are_not_there(flights):
     refused(flights, {"inputs": inputs()}, "There is no model 'trains'", 404, "/v2/models/trains/infer")
-    refused(flights, {"inputs": inputs()}, "'adapted' does", 404, f"{MODEL}/versions/9/infer")
+    answering = flights.get(MODEL).json["versions"][0]
+    refused(flights, {"inputs": inputs()}, f"{answering!r} does", 404, f"{MODEL}/versions/9/infer")
     assert flights.get(f"{MODEL}/versions/9").status == 404
     assert flights.get(f"{MODEL}/versions/9/ready").status == 404
     assert flights.get(INFER).status == 405
