@@ -283,6 +283,18 @@ def test_on_held_out_rows_the_best_version_answers():
     assert again(judge).table() == judge.table()
 
 
+def test_on_held_out_rows_a_version_is_wanted_only_if_the_adapted_one_is_best_and_the_worst_makes_room():
+    judge = Judge()
+    for _ in range(LOOKS_BETWEEN):
+        judge.take_held_out(held_out(100, 89), {0: held_out(100, 90)})
+    assert judge.answering is None
+    assert not judge.wants_version()
+    judge.saved(1)
+    judge.saved(2)
+    judge.take_held_out(held_out(100, 90), {0: held_out(100, 90), 1: held_out(100, 80), 2: held_out(100, 70)})
+    assert judge.saved(3) == [0, 1, 3]
+
+
 @pytest.mark.parametrize(
     ("adapted", "versions"),
     [
@@ -356,7 +368,9 @@ def test_a_hostile_record_is_refused(which, key):
     ("place", "value", "message"),
     [
         (["records", 1, "right"], 200.0, "does not fit the labels"),
+        (["records", 1, "difference"], -200.0, "does not fit the labels"),
         (["records", 1, "spread"], 0.0, "differences make no sense"),
+        (["records"], lambda records: [records[0], records[2], records[1]], "do not fit"),
         (["records", 0, "spread"], 1.0, "a difference makes no sense"),
         (["records", 2, "number"], 0, "do not fit"),
         (["answering"], 5, "the version that answers is not judged"),
