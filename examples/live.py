@@ -157,9 +157,7 @@ print(f"   exit status after SIGTERM: {service.stop()}")
 # %% 5. The figures
 series = np.array(right)
 replayed = replay(folder / "model.ocb.state")
-version = replayed.serving.version
-same = model_file == (replayed.model_bytes() if version is None else replayed.versions.data(version))
-rule = "the same model, to the last bit" if same else "ANOTHER model"
+rule = "the same model, to the last bit" if replayed.model_bytes() == model_file else "ANOTHER model"
 print(f"4. Right: {series.mean():.1%} of the answers, {deployed.mean():.1%} of the deployed model's alone.")
 print(f"   Labels acknowledged {acknowledged:,}, learnt {facts['learnt']:,}, waiting {facts['pending']:,}.")
 print(f"   The journal replayed from its beginning gives {rule}.")

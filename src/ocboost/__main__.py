@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from ocboost._core.escaping import forget_output, one_line, shown
+from ocboost._core.interrupts import Terminated
 from ocboost.errors import MissingExtraError, OcboostError
 
 TRACEBACK = "OCBOOST_TRACEBACK"  # the environment variable that shows tracebacks
@@ -18,7 +19,8 @@ TRACEBACK = "OCBOOST_TRACEBACK"  # the environment variable that shows traceback
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the arguments of the process, and return its exit code.
 
-    0 is done, 1 an error in one line, 2 wrong usage, 70 an unexpected error, 130 interrupted.
+    0 is done, 1 an error in one line, 2 wrong usage, 70 an unexpected error, 130 interrupted,
+    143 terminated.
     """
     for stream in (sys.stdout, sys.stderr):
         # Characters that the terminal's encoding lacks, as in a folder's name, are escaped.
@@ -35,8 +37,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return _fail(_message(error), error, 1)
     except MemoryError as error:
         return _fail("there is not enough memory for this. Take fewer rows, or a smaller model.", error, 1)
-    except KeyboardInterrupt:
-        return _fail("interrupted.", None, 130)
+    except KeyboardInterrupt as error:
+        return _fail("interrupted.", None, 143 if isinstance(error, Terminated) else 130)
     except Exception as error:
         return _fail(
             f"this should not have happened ({type(error).__name__}: {error!s:.300}). Please report it to "

@@ -34,7 +34,7 @@ class TestAnswers:
             for given in (rows, table, model.features(table), model.features(table).tolist()):
                 answers = adapter.predict(given, issue=False)
                 assert answers.ids is None
-                assert answers.answered_by == "adapted"
+                assert answers.answered_by == "version 0"  # it has not learnt anything yet
                 np.testing.assert_array_equal(answers.probabilities, model.predict_proba(table))
                 assert answers.labels == model.predict(table).tolist()
 
@@ -71,7 +71,7 @@ class TestLearning:
             for i in np.random.default_rng(0).permutation(100):
                 clf.learn_one(rows[i], y[i])
                 assert adapter.label([{"id": ids[i], "label": y[i]}]).accepted == 1
-            assert adapter.adapted_file() == to_bytes("OCBClassifier", Model(clf).tree())
+            assert adapter.model_file() == to_bytes("OCBClassifier", Model(clf).tree())
 
     @pytest.mark.parametrize("lag", [0, 1, 25])
     def test_of_late_labels_is_that_of_an_adaptive_classifier_with_ids(self, lag, tmp_path):
@@ -105,22 +105,22 @@ class TestLearning:
 
     def test_weight_zero_is_not_learnt(self, tmp_path):
         with Adapter(live.model(), tmp_path / "s") as adapter:
-            before = adapter.adapted_file()
+            before = adapter.model_file()
             report = adapter.label([{"row": live.records(200, 201)[0], "label": "yes", "weight": 0}])
             assert report.accepted == 1
-            assert adapter.adapted_file() == before
+            assert adapter.model_file() == before
 
     def test_twice_out_of_order_unknown(self, kind, tmp_path):
         with Adapter(live.model(kind), tmp_path / "s") as adapter:
             ids = adapter.predict(live.records(200, 210)).ids
             assert adapter.label(labelled(ids)[::-1]).accepted == 10
-            before = adapter.adapted_file()
+            before = adapter.model_file()
             again = adapter.label([*labelled(ids), {"id": ids[0], "label": _other(live.labels()[0])}])
             assert (again.accepted, again.duplicates) == (0, 10)
             assert [(each.index, each.reason) for each in again.rejected] == [(10, "conflict")]
             for wrong in ("nothing", "1-0000000000", ids[0][:-1] + "0z", "-", "", "9" * 150):
                 assert adapter.label([{"id": wrong, "label": "yes"}]).rejected[0].reason == "unknown_id"
-            assert adapter.adapted_file() == before
+            assert adapter.model_file() == before
 
     def test_others_are_taken_where_one_is_rejected(self, tmp_path):
         row = live.records(200, 201)[0]
@@ -287,7 +287,7 @@ class TestThreads:
                 thread.join()
             assert not failed
             assert adapter.facts()["learnt"] == sum(done) == sum(min(3, 40 - i) for i in range(40))
-            found = adapter.adapted_file()
+            found = adapter.model_file()
         assert replay(tmp_path / "s").model_bytes() == found
 
 

@@ -116,7 +116,7 @@ class TestFullDisk:
             ids = adapter.predict(ROWS[:50]).ids
             taken = adapter.label([{"id": id_, "label": "yes"} for id_ in ids[:10]]).accepted
             self.limit(adapter, 1)  # no more than there are
-            n_pending, before = adapter.facts()["pending"], adapter.adapted_file()
+            n_pending, before = adapter.facts()["pending"], adapter.model_file()
             n_pending += _until_full(lambda: len(adapter.predict(ROWS).ids))
             assert adapter.storage == "full"
             taught = [{"row": row, "label": "yes"} for row in ROWS * 5]
@@ -124,16 +124,16 @@ class TestFullDisk:
             assert adapter.facts()["pending"] == n_pending
             assert adapter.facts()["learnt"] == taken
             if taken == 10:
-                assert adapter.adapted_file() == before
+                assert adapter.model_file() == before
             assert len(adapter.predict(ROWS[:2], issue=False)) == 2  # this needs no disk
             self.limit(adapter, 1 << 30)
             assert adapter.label([{"id": ids[10], "label": "no"}]).accepted == 1
             assert adapter.storage == "ok"
             assert adapter.label([{"id": ids[9], "label": "yes"}]).duplicates == 1
-            found = adapter.adapted_file()
+            found = adapter.model_file()
         assert replay(tmp_path / "s").model_bytes() == found
         with Adapter(live.model(kind), tmp_path / "s") as adapter:
-            assert adapter.adapted_file() == found
+            assert adapter.model_file() == found
             assert adapter.facts()["pending"] == n_pending - 1
 
     def test_commands(self, tmp_path):
@@ -159,10 +159,10 @@ class TestFullDisk:
             patched.setattr("ocboost.live.versions.write_atomically", full)
             adapter.label([{"row": ROWS[0], "label": "yes"}])
             adapter.promote()
-            found = adapter.adapted_file(), adapter.model_file(1)
+            found = adapter.model_file(), adapter.model_file(1)
             adapter.close()
         with Adapter(live.model(), tmp_path / "s") as adapter:
-            assert (adapter.adapted_file(), adapter.model_file(1)) == found
+            assert (adapter.model_file(), adapter.model_file(1)) == found
 
 
 def _until_full(take):
@@ -214,7 +214,7 @@ class TestFailingDisk:
             adapter._writer.journal._db = Failing(adapter._writer.journal._db, "commit", after=True)
             assert adapter.label([{"id": id_, "label": "yes"}]).accepted == 1
             assert adapter.label([{"id": id_, "label": "yes"}]).duplicates == 1
-            found = adapter.adapted_file()
+            found = adapter.model_file()
         assert replay(tmp_path / "s").model_bytes() == found
 
     def test_a_broken_state_stops_it(self, monkeypatch, tmp_path):
@@ -244,7 +244,7 @@ def test_ids_are_nobody_elses(tmp_path):
             assert one.issued_number(wrong) is None
         assert list(one.entries()) == []
         one.begin()
-        one.add(Entry(1, None, None, 0, 1.0, -1, -1, -1, 0, 0.0, b"", None))
+        one.add(Entry(1, None, None, 0, 1.0, -1, -1, -1, -1, 0, 0.0, b"", None))
         one.rollback()
         assert (one.last_seq, one.first_seq) == (0, 1)
     finally:

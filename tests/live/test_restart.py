@@ -78,7 +78,7 @@ class Run:
         report = adapter.label([{"id": id_, "label": label} for id_, label in self.waiting])
         facts = {k: v for k, v in adapter.facts().items() if k not in ("checkpoint", "expired")}
         versions = [{k: v for k, v in each.items() if k != "time"} for each in adapter.versions()]
-        found = adapter.adapted_file(), facts, versions, (report.accepted, report.duplicates)
+        found = adapter.model_file(), facts, versions, (report.accepted, report.duplicates)
         adapter.close()
         replayed = replay(self.folder)
         assert replayed.model_bytes() == found[0]
@@ -147,7 +147,7 @@ class TestLostFiles:
     def test_checkpoint_of_a_whole_journal(self, tmp_path):
         with Adapter(live.model(), tmp_path / "t") as adapter:
             adapter.label([{"row": ROWS[i], "label": LABELS[i]} for i in range(5)])
-            found = adapter.adapted_file()
+            found = adapter.model_file()
         os.unlink(tmp_path / "t" / "checkpoint.ocb")
         with Adapter(live.model(), tmp_path / "t") as adapter:
-            assert adapter.adapted_file() == found
+            assert adapter.model_file() == found

@@ -130,9 +130,9 @@ class TestHeldOut:
                     for row, label in zip(live.records(), live.labels(), strict=True)
                 ]
             )
-            found = adapter.facts()["judge"], adapter.adapted_file()
+            found = adapter.facts()["judge"], adapter.model_file()
         with Adapter(live.model(), tmp_path / "s", held_out=(X[300:], y[300:])) as adapter:  # the same rows
-            assert (adapter.facts()["judge"], adapter.adapted_file()) == found
+            assert (adapter.facts()["judge"], adapter.model_file()) == found
             assert adapter.facts()["seq"] == 201
         with Adapter(live.model(), tmp_path / "s") as adapter:
             assert adapter.facts()["guard"] == "recent labels"

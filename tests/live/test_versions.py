@@ -52,40 +52,40 @@ def test_promote(adapter):
     facts = adapter.promote()
     assert facts["deployed"] == 1
     assert [each["deployed"] for each in adapter.versions()] == [False, True]
-    assert adapter.model_file(1) == adapter.adapted_file()
+    assert adapter.model_file(1) == adapter.model_file()
 
 
 def test_rollback_continues_from_a_version(adapter, kind, tmp_path):
     pending = adapter.predict(ROWS[:3]).ids
-    deployed = adapter.adapted_file()
+    deployed = adapter.model_file()
     adapter.label(TAUGHT)
-    taught = adapter.adapted_file()
+    taught = adapter.model_file()
     facts = adapter.rollback(0)
     assert facts["answering"] == "adapted"
-    assert adapter.adapted_file() == deployed
+    assert adapter.model_file() == deployed
     assert adapter.model_file(1) == taught  # nothing is lost
     # a label of a prediction that another model made is learnt as if there had been none
     adapter.label([{"id": pending[0], "label": LABELS[0]}])
     with Adapter(live.model(kind), tmp_path / "other") as other:
         other.label([{"row": ROWS[0], "label": LABELS[0]}])
-        assert other.adapted_file() == adapter.adapted_file()
+        assert other.model_file() == adapter.model_file()
     adapter.rollback(1)
-    assert adapter.adapted_file() == taught
+    assert adapter.model_file() == taught
 
 
 def test_freeze(adapter):
     adapter.label(TAUGHT[:5])
     adapter.freeze()
-    before = adapter.adapted_file()
+    before = adapter.model_file()
     ids = adapter.predict(ROWS[:2]).ids
     assert adapter.label([{"id": ids[0], "label": LABELS[0]}, TAUGHT[6]]).accepted == 2
     facts = adapter.facts()
     assert (facts["frozen"], facts["labels"], facts["learnt"]) == (True, 7, 5)
-    assert adapter.adapted_file() == before
+    assert adapter.model_file() == before
     adapter.freeze(False)
-    assert adapter.adapted_file() == before  # what came meanwhile is not learnt later
+    assert adapter.model_file() == before  # what came meanwhile is not learnt later
     adapter.label([{"id": ids[1], "label": LABELS[1]}])
-    assert adapter.adapted_file() != before
+    assert adapter.model_file() != before
 
 
 def test_unknown_ones(adapter):

@@ -26,7 +26,7 @@ def test_predictions_are_those_of_the_model(client, model):
     assert reply.status == 200
     assert reply.headers["content-type"] == "application/json"
     assert int(reply.headers["content-length"]) == len(reply.body)
-    assert reply.json["answered_by"] == "adapted"
+    assert reply.json["answered_by"] == "version 0"
     X = np.array([[row["a"], row["b"], row["c"]] for row in rows])
     found = reply.json["predictions"]
     assert [each["label"] for each in found] == model.predict(X).tolist()
@@ -257,7 +257,7 @@ def test_metrics(client):
         'ocboost_labels_total{result="unknown_id"} 1.0',
         "ocboost_pending 2.0",
         "ocboost_labels_learnt 1.0",
-        'ocboost_answering{by="adapted"} 1.0',
+        'ocboost_answering{by="version 0"} 1.0',
         'ocboost_storage{state="ok"} 1.0',
         'ocboost_storage{state="full"} 0.0',
         "ocboost_requests_waiting 1.0",

@@ -192,6 +192,7 @@ def test_what_is_under_way_is_finished(adapter, monkeypatch):
         busy.sendall(GET.replace(b"health", b"model"))
         assert entered.wait(30)
         server.handle_exit(15, None)
+        assert server._service.stopping
         server._captured_signals.clear()  # which it would raise again
         assert all_of(idle) == b""
         release.set()

@@ -261,7 +261,7 @@ def check_killed(killings: Killings) -> None:
         wrong.append(f"{facts['failed']} labels could not be learnt")
     replayed = replay(service.state)
     with Adapter(service.model, service.state) as adapter:  # from the checkpoint
-        reopened, adapted = adapter.facts(), adapter.adapted_file()
+        reopened, adapted = adapter.facts(), adapter.model_file()
     if adapted != replayed.model_bytes():
         wrong.append("the model is not what the replayed journal gives")
     if facts["answering"] == "adapted" and served != adapted:

@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
+from ocboost._core.interrupts import Ended, Signals
+from ocboost.cli.adapt_learn import Saves, Waiting, learn
+from ocboost.cli.adapt_report import report
 from ocboost.cli.decisions import DecisionOptions
-from ocboost.cli.files import check_apart, check_out, checkpoint_of, place_of
-from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag, MethodOptions, UsageError
-from ocboost.cli.resume import load_checkpoint, remove_temporary_files, require_same_run, starting_point
-from ocboost.cli.terminal import after_writing, results, say, stream_progress
-from ocboost.errors import InputError, OcboostError
+from ocboost.cli.files import bad_rows_of, check_apart, check_out, check_side_files, checkpoint_of, place_of
+from ocboost.cli.following import Following, complete, require_log
+from ocboost.cli.options import (
+    Count,
+    Data,
+    DropUnknown,
+    FileFormat,
+    Flag,
+    MethodOptions,
+    UsageError,
+    no_option,
+)
+from ocboost.cli.outputs import BAD_ROWS, PREDICTIONS, RowOutputs
+from ocboost.cli.resume import (
+    StartingPoint,
+    load_checkpoint,
+    remove_temporary_files,
+    require_same_run,
+    starting_point,
+)
+from ocboost.cli.terminal import after_writing, say
+from ocboost.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.deployment.model import Model
+    from ocboost.deployment.resume import Covered
     from ocboost.streams import Stream
+    from ocboost.streams.bad_rows import BadRows
+    from ocboost.streams.open import FileStream
 
-NOTABLE_DROP = 0.03  # in accuracy, that is worth a hint
 ROWS_PER_READ = 500
-MAX_CLASSES_LISTED = 20
-MAX_PROGRESS_CLASSES = 3  # whose recall stands beside the progress bar
+INTERRUPTED, TERMINATED = 130, 143  # exit codes
 Skip = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0))]
+Lines = Annotated[Path | None, Parameter(allow_leading_hyphen=True, validator=no_option)]
 
 
 def adapt(
@@ -52,6 +72,10 @@ def adapt(
     checkpoint_rows: Count = 50_000,
     checkpoint_seconds: Seconds = 30.0,
     format: FileFormat = None,
+    follow: Flag = False,
+    predictions: Lines = None,
+    on_bad_row: Literal["stop", "skip"] = "stop",
+    bad_rows: Path | None = None,
 ) -> int:
     """Let a model keep learning from a stream: it predicts each row, then learns from it.
 
@@ -67,8 +91,11 @@ def adapt(
     Predictions that take late flights more seriously from now on:
         ocboost adapt model.ocb flights.csv --out model.ocb --class-weight late=3
 
-    From another program:
-        producer | ocboost adapt model.ocb - --out model.ocb
+    From another program, which gets an answer to each row at once:
+        producer | ocboost adapt model.ocb - --out model.ocb --predictions - | consumer
+
+    Rows that cannot be used are left out, and kept in model.ocb.bad-rows.jsonl:
+        producer | ocboost adapt model.ocb - --out model.ocb --on-bad-row skip
 
     After an interruption of any kind, the same command and --resume:
         ocboost adapt model.ocb stream.csv --out model.ocb --resume
@@ -76,9 +103,15 @@ def adapt(
     The log has grown: rows learnt before are skipped, the others are learnt:
         ocboost adapt model.ocb log.csv --out model.ocb
 
+    The same as it grows, through all its rotations:
+        ocboost adapt model.ocb log.csv --out model.ocb --follow
+
     On the way a checkpoint is kept beside the model, in OUT.checkpoint. The model
     itself is written at the end; exit status 0 means that it was. A second run
     to the same OUT at the same time is refused.
+
+    Rows from standard input or a pipe are learnt as they arrive, and the model is
+    written with each checkpoint. Ctrl-C and SIGTERM end such a stream in order.
 
     A stream that begins with rows that were learnt before is recognized, even
     under another name, and each of its rows is learnt once. Standard input is
@@ -109,22 +142,34 @@ def adapt(
         Rows predicted before any of them is learnt: larger batches are faster. Weights of an OCBClassifier
         end the same; an adaptive model learns from predictions as they were made, so it ends otherwise.
     checkpoint_rows
-        Write a checkpoint after so many rows,
+        Write a checkpoint, and for a pipe the model itself, after so many rows,
     checkpoint_seconds
         or after so many seconds, whichever comes first.
+    follow
+        Wait for more rows, also when the log is rotated; Ctrl-C and SIGTERM end it in order.
+    predictions
+        Write what is predicted of each row, before it is learnt, to this file or standard output (-): CSV as
+        `ocboost predict` writes it, or JSON lines if the stream is that. Rows without a label are predicted
+        too. With - all else goes to standard error.
+    on_bad_row
+        What to do with a row that cannot be used: stop there, or skip it, with an empty prediction.
+    bad_rows
+        Where skipped rows are added, as JSON lines; by default OUT.bad-rows.jsonl.
     """
     from ocboost._core.file_lock import locked
-    from ocboost.cli.columns import open_for
+    from ocboost.cli.columns import is_endless, open_for
     from ocboost.cli.method import booster_of, makes_adaptive
     from ocboost.cli.next_lines import require_no_settings
     from ocboost.deployment.adaptation import model_digest
     from ocboost.deployment.model import Model
-    from ocboost.deployment.resume import coverage_record
+    from ocboost.deployment.resume import coverage_record, followed_log
 
     if resume and restart:
         raise UsageError("--resume and --restart exclude each other: continue, or start over.")
     if again and new:
         raise UsageError("--again and --new exclude each other: the same stream once more, or another one.")
+    if bad_rows is not None and on_bad_row == "stop":
+        raise UsageError("--bad-rows needs --on-bad-row skip: nothing is left out otherwise.")
     origin: dict[str, Any] = {  # what makes this run the same when it is resumed
         "settings": options.settings(),
         **({} if options.method is None else {"method": options.method}),
@@ -135,49 +180,150 @@ def adapt(
         "skip": skip,
         "leave_unseen": leave_unseen,
         "whole": "again" if again else "new" if new else None,
+        **({"follow": True} if follow else {}),
     }
+    if follow:
+        require_log(stream, format)
     if options.method is not None and not makes_adaptive(options):
         booster_of(options.method)
     check_out(out, stream)
     check_apart(out, stream=stream, model=model)
+    left_out = bad_rows_of(out) if bad_rows is None else bad_rows
+    check_side_files(out, {"--predictions": predictions, "--bad-rows": left_out}, stream=stream, model=model)
     checkpoint = checkpoint_of(out)
-    with after_writing("the model", out) as written:
+    endless = follow or is_endless(stream)
+    stream_name = shown(stream.name) if str(stream) != "-" else "standard input"
+    with after_writing("the model", out) as written, Signals(in_order=endless) as signals:
         with locked(out):  # nobody else writes the model, its checkpoint or their temporary files
             if resume or restart:
                 remove_temporary_files(out, checkpoint)
             run = None if restart else load_checkpoint(checkpoint, resume=resume)
             deployed = Model.load(model) if run is None else run.model
-            if run is None:
+            if follow and run is not None and run.finished:
+                complete(run, out, checkpoint)
+                run = None
+            elif run is None:
                 require_no_settings(deployed, options, model)
-            with open_for(
-                deployed,
-                stream,
-                batch_size=-(-ROWS_PER_READ // batch) * batch,  # whole batches, as after an interruption
-                label=label,
-                drop=drop,
-                format=format,
-                skip=skip if run is None else run.rows,
-                tracked=True,
-            ) as opened:
-                origin |= {"model": model_digest(model), "stream": opened.fingerprint()}
+            waiting = Waiting(signals) if endless else None
+            bad = _bad_rows(deployed, leave_unseen=leave_unseen) if on_bad_row == "skip" else None
+            kept = None if restart else out  # whose history counts
+            following = (
+                Following(deployed, stream, origin, run, waiting, format, kept, model) if follow else None
+            )
+            try:
+                opening = open_for(
+                    deployed,
+                    stream,
+                    batch_size=-(-ROWS_PER_READ // batch) * batch,  # whole batches, as after an interruption
+                    label=label,
+                    label_optional=predictions is not None,
+                    drop=drop,
+                    format=format,
+                    skip=following.start.row if following else skip if run is None else run.rows,
+                    tracked=True,
+                    as_they_come=endless or (bad is not None and batch == 1),
+                    bad_rows=bad,
+                    patience=waiting,
+                    followed=following.source if following else None,
+                )
+            except Ended:
+                if following is None or run is None:
+                    return _nothing_came(deployed, model, out, written)
+                _finish(run, stream_name, following.covered(run), checkpoint, out, written)
+                return 0
+            with opening as opened:
+                origin |= {"model": model_digest(model)}
+                origin["stream"] = opened.fingerprint() if following is None else followed_log(stream)
                 if run is not None:
+                    if endless and place_of(model) == place_of(out):
+                        origin["model"] = run.origin.get("model")  # it was replaced on the way
                     require_same_run(run, origin, opened, checkpoint)
+                    _require_skip(run, checkpoint, on_bad_row)
                     run.leave_unseen = run.origin["leave_unseen"] = leave_unseen
                 else:
-                    run = _new_run(deployed, opened, stream, origin, out=out, at=model, resume=resume)
+                    begin = following.start if following else None
+                    run = _new_run(deployed, opened, stream, origin, begin, out=out, at=model, resume=resume)
                     if run is None:
                         checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted
                         return 0
+                if bad is not None:
+                    run.bad_rows, run.origin["on_bad_row"] = bad, on_bad_row
                 for note in opened.notes:
                     say(note)
-                if not run.finished and not _learn(
-                    run, opened, batch, checkpoint, checkpoint_rows, checkpoint_seconds
-                ):
-                    return 130
+                if not run.finished:
+                    outputs = _outputs(run, opened, predictions, left_out, at_once=endless)
+                    saves = Saves(
+                        run=run,
+                        checkpoint=checkpoint,
+                        outputs=outputs,
+                        every_rows=checkpoint_rows,
+                        every_seconds=checkpoint_seconds,
+                        model=out if endless else None,
+                        stream=stream_name,
+                        following=following,
+                    )
+                    if waiting is not None:
+                        waiting.saves = saves
+                    try:
+                        if not learn(run, opened, batch, saves, endless=endless):
+                            return TERMINATED if signals.terminated else INTERRUPTED
+                    finally:
+                        outputs.close()
+                if following is not None and run.rows == run.first:
+                    checkpoint.unlink(missing_ok=True)
+                    return _nothing_came(deployed, model, out, written)
                 record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
-            stream_name = shown(stream.name) if str(stream) != "-" else "standard input"
-            _finish(run, stream_name, record, checkpoint, out, written)
-        _report(run, out)
+            _finish(
+                run, stream_name, following.covered(run) if following else record, checkpoint, out, written
+            )
+        report(run, out, left_out, stderr=str(predictions) == "-")
+    return 0
+
+
+def _bad_rows(model: Model, *, leave_unseen: bool) -> BadRows:
+    """Takes the rows that this model cannot use."""
+    from ocboost.streams.bad_rows import BadRows
+
+    hypotheses = model.hypotheses
+    complete = hypotheses is not None and not hypotheses.accepts_missing
+    return BadRows(None if leave_unseen else model.classifier.classes_.tolist(), complete=complete)
+
+
+def _require_skip(run: Adaptation, checkpoint: Path, on_bad_row: str) -> None:
+    """Refuse to go on without --on-bad-row skip; it may be added, as there were no bad rows before."""
+    if run.origin.get("on_bad_row") == "skip" and on_bad_row != "skip":
+        raise InputError(
+            f"'{checkpoint}' belongs to a run with --on-bad-row skip. Give that too, or --restart."
+        )
+
+
+def _outputs(
+    run: Adaptation, stream: FileStream, predictions: Path | None, left_out: Path, *, at_once: bool
+) -> RowOutputs:
+    """The files that are written row by row; those of an interrupted run continue at its checkpoint."""
+    skips = run.origin.get("on_bad_row") == "skip"
+    files = {PREDICTIONS: predictions, BAD_ROWS: left_out if skips else None}
+    places = {what: str(place_of(path)) for what, path in files.items() if path is not None}
+    before = run.origin.get("files")
+    same = {what for what, place in places.items() if isinstance(before, dict) and before.get(what) == place}
+    if places:
+        run.origin["files"] = places
+    sizes = {what: size for what, size in run.outputs.items() if what in same}
+    outputs = RowOutputs(sizes, bad_rows=files[BAD_ROWS], at_once=at_once)
+    run.on_bad_row = outputs.bad_row
+    if predictions is not None:
+        labels = run.model.classifier.classes_.tolist()
+        outputs.predict_to(predictions, labels, as_json=stream.is_json)
+        run.on_answer = outputs.answer
+    return outputs
+
+
+def _nothing_came(deployed: Model, model: Path, out: Path, written: Callable[[], None]) -> int:
+    """Ended before the first row: the model stays as it is."""
+    if place_of(model) != place_of(out):
+        deployed.save(out)
+    written()
+    say("ended before the first row came; nothing was learnt.")
     return 0
 
 
@@ -186,6 +332,7 @@ def _new_run(
     opened: Stream,
     stream: Path,
     origin: dict[str, Any],
+    start: StartingPoint | None,
     *,
     out: Path,
     at: Path,
@@ -199,7 +346,8 @@ def _new_run(
 
     rule = decision_parameters(origin.get("decisions", {}), deployed.classifier.classes_.tolist())
     deployed.classifier.set_params(**rule)
-    start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
+    if start is None:
+        start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
     if start.nothing_to_do is not None:
         if place_of(at) != place_of(out) and not (resume and out.exists()):
             deployed.save(out)
@@ -216,54 +364,10 @@ def _new_run(
     return run
 
 
-def _learn(
-    run: Adaptation, stream: Stream, batch_size: int, checkpoint: Path, every_rows: int, every_seconds: float
-) -> bool:
-    """Learn the stream, writing checkpoints; False if Ctrl-C interrupted it."""
-    from ocboost._core.interrupts import uninterrupted
-    from ocboost.cli.columns import check_missing
-
-    rest = None
-    hypotheses = run.model.hypotheses
-    try:
-        with stream_progress("adapting") as show:
-            run.save(checkpoint)  # at once, to tell a run that has begun from one that has ended
-            saved_rows, saved_at = run.rows, time.monotonic()
-            for rows in stream:
-                check_missing(rows, stream, hypotheses)
-                # Rows that do not fill a batch are learnt only at the end of the stream.
-                n_whole = len(rows) // batch_size * batch_size
-                rest = rows[n_whole:]
-                run.take(rows[:n_whole], batch_size)
-                if run.rows - saved_rows >= every_rows or time.monotonic() - saved_at >= every_seconds:
-                    run.save(checkpoint)
-                    saved_rows, saved_at = run.rows, time.monotonic()
-                show(stream, run.rows, _progress_of(run))
-            if rest is not None and len(rest):
-                run.take(rest, batch_size)
-    except (KeyboardInterrupt, OcboostError, OSError) as error:
-        with uninterrupted():
-            if run.rows > run.first:
-                run.save(checkpoint)
-                n = "1 row is" if run.rows == 1 else f"{run.rows:,} rows are"
-                kept = f"{n} kept in '{checkpoint}'; --resume continues from there."
-            else:
-                checkpoint.unlink(missing_ok=True)
-                kept = "Nothing was learnt."
-        if not isinstance(error, KeyboardInterrupt):
-            text = str(error)
-            if isinstance(error, OSError) and error.filename is not None:
-                text = f"'{os.fspath(error.filename)}': {error.strerror}."
-            raise InputError(f"{text} {kept}") from error
-        say(f"interrupted. {kept}")
-        return False
-    return True
-
-
 def _finish(
     run: Adaptation,
     stream: str,
-    record: dict[str, Any] | None,
+    record: Covered,
     checkpoint: Path,
     out: Path,
     written: Callable[[], None],
@@ -286,74 +390,3 @@ def _finish(
                 f"the model was written to '{out}', but '{checkpoint}' could not be removed "
                 f"({error.strerror}). Remove it."
             )
-
-
-def _progress_of(run: Adaptation) -> str:
-    if run.accuracy is None or run.recent_accuracy is None:
-        return ""
-    text = f"right: {run.accuracy:.1%}, lately {run.recent_accuracy:.1%}"
-    recalls = run.recalls[:MAX_PROGRESS_CLASSES]
-    if len(recalls) < len(run.recalls):
-        return text
-    labels = run.model.classifier.classes_.tolist()
-    each = (
-        f"{label!s:.12} {recall:.0%}"
-        for label, recall in zip(labels, recalls, strict=True)
-        if recall is not None
-    )
-    return f"{text}; {', '.join(each)}"
-
-
-def _report(run: Adaptation, out: Path) -> None:
-    from rich.table import Table
-
-    from ocboost._core.metrics import METRIC_TABLE
-    from ocboost.deployment.adaptation import RECENT_PREDICTIONS
-
-    console = results()
-    classes = run.model.classifier.classes_.tolist()
-    console.print("Each row was predicted, then learnt:")
-    table = Table()
-    table.add_column("class")
-    for heading in ("rows", "right"):
-        table.add_column(heading, justify="right")
-    for code, label in enumerate(classes[:MAX_CLASSES_LISTED]):
-        n, recall = run.confusion[code].sum(), run.recalls[code]
-        table.add_row(shown(label), f"{n:,}", "–" if recall is None else f"{recall:.1%}")
-    if len(classes) > MAX_CLASSES_LISTED:
-        table.add_row(f"… {len(classes) - MAX_CLASSES_LISTED:,} more", "", "")
-    accuracy, lately = run.accuracy, run.recent_accuracy
-    table.add_row("all", f"{run.learnt:,}", f"{accuracy:.1%}" if accuracy is not None else "–", style="bold")
-    console.print(table)
-    values = run.tally.values()
-    found = [
-        f"{METRIC_TABLE[name].title} {value:.3f}"
-        for name in ("balanced_accuracy", "f1", "pr_auc", "brier", "ece")
-        if (value := values[name]) is not None
-    ]
-    if found:
-        console.print(", ".join(found), soft_wrap=True)
-    if accuracy is not None and lately is not None and run.learnt > RECENT_PREDICTIONS:
-        console.print(f"Of the last {RECENT_PREDICTIONS:,} rows {lately:.1%} were right.", soft_wrap=True)
-        if lately < accuracy - NOTABLE_DROP and _remembers_all(run.model):
-            console.print(
-                "That is less than before. If the stream changes, --window 200 or --forgetting 0.995 follows "
-                "faster, and so does an adaptive model (fit without --method); `ocboost evaluate` compares "
-                "them.",
-                soft_wrap=True,
-            )
-    left_out = run.rows - run.first - run.learnt
-    if left_out:
-        why = "no label, or one the model does not know," if run.leave_unseen else "no label"
-        console.print(f"{left_out:,} rows had {why} and were not learnt.", soft_wrap=True)
-    console.print(f"Wrote {out}", soft_wrap=True)
-
-
-def _remembers_all(model: Model) -> bool:
-    """Whether its weights are OCB's and forget nothing."""
-    from ocboost.boosters.sketch.sketch import BoostingSketch
-    from ocboost.estimators.classifier import OCBClassifier
-
-    clf = model.classifier
-    booster = clf.boosters_[0] if isinstance(clf, OCBClassifier) else None
-    return isinstance(booster, BoostingSketch) and booster.tail and booster.forgetting == 1.0

@@ -8,6 +8,7 @@ code  meaning
 2     wrong usage
 70    an unexpected error, in one line on stderr
 130   interrupted (Ctrl-C)
+143   interrupted (SIGTERM), where ``adapt`` leaves a checkpoint
 ====  =========================================================
 """
 

@@ -13,22 +13,27 @@ if TYPE_CHECKING:
     from ocboost.deployment.model import Model
     from ocboost.hypotheses import Hypotheses
     from ocboost.streams import Batch, Schema, Stream
+    from ocboost.streams.bad_rows import BadRows
+    from ocboost.streams.open import FileStream
+    from ocboost.streams.source import Patience, Source
 
 _LABEL_KINDS = {"i": "integer", "f": "number", "b": "boolean", "U": "text", "O": "text"}  # by a class's type
 
 
-def _columns_for(model: Model, label: str | None, need_label: bool) -> tuple[Schema | None, str | None]:
+def _columns_for(
+    model: Model, label: str | None, need_label: bool, optional: bool
+) -> tuple[Schema | None, str | None]:
     """The schema to read a file with, None if only the file can tell, and the label column.
 
     A model fitted on a file or a table knows both, one fitted on arrays neither.
-    Where no label is needed it is not read.
+    Where no label is needed it is not read, unless it is ``optional``.
     """
     from ocboost.streams import Schema
 
     schema = model.schema
-    if label is None and need_label and (schema is None or schema.label is None):
+    if label is None and need_label and not optional and (schema is None or schema.label is None):
         raise InputError("--label must name the column that holds the class; this model does not know it.")
-    kind = None if label is None else _LABEL_KINDS.get(model.classifier.classes_.dtype.kind)
+    kind = None if label is None else _kind_of_labels(model)
     if schema is None:
         names = getattr(model.classifier, "feature_names_in_", None)
         if names is None:
@@ -41,6 +46,17 @@ def _columns_for(model: Model, label: str | None, need_label: bool) -> tuple[Sch
     return schema, schema.label
 
 
+def _kind_of_labels(model: Model) -> str | None:
+    return _LABEL_KINDS.get(model.classifier.classes_.dtype.kind)
+
+
+def is_endless(path: Path) -> bool:
+    """Whether rows are read as they come: from standard input, a pipe or the like."""
+    from ocboost.streams.source import size_of
+
+    return size_of(source(path)) is None
+
+
 def open_for(
     model: Model,
     path: Path,
@@ -50,13 +66,21 @@ def open_for(
     drop: list[str] | None = None,
     format: Any = None,
     need_label: bool = True,
+    label_optional: bool = False,
     skip: int = 0,
     tracked: bool = False,
-) -> Stream:
-    """Open a file as the model's columns, or as numbers if the model does not know its columns."""
+    as_they_come: bool = False,
+    bad_rows: BadRows | None = None,
+    patience: Patience | None = None,
+    followed: Source | None = None,
+) -> FileStream:
+    """Open a file as the model's columns, or as numbers if the model does not know its columns.
+
+    With ``label_optional`` a label is read if there is one. The text may be that of a ``followed`` log.
+    """
     from ocboost.streams import open_stream
 
-    schema, label = _columns_for(model, label, need_label)
+    schema, label = _columns_for(model, label, need_label, label_optional)
     stream = open_stream(
         source(path),
         label=label,
@@ -64,9 +88,15 @@ def open_for(
         schema=schema,
         batch_size=batch_size,
         format=format,
-        need_label=need_label,
+        need_label=need_label and not label_optional,
         skip=skip,
         tracked=tracked,
+        sampled=followed is None and not is_endless(path),
+        label_kind=_kind_of_labels(model),
+        as_they_come=as_they_come,
+        bad_rows=bad_rows,
+        patience=patience,
+        source=followed,
     )
     try:
         if schema is None:

@@ -10,6 +10,7 @@ from ocboost._core.file_lock import lock_name
 from ocboost.errors import InputError
 
 CHECKPOINT_SUFFIX = ".checkpoint"
+BAD_ROWS_SUFFIX = ".bad-rows.jsonl"
 
 
 def place_of(path: Path) -> Path:
@@ -29,6 +30,12 @@ def checkpoint_of(out: Path) -> Path:
     """Where ``adapt`` keeps its checkpoint: beside the file itself, not beside a link to it."""
     place = place_of(out) if out.is_symlink() else out
     return place.with_name(place.name + CHECKPOINT_SUFFIX)
+
+
+def bad_rows_of(out: Path) -> Path:
+    """Where ``adapt`` adds the rows that it leaves out, unless told otherwise."""
+    place = place_of(out) if out.is_symlink() else out
+    return place.with_name(place.name + BAD_ROWS_SUFFIX)
 
 
 def check_out(path: Path, *inputs: Path) -> None:
@@ -82,4 +89,23 @@ def check_apart(out: Path, **inputs: Path) -> None:
             raise InputError(
                 f"the {what} must not be '{path}': files of such names are removed when '{out}' is written. "
                 "Rename it, or give another --out."
+            )
+
+
+def check_side_files(out: Path, written: dict[str, Path | None], **inputs: Path) -> None:
+    """Refuse files, by the options that name them, that are inputs, folders, ``out``, or each other."""
+    named = {option: path for option, path in written.items() if path is not None and str(path) != "-"}
+    others = {"--out": out, "the checkpoint": checkpoint_of(out), "the lock": lock_name(out)}
+    others |= {f"the {what}": path for what, path in inputs.items() if str(path) != "-"}
+    for option, path in named.items():
+        for what, other in others.items():
+            if is_same(path, other):
+                raise InputError(f"{option} must not be {what}; got '{path}' for both. Give another name.")
+        others[option] = path
+        place = place_of(path)
+        if place.is_dir():
+            raise InputError(f"{option} must be a file; got the folder '{path}'. Add the name of a file.")
+        if not place.parent.is_dir():
+            raise InputError(
+                f"{option} must lie in a folder that exists; there is no '{place.parent}'. Make it first."
             )

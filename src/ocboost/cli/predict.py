@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from cyclopts import Parameter
 from ocboost._core.escaping import shown
 from ocboost.cli.decisions import DecisionOptions, decision_parameters
 from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag
+from ocboost.cli.outputs import PredictionLines
 from ocboost.cli.terminal import say, stream_progress
 
 Unlabelled = Annotated[
@@ -50,7 +50,8 @@ def predict(
     Parameters
     ----------
     model
-        A model made by `ocboost fit` or `ocboost adapt`, or a classifier saved in Python. It stays as it is.
+        A model made by `ocboost fit` or `ocboost adapt`, its checkpoint, or a classifier saved in Python. It
+        stays as it is.
     all
         A column for each class's probability, instead of only that of the predicted one.
     batch
@@ -67,20 +68,20 @@ def predict(
     labels = deployed.classifier.classes_
     if sys.stdout.isatty():  # a file gets them unescaped
         labels = np.array([shown(label) for label in labels.tolist()], object)
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    lines = PredictionLines(labels.tolist(), [f"p({c})" for c in labels] if all else ["probability"])
     with (
         open_for(deployed, data, batch_size=batch, drop=drop, format=format, need_label=False) as stream,
         stream_progress("predicting") as show,
     ):
         for note in stream.notes:
             say(note)
-        writer.writerow(["prediction", *([f"p({c})" for c in labels] if all else ["probability"])])
+        sys.stdout.write(lines.header)
         for rows in stream:
             check_missing(rows, stream, deployed.hypotheses)
             codes, table = deployed.answers_to(rows)
             columns = table if all else table[np.arange(len(codes)), codes][:, None]
-            for label, row in zip(labels[codes].tolist(), columns.tolist(), strict=True):
-                writer.writerow([label, *(f"{p:.6g}" for p in row)])
+            for code, row in zip(codes.tolist(), columns.tolist(), strict=True):
+                sys.stdout.write(lines.line(code, row))
             sys.stdout.flush()  # so that a reader gets whole batches
             show(stream, rows.first + len(rows), "")
     return 0

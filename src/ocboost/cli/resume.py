@@ -26,6 +26,7 @@ _SAME_IN_A_RUN = {
     "skip": "with another --skip",
     "leave_unseen": "with or without --leave-unseen",
     "whole": "with or without --again or --new",
+    "follow": "with or without --follow",
     "model": "with another model",
 }
 
@@ -81,7 +82,8 @@ def require_same_run(run: Adaptation, origin: dict[str, Any], stream: Stream, ch
             raise InputError(
                 f"'{checkpoint}' belongs to a run {what}. Give the same ones, or --restart to start over."
             )
-    if run.origin.get("stream") is not None and not stream.matches(run.origin["stream"]):
+    known = run.origin.get("stream")
+    if known != origin["stream"] if origin.get("follow") else known is not None and not stream.matches(known):
         raise InputError(
             f"'{checkpoint}' belongs to another stream, or to one whose beginning has changed. "
             "Give the same one, or --restart to start over."

@@ -58,13 +58,13 @@ class _EscapeAll(RenderHook):
         return [_Escaped(each) for each in renderables]
 
 
-def results(piped: int = 100) -> Console:
-    """The console for results; without colours and ``piped`` columns wide when piped.
+def results(piped: int = 100, *, stderr: bool = False) -> Console:
+    """The console for results, perhaps on stderr; without colours and ``piped`` columns wide when piped.
 
     Text is never taken for markup, and what would control a terminal is escaped, see `shown`.
     """
-    width = None if sys.stdout.isatty() else piped
-    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    width = None if (sys.stderr if stderr else sys.stdout).isatty() else piped
+    console = Console(highlight=False, markup=False, emoji=False, width=width, stderr=stderr)
     console.push_render_hook(_EscapeAll())
     return console
 

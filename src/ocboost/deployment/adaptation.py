@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ocboost._core.codec import Fields, Tree, read
+from ocboost._core.codec import MAX_COUNT, Fields, Tree, read
 from ocboost._core.file_format import load, save
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.metrics import Tally
-from ocboost.deployment.model import Model
-from ocboost.deployment.resume import add_event
+from ocboost.deployment.model import CHECKPOINT_KIND, Model
+from ocboost.deployment.resume import Covered, add_event
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.committee import probabilities
+from ocboost.streams.bad_rows import BadRow, BadRows
 from ocboost.streams.rows import Rows, UnseenLabelError
 
-CHECKPOINT_KIND = "Adaptation"  # the name of the kind in files
 RECENT_PREDICTIONS = 1000
+LOG_KEY = "log"  # of a run's origin: the records of the files of a log that it follows
+LOG_SINCE_KEY = "log_since"  # the time of the log when it began
+_NOT_OF_ITS_ID = ("model", "before", "files", "on_bad_row", LOG_KEY, LOG_SINCE_KEY)  # of a run's origin
+
+Answered = tuple[NDArray[np.intp], NDArray[np.float64]]  # the classes of rows, and the probability of each
 
 
 class Adaptation:
@@ -34,6 +42,10 @@ class Adaptation:
     ``origin`` identifies the run, as JSON: the model it began with, the stream, the settings. ``first`` is
     the row of the stream it begins at. Rows of a class that the model does not know are left out with
     ``leave_unseen``, else an error.
+
+    ``on_answer`` is called for each row in turn when it has been learnt, with the code and the probability
+    of the class that was predicted before; without it, rows without a label are not predicted.
+    ``bad_rows`` has the rows that the stream has left out, and ``on_bad_row`` is called for these in turn.
     """
 
     def __init__(
@@ -48,12 +60,17 @@ class Adaptation:
         K = len(model.classifier.classes_)
         self.confusion = np.zeros((K, K), np.int64)  # how often class i was predicted as j, before learning
         self.tally = Tally(K)  # the same with the probabilities, up to the last batch
+        self.on_answer: Callable[[int, float], None] | None = None
+        self.on_bad_row: Callable[[BadRow], None] | None = None
+        self.bad_rows = BadRows()
+        self.left_out: dict[str, int] = {}  # how many rows were left out, by the reason
+        self.outputs: dict[str, int] = {}  # how many bytes were written to other files, by what is in them
         self._said: list[tuple[Any, Any, Any]] = []  # probabilities or votes, codes and guesses of this one
         self._recent: deque[bool] = deque(maxlen=RECENT_PREDICTIONS)
 
     def take(self, batch: Rows, step: int = 1) -> None:
         """Predict rows of a stream, then learn from those with a label, ``step`` rows at a time."""
-        if batch.y is None:
+        if batch.y is None and self.on_answer is None and len(batch):
             raise InputError("the stream must have a label column to learn from; name it with --label.")
         clf = self.model.classifier
         try:
@@ -70,16 +87,67 @@ class Adaptation:
         try:
             for start in range(0, len(rows), step):
                 self._take_part(rows[start : start + step])
+            self.pass_bad_rows()
         finally:
             self._count_probabilities()
 
-    def _take_part(self, part: Rows) -> None:
-        """Predict rows, then learn from those with a label."""
-        clf = self.model.classifier
-        end, part = part.first + len(part), part.labelled()
-        if not len(part):
-            self.rows = end
+    def _take_part(self, rows: Rows) -> None:
+        """Predict rows, then learn from those with a label, and give the answers."""
+        part = rows.labelled()
+        if self.on_answer is None:
+            if len(part):
+                self._learn_part(part, rows.end)
+            self.rows = rows.end
+        else:
+            others = None
+            if len(part) < len(rows):
+                others = self.model.answers_to(rows[~rows.known])  # of the model before it learns
+            with uninterrupted():  # what is learnt is answered
+                found = self._learn_part(part, rows.end) if len(part) else None
+                self.rows = rows.end
+                self._give_answers(self.on_answer, rows, found, others)
+        self._give_bad_rows(self.rows)
+
+    def _give_answers(
+        self,
+        give: Callable[[int, float], None],
+        rows: Rows,
+        labelled: Answered | None,
+        others: Answered | None,
+    ) -> None:
+        """Give what was predicted for rows, some of them labelled, in turn with those that were left out."""
+        if len(rows) == 1 and (only := labelled or others) is not None:  # much quicker
+            code = int(only[0][0])
+            self._give_bad_rows(rows.first)
+            give(code, float(only[1][0, code]))
             return
+        codes, shares, known = np.empty(len(rows), np.intp), np.empty(len(rows)), rows.known
+        for members, answered in ((known, labelled), (~known, others)):
+            if answered is not None:
+                found, table = answered
+                codes[members], shares[members] = found, table[np.arange(len(found)), found]
+        for number, code, share in zip(rows.rows.tolist(), codes.tolist(), shares.tolist(), strict=True):
+            self._give_bad_rows(number)
+            give(code, share)
+
+    def pass_bad_rows(self) -> None:
+        """Go past rows that the stream has left out and that come next."""
+        while self.bad_rows.waiting and self.bad_rows.waiting[0].number <= self.rows:
+            self.rows += self.bad_rows.waiting[0].number == self.rows
+            self._give_bad_rows(self.rows)
+
+    def _give_bad_rows(self, end: int) -> None:
+        """Count and give the rows before one that were left out."""
+        waiting = self.bad_rows.waiting
+        while waiting and waiting[0].number < end:
+            bad = waiting.popleft()
+            self.left_out[bad.reason] = self.left_out.get(bad.reason, 0) + 1
+            if self.on_bad_row is not None:
+                self.on_bad_row(bad)
+
+    def _learn_part(self, part: Rows, end: int) -> Answered | None:
+        """Predict labelled rows, then learn them: what was predicted, if somebody wants to know."""
+        clf = self.model.classifier
         said = guesses = None
         if not isinstance(clf, AdaptiveClassifier):
             said = clf.votes_of(part)
@@ -88,6 +156,7 @@ class Adaptation:
             if isinstance(clf, AdaptiveClassifier):  # what it predicts it remembers, by the row's number
                 said = clf.probabilities_of(part)
                 guesses = clf.decided(said, part.X)
+            assert said is not None
             assert guesses is not None
             clf.learn_rows(part)
             self.learnt += len(part)
@@ -96,6 +165,9 @@ class Adaptation:
                 self.confusion[code, guess] += 1
                 self._recent.append(code == guess)
             self.rows = end
+        if self.on_answer is None:
+            return None
+        return guesses, said if isinstance(clf, AdaptiveClassifier) else probabilities(said)
 
     def _count_probabilities(self) -> None:
         """Count what was said of the rows of a batch."""
@@ -123,27 +195,34 @@ class Adaptation:
         right = self.confusion.diagonal().tolist()
         return [hits / n if n else None for hits, n in zip(right, counts, strict=True)]
 
-    def finish(self, stream: str, covered: dict[str, Any] | None = None) -> None:
+    def finish(self, stream: str, covered: Covered = None) -> None:
         """The stream has ended: add it to the model's history.
 
         ``stream`` is its name, ``covered`` the record by which it is recognised when it has grown
-        (`ocboost.deployment.resume.coverage_record`).
+        (`coverage_record` of `ocboost.deployment.resume`, or `file_records`).
         """
         if not self.finished:
-            add_event(
-                self.model.history,
-                {
-                    "event": "adapt",
-                    "stream": stream,
-                    "rows": self.rows - self.first,
-                    "learnt": self.learnt,
-                    "accuracy": self.accuracy,
-                    "model": self.origin.get("model"),
-                    "run": run_id(self.origin),
-                },
-                covered,
-            )
+            add_event(self.model.history, self._event(stream), covered)
         self.finished = True
+
+    def _event(self, stream: str) -> dict[str, Any]:
+        return {
+            "event": "adapt",
+            "stream": stream,
+            "rows": self.rows - self.first,
+            "learnt": self.learnt,
+            "accuracy": self.accuracy,
+            "model": self.origin.get("model"),
+            "run": run_id(self.origin),
+        }
+
+    def save_model(self, path: str | os.PathLike[str], stream: str, covered: Covered = None) -> None:
+        """Save the model as it is now, as if the stream ended here, see `finish`."""
+        model = copy.copy(self.model)
+        model.history = list(model.history)
+        if not self.finished:
+            add_event(model.history, self._event(stream), covered)
+        model.save(path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as a checkpoint; an older one stays until this one is complete.
@@ -161,6 +240,8 @@ class Adaptation:
             **{key: getattr(self, key) for key in ("first", "rows", "learnt", "leave_unseen", "finished")},
             "confusion": self.confusion,
             "tally": self.tally.tree(),
+            **({"left_out": dict(self.left_out)} if self.left_out else {}),
+            **({"outputs": dict(self.outputs)} if self.outputs else {}),
         }
 
     @classmethod
@@ -186,12 +267,23 @@ class Adaptation:
         if "tally" in fields:  # older ones have none, and count from here on
             K = len(adaptation.confusion)
             adaptation.tally = fields.read("tally", lambda one: Tally.from_tree(one, K))
+        for key in ("left_out", "outputs"):  # older ones have none
+            if key in fields:
+                setattr(adaptation, key, fields.read(key, _counts))
         return adaptation
 
 
+def _counts(fields: Fields) -> dict[str, int]:
+    """A number for each of some names."""
+    found = fields.rest()
+    whole = all(type(n) is int and 0 <= n <= MAX_COUNT for n in found.values())
+    fields.require(whole, "its counts make no sense")
+    return found
+
+
 def run_id(origin: dict[str, Any]) -> str:
-    """Identifies a run by its stream and settings; the model it began with does not count."""
-    named = {key: value for key, value in origin.items() if key not in ("model", "before")}
+    """Identifies a run by its stream and settings; the model it began with and other files do not count."""
+    named = {key: value for key, value in origin.items() if key not in _NOT_OF_ITS_ID}
     return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree, read, refusal
 from ocboost._core.file_format import load_any, save
+from ocboost._core.kinds import KINDS
 from ocboost.errors import InputError, ModelFileError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_from_tree, adaptive_tree
@@ -26,6 +27,8 @@ from ocboost.hypotheses import Hypotheses
 from ocboost.streams import Schema
 from ocboost.streams.rows import Rows
 from ocboost.streams.tables import encode_table
+
+CHECKPOINT_KIND = "Adaptation"  # the name in files of the kind of `ocboost.deployment.adaptation`
 
 
 class Model:
@@ -144,9 +147,16 @@ class Model:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save`, or that of either classifier, has written. Nothing in a file is executed."""
+        """Load what `save`, or that of either classifier, has written. Nothing in a file is executed.
+
+        Of a checkpoint of ``ocboost adapt`` it is the model as it was then.
+        """
         name = os.fspath(path)
         kind, tree = load_any(path)
+        if kind == CHECKPOINT_KIND:
+            checkpoint = KINDS[CHECKPOINT_KIND].load()  # which needs this class
+            model: Self = read(tree, name, checkpoint.from_tree).model
+            return model
         if kind not in (CLASSIFIER_KIND, ADAPTIVE_KIND):
             raise ModelFileError(
                 f"{name} holds {kind!r:.40}, not {CLASSIFIER_KIND} or {ADAPTIVE_KIND}. Load it with the "

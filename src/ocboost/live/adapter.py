@@ -175,7 +175,7 @@ class Adapter:
         with self._counting:
             since = self._writer.since
             self._writer.since += len(X) if issue else 0
-        serving = self._state.serving
+        serving, seen = self._state.serving, self._state.seq
         found = predicted(serving, X, since)
         classes = self.classes
         labels = [classes[code] for code in found.answered.tolist()]
@@ -184,7 +184,7 @@ class Adapter:
             return Answers(issued, labels, found.probabilities, classes, serving.name)
 
         if issue and len(X):
-            return self._writer.hand_in(Issue(X, found, serving.epoch, names, answers))
+            return self._writer.hand_in(Issue(X, found, serving.epoch, seen, names, answers))
         done: Future[Answers] = Future()
         done.set_result(answers([] if issue else None))
         return done
@@ -320,18 +320,11 @@ class Adapter:
         return found
 
     def model_file(self, version: int | None = None) -> bytes:
-        """The file of a version, or of the model that answers now."""
-
-        def work() -> bytes:
-            number = self._state.serving.version if version is None else version
-            return self._state.model_bytes() if number is None else self._state.versions.data(number)
-
-        data: bytes = self._in_turn(work)
-        return data
-
-    def adapted_file(self) -> bytes:
-        """The file of the adapted model, whoever answers."""
-        data: bytes = self._in_turn(self._state.model_bytes)
+        """The file of the adapted model, whoever answers, or of a version."""
+        state = self._state
+        data: bytes = self._in_turn(
+            lambda: state.model_bytes() if version is None else state.versions.data(version)
+        )
         return data
 
     # What it is -------------------------------------------------------------------------------------------

@@ -36,12 +36,12 @@ _COUNTERS = ("last_number", "since", "last_seq", "n_pending", "pending_bytes", "
 _SCHEMA = """
 create table meta (key text primary key, value) without rowid;
 create table pending (
-    number integer primary key, epoch integer not null, at real not null, said integer not null,
-    answered integer not null, features blob not null, kept blob
+    number integer primary key, epoch integer not null, seen integer not null, at real not null,
+    said integer not null, answered integer not null, features blob not null, kept blob
 );
 create table journal (
     seq integer primary key, command text, number integer, code integer, weight real, epoch integer,
-    said integer, answered integer, since integer, at real, features blob, kept blob
+    seen integer, said integer, answered integer, since integer, at real, features blob, kept blob
 );
 create table labelled (number integer primary key, code integer not null);
 create table own (id text primary key, number integer not null) without rowid;
@@ -66,6 +66,8 @@ class Entry:
     weight : float
     epoch : int
         Which of the adapted models, between one rollback and the next, made the prediction.
+    seen : int
+        The last entry that had been applied then.
     said, answered : int
         The class that the adapted model predicted, and the one that was answered; -1 if nothing was.
     since : int
@@ -84,6 +86,7 @@ class Entry:
     code: int
     weight: float
     epoch: int
+    seen: int
     said: int
     answered: int
     since: int
@@ -92,12 +95,15 @@ class Entry:
     kept: bytes | None
 
 
+Waiting = tuple[int, int, int, int, bytes, bytes | None]  # epoch, seen, said, answered, features, kept
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What is known of a prediction by its id: it waits, or it got a label, or it is gone."""
 
     number: int
-    pending: tuple[int, int, int, bytes, bytes | None] | None  # epoch, said, answered, features, kept
+    pending: Waiting | None
     code: int | None  # of the label it got
 
 
@@ -264,6 +270,7 @@ class Journal:
         answered: Sequence[int],
         kept: Sequence[bytes | None],
         epoch: int,
+        seen: int,
         at: float,
         ids: Sequence[str] | None,
     ) -> list[str]:
@@ -273,9 +280,9 @@ class Journal:
         for id_ in ids or ():
             self._replace(id_)
         self._db.executemany(
-            "insert into pending values (?, ?, ?, ?, ?, ?, ?)",
+            "insert into pending values (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (number, epoch, at, *rest)
+                (number, epoch, seen, at, *rest)
                 for number, *rest in zip(numbers, said, answered, features, kept, strict=True)
             ],
         )
@@ -299,13 +306,14 @@ class Journal:
         if self._has_own and (number := self._one("select number from own where id=?", (id_,))) is not None:
             self._remove_pending(number)
 
-    def _remove_pending(self, number: int) -> tuple[int, int, int, bytes, bytes | None] | None:
-        row: tuple[int, int, int, bytes, bytes | None] | None = self._db.execute(
-            "delete from pending where number=? returning epoch, said, answered, features, kept", (number,)
+    def _remove_pending(self, number: int) -> Waiting | None:
+        row: Waiting | None = self._db.execute(
+            "delete from pending where number=? returning epoch, seen, said, answered, features, kept",
+            (number,),
         ).fetchone()
         if row is not None:
             self.n_pending -= 1
-            self.pending_bytes -= len(row[3]) + len(row[4] or b"")
+            self.pending_bytes -= len(row[4]) + len(row[5] or b"")
         return row
 
     # Labels -----------------------------------------------------------------------------------------------
@@ -333,10 +341,10 @@ class Journal:
         """Append an entry, whose ``seq`` must be the next."""
         assert entry.seq == self.last_seq + 1
         self._db.execute(
-            "insert into journal values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into journal values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                entry.seq, entry.command, entry.number, entry.code, entry.weight, entry.epoch, entry.said,
-                entry.answered, entry.since, entry.at, entry.features, entry.kept,
+                entry.seq, entry.command, entry.number, entry.code, entry.weight, entry.epoch,
+                entry.seen, entry.said, entry.answered, entry.since, entry.at, entry.features, entry.kept,
             ),
         )  # fmt: skip
         if entry.number is not None:

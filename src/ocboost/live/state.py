@@ -86,6 +86,7 @@ class LiveState:
         self.deployed = versions.add(model, "deployed", 0, time, set()).number
         self.adapted = versions.load(self.deployed)  # as after a restart
         self._begin()
+        self._choose()
 
     def _begin(self) -> None:
         self.seq = 0  # of the last entry applied
@@ -155,7 +156,8 @@ class LiveState:
         others = {
             number: int(self.versions.model(number).answers_to(rows)[0][0]) == entry.code
             for number in self.judged
-        }
+            if number == self.deployed or entry.said < 0 or self.versions.find(number).seq <= entry.seen
+        }  # a version that was saved after the prediction knew more than the adapted model did then
         self.judge.take(said == entry.code, others)
 
     def _look_at_held_out(self, held_out: HeldOut) -> None:
@@ -164,7 +166,9 @@ class LiveState:
 
     def _save(self, reason: str, time: float) -> int:
         protected = {0, self.deployed, *self.judged}  # a replay begins with version 0
-        number = self.versions.add(self.adapted, reason, self.learnt, time, protected).number
+        number = self.versions.add(
+            self.adapted, reason, self.learnt, time, protected, seq=self.seq + 1
+        ).number
         if reason == "in good standing":
             self.judged = self.judge.saved(number)
             self.versions.only({*self.judged})
@@ -188,13 +192,13 @@ class LiveState:
         what = command["command"]
         if what == "promote":
             self.deployed = self._save("promoted", time)
-            self._restart_judge()
+            self._restart_judge(by_hand=True)
         elif what == "rollback":
             adapted = self.versions.load(command["version"])  # which may be dropped to make room
             self._save("before a rollback", time)
             self.adapted = adapted
             self.epoch += 1
-            self._restart_judge()
+            self._restart_judge(by_hand=True)
         elif what == "freeze":
             self.frozen = bool(command["frozen"])
         elif what == "guard":
@@ -206,8 +210,9 @@ class LiveState:
             raise InputError(f"the journal holds a command {what!r:.40} that this ocboost does not know.")
         self._choose()
 
-    def _restart_judge(self) -> None:
-        self.judge.restart(self.deployed)
+    def _restart_judge(self, *, by_hand: bool = False) -> None:
+        """Judge anew; a model that somebody chose by hand answers first."""
+        self.judge.restart(self.deployed, adapted_first=by_hand)
         self.judged = [self.deployed]
         self.versions.only({self.deployed})
         if self.held_out is not None:

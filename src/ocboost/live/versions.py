@@ -35,6 +35,8 @@ class Version:
         Of its file.
     bytes : int
         Of its file.
+    seq : int
+        The entry of the journal after which it was saved.
     """
 
     number: int
@@ -43,6 +45,7 @@ class Version:
     time: float
     sha256: str
     bytes: int
+    seq: int
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Version:
@@ -57,6 +60,7 @@ class Version:
             fields.number("time", 0.0, 1e300),
             digest,
             fields.count("bytes"),
+            fields.count("seq"),
         )
 
 
@@ -78,11 +82,13 @@ class Versions:
     def _place(self, number: int) -> Path:
         return self.folder / f"{number:06d}.ocb"
 
-    def add(self, model: Model, reason: str, labels: int, time: float, protected: set[int]) -> Version:
+    def add(
+        self, model: Model, reason: str, labels: int, time: float, protected: set[int], *, seq: int = 0
+    ) -> Version:
         """Save a model as a new version; the oldest that is not ``protected`` goes if there are too many."""
         data = to_bytes(model.kind, model.tree())
         digest = hashlib.sha256(data).hexdigest()
-        version = Version(self.next_number, reason, labels, time, digest, len(data))
+        version = Version(self.next_number, reason, labels, time, digest, len(data), seq)
         self.next_number += 1
         self._unwritten[version.number] = data
         self.kept.append(version)

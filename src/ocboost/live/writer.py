@@ -56,6 +56,7 @@ class Issue:
     X: NDArray[np.float64]
     found: Predicted
     epoch: int
+    seen: int  # the last entry of the journal applied before
     ids: list[str] | None
     finish: Callable[[list[str]], Any]  # makes the result
     future: Future[Any] = field(default_factory=Future)
@@ -249,6 +250,7 @@ class Writer:
             found.answered.tolist(),
             kept,
             issue.epoch,
+            issue.seen,
             self.clock.now(),
             issue.ids,
         )
@@ -276,9 +278,16 @@ class Writer:
                 return
             if number is None:
                 number = journal.new_number(label.id)
-        epoch, said, answered, features, kept = pending or (-1, -1, -1, label.features or NOTHING, None)
+        epoch, seen, said, answered, features, kept = pending or (
+            -1,
+            -1,
+            -1,
+            -1,
+            label.features or NOTHING,
+            None,
+        )
         entry = Entry(
-            journal.last_seq + 1, None, number, label.code, label.weight, epoch, said, answered,
+            journal.last_seq + 1, None, number, label.code, label.weight, epoch, seen, said, answered,
             journal.since, now, features, kept,
         )  # fmt: skip
         self.since = 0
@@ -318,7 +327,7 @@ class Writer:
         journal = self.journal
         text = json.dumps(command)
         entry = Entry(
-            journal.last_seq + 1, text, None, -1, 0.0, -1, -1, -1, 0, self.clock.now(), NOTHING, None
+            journal.last_seq + 1, text, None, -1, 0.0, -1, -1, -1, -1, 0, self.clock.now(), NOTHING, None
         )
         try:
             journal.begin()

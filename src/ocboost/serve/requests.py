@@ -146,10 +146,10 @@ def _texts(row: Any) -> int:
 def _refuse_repeated_names(body: bytes, n_texts: int) -> None:
     """Refuse an object that has a name twice, of which the decoder keeps the last.
 
-    Then there are more strings in the body than were decoded. Where no quote is escaped, counting quotes
-    tells; the slower way is needed only where there are escapes, or too many quotes.
+    Then there are more strings in the body than were decoded, and more quotes than two for each. Escaped
+    quotes bring more as well: only then the slower way is needed.
     """
-    if b"\\" in body or body.count(b'"') != 2 * n_texts:
+    if body.count(b'"') != 2 * n_texts:
         _find_repeated_names(body)
 
 

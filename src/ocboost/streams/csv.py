@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost.errors import InputError
+from ocboost.streams.bad_rows import BadLineError
 from ocboost.streams.encoding import FALSE, MISSING, TRUE, arrow
 from ocboost.streams.inference import usable_names
 from ocboost.streams.records import SAMPLE_ROWS, Block, Role, TextRecords, end_of_lines, is_utf8, one_batch
@@ -31,8 +32,8 @@ class CsvRecords(TextRecords):
 
     typed = False
 
-    def __init__(self, source: Source, delimiter: str, *, short_sample: bool) -> None:
-        super().__init__(source, short_sample=short_sample)
+    def __init__(self, source: Source, delimiter: str, **how: bool) -> None:
+        super().__init__(source, **how)
         self._delimiter = delimiter.encode()
         fields = self._header()
         self.names = usable_names(fields, self.name, self.notes)
@@ -51,7 +52,10 @@ class CsvRecords(TextRecords):
             if not data:
                 continue
             line = block.line + block.data.count(b"\n", 0, len(block.data) - len(data))
-            end = int(row_ends(data, self._delimiter)[0]) + 1
+            ends = row_ends(data, self._delimiter)
+            if not len(ends):
+                raise InputError(f"{self.name}, line {line}: a quote is open in the names of the columns.")
+            end = int(ends[0]) + 1
             first, rest = data[:end], data[end:]
             try:
                 text = first.decode()
@@ -75,18 +79,18 @@ class CsvRecords(TextRecords):
         raise InputError(f"{self.name} is empty. Give a file that begins with a line of names.")
 
     def _choose_delimiter(self, header: str) -> None:
-        if self._delimiter != b"," or "," in header:
-            return
-        for other, what in ((b";", "semicolons"), (b"\t", "tabs")):
-            if other.decode() in header:
-                self._delimiter = other
-                self.notes.append(
-                    f"The fields are taken to be separated by {what}: the line of names has no comma."
-                )
-                return
+        found = delimiter_of(header, self._delimiter)
+        if found != self._delimiter:
+            self._delimiter = found
+            what = "semicolons" if found == b";" else "tabs"
+            self.notes.append(
+                f"The fields are taken to be separated by {what}: the line of names has no comma."
+            )
 
     def sample(self) -> Mapping[str, Any]:
-        """The first rows, each column as texts."""
+        """The first rows, each column as texts; none if it must do without a sample."""
+        if self._unsampled:
+            return dict.fromkeys(self.names, arrow().array([], "string"))
         if self._sample is None:
             table, failure = self._as_texts(Block(self._first_rows(), 0), self.names)
             if not table.num_rows and failure is not None:
@@ -198,6 +202,14 @@ class CsvRecords(TextRecords):
         batch, bad = self._read_ascii(data, self.names[:1])
         return int(batch.num_rows) + len(bad)
 
+    def _row_spans(self, data: bytes) -> list[tuple[int, int]]:
+        spans, start = [], 0
+        for end in (row_ends(data, self._delimiter) + 1).tolist():
+            if data[start:end].strip(LINE_ENDS):
+                spans.append((start, end))
+            start = end
+        return spans
+
     def _line(self, block: Block, row: int) -> int:
         lines = lines_of_rows(block.data, row_ends(block.data, self._delimiter))
         return block.line + (lines[min(row, len(lines) - 1)] if lines else 0)
@@ -206,14 +218,22 @@ class CsvRecords(TextRecords):
         line = self._line(block, row)
         last = block.line + block.data.count(b"\n") - 1
         if block.cut_short and line == last and actual < expected:
-            return InputError(
+            return BadLineError(
+                "cut short",
                 f"{self.name}, line {line}: the file ends in the middle of a row, after {actual} of "
-                f"{expected} fields. The rows before are good; complete the row, or get a fresh copy."
+                f"{expected} fields. The rows before are good; complete the row, or get a fresh copy.",
             )
-        return InputError(
+        return BadLineError(
+            "wrong number of fields",
             f"{self.name}, line {line}: a row must have {expected} fields, as the first line has names; "
-            f"got {actual}. Correct the line; a field that holds the separator needs quotes."
+            f"got {actual}. Correct the line; a field that holds the separator needs quotes.",
         )
+
+
+def delimiter_of(header: str, given: bytes) -> bytes:
+    """What separates the fields of a line of names: semicolons or tabs if it has no comma."""
+    others = (b";", b"\t") if given == b"," and "," not in header else ()
+    return next((other for other in others if other.decode() in header), given)
 
 
 # Where rows of CSV end --------------------------------------------------------------------------------------

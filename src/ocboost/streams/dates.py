@@ -166,6 +166,7 @@ def _not_a_date(text: str, row: int, name: str, first: int) -> BadRowError:
         row,
         f"column {name!r} must hold dates or times as ISO 8601 has them, {_EXAMPLES}; got {text!r:.80} in "
         f"{row_name(first + row)}. Correct the value, or leave the field empty if it is not known.",
+        "not a date",
     )
 
 

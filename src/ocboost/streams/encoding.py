@@ -31,12 +31,12 @@ def arrow(module: str = "") -> Any:
 class BadRowError(InputError):
     """A row that cannot be used; those before it can.
 
-    `offset` counts rows from the beginning of the current record batch.
+    `offset` counts rows from the beginning of the current record batch, `reason` is why in a few words.
     """
 
-    def __init__(self, offset: int, message: str) -> None:
+    def __init__(self, offset: int, message: str, reason: str) -> None:
         super().__init__(message)
-        self.offset = offset
+        self.offset, self.reason = offset, reason
 
 
 def row_name(row: int) -> str:
@@ -79,6 +79,7 @@ def numbers(column: Any, name: str, first: int) -> NDArray[np.float64]:
             offset,
             f"column {name!r} must hold finite numbers; got {values[offset]} in {row_name(first + offset)}. "
             "Leave the field empty if the value is not known, or drop the column.",
+            "not finite",
         )
     return values
 
@@ -101,6 +102,7 @@ def _spelt_numbers(column: Any, name: str, first: int) -> NDArray[np.float64]:
                 offset,
                 f"column {name!r} must hold numbers; got {text!r:.80} in {row_name(first + offset)}. "
                 "Correct the value, leave the field empty if it is not known, or drop the column.",
+                "not a number",
             )
     return result
 
@@ -174,7 +176,7 @@ def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any],
         text = str(error).replace(
             f"column {name!r} must hold numbers", f"the label column {name!r} must hold {wanted}"
         )
-        raise BadRowError(error.offset, text) from None
+        raise BadRowError(error.offset, text, "bad label") from None
     known = ~np.isnan(values)
     if kind == "number":
         return values, known
@@ -186,6 +188,7 @@ def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any],
             offset,
             f"the label column {name!r} must hold {wanted}, as its first rows do; "
             f"got {column[offset].as_py()!r:.80} in {row_name(first + offset)}. Correct the value.",
+            "bad label",
         )
     return values.astype(np.int64 if kind == "integer" else np.bool_), known
 

@@ -12,11 +12,13 @@ from itertools import islice
 from typing import Any
 
 from ocboost.errors import InputError
+from ocboost.streams.bad_rows import BadLineError
 from ocboost.streams.encoding import arrow
-from ocboost.streams.inference import usable_names
+from ocboost.streams.inference import quoted, usable_names
 from ocboost.streams.records import SAMPLE_ROWS, Block, Role, TextRecords, is_utf8, one_batch
 from ocboost.streams.source import Source
 
+_BROKEN = "broken JSON"  # the reason why a row is left out
 _MAX_BRACKETS = 1000  # on a line; with more, Arrow's parser may use much of the stack
 
 
@@ -25,13 +27,33 @@ class JsonRecords(TextRecords):
 
     typed = True
 
-    def __init__(self, source: Source, *, short_sample: bool) -> None:
-        super().__init__(source, short_sample=short_sample)
-        self._seen = self._parse_first_rows()
+    def __init__(self, source: Source, **how: bool) -> None:
+        super().__init__(source, **how)
+        self._needed: frozenset[str] = frozenset()  # a row must have one of these
+        self._seen = self._parse_first_row() if self._unsampled else self._parse_first_rows()
         names = list(dict.fromkeys(name for row in self._seen for name in row))
-        if not names:
+        if not names and not self._unsampled:
             raise InputError(f"{self.name} must have an object with names on each line; its first are empty.")
-        self.names = usable_names(names, self.name, self.notes)
+        self.names = usable_names(names, self.name, self.notes) if names else []
+
+    def require_some(self, columns: list[str], label: str | None) -> None:
+        """Take these names for those of the columns: a row may lack some of them, but not all."""
+        self._needed = frozenset(columns)
+        absent = [name for name in columns if name not in self.names]
+        if absent and len(absent) < len(columns):
+            self.notes.append(f"The first row lacks {quoted(absent)}: what a row lacks counts as missing.")
+        self.names = list(dict.fromkeys([*columns, *([] if label is None else [label]), *self.names]))
+
+    def _parse_first_row(self) -> list[dict[str, Any]]:
+        """The first row, if it can be used; where it cannot and rows may be left out, nothing."""
+        data = self._first_rows()
+        spans = self._row_spans(data)
+        try:
+            return list(self._parsed(Block(data[: spans[0][1]], 1))) if spans else []
+        except InputError:
+            if not self._lenient:
+                raise
+            return []
 
     def _parse_first_rows(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
@@ -60,6 +82,14 @@ class JsonRecords(TextRecords):
         if simple and _n_objects(data) == data.count(b"\n"):
             return data.count(b"\n")
         return sum(1 for line in data.split(b"\n") if line.strip())
+
+    def _row_spans(self, data: bytes) -> list[tuple[int, int]]:
+        spans, start = [], 0
+        while end := data.find(b"\n", start) + 1:
+            if data[start:end].strip():
+                spans.append((start, end))
+            start = end
+        return spans
 
     def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
         schema = self._types(roles)
@@ -101,7 +131,10 @@ class JsonRecords(TextRecords):
             )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
-        return one_batch(table) if table.num_rows == n else None
+        batch = one_batch(table) if table.num_rows == n else None
+        if batch is not None and self._needed and all(batch[name].null_count for name in self._needed):
+            return None  # a row may lack all of them
+        return batch
 
     def _read_line_by_line(self, block: Block, roles: Mapping[str, Role]) -> tuple[Any, InputError | None]:
         """The columns of a block up to the first bad line, and the error of that line."""
@@ -126,21 +159,32 @@ class JsonRecords(TextRecords):
             except UnicodeDecodeError:
                 raise self._not_utf8(line) from None
             except RecursionError:
-                raise InputError(f"{place}: the object is nested too deep. Write flat objects.") from None
+                raise BadLineError(
+                    _BROKEN, f"{place}: the object is nested too deep. Write flat objects."
+                ) from None
             except ValueError as error:
                 if block.cut_short and line == block.line + len(lines) - 2:
-                    raise InputError(
+                    raise BadLineError(
+                        "cut short",
                         f"{place}: the file ends in the middle of a row. "
-                        "The rows before are good; complete the row, or get a fresh copy."
+                        "The rows before are good; complete the row, or get a fresh copy.",
                     ) from None
-                raise InputError(
+                raise BadLineError(
+                    _BROKEN,
                     f"{place}: a line must hold one JSON object; got {text[:60].decode(errors='replace')!r} "
-                    f"({error}). Correct it; JSON lines need each object on a line of its own."
+                    f"({error}). Correct it; JSON lines need each object on a line of its own.",
                 ) from None
             if not isinstance(row, dict):
                 advice = "Split the list: jq -c '.[]'." if isinstance(row, list) else "Correct it."
-                raise InputError(
-                    f'{place}: a line must hold a JSON object such as {{"a": 1}}; got {row!r:.60}. {advice}'
+                raise BadLineError(
+                    _BROKEN,
+                    f'{place}: a line must hold a JSON object such as {{"a": 1}}; got {row!r:.60}. {advice}',
+                )
+            if self._needed and self._needed.isdisjoint(row):
+                raise BadLineError(
+                    "no known column",
+                    f"{place}: an object must have some of the columns the model was made for, such as "
+                    f"{quoted(sorted(self._needed)[:3])}; this one has {quoted(list(row)) or 'none'}.",
                 )
             yield row
 

@@ -12,9 +12,12 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._core.file_format import is_model
 from ocboost.errors import InputError
+from ocboost.streams.bad_rows import BadRows
 from ocboost.streams.csv import CsvRecords
 from ocboost.streams.encoding import BadRowError, arrow
 from ocboost.streams.inference import (
@@ -27,10 +30,10 @@ from ocboost.streams.inference import (
 )
 from ocboost.streams.json_lines import JsonRecords
 from ocboost.streams.parquet import ParquetRecords
-from ocboost.streams.records import Records, Role
+from ocboost.streams.records import Records, Role, TextRecords
 from ocboost.streams.rows import Rows, rebatch
 from ocboost.streams.schema import Schema
-from ocboost.streams.source import STDIN, Coverage, Fit, Source, size_of
+from ocboost.streams.source import STDIN, Coverage, Fit, Patience, Source, size_of
 from ocboost.streams.stream import Stream
 
 _CELLS_PER_PART = 1 << 18  # features encoded at a time
@@ -69,7 +72,13 @@ def open_stream(
     need_label: bool = True,
     skip: int = 0,
     tracked: bool = False,
-) -> Stream:
+    sampled: bool = True,
+    label_kind: str | None = None,
+    as_they_come: bool = False,
+    bad_rows: BadRows | None = None,
+    patience: Patience | None = None,
+    source: Source | None = None,
+) -> FileStream:
     """Open a file as a stream of batches.
 
     Parameters
@@ -94,6 +103,21 @@ def open_stream(
         Rows to skip. The first batch then begins at row `skip`.
     tracked : bool
         Whether to digest what is read, for `Stream.coverage` and `Stream.fits`.
+    sampled : bool
+        Whether the first rows are looked at. Otherwise nothing waits for them: without a schema all columns
+        are numbers, and objects of JSON lines may lack some columns of a schema.
+    label_kind : str, optional
+        What the labels are, if neither the schema says it nor the first rows are looked at.
+    as_they_come : bool
+        Whether to give rows as soon as they have arrived, in batches of at most `batch_size`, perhaps empty
+        ones. The first rows are not looked at.
+    bad_rows : BadRows, optional
+        Takes the rows that cannot be used, which are an error otherwise. The first rows are not looked at.
+        Not for Parquet.
+    patience : Patience, optional
+        What happens while nothing arrives.
+    source : Source, optional
+        Where the text comes from, if not simply from the file. The stream closes it.
 
     Notes
     -----
@@ -109,43 +133,58 @@ def open_stream(
     batch_size = as_count(batch_size, "batch_size", 1, MAX_SETTING, "")
     skip = as_count(skip, "skip", 0, None, "")
     complete = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
-    records = _open_records(path, format, short_sample=complete, tracked=tracked)
+    unsampled = as_they_come or bad_rows is not None or not sampled
+    how = {"short_sample": complete or unsampled, "unsampled": unsampled, "lenient": bad_rows is not None}
+    records = _open_records(path, format, how, source, tracked=tracked, patience=patience)
     try:
+        if unsampled and isinstance(records, TextRecords):
+            schema = _expected(records, label, dropped, schema, label_kind)
+        elif bad_rows is not None:
+            raise InputError(f"bad rows cannot be left out of a Parquet file, such as {records.name}.")
         found, notes = _resolve(records, label, dropped, schema, need_label=need_label)
-        return FileStream(records, path, found, notes, batch_size, skip)
+        return FileStream(records, path, found, notes, batch_size, skip, as_they_come, bad_rows)
     except BaseException:
         records.source.close()
         raise
 
 
 def _open_records(
-    path: str | os.PathLike[str], format: str | None, *, short_sample: bool, tracked: bool
+    path: str | os.PathLike[str],
+    format: str | None,
+    how: dict[str, bool],
+    source: Source | None,
+    *,
+    tracked: bool,
+    patience: Patience | None,
 ) -> Records:
-    name = _format_name(path, format)
-    if not FORMATS[name].is_text:
+    name = format_name(path, format)
+    if name is not None and not FORMATS[name].is_text:
         return FORMATS[name].reader(path, tracked=tracked)
-    source = Source(path, tracked=tracked)
+    if source is None:
+        source = Source(path, tracked=tracked, patience=patience)
     try:
-        if os.fspath(path) == STDIN and format is None and source.begins_with(b"{"):
-            name = "jsonl"
-        return FORMATS[name].reader(source, short_sample=short_sample)
+        if name is None:
+            name = "jsonl" if source.begins_with(b"{") else "csv"
+        return FORMATS[name].reader(source, **how)
     except BaseException:
         source.close()
         raise
 
 
-def _format_name(path: str | os.PathLike[str], format: str | None) -> str:
+def format_name(path: str | os.PathLike[str], format: str | None) -> str | None:
+    """The name of the format; None for standard input and pipes, whose first bytes tell."""
     if format is not None:
         if format not in FORMATS:
             raise InputError(f"format must be one of {', '.join(FORMATS)}; got {format!r:.80}.")
         return format
     if os.fspath(path) == STDIN:
-        return "csv"
+        return None
     endings = [ending.lower() for ending in PurePath(path).suffixes]
     if endings and endings[-1] == ".gz":
         endings.pop()
     if not endings or endings[-1] not in ENDINGS:
-        size_of(path)  # a missing file, or a folder, is another error
+        if size_of(path) is None:  # a missing file, or a folder, is another error
+            return None
         if is_model(path):
             raise InputError(f"{os.fspath(path)} is a model of ocboost, not data. Give a table of rows.")
         raise InputError(
@@ -153,6 +192,27 @@ def _format_name(path: str | os.PathLike[str], format: str | None) -> str:
             f"Otherwise give format: {', '.join(FORMATS)}."
         )
     return ENDINGS[endings[-1]]
+
+
+def _expected(
+    records: TextRecords,
+    label: str | None,
+    drop: tuple[str, ...],
+    schema: Schema | None,
+    label_kind: str | None,
+) -> Schema:
+    """The schema of records whose first rows are not looked at."""
+    if schema is None:
+        label = label if label in records.names else None
+        names = [name for name in records.names if name != label and name not in drop]
+        if not names:
+            raise InputError(f"{records.name} must have columns besides the label; it has none.")
+        schema = Schema.of_numbers(names, label, None if label is None else label_kind)
+    elif (label or schema.label) is not None:
+        schema = replace(schema, label=label or schema.label, label_kind=schema.label_kind or label_kind)
+    if isinstance(records, JsonRecords):
+        records.require_some([column.name for column in schema.columns], schema.label)
+    return schema
 
 
 def _resolve(
@@ -193,8 +253,13 @@ class FileStream(Stream):
         notes: list[str],
         batch_size: int,
         skip: int,
+        as_they_come: bool = False,
+        bad_rows: BadRows | None = None,
     ) -> None:
         super().__init__(schema, batch_size, notes)
+        self._as_they_come = as_they_come
+        self._bad_rows = bad_rows
+        self.is_json = isinstance(records, JsonRecords)
         self._records = records
         self._path = path
         self._label = schema.label if schema.label in records.names else None
@@ -206,7 +271,10 @@ class FileStream(Stream):
 
     def start_at(self, row: int) -> None:
         """Begin at another row; call it before the first batch is taken."""
-        self._batches = rebatch(self._parts(row), self.batch_size)
+        bad = self._bad_rows
+        parts = self._parts(row) if bad is None else self._good_parts(row, bad)
+        cut = _in_parts if self._as_they_come else rebatch
+        self._batches = cut(parts, self.batch_size)
 
     def coverage(self) -> Coverage | None:
         """Everything read, once the stream has ended; None if it was not tracked."""
@@ -216,8 +284,12 @@ class FileStream(Stream):
         """How the file fits each of several coverages."""
         return self._records.source.fits(coverages)
 
+    @property
+    def _rows_per_part(self) -> int:
+        return max(1, _CELLS_PER_PART // self.schema.n_features)
+
     def _parts(self, row: int) -> Iterator[Rows]:
-        rows_per_part = max(1, _CELLS_PER_PART // self.schema.n_features)
+        rows_per_part = self._rows_per_part
         try:
             for batch in self._records.batches(self._roles, row):
                 for start in range(0, batch.num_rows, rows_per_part):
@@ -229,6 +301,24 @@ class FileStream(Stream):
                     row += part.num_rows
         finally:
             self._records.source.close()
+
+    def _good_parts(self, row: int, bad: BadRows) -> Iterator[Rows]:
+        """The rows that can be used; none where the last to arrive was left out."""
+        assert isinstance(self._records, TextRecords)
+        nothing = Rows(np.empty((0, self.schema.n_features)))
+        try:
+            most = self._rows_per_part
+            for rows in self._records.good_rows(self._roles, row, self._all_encoded, bad, most):
+                yield nothing if rows is None else rows
+        finally:
+            self._records.source.close()
+
+    def _all_encoded(self, batch: Any, row: int) -> Rows:
+        """The rows of a record batch, or an error."""
+        rows, failure = self._encoded(batch, row)
+        if failure is not None:
+            raise failure
+        return rows
 
     def _encoded(self, part: Any, row: int) -> tuple[Rows, InputError | None]:
         """The rows of a record batch up to the first bad one, and the error of that row."""
@@ -247,6 +337,11 @@ class FileStream(Stream):
         self._records.source.close()
 
     @property
+    def has_labels(self) -> bool:
+        """Whether the file has the label column."""
+        return self._label is not None
+
+    @property
     def bytes_read(self) -> int:
         """Bytes of the file read so far."""
         return self._records.source.bytes_read
@@ -261,3 +356,10 @@ class FileStream(Stream):
             return None
         with open(self._path, "rb") as file:
             return file.read(length)
+
+
+def _in_parts(parts: Iterable[Rows], size: int) -> Iterator[Rows]:
+    """The same rows without waiting for others, at most so many at once."""
+    for rows in parts:
+        for start in range(0, max(1, len(rows)), size):
+            yield rows[start : start + size]

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ocboost.errors import InputError
+from ocboost.streams.bad_rows import BadLineError, BadRows, RowsOfBlock, good_rows
 from ocboost.streams.encoding import arrow
+from ocboost.streams.rows import Rows
 from ocboost.streams.source import LINE_ENDS, Coverage, Fit, Source
 
 SAMPLE_ROWS = 10_000
@@ -86,13 +88,21 @@ class Block(NamedTuple):
 
 
 class TextRecords(Records):
-    """The rows of a text file, block by block; a ``short_sample`` is enough if the schema is known."""
+    """The rows of a text file, block by block; a ``short_sample`` is enough if the schema is known.
 
-    def __init__(self, source: Source, *, short_sample: bool) -> None:
+    Without a sample (``unsampled``) the columns are what the schema says, however the first rows look. With
+    ``lenient`` a file may end in the middle of a quoted field: that is a bad row, and no error of the file.
+    """
+
+    def __init__(
+        self, source: Source, *, short_sample: bool, unsampled: bool = False, lenient: bool = False
+    ) -> None:
         self.name = source.name
         self.notes = []
-        self.source = source
+        self.source: Source = source
         self._short_sample = short_sample
+        self._unsampled = unsampled
+        self._lenient = lenient
         self._ahead: list[Block] = []  # read early, to find the names and the types; their rows come first
         self._failure: InputError | None = None  # the error that comes after them
         self._rest = self._read_blocks(source)
@@ -109,14 +119,23 @@ class TextRecords(Records):
     def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
         """A function from a block to a record batch up to the first bad row, and the error of that row."""
 
+    @abstractmethod
+    def _row_spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Where each row of a block begins and ends."""
+
     def batches(self, roles: Mapping[str, Role], skip: int) -> Iterator[Any]:
         """Record batches of the columns in `roles`, after the first `skip` rows."""
         read = self._block_reader(roles)
-        row = 0
+        row = self.source.first_row
         for block in self._blocks():
             if row < skip and row + (n := self._count_rows(block.data)) <= skip:
                 row += n
                 continue
+            if row < skip and len(spans := self._row_spans(block.data)) == n:
+                block = self._rest_of_block(
+                    block, spans[skip - row][0]
+                )  # those before may have been left out
+                row = skip
             batch, failure = read(block)
             to_skip = min(max(0, skip - row), batch.num_rows)
             row += batch.num_rows
@@ -127,10 +146,52 @@ class TextRecords(Records):
         if row < skip:
             raise self._too_short(skip, row)
 
+    def good_rows(
+        self,
+        roles: Mapping[str, Role],
+        skip: int,
+        encode: Callable[[Any, int], Rows],
+        bad: BadRows,
+        most: int,
+    ) -> Iterator[Rows | None]:
+        """The rows that can be used, after the first `skip`, ``most`` at a time; the others go to ``bad``.
+
+        Where nobody has taken these at the end of what has arrived, there is a None. ``encode`` makes rows of
+        a record batch, from the number of the first one on.
+        """
+        read = self._block_reader(roles)
+        row = self.source.first_row
+
+        def rows_of(part: RowsOfBlock) -> Rows:
+            batch, failure = read(Block(part.data, part.line))
+            if failure is not None:
+                raise failure
+            if batch.num_rows != len(part.spans):
+                raise BadLineError(
+                    "wrong line end", f"{self.name}, line {part.line}: CR alone must not end a line."
+                )
+            return encode(batch, part.number)
+
+        for block in self._blocks():
+            spans = self._row_spans(block.data) or [(0, len(block.data))]
+            whole = RowsOfBlock(block.data, block.line, spans, row)
+            row += len(spans)
+            for start in range(max(0, skip - whole.number), len(spans), most):
+                yield from good_rows(whole.part(start, min(start + most, len(spans))), rows_of, bad)
+            if bad.waiting:
+                yield None
+        if row < skip:
+            raise self._too_short(skip, row)
+
+    @staticmethod
+    def _rest_of_block(block: Block, start: int) -> Block:
+        return Block(block.data[start:], block.line + block.data.count(b"\n", 0, start), block.cut_short)
+
     def _not_utf8(self, line: int) -> InputError:
-        return InputError(
+        return BadLineError(
+            "not UTF-8",
             f"{self.name}, line {line}: the text must be UTF-8; it is not. "
-            "Convert the file first: iconv -f LATIN1 -t UTF-8."
+            "Convert the file first: iconv -f LATIN1 -t UTF-8.",
         )
 
     def _first_rows(self) -> bytes:
@@ -165,9 +226,15 @@ class TextRecords(Records):
         while (block := next(self._rest, None)) is not None:  # not yield from, which would close it
             yield block
 
+    @staticmethod
+    def _next_chunk(source: Source) -> bytes:
+        if source.patience is not None:
+            source.patience.check()
+        return source.read()
+
     def _read_blocks(self, source: Source) -> Iterator[Block]:
         pending, line = b"", 1
-        while chunk := source.read():
+        while chunk := self._next_chunk(source):
             pending += chunk
             end = self._end_of_rows(pending)
             if end:
@@ -183,7 +250,7 @@ class TextRecords(Records):
                 )
         if not pending.strip(LINE_ENDS):
             return
-        if not self._end_of_rows(pending + b"\n"):
+        if not self._lenient and not self._end_of_rows(pending + b"\n"):
             raise InputError(
                 f"{self.name}, line {line}: the file ends inside a quoted field of the row that begins "
                 "here. The rows before are good; close the quote, or get a fresh copy."

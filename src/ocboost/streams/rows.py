@@ -222,6 +222,11 @@ class Rows:
         return numbers + at if isinstance(numbers, int) else int(numbers[at]) if self._n else 0
 
     @property
+    def end(self) -> int:
+        """The number after that of the last row in the stream."""
+        return self.first + self._n if self._n < 2 or self._consecutive else int(self.rows[-1]) + 1
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the features, labels, codes and weights."""
         columns = (self._table.y, self._table.codes, self._table.weights)

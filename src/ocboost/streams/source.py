@@ -8,13 +8,14 @@ so that it may be rewritten.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
 from ocboost.errors import InputError
 
@@ -23,10 +24,11 @@ Coverage = dict[str, Any]
 Fit = Literal["other", "same", "longer", "completed"]
 
 CHUNK_BYTES = 1 << 19
+PIPE_BYTES = 1 << 16  # read at once where rows are taken as they come
 STDIN = "-"
 LINE_ENDS = b"\r\n"
-_GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OTHER_FORMATS = {
     b"ocboost\n": "a model of ocboost, not data. Give a table of rows",
     b"PAR1": "a Parquet file. Give format='parquet', or a name that ends in .parquet",
@@ -37,6 +39,16 @@ _OTHER_FORMATS = {
     b"\xff\xfe": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
     b"\xfe\xff": "UTF-16 text. Convert it first: iconv -f UTF-16 -t UTF-8",
 }
+
+
+class Patience(Protocol):
+    """What happens while rows are awaited that come one by one; either method may raise to end the stream."""
+
+    def check(self) -> None:
+        """Called before more is read, when all rows that came before have been taken."""
+
+    def wait(self, file: int | None) -> None:
+        """Return when there is something to read from a descriptor; where there is none, after a moment."""
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
@@ -57,18 +69,26 @@ def size_of(path: str | os.PathLike[str]) -> int | None:
 class Source:
     """Chunks of text in bytes, without a byte order mark; an error comes after the bytes before it.
 
-    If ``tracked``, and if it is a regular file, what is read is digested for `coverage`.
+    If ``tracked``, and if it is a regular file, what is read is digested for `coverage`. With ``patience``
+    nothing blocks but its ``wait``. ``first_row`` is the number of the first row it gives, other than 0 where
+    rows before were left out.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, tracked: bool = False) -> None:
+    first_row = 0
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, tracked: bool = False, patience: Patience | None = None
+    ) -> None:
         self.name = name_of(path)
+        self.patience = patience
         self._path = path
         self.bytes_total = size_of(path)
         self.bytes_read = 0
         self._digest = TextDigest() if tracked and self.bytes_total is not None else None
         self._is_stdin = os.fspath(path) == STDIN
         if not self._is_stdin:
-            self._file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  closed by close()
+            opener = None if patience is None else _open_at_once
+            self._file: Any = open(path, "rb", buffering=0, opener=opener)  # noqa: SIM115  closed by close()
         elif sys.stdin is None:
             raise InputError("path is '-', and there is no standard input. Give the name of a file.")
         else:
@@ -76,9 +96,9 @@ class Source:
         try:
             self._chunks = self._unpacked()
             first = b""
-            while len(first) < len(_BYTE_ORDER_MARK) and (more := next(self._chunks, b"")):
+            while len(first) < len(BYTE_ORDER_MARK) and (more := next(self._chunks, b"")):
                 first += more
-            self._first: bytes | None = first.removeprefix(_BYTE_ORDER_MARK)
+            self._first: bytes | None = first.removeprefix(BYTE_ORDER_MARK)
         except BaseException:
             self.close()
             raise
@@ -127,18 +147,19 @@ class Source:
             self._file.close()
 
     def _raw(self) -> bytes:
-        data: bytes = (getattr(self._file, "read1", None) or self._file.read)(CHUNK_BYTES)
+        if self.patience is not None and (file := _descriptor(self._file)) is not None:
+            self.patience.wait(file)
+        length = CHUNK_BYTES if self.patience is None else PIPE_BYTES
+        data: bytes = (getattr(self._file, "read1", None) or self._file.read)(length)
         self.bytes_read += len(data)
         return data
 
     def _unpacked(self) -> Iterator[bytes]:
         data = self._raw()
-        while data and len(data) < 8 and (more := self._raw()):
+        while data and may_become_another_format(data) and (more := self._raw()):
             data += more
-        for magic, what in _OTHER_FORMATS.items():
-            if data.startswith(magic):
-                raise InputError(f"{self.name} must be text in UTF-8, plain or gzip; it is {what}.")
-        if data.startswith(_GZIP):
+        refuse_other_formats(self.name, data)
+        if data.startswith(GZIP_MAGIC):
             yield from self._gunzipped(data)
             return
         while data:
@@ -177,6 +198,33 @@ class Source:
                     )
 
 
+def refuse_other_formats(name: str, data: bytes) -> None:
+    """Refuse data that begin as a file of another kind does; ``name`` is for the message."""
+    for magic, what in _OTHER_FORMATS.items():
+        if data.startswith(magic):
+            raise InputError(f"{name} must be text in UTF-8, plain or gzip; it is {what}.")
+
+
+def _descriptor(file: Any) -> int | None:
+    """The descriptor of a file; None for one that is not the system's."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return int(file.fileno())
+    return None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; a named pipe without waiting for somebody who writes to it."""
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(file, True)
+    return file
+
+
+def may_become_another_format(data: bytes) -> bool:
+    """Whether more bytes are needed to tell it from files that are no text."""
+    return any(len(data) < len(magic) and magic.startswith(data) for magic in (GZIP_MAGIC, *_OTHER_FORMATS))
+
+
 def _readable(unpacker: Any, data: bytes) -> Iterator[bytes]:
     """What can be unpacked of damaged data, byte by byte up to the damage."""
     text = b""
@@ -212,6 +260,17 @@ class TextDigest:
             self._sha.update(data)
             self._length += len(data)
             self._closed = data.endswith(b"\n")
+
+    def copy(self) -> Self:
+        """Another one, to go on from here."""
+        other = type(self)()
+        other._sha, other._length, other._closed = self._sha.copy(), self._length, self._closed
+        return other
+
+    @property
+    def length(self) -> int:
+        """How many bytes were read."""
+        return self._length
 
     def coverage(self) -> Coverage:
         """The length, the SHA-256, and whether the last line has ended: otherwise it might continue."""
