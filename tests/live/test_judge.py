@@ -112,6 +112,13 @@ def test_with_three_tenths_of_the_labels_flipped_the_worse_one_seldom_answers(wo
     assert lost / len(truth) < 0.01
 
 
+def test_of_two_that_get_there_together_the_adapted_one_takes_over():
+    judge = Judge()
+    judge.saved(1)
+    take(judge, VERSION_BEHIND, False, False, v1=True)  # as far as the adapted one
+    assert take(judge, FIRST_TAKEOVER, True, False, v1=True) == [0] * (FIRST_TAKEOVER - 1) + [None]
+
+
 def test_by_hand_the_adapted_one_answers_first():
     judge = in_good_standing()
     judge.saved(1)
@@ -198,7 +205,9 @@ def test_a_version_is_wanted_when_the_adapted_one_answers_leads_and_has_learnt_e
 
 def test_no_version_is_wanted_while_the_deployed_one_answers():
     judge = Judge()
+    take(judge, HEAD_START + 1, True, False)  # ahead, but not by the margin
     take(judge, 2 * LABELS_BETWEEN, True, True)
+    assert (judge.answering, row(judge, "adapted")["behind"]) == (0, 0)
     assert not judge.wants_version()
 
 
@@ -222,7 +231,8 @@ def test_of_equally_good_versions_the_older_makes_room_and_the_one_that_answers_
     assert judge.saved(3) == [0, 2, 3]
     take(judge, VERSION_BEHIND + MARGIN, False, False, v2=True, v3=False)
     assert judge.answering == 2
-    take(judge, MARGIN - 1, False, False, v2=False, v3=True)
+    take(judge, VERSION_BEHIND + MARGIN + MARGIN - 1, False, False, v2=False, v3=True)
+    assert (judge.answering, row(judge, "version 2")["behind"]) == (2, MARGIN - 1)  # not far enough
     assert judge.saved(4) == [0, 2, 4]
     assert min(each["behind"] for each in judge.table()) == 0
 
@@ -271,6 +281,19 @@ def test_on_held_out_rows_the_best_version_answers():
     judge.take_held_out(held_out(100, 60), {0: held_out(100, 95), 2: held_out(100, 90)})
     assert judge.answering == 0
     assert again(judge).table() == judge.table()
+
+
+def test_on_held_out_rows_a_version_is_wanted_only_if_the_adapted_one_is_best_and_the_worst_makes_room():
+    judge = Judge()
+    judge.take_held_out(held_out(100, 90), {0: held_out(100, 90)})
+    for _ in range(LOOKS_BETWEEN):
+        judge.take_held_out(held_out(100, 89), {0: held_out(100, 90)})
+    assert judge.answering is None
+    assert not judge.wants_version()
+    judge.saved(1)
+    judge.saved(2)
+    judge.take_held_out(held_out(100, 90), {0: held_out(100, 90), 1: held_out(100, 80), 2: held_out(100, 70)})
+    assert judge.saved(3) == [0, 1, 3]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +369,9 @@ def test_a_hostile_record_is_refused(which, key):
     ("place", "value", "message"),
     [
         (["records", 1, "right"], 200.0, "does not fit the labels"),
+        (["records", 1, "difference"], -200.0, "does not fit the labels"),
         (["records", 1, "spread"], 0.0, "differences make no sense"),
+        (["records"], lambda records: [records[0], records[2], records[1]], "do not fit"),
         (["records", 0, "spread"], 1.0, "a difference makes no sense"),
         (["records", 2, "number"], 0, "do not fit"),
         (["answering"], 5, "the version that answers is not judged"),
