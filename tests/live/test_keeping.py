@@ -151,7 +151,7 @@ class TestFullDisk:
         with monkeypatch.context() as patched:
             patched.setattr("ocboost.live.writer.write_atomically", full)
             patched.setattr("ocboost.live.versions.write_atomically", full)
-            with pytest.raises(OSError, match="No space"):
+            with pytest.raises(StorageFullError, match="disk is full"):
                 Adapter(live.model(), tmp_path / "s")
         adapter = Adapter(live.model(), tmp_path / "s")
         with monkeypatch.context() as patched:

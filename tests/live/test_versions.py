@@ -40,11 +40,14 @@ def test_what_was_deployed_is_version_0(adapter, kind, tmp_path):
     assert facts["bytes"] == len(deployed)
 
 
-def test_a_downloaded_model_predicts_the_same(adapter, tmp_path):
-    adapter.label(TAUGHT)
+def test_a_downloaded_model_predicts_the_same(kind, tmp_path):
     X = live.table()[0][300:350]
-    model = loaded(adapter.model_file(), tmp_path)
-    np.testing.assert_array_equal(model.predict_proba(X), adapter.predict(X, issue=False).probabilities)
+    with Adapter(live.model(kind), tmp_path / "s", guard=False) as adapter:
+        adapter.label(TAUGHT)
+        answered = adapter.predict(X, issue=False)
+        model = loaded(adapter.model_file(), tmp_path)
+    assert answered.answered_by == "adapted"
+    np.testing.assert_array_equal(model.predict_proba(X), answered.probabilities)
 
 
 def test_promote(adapter):

@@ -36,8 +36,8 @@ class Adapter:
     acknowledged; the model is the last checkpoint and the journal after it. Killed at any moment and started
     again, it is the same to the last bit. Any number of threads may use it.
 
-    The deployed model, the adapted one and its last good versions are judged on the same labels. The adapted
-    one answers as long as it is not significantly worse.
+    The deployed model, the adapted one and its last good versions are judged on the same labels, and the
+    guard decides who answers: the adapted one once it has done better, and only while it is not worse.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ class Adapter:
         self._counting = threading.Lock()
         with ExitStack() as opened:
             opened.enter_context(held(self._folder))
-            journal, live, clock = open_state(self._folder, deployed, opened)
-            self._writer = Writer(self._folder, journal, live, clock, limits)
+            journal, live, clock, replayed_from = open_state(self._folder, deployed, opened)
+            self._writer = Writer(self._folder, journal, live, clock, limits, replayed_from)
             self._state = live
             self._set_guard(bool(guard), rows)
-            self._writer.start()
+            self._writer.start_again()
             self._opened = opened.pop_all()
 
     def _set_guard(self, on: bool, rows: HeldOut | None) -> None:

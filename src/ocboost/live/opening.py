@@ -16,7 +16,7 @@ from ocboost._core.file_lock import HeldError, locked
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError
 from ocboost.live.clock import LiveClock
-from ocboost.live.journal import Journal
+from ocboost.live.journal import Journal, as_storage_error
 from ocboost.live.state import STATE_KIND, LiveState
 from ocboost.live.versions import Versions, load_model
 from ocboost.live.writer import CHECKPOINT_NAME
@@ -43,8 +43,11 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-def open_state(folder: Path, model: Model, opened: ExitStack) -> tuple[Journal, LiveState, LiveClock]:
-    """The journal, the state and the clock of a folder, whose lock is held; new ones if it is empty."""
+def open_state(folder: Path, model: Model, opened: ExitStack) -> tuple[Journal, LiveState, LiveClock, int]:
+    """The journal, the state and the clock of a folder, whose lock is held; new ones if it is empty.
+
+    The last is the entry that the checkpoint was at: those after it were replayed.
+    """
     journal = Journal(folder / JOURNAL_NAME)
     opened.callback(journal.close)
     clock = LiveClock(journal.fact("clock"), journal.fact("system_clock"))
@@ -76,10 +79,14 @@ def open_state(folder: Path, model: Model, opened: ExitStack) -> tuple[Journal, 
             f"'{folder / JOURNAL_NAME}' is older than the checkpoint beside it. Put the right one back, or "
             "begin with another state folder."
         )
-    for entry in journal.entries(state.seq):
+    replayed_from = state.seq
+    for entry in journal.entries(replayed_from):
         state.apply(entry)
-    state.versions.flush()
-    return journal, state, clock
+    try:
+        state.versions.flush()
+    except OSError as error:
+        raise as_storage_error(error, f"'{state.versions.folder}' cannot be written") from error
+    return journal, state, clock, replayed_from
 
 
 def state_at_checkpoint(folder: Path) -> LiveState | None:

@@ -101,13 +101,19 @@ class Writer:
     """Owns the journal, the state and the checkpoint of a state folder."""
 
     def __init__(
-        self, folder: Path, journal: Journal, state: LiveState, clock: LiveClock, limits: Limits
+        self,
+        folder: Path,
+        journal: Journal,
+        state: LiveState,
+        clock: LiveClock,
+        limits: Limits,
+        replayed_from: int,
     ) -> None:
         self.folder, self.journal, self.state, self.clock, self.limits = folder, journal, state, clock, limits
         self.storage = "ok"
         self.since = journal.since  # predictions since the last label, those on their way too
         self.expired = 0  # predictions dropped in this run
-        self.checkpoint_seq = state.seq
+        self.checkpoint_seq = self.replayed_from = replayed_from
         self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._closing = False
         self._handing_in = threading.Lock()
@@ -116,8 +122,10 @@ class Writer:
         self._writing: threading.Thread | None = None  # the checkpoint being written
         self._thread = threading.Thread(target=self._run, name="ocboost-writer", daemon=True)
 
-    def start(self) -> None:
-        """Begin to write."""
+    def start_again(self) -> None:
+        """Begin to write; what was replayed is kept in a checkpoint, so that it need not be replayed again."""
+        if self.state.seq > self.replayed_from:
+            self.checkpoint()
         self._thread.start()
 
     def hand_in(self, request: Request) -> Future[Any]:
