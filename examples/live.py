@@ -6,7 +6,7 @@ Fits a model, starts `ocboost serve`, and sends a stream row by row in small req
 follows 500 rows later. Twice the service is killed (kill -9) in the middle and started again. In the end: how
 often the answers were right, beside the model as it was deployed, and whether every label was learnt once.
 One picture goes to examples/pictures. With --data, or the environment variable OCBOOST_DATA, the stream is
-the electricity market of New South Wales (streams/elec2.csv.gz in that folder); without, it is drawn.
+INSECTS (streams/insects_gradual_balanced.csv.gz in that folder); without, it is drawn.
 
 It needs: pip install 'ocboost[all]'
 """
@@ -55,11 +55,11 @@ def drawn(n: int, seed: int = 7) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(X, columns=[f"x{i}" for i in range(6)]), y
 
 
-path = None if given.data is None else Path(given.data) / "streams" / "elec2.csv.gz"
+path = None if given.data is None else Path(given.data) / "streams" / "insects_gradual_balanced.csv.gz"
 if path is not None and path.is_file():
     table = pd.read_csv(path, nrows=START + given.rows)
-    X, y = table.drop(columns=["date", "up"]), table["up"].to_numpy()
-    about = "the electricity market of New South Wales"
+    X, y = table.drop(columns="species"), table["species"].to_numpy()
+    about = "INSECTS: which mosquito flew past the sensor"
 else:
     X, y = drawn(START + given.rows)
     about = "drawn: no --data was given"
@@ -160,6 +160,8 @@ replayed = replay(folder / "model.ocb.state")
 rule = "the same model, to the last bit" if replayed.model_bytes() == model_file else "ANOTHER model"
 print(f"4. Right: {series.mean():.1%} of the answers, {deployed.mean():.1%} of the deployed model's alone.")
 print(f"   Labels acknowledged {acknowledged:,}, learnt {facts['learnt']:,}, waiting {facts['pending']:,}.")
+if acknowledged < len(rows):
+    print(f"   {len(rows) - acknowledged:,} labels were refused: no such class was there when it was fitted.")
 print(f"   The journal replayed from its beginning gives {rule}.")
 others = len(series) - answered_by.count("adapted")
 print(f"   {others:,} rows were answered by another version than the adapted model.")
@@ -174,6 +176,7 @@ with house_style():
     for i, accident in enumerate((len(rows) * 2 // 5, len(rows) * 7 // 10)):
         axes.axvline(accident, color=RED, linestyle=":", label="kill -9" if i == 0 else None)
     axes.set(xlabel="row of the stream", ylabel=f"right of the last {window} rows, %")
-    axes.legend(frameon=False, loc="lower left")
+    axes.legend(frameon=False, loc="upper right", ncols=3)
+    axes.set_ylim(top=104)
     figure.savefig(given.out / "5-live.png", dpi=110)
 print(f"   picture: {given.out / '5-live.png'}")

@@ -123,7 +123,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="ocboost-writer", daemon=True)
 
     def start_again(self) -> None:
-        """Begin to write; what was replayed is kept in a checkpoint, so that it need not be replayed again."""
+        """Begin to write; what was replayed goes to a checkpoint, and is not replayed again."""
         if self.state.seq > self.replayed_from:
             self.checkpoint()
         self._thread.start()
