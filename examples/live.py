@@ -176,7 +176,6 @@ with house_style():
     for i, accident in enumerate((len(rows) * 2 // 5, len(rows) * 7 // 10)):
         axes.axvline(accident, color=RED, linestyle=":", label="kill -9" if i == 0 else None)
     axes.set(xlabel="row of the stream", ylabel=f"right of the last {window} rows, %")
-    axes.legend(frameon=False, loc="upper right", ncols=3)
-    axes.set_ylim(top=104)
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
     figure.savefig(given.out / "5-live.png", dpi=110)
 print(f"   picture: {given.out / '5-live.png'}")

@@ -74,6 +74,7 @@ def test_the_public_page_has_exactly_the_public_names():
                 "hypotheses",
                 "learners",
                 "lineage",
+                "live",
                 "offsets",
                 "streams",
             )
