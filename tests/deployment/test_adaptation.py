@@ -15,6 +15,7 @@ from ocboost.deployment.model import Model
 from ocboost.errors import InputError, ModelFileError
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.streams import ArrayStream, Batch
+from ocboost.streams.bad_rows import BadRow
 from tests.support.cli_runs import table
 
 ORIGIN = {"model": "m", "stream": {"bytes": 3, "sha256": "s"}, "settings": {"head": 5}}
@@ -113,6 +114,33 @@ class TestTake:
         adaptation.take(Batch(X, y, np.arange(20) != 13, 0))
         assert adaptation.learnt == 19
 
+    @pytest.mark.parametrize("step", [1, 3, 5])
+    def test_answers_and_bad_rows_come_in_the_order_of_the_stream(self, step):
+        adaptation, twin = begun(), begun().model.classifier
+        X, y = examples(9, 2)
+        numbers = np.array([0, 1, 3, 4, 5, 8, 9, 10, 12])  # the others are bad, and the last two come later
+        known = np.array([True, False, True, True, False, False, True, True, True])
+        for number in (2, 6, 7, 11, 13, 14):
+            adaptation.bad_rows.waiting.append(BadRow(number, 0, "some" if number % 2 else "other", "", b""))
+        wanted = []
+        for start in range(0, 9, step):
+            part = slice(start, start + step)
+            for number, share in zip(numbers[part].tolist(), twin.predict_proba(X[part]), strict=True):
+                wanted.append((number, int(share.argmax()), share.max()))
+            if known[part].any():
+                twin.partial_fit(X[part][known[part]], y[part][known[part]])
+        told = []
+        adaptation.on_answer = lambda code, share: told.append((code, share))
+        adaptation.on_bad_row = lambda bad: told.append(bad.number)
+        adaptation.take(Batch(X, y, known, row_numbers=numbers), step)
+        by_number = {number: (code, pytest.approx(share)) for number, code, share in wanted}
+        assert told == [by_number.get(number, number) for number in range(15)]
+        assert adaptation.rows == 15
+        assert adaptation.learnt == 6
+        assert adaptation.left_out == {"other": 3, "some": 3}
+        for one, other in zip(adaptation.model.classifier.alpha_, twin.alpha_, strict=True):
+            np.testing.assert_array_equal(one, other)
+
     def test_labels_are_needed(self):
         X, _ = examples(5)
         with pytest.raises(InputError, match="must have a label column"):
@@ -202,6 +230,11 @@ class TestCheckpoint:
             lambda p: p.update(confusion=[[1, 2], [3, 4]]),
             lambda p: p.update(confusion=None),
             lambda p: p.update(model={}),
+            lambda p: p.update(left_out=[]),
+            lambda p: p.update(left_out={"reason": -1}),
+            lambda p: p.update(left_out={"reason": [1]}),
+            lambda p: p.update(outputs={"predictions": 1.5}),
+            lambda p: p.update(outputs={"predictions": True}),
         ],
     )
     def test_what_makes_no_sense_is_refused(self, change, tmp_path):
@@ -211,6 +244,26 @@ class TestCheckpoint:
         save(tmp_path / "d", "Adaptation", tree)
         with pytest.raises(ModelFileError, match="is not a valid model"):
             Adaptation.load(tmp_path / "d")
+        with pytest.raises(ModelFileError, match="is not a valid model"):
+            Model.load(tmp_path / "d")
+
+    def test_what_was_left_out_and_written_is_kept(self, tmp_path):
+        adaptation = begun()
+        adaptation.left_out, adaptation.outputs = {"not UTF-8": 2}, {"predictions": 70}
+        adaptation.save(tmp_path / "c")
+        again = Adaptation.load(tmp_path / "c")
+        assert (again.left_out, again.outputs) == ({"not UTF-8": 2}, {"predictions": 70})
+        assert Model.load(tmp_path / "c").kind == "OCBClassifier"
+
+    def test_the_model_on_the_way_has_the_event_and_the_run_does_not(self, tmp_path):
+        adaptation = begun()
+        X, y = examples(50)
+        adaptation.take(batches(X, y)[0])
+        adaptation.save_model(tmp_path / "m", "s.csv")
+        assert [(event["event"], event["rows"]) for event in Model.load(tmp_path / "m").history] == [
+            ("adapt", 50)
+        ]
+        assert adaptation.model.history == []
 
     def test_other_files_are_refused(self, tmp_path):
         begun().model.save(tmp_path / "m")
