@@ -19,7 +19,16 @@ from pathlib import Path
 from ocboost.errors import InputError
 from ocboost.streams.learnt_rows import MAX_FILES, LearntFile, LearntRows
 from ocboost.streams.log_file import AnyFile, LogReading, PlainFile, RowRules, open_file
-from ocboost.streams.rotated import Archive, Key, archives_of, files_between, find_holder, first_line, key_of
+from ocboost.streams.rotated import (
+    Archive,
+    CopyError,
+    Key,
+    archives_of,
+    files_between,
+    find_holder,
+    first_line,
+    key_of,
+)
 from ocboost.streams.source import Coverage, Fit, Patience, Source, name_of
 
 _POLL_SECONDS = 0.2
@@ -74,6 +83,7 @@ class FollowSource(Source):
         self._since = start.since
         self._files: deque[AnyFile] = deque()  # the first is being read; the last may still grow
         self._failed_tries = 0
+        self._is_unseen = False  # whether the log was not looked at since others were to be read first
         self._closed = False
         self._first: bytes | None = None
         if start.position is not None and start.position.header is not None:
@@ -129,18 +139,24 @@ class FollowSource(Source):
         if not self._files:
             return self._begin_log()
         file = self._files[0]
+        if self._is_unseen and len(self._files) == 1:
+            return self._look_again(file)
         data = file.read()
         if data is None:
             return self._after_truncation(file)
         if data:
-            self.bytes_read += len(data)
-            self._told = ""
-            self._reading.mark.time = file.time
-            self._began = file.time if self._began is None else self._began
-            return self._reading.take(data)
+            return self._taken(file, data)
         if len(self._files) > 1:
             return self._end_of_file()
         return self._look_for_rotation(file)
+
+    def _taken(self, file: AnyFile, data: bytes) -> bytes:
+        self.bytes_read += len(data)
+        self._told = ""
+        text = self._reading.take(data)
+        self._reading.mark.time = file.time
+        self._began = file.time if self._began is None else self._began
+        return text
 
     def _begin_log(self) -> bytes | None:
         """Open the log for the first time."""
@@ -205,7 +221,7 @@ class FollowSource(Source):
         data = file.read()  # once more, now that the new file is there
         if data is None or data:
             log.close()
-            return self._after_truncation(file) if data is None else self._reading.take(data)
+            return self._after_truncation(file) if data is None else self._taken(file, data)
         archives = archives_of(self._place)
         holder = next((each for each in archives if each.key == file.key), None)
         read = None
@@ -221,11 +237,13 @@ class FollowSource(Source):
         log = self._open_log()
         if log is None:
             return None
-        archives = [each for each in archives_of(self._place) if each.key not in (file.key, log.key)]
-        since = self._reading.mark.time or 0
+        # The file itself may be an archive by now, with other rows in it.
+        archives = [each for each in archives_of(self._place) if each.key != log.key]
+        since = self._reading.mark.time
         if not self._reading.n_rows:  # every log begins so: what came since is new
             self._reading.drop_rest()
-            return self._go_on(log, [], archives, None, since, None, (file.key, log.key), replaces=True)
+            since = file.opened if since is None else since
+            return self._go_on(log, [], archives, None, since, None, (log.key,), replaces=True)
         read = self._reading.digest.coverage()
         holder = find_holder(archives, read, since)
         if holder is None:
@@ -251,7 +269,41 @@ class FollowSource(Source):
 
         If they ``replace`` the file that is being read, the first of them goes on where that was.
         """
-        added: list[AnyFile] = [log]
+        try:
+            added = self._opened_between(archives, holder, since, read, others, first=first, header=header)
+        except BaseException:
+            log.close()
+            raise
+        if added is None:
+            log.close()
+            return None
+        if replaces:
+            self._files.popleft().close()
+            if not first:
+                self._begin_reading()
+        self._files += [*added, log]
+        self._is_unseen = True
+        n_between = len(added) - len(first)
+        if n_between or self._since is None:
+            n = f"{n_between} file" + "s" * (n_between > 1)
+            more = f", after {n} between them" if n_between else ""
+            self._tell(f"'{self.name}' was rotated; going on with the new file{more}.")
+        self._since = None
+        return b""
+
+    def _opened_between(
+        self,
+        archives: Sequence[Archive],
+        holder: Archive | None,
+        since: int,
+        read: Coverage | None,
+        others: Sequence[Key],
+        *,
+        first: Sequence[Archive] = (),
+        header: bytes = b"",
+    ) -> list[AnyFile] | None:
+        """The files that come before the log, ``first`` and those since; None to look again in a moment."""
+        opened: list[AnyFile] = []
         try:
             between = files_between(
                 self._place,
@@ -264,29 +316,34 @@ class FollowSource(Source):
                 header=self._rules.header or header,
                 others=others,
             )
-            for each in reversed([*first, *between]):
-                added.insert(0, _opened(each))
+            opened.extend(_opened(each) for each in (*first, *between))
             if first:
-                added[0].pass_over(self._reading.digest.length)
-        except MovedError:  # rotated once more, just now: look again
-            for file in added:
+                opened[0].pass_over(self._reading.digest.length)
+        except BaseException as error:
+            for file in opened:
                 file.close()
-            return None
-        except BaseException:
-            for file in added:
-                file.close()
+            # Rotated once more just now, or being copied: that is over in a moment.
+            self._failed_tries += isinstance(error, MovedError | CopyError)
+            if isinstance(error, MovedError | CopyError) and self._failed_tries < _TRIES:
+                return None
             raise
-        if replaces:
-            self._files.popleft().close()
-            if not first:
-                self._begin_reading()
-        self._files += added
         self._failed_tries = 0
-        if between or self._since is None:
-            n = f"{len(between)} file" + "s" * (len(between) > 1)
-            more = f", after {n} between them" if between else ""
-            self._tell(f"'{self.name}' was rotated; going on with the new file{more}.")
-        self._since = None
+        return opened
+
+    def _look_again(self, log: AnyFile) -> bytes | None:
+        """Before the log is read: it may have been copied and truncated while others were."""
+        archives = [each for each in archives_of(self._place) if each.key != log.key]
+        try:
+            is_log = key_of(os.stat(self._place)) == log.key
+        except OSError:
+            is_log = False
+        if not is_log:  # those after it come later
+            archives = [each for each in archives if each.time <= log.time]
+        more = self._opened_between(archives, None, log.opened, None, (log.key,))
+        if more is None:
+            return None
+        self._is_unseen = False
+        self._files.extendleft(reversed(more))
         return b""
 
     def _lose_rest(self, file: AnyFile) -> bytes:

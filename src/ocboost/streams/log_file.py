@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,7 @@ class PlainFile:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115  closed by close()
         status = os.fstat(self._file.fileno())
         self.key: Key = key_of(status)
-        self.is_regular = stat.S_ISREG(status.st_mode)
+        self.opened = status.st_mtime_ns  # the time of its modification then
         self._at, self._tail = 0, b""
 
     @property
@@ -97,8 +96,7 @@ class PackedFile:
         self.path = path
         status = os.stat(path)
         self.key: Key = key_of(status)
-        self.time = status.st_mtime_ns
-        self.is_regular = True
+        self.time = self.opened = status.st_mtime_ns
         self._source = Source(path)
         self._ahead = b""
 

@@ -55,6 +55,10 @@ class Archive(NamedTuple):
         return tuple(int(digits[-40:]) for digits in re.findall(r"[0-9]+", self.plain_name))
 
 
+class CopyError(InputError):
+    """Two files begin with the same rows; for a moment that is so while a log is copied and truncated."""
+
+
 def key_of(status: os.stat_result) -> Key:
     """What tells a file from all others, whatever its name is."""
     return status.st_dev, status.st_ino
@@ -271,7 +275,7 @@ def _refuse_copies(archives: Sequence[Archive], header: bytes) -> None:
     rows = [(each, _beginning(each, header)) for each in archives]
     for (one, some), (other, more) in combinations(rows, 2):
         if some and more and (some.startswith(more) or more.startswith(some)):
-            raise InputError(
+            raise CopyError(
                 f"{_named([one, other])} begin with the same rows: one may be a copy of the other. Move the "
                 "copy to another folder, or give --new to begin with the log as it is now."
             )
