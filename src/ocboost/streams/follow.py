@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
-from ocboost.errors import InputError
 from ocboost.streams.learnt_rows import MAX_FILES, LearntFile, LearntRows
-from ocboost.streams.log_file import AnyFile, LogReading, PlainFile, RowRules, open_file
+from ocboost.streams.log_file import AnyFile, LogReading, MovedError, PlainFile, RowRules, open_archive
 from ocboost.streams.rotated import (
     Archive,
     CopyError,
@@ -83,15 +83,24 @@ class FollowSource(Source):
         self._since = start.since
         self._files: deque[AnyFile] = deque()  # the first is being read; the last may still grow
         self._failed_tries = 0
-        self._is_unseen = False  # whether the log was not looked at since others were to be read first
+        self._naming: str | None = None  # of the rotations of this log, once one was found
+        self._looked_at = 0  # the time of a log without rows when it was looked at
         self._closed = False
         self._first: bytes | None = None
         if start.position is not None and start.position.header is not None:
             self._rules.take_header(start.position.header.encode())
-            self._first = self._rules.header + b"\n"
         self._reading = LogReading(self.name, self._rules, self._learnt, start.position)
         if start.file is not None:
-            self._files.append(_opened(start.file))
+            self._files.append(open_archive(start.file))
+        elif start.position is not None and (log := self._open_log()) is not None:
+            self._files.append(log)
+        if self._rules.header:
+            # What was learnt is passed over at once, before the file is truncated.
+            try:
+                self._first = self._rules.header + b"\n" + (self._next() or b"")
+            except BaseException:
+                self.close()
+                raise
 
     def read(self) -> bytes:
         """The next whole rows, as soon as there are some; none once it is closed."""
@@ -139,13 +148,11 @@ class FollowSource(Source):
         if not self._files:
             return self._begin_log()
         file = self._files[0]
-        if self._is_unseen and len(self._files) == 1:
-            return self._look_again(file)
         data = file.read()
         if data is None:
             return self._after_truncation(file)
         if data:
-            return self._taken(file, data)
+            return self._look_again(file, data) if self._has_begun_anew(file) else self._taken(file, data)
         if len(self._files) > 1:
             return self._end_of_file()
         return self._look_for_rotation(file)
@@ -209,8 +216,9 @@ class FollowSource(Source):
         try:
             status = os.stat(self._place)
             if key_of(status) == file.key:
-                anew = self._reading.is_bare and file.time != self._reading.mark.time
-                return self._after_truncation(file) if anew else None
+                if self._has_begun_anew(file) and file.time != self._looked_at:
+                    return self._look_again(file, b"")
+                return None
             if stat.S_ISREG(status.st_mode) and not status.st_size:
                 return None
         except OSError:
@@ -224,11 +232,19 @@ class FollowSource(Source):
             return self._after_truncation(file) if data is None else self._taken(file, data)
         archives = archives_of(self._place)
         holder = next((each for each in archives if each.key == file.key), None)
+        others = (file.key, log.key)
+        if not self._reading.n_rows:  # what it held was copied, perhaps, and truncated before
+            self._naming = self._naming if holder is None else holder.naming
+            return self._go_on(log, [], archives, None, self._bare_since(file), None, others)
         read = None
-        if holder is None and self._reading.n_rows:  # compressed or moved away by now
+        if holder is None:  # compressed or moved away by now
             read = self._reading.digest.coverage()
             holder = find_holder(archives, read, file.time)
-        return self._go_on(log, [], archives, holder, file.time, read, (file.key, log.key))
+        return self._go_on(log, [], archives, holder, file.time, read, others)
+
+    def _bare_since(self, file: AnyFile) -> int:
+        """The time of a file of which no row was read, when it was looked at before."""
+        return file.opened if self._reading.mark.time is None else self._reading.mark.time
 
     def _after_truncation(self, file: AnyFile) -> bytes | None:
         """The log was copied and truncated: read the rest from the copy, then what is in the log now."""
@@ -239,13 +255,12 @@ class FollowSource(Source):
             return None
         # The file itself may be an archive by now, with other rows in it.
         archives = [each for each in archives_of(self._place) if each.key != log.key]
-        since = self._reading.mark.time
         if not self._reading.n_rows:  # every log begins so: what came since is new
             self._reading.drop_rest()
-            since = file.opened if since is None else since
+            since = self._bare_since(file)
             return self._go_on(log, [], archives, None, since, None, (log.key,), replaces=True)
         read = self._reading.digest.coverage()
-        holder = find_holder(archives, read, since)
+        holder = find_holder(archives, read, self._reading.mark.time)
         if holder is None:
             log.close()
             self._failed_tries += 1
@@ -282,7 +297,7 @@ class FollowSource(Source):
             if not first:
                 self._begin_reading()
         self._files += [*added, log]
-        self._is_unseen = True
+        self._naming = self._naming if holder is None else holder.naming
         n_between = len(added) - len(first)
         if n_between or self._since is None:
             n = f"{n_between} file" + "s" * (n_between > 1)
@@ -315,8 +330,9 @@ class FollowSource(Source):
                 began=self._began,
                 header=self._rules.header or header,
                 others=others,
+                naming=self._naming,
             )
-            opened.extend(_opened(each) for each in (*first, *between))
+            opened.extend(open_archive(each) for each in (*first, *between))
             if first:
                 opened[0].pass_over(self._reading.digest.length)
         except BaseException as error:
@@ -330,19 +346,32 @@ class FollowSource(Source):
         self._failed_tries = 0
         return opened
 
-    def _look_again(self, log: AnyFile) -> bytes | None:
-        """Before the log is read: it may have been copied and truncated while others were."""
-        archives = [each for each in archives_of(self._place) if each.key != log.key]
+    def _has_begun_anew(self, file: AnyFile) -> TypeGuard[PlainFile]:
+        """Whether no row was read yet of a log that others came before: nothing tells if it is truncated."""
+        alone = len(self._files) == 1 and isinstance(file, PlainFile)
+        return alone and not self._reading.n_rows and self._began is not None
+
+    def _look_again(self, file: PlainFile, data: bytes) -> bytes | None:
+        """Take the first bytes of a log, unless it was copied and truncated since it was opened."""
+        archives = [each for each in archives_of(self._place) if each.key != file.key]
+        if self._naming is None:
+            archives = [each for each in archives if each.path.name.startswith(self._place.name)]
         try:
-            is_log = key_of(os.stat(self._place)) == log.key
+            is_log = key_of(os.stat(self._place)) == file.key
         except OSError:
             is_log = False
-        if not is_log:  # those after it come later
-            archives = [each for each in archives if each.time <= log.time]
-        more = self._opened_between(archives, None, log.opened, None, (log.key,))
+        read = None
+        if not is_log:  # those after it come later, and it may be compressed
+            archives = [each for each in archives if each.time <= file.time]
+            read = self._reading.coverage_with(data)
+        more = self._opened_between(archives, None, self._bare_since(file), read, (file.key,))
+        if more == []:
+            self._looked_at = file.time
+            return self._taken(file, data) if data else b""
+        file.restart()
+        self._begin_reading()
         if more is None:
             return None
-        self._is_unseen = False
         self._files.extendleft(reversed(more))
         return b""
 
@@ -360,19 +389,3 @@ class FollowSource(Source):
             file.restart()
             self._begin_reading()
         return b""
-
-
-class MovedError(InputError):
-    """A file was renamed while it was to be opened."""
-
-
-def _opened(archive: Archive) -> AnyFile:
-    """An archived file, if it is still the one that was found."""
-    try:
-        file = open_file(archive.path)
-    except OSError as error:
-        raise MovedError(f"'{archive.path}': {error.strerror}. Try again.") from None
-    if file.key != archive.key:
-        file.close()
-        raise MovedError(f"'{archive.path}' was replaced just now, while it was being opened. Try again.")
-    return file

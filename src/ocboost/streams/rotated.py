@@ -171,19 +171,21 @@ def files_between(
     began: int | None = None,
     header: bytes = b"",
     others: Sequence[Key] = (),
+    naming: str | None = None,
 ) -> list[Archive]:
     """The files of a log between the one that was ``read`` last and the log as it is now, the oldest first.
 
     ``holder`` is the file that was read, None if it is gone; ``since`` its time; ``began`` that of the first
     file of all. Another copy of what was ``read`` counts as none; so do files ``known`` to be learnt, and
-    ``others``. A file that might be a copy of another is refused, and so is an unclear order.
+    ``others``. ``naming`` is how rotations of this log are named, if that is known without the holder. A file
+    that might be a copy of another is refused, and so is an unclear order.
     """
     found = []
     own_numbers = len(re.findall("[0-9]+", os.path.basename(path)))
+    naming = naming if holder is None else holder.naming
     for each in archives:
-        if holder is None and len(each.numbers) <= own_numbers:
-            continue
-        if each == holder or each.key in others or (holder is not None and each.naming != holder.naming):
+        alike = len(each.numbers) > own_numbers if naming is None else each.naming == naming
+        if each == holder or each.key in others or not alike:
             continue
         if each.time < since:
             _require_older(each, holder, known, began)
@@ -208,7 +210,7 @@ def files_between(
         found.append(each)
     if not found:
         return []
-    if holder is None:
+    if naming is None:
         _require_rotations(path, archives, found, known)
     ordered = _in_order(found if holder is None else [holder, *found])
     if holder is not None:
