@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import time
 from collections import deque
 from contextlib import closing
 
+import pyarrow
 import pytest
 
 from ocboost._core.interrupts import Ended
@@ -241,6 +243,23 @@ class TestStarts:
             assert ran(capsys, *words)[0] == 0
             assert n_seen(model) == 300 + 3 + 2 + 1 + 2
             assert len((tmp_path / "model.ocb.bad-rows.jsonl").read_text().splitlines()) == 3
+
+    @posix
+    def test_a_signal_while_arrow_reads(self, tmp_path, capsys, script, monkeypatch):
+        model, log = fitted(tmp_path), tmp_path / "log.csv"
+        log.write_text(f"{NAMES}\n1,2,3,4,0\n")
+
+        class Interrupted(io.BytesIO):
+            def read(self, *size):
+                signal.raise_signal(signal.SIGTERM)
+                return super().read(*size)
+
+        monkeypatch.setattr(pyarrow, "BufferReader", lambda data: pyarrow.PythonFile(Interrupted(data), "r"))
+        script.append(die)
+        words = ["adapt", model, log, "--out", model, "--follow"]
+        code, _, err = ran(capsys, *words)
+        assert code == 0, err
+        assert n_seen(model) == 301
 
     def test_a_run_of_another_kind(self, tmp_path, capsys, script, monkeypatch):
         model = fitted(tmp_path)

@@ -31,8 +31,10 @@ def nothing():
     """Wait."""
 
 
-def followed(log, history, actions=(), n_learnt=None):
+def followed(log, history, actions=(), n_learnt=None, meanwhile=nothing):
     """Follow a log until the actions are over, and learn so many of its rows: these rows.
+
+    ``meanwhile`` happens whenever something was read.
 
     They are numbered from 1000 on. What was learnt is added to the history.
     """
@@ -43,6 +45,7 @@ def followed(log, history, actions=(), n_learnt=None):
         try:
             while True:
                 text += source.read()
+                meanwhile()
         except DoneError:
             pass
         rows = lines_of(text)
@@ -61,6 +64,15 @@ class Rotations:
     def __init__(self, log, rng):
         self.log, self.rng = log, rng
         self.has_no_name = False
+
+    def some(self):
+        """One or several things between two looks."""
+        for _ in range(self.rng.choice([1, 1, 2, 3])):
+            self.act()
+
+    def perhaps(self):
+        if self.rng.random() < 0.15:
+            self.some()
 
     def act(self):
         log, rng = self.log, self.rng
@@ -102,9 +114,9 @@ def test_each_row_once(seed, tmp_path):
         rotations, history = Rotations(log, rng), []
         learnt = followed(log, history)
         for _ in range(rng.randint(1, 5)):
-            actions = [rotations.act] * rng.randint(0, 12)
+            actions = [rotations.some] * rng.randint(0, 10)
             part = None if rng.random() < 0.5 else lambda n: rng.randint(0, n)
-            learnt += followed(log, history, actions, part)
+            learnt += followed(log, history, actions, part, rotations.perhaps)
             for _ in range(rng.randint(0, 5)):
                 rotations.act()
         rotations.end()

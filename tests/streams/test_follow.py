@@ -215,6 +215,40 @@ class TestTruncated:
 
         assert rows_of(log, rotate, nothing) == log.written
 
+    def test_and_then_renamed(self, log):
+        log.append(9)
+
+        def rotate():
+            log.append(1)
+            log.copy_and_truncate()
+            log.append(2)
+            log.rename()
+            log.append(1)
+
+        assert rows_of(log, rotate, nothing) == log.written
+
+    @pytest.mark.parametrize("renamed", [False, True])
+    def test_while_the_old_file_is_read(self, renamed, log):
+        log.append(2)
+
+        def rotate():
+            log.append(2)
+            log.rename()
+            log.append(2)
+
+        text = b""
+        with closing(source_of(log, rotate, nothing)) as source:
+            while len(lines_of(text)) < 4:
+                text += source.read()
+            log.append(1)
+            log.copy_and_truncate()  # before anything was read of it
+            if renamed:
+                log.rename()
+            log.append(1)
+            while len(lines_of(text)) < len(log.written):
+                text += source.read()  # ends by an error if there are no more
+        assert lines_of(text) == log.written
+
     def test_twice_before_any_row_was_read(self, tmp_path):
         log = GrowingLog(tmp_path / "log.csv", ROWS)
 

@@ -163,6 +163,7 @@ def adapt(
     from ocboost.deployment.adaptation import model_digest
     from ocboost.deployment.model import Model
     from ocboost.deployment.resume import coverage_record, followed_log
+    from ocboost.streams.encoding import leave_signals_alone
 
     if resume and restart:
         raise UsageError("--resume and --restart exclude each other: continue, or start over.")
@@ -192,6 +193,8 @@ def adapt(
     check_side_files(out, {"--predictions": predictions, "--bad-rows": left_out}, stream=stream, model=model)
     checkpoint = checkpoint_of(out)
     endless = follow or is_endless(stream)
+    if endless:
+        leave_signals_alone()
     stream_name = shown(stream.name) if str(stream) != "-" else "standard input"
     with after_writing("the model", out) as written, Signals(in_order=endless) as signals:
         with locked(out):  # nobody else writes the model, its checkpoint or their temporary files

@@ -28,6 +28,11 @@ def arrow(module: str = "") -> Any:
         raise MissingExtraError("pyarrow", "streams", "Reading streams") from None
 
 
+def leave_signals_alone() -> None:
+    """Have Arrow pass signals on, in this process, instead of cancelling what it reads just then."""
+    arrow().enable_signal_handlers(False)
+
+
 class BadRowError(InputError):
     """A row that cannot be used; those before it can.
 

@@ -15,11 +15,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
-from ocboost.errors import InputError
 from ocboost.streams.learnt_rows import MAX_FILES, LearntFile, LearntRows
-from ocboost.streams.log_file import AnyFile, LogReading, PlainFile, RowRules, open_file
-from ocboost.streams.rotated import Archive, Key, archives_of, files_between, find_holder, first_line, key_of
+from ocboost.streams.log_file import AnyFile, LogReading, MovedError, PlainFile, RowRules, open_archive
+from ocboost.streams.rotated import (
+    Archive,
+    CopyError,
+    Key,
+    archives_of,
+    files_between,
+    find_holder,
+    first_line,
+    key_of,
+)
 from ocboost.streams.source import Coverage, Fit, Patience, Source, name_of
 
 _POLL_SECONDS = 0.2
@@ -74,14 +83,24 @@ class FollowSource(Source):
         self._since = start.since
         self._files: deque[AnyFile] = deque()  # the first is being read; the last may still grow
         self._failed_tries = 0
+        self._naming: str | None = None  # of the rotations of this log, once one was found
+        self._looked_at = 0  # the time of a log without rows when it was looked at
         self._closed = False
         self._first: bytes | None = None
         if start.position is not None and start.position.header is not None:
             self._rules.take_header(start.position.header.encode())
-            self._first = self._rules.header + b"\n"
         self._reading = LogReading(self.name, self._rules, self._learnt, start.position)
         if start.file is not None:
-            self._files.append(_opened(start.file))
+            self._files.append(open_archive(start.file))
+        elif start.position is not None and (log := self._open_log()) is not None:
+            self._files.append(log)
+        if self._rules.header:
+            # What was learnt is passed over at once, before the file is truncated.
+            try:
+                self._first = self._rules.header + b"\n" + (self._next() or b"")
+            except BaseException:
+                self.close()
+                raise
 
     def read(self) -> bytes:
         """The next whole rows, as soon as there are some; none once it is closed."""
@@ -133,14 +152,18 @@ class FollowSource(Source):
         if data is None:
             return self._after_truncation(file)
         if data:
-            self.bytes_read += len(data)
-            self._told = ""
-            self._reading.mark.time = file.time
-            self._began = file.time if self._began is None else self._began
-            return self._reading.take(data)
+            return self._look_again(file, data) if self._has_begun_anew(file) else self._taken(file, data)
         if len(self._files) > 1:
             return self._end_of_file()
         return self._look_for_rotation(file)
+
+    def _taken(self, file: AnyFile, data: bytes) -> bytes:
+        self.bytes_read += len(data)
+        self._told = ""
+        text = self._reading.take(data)
+        self._reading.mark.time = file.time
+        self._began = file.time if self._began is None else self._began
+        return text
 
     def _begin_log(self) -> bytes | None:
         """Open the log for the first time."""
@@ -193,8 +216,9 @@ class FollowSource(Source):
         try:
             status = os.stat(self._place)
             if key_of(status) == file.key:
-                anew = self._reading.is_bare and file.time != self._reading.mark.time
-                return self._after_truncation(file) if anew else None
+                if self._has_begun_anew(file) and file.time != self._looked_at:
+                    return self._look_again(file, b"")
+                return None
             if stat.S_ISREG(status.st_mode) and not status.st_size:
                 return None
         except OSError:
@@ -205,14 +229,22 @@ class FollowSource(Source):
         data = file.read()  # once more, now that the new file is there
         if data is None or data:
             log.close()
-            return self._after_truncation(file) if data is None else self._reading.take(data)
+            return self._after_truncation(file) if data is None else self._taken(file, data)
         archives = archives_of(self._place)
         holder = next((each for each in archives if each.key == file.key), None)
+        others = (file.key, log.key)
+        if not self._reading.n_rows:  # what it held was copied, perhaps, and truncated before
+            self._naming = self._naming if holder is None else holder.naming
+            return self._go_on(log, [], archives, None, self._bare_since(file), None, others)
         read = None
-        if holder is None and self._reading.n_rows:  # compressed or moved away by now
+        if holder is None:  # compressed or moved away by now
             read = self._reading.digest.coverage()
             holder = find_holder(archives, read, file.time)
-        return self._go_on(log, [], archives, holder, file.time, read, (file.key, log.key))
+        return self._go_on(log, [], archives, holder, file.time, read, others)
+
+    def _bare_since(self, file: AnyFile) -> int:
+        """The time of a file of which no row was read, when it was looked at before."""
+        return file.opened if self._reading.mark.time is None else self._reading.mark.time
 
     def _after_truncation(self, file: AnyFile) -> bytes | None:
         """The log was copied and truncated: read the rest from the copy, then what is in the log now."""
@@ -221,13 +253,14 @@ class FollowSource(Source):
         log = self._open_log()
         if log is None:
             return None
-        archives = [each for each in archives_of(self._place) if each.key not in (file.key, log.key)]
-        since = self._reading.mark.time or 0
+        # The file itself may be an archive by now, with other rows in it.
+        archives = [each for each in archives_of(self._place) if each.key != log.key]
         if not self._reading.n_rows:  # every log begins so: what came since is new
             self._reading.drop_rest()
-            return self._go_on(log, [], archives, None, since, None, (file.key, log.key), replaces=True)
+            since = self._bare_since(file)
+            return self._go_on(log, [], archives, None, since, None, (log.key,), replaces=True)
         read = self._reading.digest.coverage()
-        holder = find_holder(archives, read, since)
+        holder = find_holder(archives, read, self._reading.mark.time)
         if holder is None:
             log.close()
             self._failed_tries += 1
@@ -251,7 +284,41 @@ class FollowSource(Source):
 
         If they ``replace`` the file that is being read, the first of them goes on where that was.
         """
-        added: list[AnyFile] = [log]
+        try:
+            added = self._opened_between(archives, holder, since, read, others, first=first, header=header)
+        except BaseException:
+            log.close()
+            raise
+        if added is None:
+            log.close()
+            return None
+        if replaces:
+            self._files.popleft().close()
+            if not first:
+                self._begin_reading()
+        self._files += [*added, log]
+        self._naming = self._naming if holder is None else holder.naming
+        n_between = len(added) - len(first)
+        if n_between or self._since is None:
+            n = f"{n_between} file" + "s" * (n_between > 1)
+            more = f", after {n} between them" if n_between else ""
+            self._tell(f"'{self.name}' was rotated; going on with the new file{more}.")
+        self._since = None
+        return b""
+
+    def _opened_between(
+        self,
+        archives: Sequence[Archive],
+        holder: Archive | None,
+        since: int,
+        read: Coverage | None,
+        others: Sequence[Key],
+        *,
+        first: Sequence[Archive] = (),
+        header: bytes = b"",
+    ) -> list[AnyFile] | None:
+        """The files that come before the log, ``first`` and those since; None to look again in a moment."""
+        opened: list[AnyFile] = []
         try:
             between = files_between(
                 self._place,
@@ -263,30 +330,49 @@ class FollowSource(Source):
                 began=self._began,
                 header=self._rules.header or header,
                 others=others,
+                naming=self._naming,
             )
-            for each in reversed([*first, *between]):
-                added.insert(0, _opened(each))
+            opened.extend(open_archive(each) for each in (*first, *between))
             if first:
-                added[0].pass_over(self._reading.digest.length)
-        except MovedError:  # rotated once more, just now: look again
-            for file in added:
+                opened[0].pass_over(self._reading.digest.length)
+        except BaseException as error:
+            for file in opened:
                 file.close()
-            return None
-        except BaseException:
-            for file in added:
-                file.close()
+            # Rotated once more just now, or being copied: that is over in a moment.
+            self._failed_tries += isinstance(error, MovedError | CopyError)
+            if isinstance(error, MovedError | CopyError) and self._failed_tries < _TRIES:
+                return None
             raise
-        if replaces:
-            self._files.popleft().close()
-            if not first:
-                self._begin_reading()
-        self._files += added
         self._failed_tries = 0
-        if between or self._since is None:
-            n = f"{len(between)} file" + "s" * (len(between) > 1)
-            more = f", after {n} between them" if between else ""
-            self._tell(f"'{self.name}' was rotated; going on with the new file{more}.")
-        self._since = None
+        return opened
+
+    def _has_begun_anew(self, file: AnyFile) -> TypeGuard[PlainFile]:
+        """Whether no row was read yet of a log that others came before: nothing tells if it is truncated."""
+        alone = len(self._files) == 1 and isinstance(file, PlainFile)
+        return alone and not self._reading.n_rows and self._began is not None
+
+    def _look_again(self, file: PlainFile, data: bytes) -> bytes | None:
+        """Take the first bytes of a log, unless it was copied and truncated since it was opened."""
+        archives = [each for each in archives_of(self._place) if each.key != file.key]
+        if self._naming is None:
+            archives = [each for each in archives if each.path.name.startswith(self._place.name)]
+        try:
+            is_log = key_of(os.stat(self._place)) == file.key
+        except OSError:
+            is_log = False
+        read = None
+        if not is_log:  # those after it come later, and it may be compressed
+            archives = [each for each in archives if each.time <= file.time]
+            read = self._reading.coverage_with(data)
+        more = self._opened_between(archives, None, self._bare_since(file), read, (file.key,))
+        if more == []:
+            self._looked_at = file.time
+            return self._taken(file, data) if data else b""
+        file.restart()
+        self._begin_reading()
+        if more is None:
+            return None
+        self._files.extendleft(reversed(more))
         return b""
 
     def _lose_rest(self, file: AnyFile) -> bytes:
@@ -303,19 +389,3 @@ class FollowSource(Source):
             file.restart()
             self._begin_reading()
         return b""
-
-
-class MovedError(InputError):
-    """A file was renamed while it was to be opened."""
-
-
-def _opened(archive: Archive) -> AnyFile:
-    """An archived file, if it is still the one that was found."""
-    try:
-        file = open_file(archive.path)
-    except OSError as error:
-        raise MovedError(f"'{archive.path}': {error.strerror}. Try again.") from None
-    if file.key != archive.key:
-        file.close()
-        raise MovedError(f"'{archive.path}' was replaced just now, while it was being opened. Try again.")
-    return file

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +14,13 @@ from ocboost.errors import InputError
 from ocboost.streams.csv import delimiter_of, end_of_quoted, row_ends
 from ocboost.streams.learnt_rows import FileMark, LearntFile, LearntRows, ends_of_rows, lines_in
 from ocboost.streams.records import MAX_ROW_BYTES, end_of_lines
-from ocboost.streams.rotated import Key, key_of
+from ocboost.streams.rotated import Archive, Key, key_of
 from ocboost.streams.source import (
     BYTE_ORDER_MARK,
     GZIP_MAGIC,
     LINE_ENDS,
     PIPE_BYTES,
+    Coverage,
     Source,
     TextDigest,
     may_become_another_format,
@@ -39,7 +39,7 @@ class PlainFile:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115  closed by close()
         status = os.fstat(self._file.fileno())
         self.key: Key = key_of(status)
-        self.is_regular = stat.S_ISREG(status.st_mode)
+        self.opened = status.st_mtime_ns  # the time of its modification then
         self._at, self._tail = 0, b""
 
     @property
@@ -97,8 +97,7 @@ class PackedFile:
         self.path = path
         status = os.stat(path)
         self.key: Key = key_of(status)
-        self.time = status.st_mtime_ns
-        self.is_regular = True
+        self.time = self.opened = status.st_mtime_ns
         self._source = Source(path)
         self._ahead = b""
 
@@ -121,11 +120,22 @@ class PackedFile:
 AnyFile = PlainFile | PackedFile
 
 
-def open_file(path: Path) -> AnyFile:
-    """A file of a log, compressed or not."""
-    with open(path, "rb") as file:
-        packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    return PackedFile(path) if packed else PlainFile(path)
+class MovedError(InputError):
+    """A file was renamed while it was to be opened."""
+
+
+def open_archive(archive: Archive) -> AnyFile:
+    """An archived file, compressed or not, if it is still the one that was found."""
+    try:
+        with open(archive.path, "rb") as first:
+            packed = first.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        file = PackedFile(archive.path) if packed else PlainFile(archive.path)
+    except OSError as error:
+        raise MovedError(f"'{archive.path}': {error.strerror}. Try again.") from None
+    if file.key != archive.key:
+        file.close()
+        raise MovedError(f"'{archive.path}' was replaced just now, while it was being opened. Try again.")
+    return file
 
 
 class RowRules:
@@ -186,11 +196,6 @@ class LogReading:
         self._in_learnt_row = False
         if position is None:
             learnt.begin(self.mark)
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether only a line of names was read: truncated and written anew, the file would be the same."""
-        return bool(self.digest.length) and not self.n_rows and not self._pending
 
     def take(self, data: bytes) -> bytes:
         """The whole rows that more bytes complete."""
@@ -265,6 +270,14 @@ class LogReading:
         self.n_rows += len(ends)
         self._learnt.add(self.mark, stored, np.minimum(ends, len(stored)))
         return data
+
+    def coverage_with(self, more: bytes) -> Coverage | None:
+        """The coverage after more bytes; None if there is no row in all of it."""
+        if len(self._rules.ends(self._pending + more)) <= (self._rules.is_csv and not self._begun):
+            return None
+        digest = self.digest.copy()
+        digest.update(more)
+        return digest.coverage()
 
     def drop_rest(self) -> None:
         """Forget the beginning of a row whose rest is lost."""

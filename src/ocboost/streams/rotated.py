@@ -55,6 +55,10 @@ class Archive(NamedTuple):
         return tuple(int(digits[-40:]) for digits in re.findall(r"[0-9]+", self.plain_name))
 
 
+class CopyError(InputError):
+    """Two files begin with the same rows; for a moment that is so while a log is copied and truncated."""
+
+
 def key_of(status: os.stat_result) -> Key:
     """What tells a file from all others, whatever its name is."""
     return status.st_dev, status.st_ino
@@ -167,19 +171,21 @@ def files_between(
     began: int | None = None,
     header: bytes = b"",
     others: Sequence[Key] = (),
+    naming: str | None = None,
 ) -> list[Archive]:
     """The files of a log between the one that was ``read`` last and the log as it is now, the oldest first.
 
     ``holder`` is the file that was read, None if it is gone; ``since`` its time; ``began`` that of the first
     file of all. Another copy of what was ``read`` counts as none; so do files ``known`` to be learnt, and
-    ``others``. A file that might be a copy of another is refused, and so is an unclear order.
+    ``others``. ``naming`` is how rotations of this log are named, if that is known without the holder. A file
+    that might be a copy of another is refused, and so is an unclear order.
     """
     found = []
     own_numbers = len(re.findall("[0-9]+", os.path.basename(path)))
+    naming = naming if holder is None else holder.naming
     for each in archives:
-        if holder is None and len(each.numbers) <= own_numbers:
-            continue
-        if each == holder or each.key in others or (holder is not None and each.naming != holder.naming):
+        alike = len(each.numbers) > own_numbers if naming is None else each.naming == naming
+        if each == holder or each.key in others or not alike:
             continue
         if each.time < since:
             _require_older(each, holder, known, began)
@@ -204,7 +210,7 @@ def files_between(
         found.append(each)
     if not found:
         return []
-    if holder is None:
+    if naming is None:
         _require_rotations(path, archives, found, known)
     ordered = _in_order(found if holder is None else [holder, *found])
     if holder is not None:
@@ -271,7 +277,7 @@ def _refuse_copies(archives: Sequence[Archive], header: bytes) -> None:
     rows = [(each, _beginning(each, header)) for each in archives]
     for (one, some), (other, more) in combinations(rows, 2):
         if some and more and (some.startswith(more) or more.startswith(some)):
-            raise InputError(
+            raise CopyError(
                 f"{_named([one, other])} begin with the same rows: one may be a copy of the other. Move the "
                 "copy to another folder, or give --new to begin with the log as it is now."
             )
