@@ -158,3 +158,16 @@ def test_a_full_disk_leaves_it_unsigned(tmp_path, monkeypatch):
         locked(tmp_path / "m.ocb"),
     ):
         pass
+
+
+def test_a_folder_that_cannot_be_written_is_said_to_be_so(tmp_path, monkeypatch):
+    really_open = os.open
+
+    def refuse(path, flags, *rest):
+        if flags & os.O_CREAT:
+            raise PermissionError(13, "Permission denied", str(path))
+        return really_open(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(PermissionError), locked(tmp_path / "m"):
+        pass

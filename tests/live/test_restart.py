@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ocboost.errors import InputError, ModelFileError
-from ocboost.live import Adapter, replay
+from ocboost.live import Adapter, StorageError, replay
 from tests.support import live
 
 OPERATIONS = st.lists(
@@ -151,3 +151,12 @@ class TestLostFiles:
         os.unlink(tmp_path / "t" / "checkpoint.ocb")
         with Adapter(live.model(), tmp_path / "t") as adapter:
             assert adapter.model_file() == found
+
+
+def test_a_folder_that_cannot_be_written_is_told_so_at_the_start(tmp_path, monkeypatch):
+    def refuse(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("ocboost.live.versions.Versions.flush", refuse)
+    with pytest.raises(StorageError, match="Make the folder writable"):
+        Adapter(live.model(), tmp_path / "s")

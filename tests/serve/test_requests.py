@@ -148,3 +148,8 @@ def test_repeated_names_never_pass(rows, data):
     text = "{" + ", ".join(pairs) + "}"
     with pytest.raises(HttpError, match="stands twice"):
         decode_predict(f'{{"rows": [{GOOD}, {text}]}}'.encode(), max_rows=10)
+
+
+def test_an_empty_body_is_called_empty() -> None:
+    with pytest.raises(HttpError, match="it is empty"):
+        decode_predict(b"", 10)

@@ -91,8 +91,11 @@ def _open(lock: Path) -> int:
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | flags, 0o666)
-    except PermissionError:
-        handle = os.open(lock, os.O_RDONLY | flags)  # another user's: enough to see whether it is held
+    except PermissionError as refused:
+        try:
+            handle = os.open(lock, os.O_RDONLY | flags)  # another user's: enough to see whether it is held
+        except FileNotFoundError:
+            raise refused from None  # there is none, and none can be made in this folder
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise InputError(f"'{lock}' must be a lock of ocboost; it is a link. Remove it.") from None

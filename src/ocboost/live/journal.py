@@ -107,14 +107,16 @@ class Found:
     code: int | None  # of the label it got
 
 
-def as_storage_error(error: sqlite3.Error | OSError, what: str) -> StorageError:
+def as_storage_error(
+    error: sqlite3.Error | OSError, what: str, advice: str = "Nothing was taken; send it again."
+) -> StorageError:
     """An error of the disk or of SQLite, in ocboost's words."""
     text = str(error) or type(error).__name__
     full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or "disk is full" in text
     full = full or getattr(error, "errno", None) in (28, 27, 122)  # ENOSPC, EFBIG, EDQUOT
     if full:
         return StorageFullError(f"{what}: the disk is full. Nothing was taken; make room and send it again.")
-    return StorageError(f"{what}: {text:.200}. Nothing was taken; send it again.")
+    return StorageError(f"{what}: {text:.200}. {advice}")
 
 
 class Journal:

@@ -85,7 +85,11 @@ def open_state(folder: Path, model: Model, opened: ExitStack) -> tuple[Journal, 
     try:
         state.versions.flush()
     except OSError as error:
-        raise as_storage_error(error, f"'{state.versions.folder}' cannot be written") from error
+        raise as_storage_error(
+            error,
+            f"'{state.versions.folder}' cannot be written",
+            "Make the folder writable, or give another state folder.",
+        ) from error
     return journal, state, clock, replayed_from
 
 

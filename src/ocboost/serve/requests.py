@@ -119,6 +119,8 @@ def decode(kind: type[S], body: bytes) -> S:
 
 
 def _decoded(decoder: msgspec.json.Decoder[S], body: bytes) -> S:
+    if not body:
+        raise HttpError(400, "bad_json", "The body must be JSON in UTF-8; it is empty.")
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:

@@ -100,8 +100,8 @@ def as_number(value: Any, name: str) -> float:
             found = np.inf if value > 0 else -np.inf
     if found is None:
         raise InputError(
-            f"column {name!r} must hold numbers; got {value!r:.80}. Correct the value, or give None if it is "
-            "not known."
+            f"column {name!r} must hold numbers; got {value!r:.80}. Correct the value, or give null "
+            "(None) if it is not known."
         )
     return found
 
