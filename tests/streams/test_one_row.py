@@ -91,7 +91,7 @@ def test_numbers_of_every_kind(number):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"n": "three"}, "column 'n' must hold numbers; got 'three'. Correct the value, or give None"),
+        ({"n": "three"}, "column 'n' must hold numbers; got 'three'. Correct the value, or give null"),
         ({"n": [3]}, r"column 'n' must hold numbers; got \[3\]"),
         ({"n": datetime.date(2024, 1, 1)}, "column 'n' must hold numbers; got datetime.date"),
         ({"n": math.inf}, "column 'n' must hold finite numbers; got inf"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ from ocboost.live.opening import held, open_state
 from ocboost.live.rows import LabelReader, RowReader
 from ocboost.live.state import predicted
 from ocboost.live.writer import Command, Issue, LabelSet, Limits, OneLabel, Writer, require_id
+
+logger = logging.getLogger("ocboost.live")
 
 MAX_LABEL_WEIGHT = 1e6
 
@@ -139,6 +142,8 @@ class Adapter:
             return
         if rows is not None:
             rows.save(self._folder)
+        elif before is not None:
+            logger.warning("held-out rows judged this state before; from now on the labels that come do.")
         self._writer.obey({"command": "guard", "on": on, "held_out": digest})
 
     def _held_out(self, given: Any) -> HeldOut:

@@ -28,7 +28,7 @@ JOURNAL_NAME = "journal.db"
 def held(folder: Path) -> Iterator[None]:
     """Make a state folder if it is not there, and hold its lock."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it will hold rows
     except FileExistsError:
         raise InputError(f"state must be a folder; '{folder}' is a file. Give another name.") from None
     with ExitStack() as stack:
