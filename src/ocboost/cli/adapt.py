@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -228,7 +229,7 @@ def adapt(
                 )
             except Ended:
                 if following is None or run is None:
-                    return _nothing_came(deployed, model, out, written)
+                    return _nothing_came(deployed, model, out, written, resume=resume)
                 _finish(run, stream_name, following.covered(run), checkpoint, out, written)
                 return 0
             with opening as opened:
@@ -251,7 +252,13 @@ def adapt(
                 for note in opened.notes:
                     say(note)
                 if not run.finished:
-                    outputs = _outputs(run, opened, predictions, left_out, at_once=endless)
+                    waits = predictions is not None and predictions.is_fifo()  # until somebody reads it
+                    try:
+                        with signals.interruptible() if waits else nullcontext():
+                            outputs = _outputs(run, opened, predictions, left_out, at_once=endless)
+                    except Ended:
+                        why = "anybody read the predictions"
+                        return _nothing_came(deployed, model, out, written, resume=resume, before=why)
                     saves = Saves(
                         run=run,
                         checkpoint=checkpoint,
@@ -264,6 +271,8 @@ def adapt(
                     )
                     if waiting is not None:
                         waiting.saves = saves
+                        if outputs.predictions is not None:
+                            outputs.predictions.accepts = waiting.accepts
                     try:
                         if not learn(run, opened, batch, saves, endless=endless):
                             return TERMINATED if signals.terminated else INTERRUPTED
@@ -271,7 +280,7 @@ def adapt(
                         outputs.close()
                 if following is not None and run.rows == run.first:
                     checkpoint.unlink(missing_ok=True)
-                    return _nothing_came(deployed, model, out, written)
+                    return _nothing_came(deployed, model, out, written, resume=resume)
                 record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
             _finish(
                 run, stream_name, following.covered(run) if following else record, checkpoint, out, written
@@ -318,12 +327,20 @@ def _outputs(
     return outputs
 
 
-def _nothing_came(deployed: Model, model: Path, out: Path, written: Callable[[], None]) -> int:
+def _nothing_came(
+    deployed: Model,
+    model: Path,
+    out: Path,
+    written: Callable[[], None],
+    *,
+    resume: bool,
+    before: str = "the first row came",
+) -> int:
     """Ended before the first row: the model stays as it is."""
-    if place_of(model) != place_of(out):
+    if place_of(model) != place_of(out) and not (resume and out.exists()):
         deployed.save(out)
     written()
-    say("ended before the first row came; nothing was learnt.")
+    say(f"ended before {before}; nothing was learnt.")
     return 0
 
 

@@ -8,11 +8,11 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocboost._core.escaping import forget_output, shown
+from ocboost._core.escaping import discard, forget_output, shown
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,12 +52,16 @@ class LinesFile:
     """Lines for a file, a pipe, or standard output, which is ``-``.
 
     A regular file gets them after its first ``size`` bytes; by default after all it has. A reader that goes
-    away is no error: the rest is discarded, and `gone` says so.
+    away is no error: the rest is discarded, and `gone` says so. ``accepts`` may wait until a pipe has room,
+    and says False if it is not to be waited for: its reader counts as gone.
     """
+
+    accepts: Callable[[int], bool] | None = None
 
     def __init__(self, path: Path, size: int | None = None, what: str = PREDICTIONS) -> None:
         self.gone = False
         self._is_stdout = str(path) == "-"
+        self._name = str(path)
         self._size: int | None = None
         if self._is_stdout:
             return
@@ -92,15 +96,24 @@ class LinesFile:
                     self._size += len(data)
         except BrokenPipeError:
             self._forget()
+        except OSError as error:
+            raise self._named(error) from error
 
     def flush(self) -> None:
         """Let readers have it."""
         if self.gone:
             return
         try:
+            if self.accepts is not None and self._size is None:
+                number = self.descriptor()
+                if number is not None and not self.accepts(number):
+                    self._forget()
+                    return
             (sys.stdout if self._is_stdout else self._file).flush()
         except BrokenPipeError:
             self._forget()
+        except OSError as error:
+            raise self._named(error) from error
 
     def synced(self) -> int | None:
         """How long the file is, when all of it is on the disk; None if it is none."""
@@ -116,19 +129,23 @@ class LinesFile:
         except (OSError, ValueError):
             return None
 
+    def _named(self, error: OSError) -> OSError:
+        """The error with the name of the file; what could not be written is discarded."""
+        self._forget()
+        return OSError(error.errno, error.strerror, "standard output" if self._is_stdout else self._name)
+
     def _forget(self) -> None:
         self.gone = True
         if self._is_stdout:
             forget_output()
+        else:
+            discard(self._file.fileno())
 
     def close(self) -> None:
         """Close the file; standard output stays open."""
         self.flush()
         if not self._is_stdout:
-            try:
-                self._file.close()
-            except BrokenPipeError:
-                self.gone = True
+            self._file.close()
 
 
 class RowOutputs:
