@@ -228,6 +228,25 @@ class TestEnding:
             assert b"nothing was learnt" in running.stderr.read()
         assert n_seen(out) == 300
 
+    def test_a_reader_that_takes_nothing(self, ocb, tmp_path):
+        out, (end, start) = tmp_path / "out.ocb", os.pipe()
+        os.set_blocking(start, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(start, bytes(4096))  # until it is full
+        os.set_blocking(start, True)
+        with started(
+            "adapt", ocb, "-", "--out", out, "--predictions", "-", stdin=-1, stdout=start
+        ) as running:
+            send(running, HEADER + "".join(map(as_csv, table(3))))
+            until(lambda: not unread(running))
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(timeout=60) == 0
+        os.close(end)
+        os.close(start)
+        assert n_seen(out) <= 303
+        assert left_in(tmp_path) == []
+
     def test_a_reader_that_goes_away(self, ocb, tmp_path):
         out = tmp_path / "out.ocb"
         with piped("adapt", ocb, "-", "--out", out, "--predictions", "-") as running:

@@ -255,7 +255,7 @@ def adapt(
                     waits = predictions is not None and predictions.is_fifo()  # until somebody reads it
                     try:
                         with signals.interruptible() if waits else nullcontext():
-                            outputs = _outputs(run, opened, predictions, left_out, at_once=endless)
+                            outputs = _outputs(run, opened, predictions, left_out, waiting)
                     except Ended:
                         why = "anybody read the predictions"
                         return _nothing_came(deployed, model, out, written, resume=resume, before=why)
@@ -271,8 +271,6 @@ def adapt(
                     )
                     if waiting is not None:
                         waiting.saves = saves
-                        if outputs.predictions is not None:
-                            outputs.predictions.accepts = waiting.accepts
                     try:
                         if not learn(run, opened, batch, saves, endless=endless):
                             return TERMINATED if signals.terminated else INTERRUPTED
@@ -307,7 +305,7 @@ def _require_skip(run: Adaptation, checkpoint: Path, on_bad_row: str) -> None:
 
 
 def _outputs(
-    run: Adaptation, stream: FileStream, predictions: Path | None, left_out: Path, *, at_once: bool
+    run: Adaptation, stream: FileStream, predictions: Path | None, left_out: Path, waiting: Waiting | None
 ) -> RowOutputs:
     """The files that are written row by row; those of an interrupted run continue at its checkpoint."""
     skips = run.origin.get("on_bad_row") == "skip"
@@ -318,11 +316,12 @@ def _outputs(
     if places:
         run.origin["files"] = places
     sizes = {what: size for what, size in run.outputs.items() if what in same}
-    outputs = RowOutputs(sizes, bad_rows=files[BAD_ROWS], at_once=at_once)
+    outputs = RowOutputs(sizes, bad_rows=files[BAD_ROWS], at_once=waiting is not None)
     run.on_bad_row = outputs.bad_row
     if predictions is not None:
         labels = run.model.classifier.classes_.tolist()
-        outputs.predict_to(predictions, labels, as_json=stream.is_json)
+        accepts = None if waiting is None else waiting.accepts
+        outputs.predict_to(predictions, labels, as_json=stream.is_json, accepts=accepts)
         run.on_answer = outputs.answer
     return outputs
 

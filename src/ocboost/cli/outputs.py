@@ -56,10 +56,16 @@ class LinesFile:
     and says False if it is not to be waited for: its reader counts as gone.
     """
 
-    accepts: Callable[[int], bool] | None = None
-
-    def __init__(self, path: Path, size: int | None = None, what: str = PREDICTIONS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        size: int | None = None,
+        what: str = PREDICTIONS,
+        accepts: Callable[[int], bool] | None = None,
+    ) -> None:
         self.gone = False
+        self._accepts = accepts
+        self.failed = False  # whether something could not be written, so that the file lacks a row
         self._is_stdout = str(path) == "-"
         self._name = str(path)
         self._size: int | None = None
@@ -87,6 +93,8 @@ class LinesFile:
         if self.gone:
             return
         try:
+            if not self._has_room():
+                return
             if self._is_stdout:
                 sys.stdout.write(text)
             else:
@@ -99,16 +107,22 @@ class LinesFile:
         except OSError as error:
             raise self._named(error) from error
 
+    def _has_room(self) -> bool:
+        """Wait for a pipe; False if its reader counts as gone."""
+        if self._accepts is None or self._size is not None:
+            return True
+        number = self.descriptor()
+        if number is not None and not self._accepts(number):
+            self._forget()
+        return not self.gone
+
     def flush(self) -> None:
         """Let readers have it."""
         if self.gone:
             return
         try:
-            if self.accepts is not None and self._size is None:
-                number = self.descriptor()
-                if number is not None and not self.accepts(number):
-                    self._forget()
-                    return
+            if not self._has_room():
+                return
             (sys.stdout if self._is_stdout else self._file).flush()
         except BrokenPipeError:
             self._forget()
@@ -131,6 +145,7 @@ class LinesFile:
 
     def _named(self, error: OSError) -> OSError:
         """The error with the name of the file; what could not be written is discarded."""
+        self.failed = True
         self._forget()
         return OSError(error.errno, error.strerror, "standard output" if self._is_stdout else self._name)
 
@@ -161,14 +176,20 @@ class RowOutputs:
         self._sizes = sizes
         self._bad_path, self._bad_file = bad_rows, None
         self._at_once = at_once
-        self.failed = False  # whether something could not be written, so that these files lack a row
         if bad_rows is not None and (sizes.get(BAD_ROWS) or (BAD_ROWS in sizes and bad_rows.exists())):
             self._bad_file = LinesFile(bad_rows, sizes[BAD_ROWS], BAD_ROWS)  # without those of later rows
 
-    def predict_to(self, path: Path, labels: Sequence[Any], *, as_json: bool) -> None:
+    def predict_to(
+        self,
+        path: Path,
+        labels: Sequence[Any],
+        *,
+        as_json: bool,
+        accepts: Callable[[int], bool] | None = None,
+    ) -> None:
         """Write predictions to a file or to standard output, with escaped labels for a terminal."""
         size = self._sizes.get(PREDICTIONS, 0)
-        self.predictions = LinesFile(path, size)
+        self.predictions = LinesFile(path, size, accepts=accepts)
         if self.predictions.is_stdout and sys.stdout.isatty():
             labels = [shown(label) for label in labels]
         self.lines = PredictionLines(labels, as_json=as_json)
@@ -197,13 +218,9 @@ class RowOutputs:
             self._add(self.predictions, self.lines.empty)
 
     def _add(self, file: LinesFile, text: str) -> None:
-        try:
-            file.write(text)
-            if self._at_once:
-                file.flush()
-        except OSError:
-            self.failed = True
-            raise
+        file.write(text)
+        if self._at_once:
+            file.flush()
 
     def flush(self) -> None:
         """Let readers have all of it."""
@@ -220,6 +237,11 @@ class RowOutputs:
         if self._bad_path is not None and self._bad_file is None:  # what earlier runs have left there
             sizes[BAD_ROWS] = self._bad_path.stat().st_size if self._bad_path.exists() else 0
         return {name: size for name, size in sizes.items() if size is not None}
+
+    @property
+    def failed(self) -> bool:
+        """Whether something could not be written, so that these files lack a row."""
+        return any(file.failed for file in self._files().values())
 
     @property
     def gone(self) -> bool:
