@@ -143,7 +143,7 @@ class TestSkip:
         words = ["adapt", ocb, stream, "--out", tmp_path / "o.ocb", "--on-bad-row", "skip", "--leave-unseen"]
         _, printed, _ = ran(capsys, *words)
         assert "4 bad rows were left out" in printed
-        assert "1 rows had no label, or one the model does not know" in printed
+        assert "1 row had no label, or one the model does not know" in printed
 
     def test_usage(self, ocb, stream, tmp_path, capsys):
         words = ["adapt", ocb, stream, "--out", tmp_path / "o.ocb", "--bad-rows"]

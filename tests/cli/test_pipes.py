@@ -84,6 +84,14 @@ def answer(running):
     return running.stdout.readline().decode().rstrip("\n")
 
 
+def unread(running):
+    """How many bytes of its input a process has not read yet."""
+    import fcntl
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(running.stdin, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def until(condition):
     """Wait for something that must come; the test's own time limit is the only one."""
     while not condition():
@@ -128,7 +136,7 @@ class TestAsTheyCome:
         assert running.returncode == 0
         assert [f"{one['prediction']},{one['probability']}" for one in found] == expected(ocb, rows)
         assert b"2 rows had no label" in err
-        assert b"1 bad rows were left out (1 broken JSON)" in err
+        assert b"1 bad row was left out (1 broken JSON)" in err
         assert n_seen(tmp_path / "o.ocb") == 305
 
     def test_a_model_of_arrays_does_not_wait_for_types(self, tmp_path):
@@ -164,6 +172,16 @@ class TestAsTheyCome:
         assert Model.load(out).history[-1]["rows"] == 6
         assert left_in(tmp_path) == []
 
+    def test_rows_that_come_together_are_saved_in_time(self, ocb, tmp_path):
+        words = ["adapt", ocb, "-", "--out", tmp_path / "out.ocb", "--predictions", "-", "--batch", "3"]
+        with piped(*words, "--checkpoint-rows", "50") as running:
+            send(running, HEADER + "".join(map(as_csv, table(220))))
+            for _ in range(221):
+                answer(running)
+            running.kill()
+        assert 220 - 52 <= Adaptation.load(tmp_path / "out.ocb.checkpoint").rows <= 220
+        assert n_seen(tmp_path / "out.ocb") >= 300 + 220 - 52 - 51
+
     def test_a_named_pipe(self, ocb, tmp_path):
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
@@ -197,6 +215,37 @@ class TestEnding:
             assert running.wait(timeout=60) == 0
             assert b"nothing was learnt" in running.stderr.read()
         assert n_seen(tmp_path / "out.ocb") == 300
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_before_the_predictions_have_a_reader(self, ocb, tmp_path, number):
+        os.mkfifo(tmp_path / "answers")
+        out = tmp_path / "out.ocb"
+        with piped("adapt", ocb, "-", "--out", out, "--predictions", tmp_path / "answers") as running:
+            send(running, HEADER + as_csv(table(1)[0]))
+            until(lambda: not unread(running))
+            running.send_signal(number)
+            assert running.wait(timeout=60) == 0
+            assert b"nothing was learnt" in running.stderr.read()
+        assert n_seen(out) == 300
+
+    def test_a_reader_that_takes_nothing(self, ocb, tmp_path):
+        out, (end, start) = tmp_path / "out.ocb", os.pipe()
+        os.set_blocking(start, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(start, bytes(4096))  # until it is full
+        os.set_blocking(start, True)
+        with started(
+            "adapt", ocb, "-", "--out", out, "--predictions", "-", stdin=-1, stdout=start
+        ) as running:
+            send(running, HEADER + "".join(map(as_csv, table(3))))
+            until(lambda: not unread(running))
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(timeout=60) == 0
+        os.close(end)
+        os.close(start)
+        assert n_seen(out) <= 303
+        assert left_in(tmp_path) == []
 
     def test_a_reader_that_goes_away(self, ocb, tmp_path):
         out = tmp_path / "out.ocb"

@@ -29,10 +29,16 @@ def one_line(text: object) -> str:
 
 def forget_output() -> None:
     """Discard what standard output could not take: it would fail again when the process ends."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(devnull, sys.stdout.fileno())
+        discard(sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):  # not a file of the system
         sys.stdout = io.StringIO()
+
+
+def discard(descriptor: int) -> None:
+    """Discard from now on what is written to a descriptor."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(devnull, descriptor)
     finally:
         os.close(devnull)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -231,7 +232,7 @@ def adapt(
                 )
             except Ended:
                 if following is None or run is None:
-                    return _nothing_came(deployed, model, out, written)
+                    return _nothing_came(deployed, model, out, written, resume=resume)
                 _finish(run, stream_name, following.covered(run), checkpoint, out, written)
                 return 0
             with opening as opened:
@@ -254,7 +255,13 @@ def adapt(
                 for note in opened.notes:
                     say(note)
                 if not run.finished:
-                    outputs = _outputs(run, opened, predictions, left_out, at_once=endless)
+                    waits = predictions is not None and predictions.is_fifo()  # until somebody reads it
+                    try:
+                        with signals.interruptible() if waits else nullcontext():
+                            outputs = _outputs(run, opened, predictions, left_out, waiting)
+                    except Ended:
+                        why = "anybody read the predictions"
+                        return _nothing_came(deployed, model, out, written, resume=resume, before=why)
                     saves = Saves(
                         run=run,
                         checkpoint=checkpoint,
@@ -274,7 +281,7 @@ def adapt(
                         outputs.close()
                 if following is not None and run.rows == run.first:
                     checkpoint.unlink(missing_ok=True)
-                    return _nothing_came(deployed, model, out, written)
+                    return _nothing_came(deployed, model, out, written, resume=resume)
                 record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
             _finish(
                 run, stream_name, following.covered(run) if following else record, checkpoint, out, written
@@ -301,7 +308,7 @@ def _require_skip(run: Adaptation, checkpoint: Path, on_bad_row: str) -> None:
 
 
 def _outputs(
-    run: Adaptation, stream: FileStream, predictions: Path | None, left_out: Path, *, at_once: bool
+    run: Adaptation, stream: FileStream, predictions: Path | None, left_out: Path, waiting: Waiting | None
 ) -> RowOutputs:
     """The files that are written row by row; those of an interrupted run continue at its checkpoint."""
     skips = run.origin.get("on_bad_row") == "skip"
@@ -312,21 +319,30 @@ def _outputs(
     if places:
         run.origin["files"] = places
     sizes = {what: size for what, size in run.outputs.items() if what in same}
-    outputs = RowOutputs(sizes, bad_rows=files[BAD_ROWS], at_once=at_once)
+    outputs = RowOutputs(sizes, bad_rows=files[BAD_ROWS], at_once=waiting is not None)
     run.on_bad_row = outputs.bad_row
     if predictions is not None:
         labels = run.model.classifier.classes_.tolist()
-        outputs.predict_to(predictions, labels, as_json=stream.is_json)
+        accepts = None if waiting is None else waiting.accepts
+        outputs.predict_to(predictions, labels, as_json=stream.is_json, accepts=accepts)
         run.on_answer = outputs.answer
     return outputs
 
 
-def _nothing_came(deployed: Model, model: Path, out: Path, written: Callable[[], None]) -> int:
+def _nothing_came(
+    deployed: Model,
+    model: Path,
+    out: Path,
+    written: Callable[[], None],
+    *,
+    resume: bool,
+    before: str = "the first row came",
+) -> int:
     """Ended before the first row: the model stays as it is."""
-    if place_of(model) != place_of(out):
+    if place_of(model) != place_of(out) and not (resume and out.exists()):
         deployed.save(out)
     written()
-    say("ended before the first row came; nothing was learnt.")
+    say(f"ended before {before}; nothing was learnt.")
     return 0
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.streams import Stream
 
+_SECONDS_TO_READ = 3  # that a reader of predictions has for making room, after SIGTERM
 _MOMENT = 0.2  # seconds between two looks at something that cannot be waited for
 
 
@@ -46,6 +47,11 @@ class Saves:
         if self.model is not None and self.run.rows > self.run.first:
             self.run.save_model(self.model, self.stream, covered)
         self._rows, self._time = self.run.rows, time.monotonic()
+
+    @property
+    def rows_left(self) -> int:
+        """How many rows may be learnt until they must be saved."""
+        return max(1, self.every_rows - (self.run.rows - self._rows))
 
     def save_if_due(self) -> float | None:
         """The seconds until rows that were learnt must be saved; None if all are."""
@@ -82,6 +88,20 @@ class Waiting:
             with self._signals.interruptible():
                 if self._has_arrived(file, seconds):
                     return
+
+    def accepts(self, file: int) -> bool:
+        """Wait until a pipe has room for a line; False if SIGTERM came and its reader takes nothing."""
+        if not hasattr(select, "poll"):
+            return True
+        watched = select.poll()
+        watched.register(file, select.POLLOUT)
+        if watched.poll(0):
+            return True
+        try:
+            with self._signals.interruptible():
+                return bool(watched.poll())
+        except Ended:
+            return bool(watched.poll(1000 * _SECONDS_TO_READ))
 
     def _has_arrived(self, file: int | None, seconds: float | None) -> bool:
         if file is None:
@@ -120,10 +140,15 @@ def learn(run: Adaptation, stream: Stream, batch_size: int, saves: Saves, *, end
                     check_missing(rows, stream, hypotheses)
                     # Rows that do not fill a batch are learnt only at the end of the stream.
                     n_whole = len(rows) if endless else len(rows) // batch_size * batch_size
-                    rest = rows[n_whole:]
-                    run.take(rows[:n_whole], batch_size)
-                    saves.outputs.flush()
-                    saves.save_if_due()
+                    rest, rows = rows[n_whole:], rows[:n_whole]
+                    while True:  # once for rows that were all left out
+                        n_next = -(-saves.rows_left // batch_size) * batch_size
+                        run.take(rows[:n_next], batch_size)
+                        saves.outputs.flush()
+                        saves.save_if_due()
+                        rows = rows[n_next:]
+                        if not len(rows):
+                            break
                     show(stream, run.rows, progress_of(run))
                     if saves.outputs.gone and not told:
                         say(

@@ -77,10 +77,13 @@ def report(run: Adaptation, out: Path, bad_rows: Path, *, stderr: bool) -> None:
     left_out = run.rows - run.first - run.learnt - bad
     if left_out:
         why = "no label, or one the model does not know," if run.leave_unseen else "no label"
-        console.print(f"{left_out:,} rows had {why} and were not learnt.", soft_wrap=True)
+        n, were = ("1 row", "was") if left_out == 1 else (f"{left_out:,} rows", "were")
+        console.print(f"{n} had {why} and {were} not learnt.", soft_wrap=True)
     if bad:
         why = ", ".join(f"{n:,} {reason}" for reason, n in sorted(run.left_out.items()))
-        console.print(f"{bad:,} bad rows were left out ({why}); they are in {bad_rows}.", soft_wrap=True)
+        n = "1 bad row was" if bad == 1 else f"{bad:,} bad rows were"
+        where = "it is" if bad == 1 else "they are"
+        console.print(f"{n} left out ({why}); {where} in {bad_rows}.", soft_wrap=True)
     console.print(f"Wrote {out}", soft_wrap=True)
 
 

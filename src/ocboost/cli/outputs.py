@@ -8,11 +8,11 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocboost._core.escaping import forget_output, shown
+from ocboost._core.escaping import discard, forget_output, shown
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,12 +52,22 @@ class LinesFile:
     """Lines for a file, a pipe, or standard output, which is ``-``.
 
     A regular file gets them after its first ``size`` bytes; by default after all it has. A reader that goes
-    away is no error: the rest is discarded, and `gone` says so.
+    away is no error: the rest is discarded, and `gone` says so. ``accepts`` may wait until a pipe has room,
+    and says False if it is not to be waited for: its reader counts as gone.
     """
 
-    def __init__(self, path: Path, size: int | None = None, what: str = PREDICTIONS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        size: int | None = None,
+        what: str = PREDICTIONS,
+        accepts: Callable[[int], bool] | None = None,
+    ) -> None:
         self.gone = False
+        self._accepts = accepts
+        self.failed = False  # whether something could not be written, so that the file lacks a row
         self._is_stdout = str(path) == "-"
+        self._name = str(path)
         self._size: int | None = None
         if self._is_stdout:
             return
@@ -83,6 +93,8 @@ class LinesFile:
         if self.gone:
             return
         try:
+            if not self._has_room():
+                return
             if self._is_stdout:
                 sys.stdout.write(text)
             else:
@@ -92,15 +104,30 @@ class LinesFile:
                     self._size += len(data)
         except BrokenPipeError:
             self._forget()
+        except OSError as error:
+            raise self._named(error) from error
+
+    def _has_room(self) -> bool:
+        """Wait for a pipe; False if its reader counts as gone."""
+        if self._accepts is None or self._size is not None:
+            return True
+        number = self.descriptor()
+        if number is not None and not self._accepts(number):
+            self._forget()
+        return not self.gone
 
     def flush(self) -> None:
         """Let readers have it."""
         if self.gone:
             return
         try:
+            if not self._has_room():
+                return
             (sys.stdout if self._is_stdout else self._file).flush()
         except BrokenPipeError:
             self._forget()
+        except OSError as error:
+            raise self._named(error) from error
 
     def synced(self) -> int | None:
         """How long the file is, when all of it is on the disk; None if it is none."""
@@ -116,19 +143,24 @@ class LinesFile:
         except (OSError, ValueError):
             return None
 
+    def _named(self, error: OSError) -> OSError:
+        """The error with the name of the file; what could not be written is discarded."""
+        self.failed = True
+        self._forget()
+        return OSError(error.errno, error.strerror, "standard output" if self._is_stdout else self._name)
+
     def _forget(self) -> None:
         self.gone = True
         if self._is_stdout:
             forget_output()
+        else:
+            discard(self._file.fileno())
 
     def close(self) -> None:
         """Close the file; standard output stays open."""
         self.flush()
         if not self._is_stdout:
-            try:
-                self._file.close()
-            except BrokenPipeError:
-                self.gone = True
+            self._file.close()
 
 
 class RowOutputs:
@@ -144,14 +176,20 @@ class RowOutputs:
         self._sizes = sizes
         self._bad_path, self._bad_file = bad_rows, None
         self._at_once = at_once
-        self.failed = False  # whether something could not be written, so that these files lack a row
         if bad_rows is not None and (sizes.get(BAD_ROWS) or (BAD_ROWS in sizes and bad_rows.exists())):
             self._bad_file = LinesFile(bad_rows, sizes[BAD_ROWS], BAD_ROWS)  # without those of later rows
 
-    def predict_to(self, path: Path, labels: Sequence[Any], *, as_json: bool) -> None:
+    def predict_to(
+        self,
+        path: Path,
+        labels: Sequence[Any],
+        *,
+        as_json: bool,
+        accepts: Callable[[int], bool] | None = None,
+    ) -> None:
         """Write predictions to a file or to standard output, with escaped labels for a terminal."""
         size = self._sizes.get(PREDICTIONS, 0)
-        self.predictions = LinesFile(path, size)
+        self.predictions = LinesFile(path, size, accepts=accepts)
         if self.predictions.is_stdout and sys.stdout.isatty():
             labels = [shown(label) for label in labels]
         self.lines = PredictionLines(labels, as_json=as_json)
@@ -180,13 +218,9 @@ class RowOutputs:
             self._add(self.predictions, self.lines.empty)
 
     def _add(self, file: LinesFile, text: str) -> None:
-        try:
-            file.write(text)
-            if self._at_once:
-                file.flush()
-        except OSError:
-            self.failed = True
-            raise
+        file.write(text)
+        if self._at_once:
+            file.flush()
 
     def flush(self) -> None:
         """Let readers have all of it."""
@@ -203,6 +237,11 @@ class RowOutputs:
         if self._bad_path is not None and self._bad_file is None:  # what earlier runs have left there
             sizes[BAD_ROWS] = self._bad_path.stat().st_size if self._bad_path.exists() else 0
         return {name: size for name, size in sizes.items() if size is not None}
+
+    @property
+    def failed(self) -> bool:
+        """Whether something could not be written, so that these files lack a row."""
+        return any(file.failed for file in self._files().values())
 
     @property
     def gone(self) -> bool:
