@@ -23,7 +23,17 @@ hypothesis.settings.load_profile("repeatable")
 
 # Tracing doubles the time of a test, so coverage is not measured in the suites that repeat the same calls
 # many times. What only they reach counts as not covered.
-NOT_TRACED = ("across", "boosters", "cascade", "contracts", "kernels", "naive", "paper")
+NOT_TRACED = (
+    "across",
+    "boosters",
+    "cascade",
+    "contracts",
+    "kernels",
+    "learners",
+    "naive",
+    "offsets",
+    "paper",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""A few hundred mutated requests against the process: ``experiments/mutated_requests.py`` sends 10,000."""
+"""Two hundred mutated requests against the process: ``experiments/mutated_requests.py`` sends 10,000."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ COLUMNS = [f"x{i}" for i in range(4)]
 def test_nothing_that_is_sent_ends_it_or_is_its_fault(tmp_path):
     model = write_model(tmp_path / "model.ocb", features=len(COLUMNS), J=20, rows=300)
     with ServiceProcess(model, tmp_path / "state", "--max-body", MAX_BODY) as service:
-        seen = asyncio.run(bombard(service, 300, seed=1, columns=COLUMNS))
+        seen = asyncio.run(bombard(service, 200, seed=1, columns=COLUMNS))
         assert seen.wrong == []
         assert service.stop() == 0
     refused = sum(n for status, n in seen.statuses.items() if status.startswith("4"))
-    assert refused > 150
+    assert refused > 100
 
 
 def test_the_same_seed_gives_the_same_requests():
