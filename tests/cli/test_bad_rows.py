@@ -10,7 +10,7 @@ from ocboost.cli import adapt
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.deployment.model import Model
 from tests.cli.test_pipes import HEADER, as_csv, expected
-from tests.support.cli_runs import feed, fitted, kill_after, killed, n_seen, ran, refused, table
+from tests.support.cli_runs import feed, kill_after, killed, n_seen, ran, refused, table
 
 BAD = {10: "1,2,3\n", 11: "one,2,3,4,0\n", 30: "1,2,3,4,5\n", 77: "1,inf,3,4,0\n", 199: "end\n"}
 REASONS = {
@@ -20,16 +20,6 @@ REASONS = {
     77: "not finite",
     199: "wrong number of fields",
 }
-
-
-@pytest.fixture(scope="module", params=["ocb", "adaptive"])
-def model(request, tmp_path_factory):
-    return fitted(tmp_path_factory.mktemp("model"), "--method", request.param)
-
-
-@pytest.fixture(scope="module")
-def ocb(tmp_path_factory):
-    return fitted(tmp_path_factory.mktemp("ocb"))
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from ocboost.deployment.model import Model
 from ocboost.estimators.classifier import OCBClassifier
 from tests.support.cli_runs import (
     NAMES,
-    fitted,
     left_in,
     n_seen,
     started,
@@ -49,16 +48,6 @@ def expected(model, rows):
         if row[4] is not None:
             clf.partial_fit(X, row[4:])
     return lines
-
-
-@pytest.fixture(scope="module", params=["ocb", "adaptive"])
-def model(request, tmp_path_factory):
-    return fitted(tmp_path_factory.mktemp("model"), "--method", request.param)
-
-
-@pytest.fixture(scope="module")
-def ocb(tmp_path_factory):
-    return fitted(tmp_path_factory.mktemp("ocb"))
 
 
 @contextlib.contextmanager

@@ -10,17 +10,7 @@ from ocboost.cli import adapt
 from ocboost.deployment.adaptation import Adaptation
 from ocboost.deployment.model import Model
 from tests.cli.test_pipes import HEADER, as_csv, as_json, expected
-from tests.support.cli_runs import feed, fitted, kill_after, killed, n_seen, ran, refused, table, write
-
-
-@pytest.fixture(scope="module", params=["ocb", "adaptive"])
-def model(request, tmp_path_factory):
-    return fitted(tmp_path_factory.mktemp("model"), "--method", request.param)
-
-
-@pytest.fixture(scope="module")
-def ocb(tmp_path_factory):
-    return fitted(tmp_path_factory.mktemp("ocb"))
+from tests.support.cli_runs import feed, kill_after, killed, n_seen, ran, refused, table, write
 
 
 class TestPredictions:
