@@ -121,3 +121,34 @@ def test_old_ones_go(monkeypatch, tmp_path):
         assert [each["number"] for each in adapter.versions()] == [0, 6, 7]
         with pytest.raises(UnknownVersionError):
             adapter.rollback(5)
+
+
+def test_a_prediction_of_the_model_before_a_rollback_is_not_learnt_from(kind, tmp_path):
+    with (
+        Adapter(live.model(kind), tmp_path / "s") as adapter,
+        Adapter(live.model(kind), tmp_path / "t") as other,
+    ):
+        adapter.label(TAUGHT)
+        (id_,) = adapter.predict(ROWS[50:51]).ids
+        adapter.rollback(0)
+        adapter.label([{"id": id_, "label": LABELS[50]}])
+        other.label([{"row": ROWS[50], "label": LABELS[50]}])
+        assert adapter.model_file() == other.model_file()
+        judged = {each["name"]: each["labels"] for each in adapter.facts()["judge"]}
+        assert judged == {"adapted": 0, "version 0": 0}
+
+
+def test_a_version_is_judged_on_rows_that_were_predicted_after_it(adapter, monkeypatch):
+    def judged():
+        return {each["name"]: each["labels"] for each in adapter.facts()["judge"]}
+
+    (before,) = adapter.predict(ROWS[:1]).ids
+    with monkeypatch.context() as patched:
+        patched.setattr(adapter._state.judge, "wants_version", lambda: True)
+        adapter.label(TAUGHT[:1])
+    assert judged() == {"adapted": 1, "version 0": 1, "version 1": 0}
+    adapter.label([{"id": before, "label": LABELS[0]}])
+    assert judged() == {"adapted": 2, "version 0": 2, "version 1": 0}
+    (after,) = adapter.predict(ROWS[1:2]).ids
+    adapter.label([{"id": after, "label": LABELS[1]}])
+    assert judged() == {"adapted": 3, "version 0": 3, "version 1": 1}
