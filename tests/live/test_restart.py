@@ -161,10 +161,11 @@ def test_a_folder_that_cannot_be_written_is_told_so_at_the_start(tmp_path, monke
     with pytest.raises(StorageError, match="Make the folder writable"):
         Adapter(live.model(), tmp_path / "s")
 
-    def test_what_was_replayed_is_in_a_checkpoint(self, tmp_path):
-        with Adapter(live.model(), tmp_path / "t") as adapter:
-            adapter.label([{"row": ROWS[i], "label": LABELS[i]} for i in range(5)])
-            left = live.crashed_copy(tmp_path / "t", tmp_path / "after")
-        assert not (left / "checkpoint.ocb").exists()
-        with Adapter(live.model(), left) as adapter:
-            assert adapter.facts()["checkpoint"] == adapter.facts()["seq"] == 5
+
+def test_what_was_replayed_is_in_a_checkpoint(tmp_path):
+    with Adapter(live.model(), tmp_path / "t") as adapter:
+        adapter.label([{"row": ROWS[i], "label": LABELS[i]} for i in range(5)])
+        left = live.crashed_copy(tmp_path / "t", tmp_path / "after")
+    assert not (left / "checkpoint.ocb").exists()
+    with Adapter(live.model(), left) as adapter:
+        assert adapter.facts()["checkpoint"] == adapter.facts()["seq"] == 5
