@@ -22,6 +22,7 @@ from ocboost.estimators.adaptive.file import left_out
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.live.answers import Answers, LabelReport, Rejected
 from ocboost.live.held_out import HeldOut
+from ocboost.live.journal import MAX_ID_LENGTH
 from ocboost.live.opening import held, open_state
 from ocboost.live.rows import LabelReader, RowReader
 from ocboost.live.state import predicted
@@ -251,7 +252,7 @@ class Adapter:
         id_, row = label.get("id"), label.get("row")
         if id_ is None and row is None:
             raise InputError(f"label {index} must have the id of its prediction, or its row; it has neither.")
-        if id_ is not None and (not isinstance(id_, str) or len(id_) > 200):
+        if id_ is not None and (not isinstance(id_, str) or len(id_) > MAX_ID_LENGTH):
             raise InputError(f"label {index}: the id must be a text as it came; got {id_!r:.80}.")
         weight = label.get("weight", 1.0)
         if type(weight) not in (int, float) or not 0.0 <= weight <= MAX_LABEL_WEIGHT:

@@ -8,6 +8,7 @@ after it are the state.
 from __future__ import annotations
 
 import json
+import logging
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ from ocboost.live.journal import Entry
 from ocboost.live.judge import Judge
 from ocboost.live.versions import Versions
 from ocboost.streams.rows import Rows
+
+logger = logging.getLogger("ocboost.live")
 
 STATE_KIND = "LiveState"
 RECENT_LABELS = 1000
@@ -99,7 +102,6 @@ class LiveState:
         self.labels = self.learnt = self.failed = 0
         self.answered = self.right = 0  # labels whose prediction was answered, and how many were right
         self.recent: deque[bool] = deque(maxlen=RECENT_LABELS)  # whether the last answers were right
-        self.last_failure = ""
         self.serving = Serving(self.adapted, 0, None, self.adapted)
 
     # Applying ---------------------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ class LiveState:
                     self.learnt += 1
         except Exception as error:  # the same happens again when the journal is replayed
             self.failed += 1
-            self.last_failure = f"{type(error).__name__}: {error}"
+            logger.warning("the label of entry %d could not be learnt (%s)", entry.seq, type(error).__name__)
             return
         if self.frozen or not self.guard:
             return

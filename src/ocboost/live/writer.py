@@ -27,7 +27,7 @@ from ocboost._core.file_format import to_bytes, write_atomically
 from ocboost.errors import ClosedError, InputError, OcboostError, StorageFullError
 from ocboost.live.answers import LabelReport, Rejected
 from ocboost.live.clock import LiveClock
-from ocboost.live.journal import Entry, Journal, as_storage_error
+from ocboost.live.journal import MAX_ID_LENGTH, Entry, Journal, as_storage_error
 from ocboost.live.state import STATE_KIND, LiveState, Predicted
 
 logger = logging.getLogger("ocboost.live")
@@ -447,6 +447,8 @@ def fail(future: Future[Any], error: BaseException) -> None:
 
 def require_id(id_: Any) -> str:
     """A user's id: a text that is not too long."""
-    if not isinstance(id_, str) or not 0 < len(id_) <= 200 or not id_.isprintable():
-        raise InputError(f"an id must be a text of 1 to 200 printable characters; got {id_!r:.80}.")
+    if not isinstance(id_, str) or not 0 < len(id_) <= MAX_ID_LENGTH or not id_.isprintable():
+        raise InputError(
+            f"an id must be a text of 1 to {MAX_ID_LENGTH} printable characters; got {id_!r:.80}."
+        )
     return id_
