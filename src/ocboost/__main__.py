@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ocboost._core.escaping import forget_output, one_line, shown
 from ocboost._core.interrupts import Terminated
+from ocboost._core.log_address import without_passwords
 from ocboost.errors import MissingExtraError, OcboostError
 
 TRACEBACK = "OCBOOST_TRACEBACK"  # the environment variable that shows tracebacks
@@ -67,8 +68,8 @@ def _fail(text: str, error: BaseException | None, code: int) -> int:
     with contextlib.suppress(OSError):  # as on a full disk
         if error is not None and os.environ.get(TRACEBACK, "") not in ("", "0"):
             for line in "".join(traceback.format_exception(error)).splitlines():
-                print(shown(line), file=sys.stderr)
-        print(f"ocboost: {one_line(text)}", file=sys.stderr, flush=True)
+                print(shown(without_passwords(line)), file=sys.stderr)
+        print(f"ocboost: {one_line(without_passwords(text))}", file=sys.stderr, flush=True)
     try:
         sys.stdout.flush()
     except (OSError, ValueError):  # standard output has failed, and would fail again at exit

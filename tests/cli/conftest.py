@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.support.cli_runs import fitted
+from tests.support.redis_fixtures import client, redis_process, server
 from tests.support.toy_cascade import write_cascade_inputs
+
+__all__ = ["client", "redis_process", "server"]
 
 
 @pytest.fixture

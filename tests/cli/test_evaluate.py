@@ -16,6 +16,7 @@ from ocboost.evaluation.first_rows import FirstRows
 from ocboost.evaluation.methods import METHODS
 from ocboost.offsets import fit_offset
 from ocboost.streams import ArrayStream
+from tests.cli.test_adapt_page import document
 from tests.support.cli_runs import feed, fitted, ran, refused, table, write
 
 EVERYONE = [
@@ -54,6 +55,7 @@ class TestEvaluate:
         assert sorted(p.name for p in out.iterdir()) == [
             "curves.png",
             "curves.svg",
+            "page.html",
             "report.html",
             "results.json",
             "thresholds.png",
@@ -70,6 +72,23 @@ class TestEvaluate:
         assert "<svg" in page
         assert "stream.csv" in page
         assert not re.search(r"""(src|href)=["'](?!#)""", page), "the page must need nothing but itself"
+        shown = document(out / "page.html")
+        assert shown["kind"] == "comparison"
+        assert [each["title"] for each in shown["models"]] == EVERYONE
+        assert "500 of 500 rows scored, after 200 to begin with; the label is y; seed 0." in shown["subtitle"]
+        assert shown["members"]
+        assert {each["name"] for each in shown["features"]} <= set("abcd")
+
+    def test_the_page_elsewhere(self, stream, tmp_path, capsys):
+        out, page = tmp_path / "report", tmp_path / "p.html"
+        words = evaluate(stream, out, "--label", "y", "--step", "50", "--no-drift", "--report", page)
+        assert ran(capsys, *words)[0] == 0
+        assert page.read_bytes() == (out / "page.html").read_bytes()
+        assert "Drift was not looked for." in document(page)["subtitle"]
+        words[words.index(page)] = stream
+        assert "--report must not be the stream" in refused(capsys, *words)
+        words[words.index("--report") + 1] = tmp_path / "none" / "p.html"
+        assert "there is no" in refused(capsys, *words)
 
     def test_the_static_model_is_the_one_fitted_on_the_first_rows(self, stream, tmp_path, capsys):
         out = tmp_path / "report"
@@ -136,6 +155,7 @@ class TestEvaluate:
         words = evaluate(path, tmp_path / "report", "--label", bad, "--step", "50", "--no-drift")
         assert ran(capsys, *words)[0] == 0
         assert "<script" not in (tmp_path / "report" / "report.html").read_text()
+        assert bad not in (tmp_path / "report" / "page.html").read_text()
 
 
 class TestRefusals:

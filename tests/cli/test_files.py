@@ -74,9 +74,9 @@ class TestOneRunAtATime:
         spec = importlib.util.spec_from_file_location("concurrent_adapt", place)
         experiment = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(experiment)
-        counts, wrong = experiment.run(3, 1, tmp_path)
+        counts, wrong = experiment.run(2, 1, tmp_path)
         assert wrong == []
-        assert sum(counts.values()) == 3
+        assert sum(counts.values()) == 2
         assert counts["none"] == 0
 
 

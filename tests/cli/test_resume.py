@@ -245,7 +245,7 @@ def case(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("case")
     adaptive = request.param == "adaptive"
     model = fitted(folder, "--method", request.param, *([] if adaptive else ["--window", "20"]))
-    stream = write(folder / "s.csv", table(4000 if adaptive else 8000))
+    stream = write(folder / "s.csv", table(2000 if adaptive else 4000))
     assert main(["adapt", str(model), str(stream), "--out", str(folder / "whole.ocb")]) == 0
     return model.read_bytes(), stream, (folder / "whole.ocb").read_bytes()
 
@@ -272,15 +272,16 @@ class TestProcess:
         data, stream, whole = case
         model = tmp_path / "model.ocb"
         model.write_bytes(data)
-        words = ["adapt", model, stream, "--out", model, "--checkpoint-rows", "1", "--resume"]
+        words = ["adapt", model, stream, "--out", model, "--resume"]
+        often = [*words, "--checkpoint-rows", "1"]
         rng, codes = random.Random(5), []
         for _ in range(3):
-            codes.append(self.stop(signal.SIGKILL, words, tmp_path / "model.ocb.checkpoint", rng)[0])
+            codes.append(self.stop(signal.SIGKILL, often, tmp_path / "model.ocb.checkpoint", rng)[0])
             if codes[-1] == 0:
                 break
             assert model.read_bytes() in (data, whole)
         assert codes[0] == -signal.SIGKILL
-        assert started(*words, stdout=-3, stderr=-3).wait(timeout=120) == 0
+        assert main([str(word) for word in words]) == 0
         assert model.read_bytes() == whole
         assert left_in(tmp_path) == []
 
@@ -288,8 +289,9 @@ class TestProcess:
         data, stream, whole = case
         model, out = tmp_path / "model.ocb", tmp_path / "out.ocb"
         model.write_bytes(data)
-        words = ["adapt", model, stream, "--out", out, "--checkpoint-rows", "1"]
-        code, err = self.stop(signal.SIGINT, words, tmp_path / "out.ocb.checkpoint", random.Random(1))
+        words = ["adapt", model, stream, "--out", out]
+        often = [*words, "--checkpoint-rows", "1"]
+        code, err = self.stop(signal.SIGINT, often, tmp_path / "out.ocb.checkpoint", random.Random(1))
         assert code == 130
         assert err.startswith("ocboost: interrupted. ")
         assert err.count("\n") == 1
@@ -297,7 +299,7 @@ class TestProcess:
         assert Adaptation.load(tmp_path / "out.ocb.checkpoint").rows > 0
         assert not out.exists()
         assert left_in(tmp_path) == ["out.ocb.checkpoint"]
-        assert started(*words, "--resume", stdout=-3, stderr=-3).wait(timeout=120) == 0
+        assert main([str(word) for word in [*words, "--resume"]]) == 0
         assert out.read_bytes() == whole
 
     def test_accuracy_on_a_terminal(self, case, tmp_path):

@@ -99,7 +99,7 @@ def test_it_continues_after_each_end(model, tmp_path, capsys):
 def test_the_state_lies_beside_the_model(model, monkeypatch):
     seen = {}
 
-    def note(adapter, settings, bound, ready, *, trusted_proxy):
+    def note(adapter, settings, bound, ready, *, trusted_proxy, alarms):
         seen.update(adapter=adapter, settings=settings, proxy=trusted_proxy)
 
     from ocboost.__main__ import main

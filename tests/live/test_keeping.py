@@ -40,11 +40,11 @@ class TestExpiry:
             assert reasons(report) == ["expired"] * 20
 
     def test_or_where_they_are_too_large(self, tmp_path):
-        with Adapter(live.model(), tmp_path / "s", max_pending_bytes=8 * 5 * 7) as adapter:
+        with Adapter(live.model(), tmp_path / "s", max_pending_bytes=(8 * 5 + 4 * 2) * 7) as adapter:
             adapter.predict(ROWS[:30])
             sweep(adapter)
             assert adapter.facts()["pending"] == 7
-            assert adapter.facts()["pending_bytes"] == 8 * 5 * 7
+            assert adapter.facts()["pending_bytes"] == (8 * 5 + 4 * 2) * 7  # numbers, and two probabilities
 
     def test_or_too_old(self, monkeypatch, tmp_path):
         with Adapter(live.model(), tmp_path / "s", max_days=2) as adapter:

@@ -28,6 +28,8 @@ OPERATIONS = st.lists(
 )
 ROWS, LABELS = live.records(200, 400), live.labels(200, 400)
 
+OF_THIS_RUN = ("checkpoint", "expired", "last_label", "oldest_pending")  # facts with times and the like
+
 
 class Run:
     """Does operations, with or without the crashes among them."""
@@ -76,7 +78,7 @@ class Run:
     def end(self):
         adapter = self.adapter
         report = adapter.label([{"id": id_, "label": label} for id_, label in self.waiting])
-        facts = {k: v for k, v in adapter.facts().items() if k not in ("checkpoint", "expired")}
+        facts = {k: v for k, v in adapter.facts().items() if k not in OF_THIS_RUN}
         versions = [{k: v for k, v in each.items() if k != "time"} for each in adapter.versions()]
         found = adapter.model_file(), facts, versions, (report.accepted, report.duplicates)
         adapter.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import ocboost
 from ocboost.live import Adapter
 from ocboost.serve import endpoints
 from ocboost.serve.service import ServeSettings, build_app
-from tests.support.asgi_client import ROW, Client, small_model
+from tests.support.asgi_client import JSON, ROW, Client, small_model
 
 
 def ids_of(client, n=1):
@@ -145,7 +146,7 @@ def test_facts_and_index(client):
     assert facts["classes"] == ["no", "yes"]
     assert facts["columns"] == ["a", "b", "c"]
     assert (facts["name"], facts["ocboost"]) == ("model", ocboost.__version__)
-    assert "POST /predict" in client.get("/").json["paths"]
+    assert "POST /predict" in client.get("/", accept=JSON).json["paths"]
 
 
 def test_the_file_of_the_model(client, adapter, tmp_path):
@@ -224,8 +225,11 @@ def test_openapi(client, client_with):
     document = client.get("/openapi.json").json
     assert document["openapi"] == "3.1.0"
     paths = {f"{method} {path}" for path, verbs in document["paths"].items() for method in verbs}
-    said = {each.replace("POST", "post").replace("GET", "get") for each in client.get("/").json["paths"]}
-    assert said - paths == {"get /openapi.json", "get /"}
+    said = {
+        each.replace("POST", "post").replace("GET", "get")
+        for each in client.get("/", accept=JSON).json["paths"]
+    }
+    assert said - paths == {"get /openapi.json"}
     assert paths <= said
     schemas = document["components"]["schemas"]
     assert set(schemas["PredictRequest"]["properties"]) == {"rows", "ids", "issue"}
@@ -236,7 +240,8 @@ def test_openapi(client, client_with):
     assert "security" not in document
     guarded = client_with("a-token-of-some-length").get("/openapi.json").json
     assert guarded["security"] == [{"token": []}]
-    assert guarded["paths"]["/health"]["get"]["security"] == []
+    for path in ("/health", "/", "/page/{name}"):
+        assert guarded["paths"][path]["get"]["security"] == []
     assert "401" in guarded["paths"]["/predict"]["post"]["responses"]
 
 
@@ -278,7 +283,9 @@ def test_metrics_of_the_candidates(client, adapter, monkeypatch):
         "frozen": True,
         "recent_accuracy": 0.5,
     }
-    monkeypatch.setattr(adapter, "facts", lambda: facts)
+    done = Future()
+    done.set_result(facts)
+    monkeypatch.setattr(adapter, "facts_soon", lambda: done)
     lines = client.get("/metrics").body.decode().splitlines()
     assert [line for line in lines if line.startswith(("ocboost_cand", "ocboost_answ", "ocboost_froz"))] == [
         "ocboost_frozen 1.0",

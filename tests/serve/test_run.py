@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import threading
 from contextlib import contextmanager
@@ -198,6 +199,22 @@ def test_what_is_under_way_is_finished(adapter, monkeypatch):
         release.set()
         assert one_of(busy)[0] == 200
         assert all_of(busy) == b""
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such limit")
+def test_a_client_that_is_gone_or_reads_nothing_is_given_up(monkeypatch):
+    """Also while what is sent fits into the buffers of the system, as the events of a quiet service do."""
+    monkeypatch.setattr(run, "UNREAD_MILLISECONDS", 300)
+    with run.bind("127.0.0.1", 0) as bound, socket.socket() as client:
+        bound.listen()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(bound.getsockname())
+        connection, _ = bound.accept()
+        with connection:
+            connection.send(bytes(100_000))
+            assert select.select([connection], [], [], 20.0)[0]  # it has failed
+            with pytest.raises(OSError, match="timed out"):
+                connection.recv(1)
 
 
 def test_addresses():

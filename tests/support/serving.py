@@ -30,10 +30,12 @@ class ServiceProcess:
         state: Path,
         *options: object,
         cores: Sequence[int] | None = None,
+        again: bool = False,
         **environment: str,
     ) -> None:
         self.model, self.state, self.options = model, state, options
         self.cores, self.environment = cores, environment
+        self.again = again  # whether it takes the same port when it is started again
         self.host, self.port = "127.0.0.1", 0
         self.said: list[str] = []
         self._ready = threading.Event()
@@ -49,7 +51,8 @@ class ServiceProcess:
         """Start it, and wait until it answers."""
         self._ready = threading.Event()
         self.said = []
-        words = [sys.executable, "-m", "ocboost", "serve", self.model, "--state", self.state, "--port", 0]
+        port = self.port if self.again else 0
+        words = [sys.executable, "-m", "ocboost", "serve", self.model, "--state", self.state, "--port", port]
         self._process = subprocess.Popen(
             [*map(str, words), *map(str, self.options)],
             stdout=subprocess.DEVNULL,

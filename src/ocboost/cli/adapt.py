@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,14 +11,25 @@ from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
 from ocboost._core.interrupts import Ended, Signals
+from ocboost._core.log_address import LogAddress
+from ocboost.cli.adapt_broker import BrokerOptions, DataOrLog, adapt_from_log, refuse_options
 from ocboost.cli.adapt_learn import Saves, Waiting, learn
-from ocboost.cli.adapt_report import report
+from ocboost.cli.adapt_page import RunPage, watch
+from ocboost.cli.adapt_report import print_report
+from ocboost.cli.adapt_run import bad_rows_for, finish, new_run, nothing_came, outputs_of, require_skip
 from ocboost.cli.decisions import DecisionOptions
-from ocboost.cli.files import bad_rows_of, check_apart, check_out, check_side_files, checkpoint_of, place_of
+from ocboost.cli.files import (
+    bad_rows_of,
+    check_apart,
+    check_out,
+    check_page,
+    check_side_files,
+    checkpoint_of,
+    place_of,
+)
 from ocboost.cli.following import Following, complete, require_log
 from ocboost.cli.options import (
     Count,
-    Data,
     DropUnknown,
     FileFormat,
     Flag,
@@ -25,26 +37,15 @@ from ocboost.cli.options import (
     UsageError,
     no_option,
 )
-from ocboost.cli.outputs import BAD_ROWS, PREDICTIONS, RowOutputs
 from ocboost.cli.resume import (
-    StartingPoint,
     load_checkpoint,
     remove_temporary_files,
     require_same_run,
-    starting_point,
 )
 from ocboost.cli.terminal import after_writing, say
-from ocboost.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ocboost.deployment.adaptation import Adaptation
-    from ocboost.deployment.model import Model
-    from ocboost.deployment.resume import Covered
-    from ocboost.streams import Stream
-    from ocboost.streams.bad_rows import BadRows
-    from ocboost.streams.open import FileStream
+    pass
 
 ROWS_PER_READ = 500
 INTERRUPTED, TERMINATED = 130, 143  # exit codes
@@ -55,7 +56,7 @@ Lines = Annotated[Path | None, Parameter(allow_leading_hyphen=True, validator=no
 
 def adapt(
     model: Path,
-    stream: Data,
+    stream: DataOrLog,
     /,
     *,
     out: Path,
@@ -75,8 +76,10 @@ def adapt(
     format: FileFormat = None,
     follow: Flag = False,
     predictions: Lines = None,
-    on_bad_row: Literal["stop", "skip"] = "stop",
+    on_bad_row: Literal["stop", "skip"] | None = None,
     bad_rows: Path | None = None,
+    report: Path | None = None,
+    broker: BrokerOptions = BrokerOptions(),  # noqa: B008
 ) -> int:
     """Let a model keep learning from a stream: it predicts each row, then learns from it.
 
@@ -106,6 +109,12 @@ def adapt(
 
     The same as it grows, through all its rotations:
         ocboost adapt model.ocb log.csv --out model.ocb --follow
+
+    With a page of how it went, beside the model as it was:
+        ocboost adapt model.ocb stream.csv --out model.ocb --report page.html
+
+    Requests and labels from a broker, answered there, until Ctrl-C or SIGTERM:
+        ocboost adapt model.ocb 'redis://localhost/0?stream=loans' --out model.ocb
 
     On the way a checkpoint is kept beside the model, in OUT.checkpoint. The model
     itself is written at the end; exit status 0 means that it was. A second run
@@ -153,9 +162,14 @@ def adapt(
         `ocboost predict` writes it, or JSON lines if the stream is that. Rows without a label are predicted
         too. With - all else goes to standard error.
     on_bad_row
-        What to do with a row that cannot be used: stop there, or skip it, with an empty prediction.
+        What to do with a row that cannot be used: stop there (the default), or skip it, with an empty
+        prediction. With a log in a broker skip is the default, and the answer says what is wrong.
     bad_rows
         Where skipped rows are added, as JSON lines; by default OUT.bad-rows.jsonl.
+    report
+        Write a page to this file, which needs nothing but itself: accuracy and log-loss of the model as it
+        was and as it adapts, drift alarms, what has changed in it, and its last mistakes. Each row is then
+        predicted by both.
     """
     from ocboost._core.file_lock import locked
     from ocboost.cli.columns import is_endless, open_for
@@ -166,6 +180,18 @@ def adapt(
     from ocboost.deployment.resume import coverage_record, followed_log
     from ocboost.streams.encoding import leave_signals_alone
 
+    if isinstance(stream, LogAddress):
+        refuse_options(
+            resume=resume, follow=follow, predictions=predictions, bad_rows=bad_rows, batch=batch != 1,
+            label=label, format=format, skip=skip, again=again, new=new, drop=drop, leave_unseen=leave_unseen,
+        )  # fmt: skip
+        return adapt_from_log(
+            model, stream, out=out, restart=restart, options=options, decisions=decisions, broker=broker,
+            checkpoint_rows=checkpoint_rows, checkpoint_seconds=checkpoint_seconds,
+            strict=on_bad_row == "stop", report=report,
+        )  # fmt: skip
+    broker.require_none()
+    on_bad_row = on_bad_row or "stop"
     if resume and restart:
         raise UsageError("--resume and --restart exclude each other: continue, or start over.")
     if again and new:
@@ -191,16 +217,19 @@ def adapt(
     check_out(out, stream)
     check_apart(out, stream=stream, model=model)
     left_out = bad_rows_of(out) if bad_rows is None else bad_rows
-    check_side_files(out, {"--predictions": predictions, "--bad-rows": left_out}, stream=stream, model=model)
+    written_beside = {"--predictions": predictions, "--bad-rows": left_out, "--report": report}
+    check_side_files(out, written_beside, stream=stream, model=model)
+    check_page(report, stream, model)
     checkpoint = checkpoint_of(out)
     endless = follow or is_endless(stream)
     if endless:
         leave_signals_alone()
     stream_name = shown(stream.name) if str(stream) != "-" else "standard input"
+    page = None if report is None else RunPage(report, out, stream_name)
     with after_writing("the model", out) as written, Signals(in_order=endless) as signals:
         with locked(out):  # nobody else writes the model, its checkpoint or their temporary files
             if resume or restart:
-                remove_temporary_files(out, checkpoint)
+                remove_temporary_files(out, checkpoint, *([] if report is None else [report]))
             run = None if restart else load_checkpoint(checkpoint, resume=resume)
             deployed = Model.load(model) if run is None else run.model
             if follow and run is not None and run.finished:
@@ -209,7 +238,7 @@ def adapt(
             elif run is None:
                 require_no_settings(deployed, options, model)
             waiting = Waiting(signals) if endless else None
-            bad = _bad_rows(deployed, leave_unseen=leave_unseen) if on_bad_row == "skip" else None
+            bad = bad_rows_for(deployed, leave_unseen=leave_unseen) if on_bad_row == "skip" else None
             kept = None if restart else out  # whose history counts
             following = (
                 Following(deployed, stream, origin, run, waiting, format, kept, model) if follow else None
@@ -232,8 +261,9 @@ def adapt(
                 )
             except Ended:
                 if following is None or run is None:
-                    return _nothing_came(deployed, model, out, written, resume=resume)
-                _finish(run, stream_name, following.covered(run), checkpoint, out, written)
+                    return nothing_came(deployed, model, out, written, resume=resume)
+                watch(run, page, None)
+                finish(run, stream_name, following.covered(run), checkpoint, out, written, page)
                 return 0
             with opening as opened:
                 origin |= {"model": model_digest(model)}
@@ -242,14 +272,17 @@ def adapt(
                     if endless and place_of(model) == place_of(out):
                         origin["model"] = run.origin.get("model")  # it was replaced on the way
                     require_same_run(run, origin, opened, checkpoint)
-                    _require_skip(run, checkpoint, on_bad_row)
+                    require_skip(run, checkpoint, on_bad_row)
                     run.leave_unseen = run.origin["leave_unseen"] = leave_unseen
+                    watch(run, page, None)
                 else:
                     begin = following.start if following else None
-                    run = _new_run(deployed, opened, stream, origin, begin, out=out, at=model, resume=resume)
+                    as_it_was = deployed if page is None else Model(copy.copy(deployed.classifier))
+                    run = new_run(deployed, opened, stream, origin, begin, out=out, at=model, resume=resume)
                     if run is None:
                         checkpoint.unlink(missing_ok=True)  # it holds nothing, or is not wanted
                         return 0
+                    watch(run, page, as_it_was)
                 if bad is not None:
                     run.bad_rows, run.origin["on_bad_row"] = bad, on_bad_row
                 for note in opened.notes:
@@ -258,10 +291,10 @@ def adapt(
                     waits = predictions is not None and predictions.is_fifo()  # until somebody reads it
                     try:
                         with signals.interruptible() if waits else nullcontext():
-                            outputs = _outputs(run, opened, predictions, left_out, waiting)
+                            outputs = outputs_of(run, opened, predictions, left_out, waiting)
                     except Ended:
                         why = "anybody read the predictions"
-                        return _nothing_came(deployed, model, out, written, resume=resume, before=why)
+                        return nothing_came(deployed, model, out, written, resume=resume, before=why)
                     saves = Saves(
                         run=run,
                         checkpoint=checkpoint,
@@ -271,6 +304,7 @@ def adapt(
                         model=out if endless else None,
                         stream=stream_name,
                         following=following,
+                        page=page,
                     )
                     if waiting is not None:
                         waiting.saves = saves
@@ -281,131 +315,15 @@ def adapt(
                         outputs.close()
                 if following is not None and run.rows == run.first:
                     checkpoint.unlink(missing_ok=True)
-                    return _nothing_came(deployed, model, out, written, resume=resume)
+                    return nothing_came(deployed, model, out, written, resume=resume)
                 record = coverage_record(opened.coverage(), stream, run.rows, run.origin.get("before"))
-            _finish(
-                run, stream_name, following.covered(run) if following else record, checkpoint, out, written
-            )
-        report(run, out, left_out, stderr=str(predictions) == "-")
-    return 0
-
-
-def _bad_rows(model: Model, *, leave_unseen: bool) -> BadRows:
-    """Takes the rows that this model cannot use."""
-    from ocboost.streams.bad_rows import BadRows
-
-    hypotheses = model.hypotheses
-    complete = hypotheses is not None and not hypotheses.accepts_missing
-    return BadRows(None if leave_unseen else model.classifier.classes_.tolist(), complete=complete)
-
-
-def _require_skip(run: Adaptation, checkpoint: Path, on_bad_row: str) -> None:
-    """Refuse to go on without --on-bad-row skip; it may be added, as there were no bad rows before."""
-    if run.origin.get("on_bad_row") == "skip" and on_bad_row != "skip":
-        raise InputError(
-            f"'{checkpoint}' belongs to a run with --on-bad-row skip. Give that too, or --restart."
+            covered = following.covered(run) if following else record
+            finish(run, stream_name, covered, checkpoint, out, written, page)
+        print_report(
+            run,
+            out,
+            left_out,
+            stderr=str(predictions) == "-",
+            page=None if run.watched is None else report,
         )
-
-
-def _outputs(
-    run: Adaptation, stream: FileStream, predictions: Path | None, left_out: Path, waiting: Waiting | None
-) -> RowOutputs:
-    """The files that are written row by row; those of an interrupted run continue at its checkpoint."""
-    skips = run.origin.get("on_bad_row") == "skip"
-    files = {PREDICTIONS: predictions, BAD_ROWS: left_out if skips else None}
-    places = {what: str(place_of(path)) for what, path in files.items() if path is not None}
-    before = run.origin.get("files")
-    same = {what for what, place in places.items() if isinstance(before, dict) and before.get(what) == place}
-    if places:
-        run.origin["files"] = places
-    sizes = {what: size for what, size in run.outputs.items() if what in same}
-    outputs = RowOutputs(sizes, bad_rows=files[BAD_ROWS], at_once=waiting is not None)
-    run.on_bad_row = outputs.bad_row
-    if predictions is not None:
-        labels = run.model.classifier.classes_.tolist()
-        accepts = None if waiting is None else waiting.accepts
-        outputs.predict_to(predictions, labels, as_json=stream.is_json, accepts=accepts)
-        run.on_answer = outputs.answer
-    return outputs
-
-
-def _nothing_came(
-    deployed: Model,
-    model: Path,
-    out: Path,
-    written: Callable[[], None],
-    *,
-    resume: bool,
-    before: str = "the first row came",
-) -> int:
-    """Ended before the first row: the model stays as it is."""
-    if place_of(model) != place_of(out) and not (resume and out.exists()):
-        deployed.save(out)
-    written()
-    say(f"ended before {before}; nothing was learnt.")
     return 0
-
-
-def _new_run(
-    deployed: Model,
-    opened: Stream,
-    stream: Path,
-    origin: dict[str, Any],
-    start: StartingPoint | None,
-    *,
-    out: Path,
-    at: Path,
-    resume: bool,
-) -> Adaptation | None:
-    """A run from the model ``at`` a path; None, with the model written to ``out``, if nothing is new."""
-    from ocboost.cli.decisions import decision_parameters
-    from ocboost.cli.method import parameters_to_adapt
-    from ocboost.deployment.adaptation import Adaptation
-    from ocboost.estimators.classifier import OCBClassifier
-
-    rule = decision_parameters(origin.get("decisions", {}), deployed.classifier.classes_.tolist())
-    deployed.classifier.set_params(**rule)
-    if start is None:
-        start = starting_point(deployed, opened, stream, origin, out=out, at=at, resume=resume)
-    if start.nothing_to_do is not None:
-        if place_of(at) != place_of(out) and not (resume and out.exists()):
-            deployed.save(out)
-        say(start.nothing_to_do)
-        return None
-    if start.row != origin["skip"]:
-        opened.start_at(start.row)
-    origin["before"] = start.learnt_before
-    run = Adaptation(deployed, origin, first=start.row, leave_unseen=origin["leave_unseen"])
-    clf = deployed.classifier
-    if isinstance(clf, OCBClassifier):
-        clf.set_params(**parameters_to_adapt(origin.get("method"), origin["settings"], clf))
-        clf.follow_settings()
-    return run
-
-
-def _finish(
-    run: Adaptation,
-    stream: str,
-    record: Covered,
-    checkpoint: Path,
-    out: Path,
-    written: Callable[[], None],
-) -> None:
-    """Write the model; if that is interrupted, --resume completes it without learning a row twice.
-
-    The checkpoint is removed last, when the model is safe in its place.
-    """
-    from ocboost._core.interrupts import uninterrupted
-
-    with uninterrupted():
-        run.finish(stream, record)
-        run.save(checkpoint)
-        run.model.save(out)
-        written()
-        try:
-            checkpoint.unlink()
-        except OSError as error:
-            say(
-                f"the model was written to '{out}', but '{checkpoint}' could not be removed "
-                f"({error.strerror}). Remove it."
-            )

@@ -16,6 +16,7 @@ from ocboost.cli.terminal import say, stream_progress
 from ocboost.errors import InputError, OcboostError
 
 if TYPE_CHECKING:
+    from ocboost.cli.adapt_page import RunPage
     from ocboost.cli.following import Following
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.streams import Stream
@@ -26,7 +27,7 @@ _MOMENT = 0.2  # seconds between two looks at something that cannot be waited fo
 
 @dataclass
 class Saves:
-    """The checkpoint, and in an endless stream the model, saved every so many rows or seconds."""
+    """The checkpoint, of an endless stream also model and page, saved every so many rows or seconds."""
 
     run: Adaptation
     checkpoint: Path
@@ -36,8 +37,10 @@ class Saves:
     model: Path | None  # where to save the model on the way
     stream: str  # the name for its history
     following: Following | None = None
+    page: RunPage | None = None
     _rows: int = field(default=-1, init=False)
     _time: float = field(default=0.0, init=False)
+    _told: bool = field(default=False, init=False)  # that the page cannot be written
 
     def save(self) -> None:
         """Save it now, with all that was written row by row."""
@@ -46,7 +49,19 @@ class Saves:
         self.run.save(self.checkpoint)
         if self.model is not None and self.run.rows > self.run.first:
             self.run.save_model(self.model, self.stream, covered)
+            self.write_page()
         self._rows, self._time = self.run.rows, time.monotonic()
+
+    def write_page(self) -> None:
+        """Write the page of the way so far, if one is wanted; if it cannot be, learning goes on."""
+        if self.page is None:
+            return
+        try:
+            self.page.write(self.run, ended=False)
+        except OSError as error:
+            if not self._told:
+                say(f"the page could not be written to '{self.page.path}' ({error.strerror}); going on.")
+            self._told = True
 
     @property
     def rows_left(self) -> int:
@@ -183,6 +198,8 @@ def _keep(run: Adaptation, saves: Saves, *, endless: bool) -> str:
     if saves.outputs.failed:  # it has learnt rows that they lack: the checkpoint before is kept
         return f"What was learnt before is kept in '{saves.checkpoint}'; --resume continues from there."
     saves.save()
+    if not endless:
+        saves.write_page()
     n = "1 row is" if run.rows == 1 else f"{run.rows:,} rows are"
     if endless and saves.following is None:
         return (

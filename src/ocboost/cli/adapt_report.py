@@ -34,7 +34,9 @@ def progress_of(run: Adaptation) -> str:
     return f"{text}; {', '.join(each)}"
 
 
-def report(run: Adaptation, out: Path, bad_rows: Path, *, stderr: bool) -> None:
+def print_report(
+    run: Adaptation, out: Path, bad_rows: Path, *, stderr: bool, page: Path | None = None
+) -> None:
     """Print how often it was right, and what was left out; perhaps to standard error."""
     from rich.table import Table
 
@@ -84,7 +86,7 @@ def report(run: Adaptation, out: Path, bad_rows: Path, *, stderr: bool) -> None:
         n = "1 bad row was" if bad == 1 else f"{bad:,} bad rows were"
         where = "it is" if bad == 1 else "they are"
         console.print(f"{n} left out ({why}); {where} in {bad_rows}.", soft_wrap=True)
-    console.print(f"Wrote {out}", soft_wrap=True)
+    console.print(f"Wrote {out}" + ("" if page is None else f" and {page}"), soft_wrap=True)
 
 
 def _remembers_all(model: Model) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Boards = tuple[dict[str, Board], dict[str, str]]
 
+PAGE = "page.html"
 REPORTS = ["report.html", "report.md", "results.json"]
 CURVES = ["curves.png", "curves.svg"]
 THRESHOLDS = ["thresholds.png", "thresholds.svg"]  # where there are two classes
@@ -33,12 +34,16 @@ PACKAGES = ("scikit-learn", "river", "pyarrow")  # whose versions a report names
 
 
 class Compared(NamedTuple):
-    """The results on one stream, what was run, what results.json holds, and remarks for stderr."""
+    """The results on one stream, what was run, what results.json holds, and remarks for stderr.
+
+    ``document`` is that of the page, if one is wanted.
+    """
 
     board: Board
     about: dict[str, Any]
     record: dict[str, Any]
     remarks: Sequence[str]
+    document: dict[str, Any] | None = None
 
 
 def name_of(path: str | Path) -> str:
@@ -56,8 +61,13 @@ def report_on(
     command: str = "",
     file: bool,
     on: ComparedOn,
+    page: Path | None = None,
 ) -> int:
-    """Compare on one stream, show the table, write the report, and say what to type next; the exit code."""
+    """Compare on one stream, show the table, write the report, and say what to type next; the exit code.
+
+    ``page`` is where its page is written as well.
+    """
+    from ocboost._core.file_format import write_atomically
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost._report.page import require_packages
     from ocboost.evaluation.report import files_of, headline, recall_lines, stream_report
@@ -65,12 +75,16 @@ def report_on(
     require_packages()
     try:
         with OutputFolder(out, files) as folder:
-            board, about, record, remarks = compare()
+            board, about, record, remarks, document = compare()
             made_with = versions(*PACKAGES)
             report = stream_report(board, {**about, **made_with}, name=name, command=command, file=file)
             made = files_of(title, report)
             made["results.json"] = to_json({**record, "versions": made_with})
+            if document is not None:
+                made[PAGE] = _page_of(document)
             folder.write({each: made[each] for each in files if each in made})
+            if page is not None and document is not None:
+                write_atomically(page, made[PAGE])
             for each in set(files) - set(made):  # of an earlier run
                 (folder.path / each).unlink(missing_ok=True)
     except KeyboardInterrupt:
@@ -88,9 +102,17 @@ def report_on(
         soft_wrap=True,
         markup=False,
     )
+    if page is not None:
+        console.print(f"Wrote {shown(page)}", soft_wrap=True, markup=False)
     for line in next_lines(board, on):
         console.print(line, soft_wrap=True, markup=False)
     return 130 if board.interrupted else 0
+
+
+def _page_of(document: dict[str, Any]) -> bytes:
+    from ocboost._watch.page import one_file
+
+    return one_file(document).encode(errors="backslashreplace")
 
 
 def compared_on_file(
@@ -103,11 +125,13 @@ def compared_on_file(
     curves: Sequence[str] = ("accuracy",),
     *,
     thresholds: bool = False,
+    page: str | None = None,
 ) -> Compared:
     """Compare on a file that `open_it` opens, in one pass; the settings are those of `compare_methods`.
 
     ``about`` says what was run, from the comparison and the opened stream; ``curves`` are metrics to draw;
-    ``thresholds`` says whether to draw what other thresholds would give.
+    ``thresholds`` says whether to draw what other thresholds would give; ``page`` is the title of the page,
+    if one is wanted.
     """
     from ocboost.evaluation.board import Board
     from ocboost.evaluation.comparison import compare_methods
@@ -118,7 +142,11 @@ def compared_on_file(
             say(note)
         with stream_progress("comparing") as show:
             comparison = compare_methods(
-                opened, methods, **settings, progress=lambda what, done: show(opened, done, what)
+                opened,
+                methods,
+                **settings,
+                keep_models=page is not None,
+                progress=lambda what, done: show(opened, done, what),
             )
     result = comparison.result
     if result.n_scored == 0:
@@ -127,7 +155,14 @@ def compared_on_file(
         raise InputError("no labelled row is left to compare on; give a longer stream, or a smaller --start.")
     board = Board.of(name, [comparison], notes, curves, thresholds=thresholds)
     run = about(comparison, opened)
-    return Compared(board, run, {"about": run, **record(comparison, board)}, result.notes)
+    document = None
+    if page is not None:
+        from ocboost.evaluation.watched import comparison_document
+
+        document = comparison_document(
+            comparison, board, title=page, label=run.get("label"), schema=opened.schema
+        )
+    return Compared(board, run, {"about": run, **record(comparison, board)}, result.notes, document)
 
 
 @dataclass(frozen=True)

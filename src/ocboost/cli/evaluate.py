@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
-from ocboost.cli.compare_runs import CURVES, THRESHOLDS, compared_on_file, name_of, report_on
+from ocboost.cli.compare_runs import CURVES, PAGE, THRESHOLDS, compared_on_file, name_of, report_on
 from ocboost.cli.decisions import DecisionOptions, decision_parameters, said_of
+from ocboost.cli.files import check_page
 from ocboost.cli.next_lines import MODEL, ComparedOn
 from ocboost.cli.options import (
     Count,
@@ -29,7 +30,7 @@ from ocboost.cli.options import (
 if TYPE_CHECKING:
     from ocboost.evaluation.comparison import Comparison
 
-FILES = ["report.html", *CURVES, *THRESHOLDS, "results.json"]
+FILES = ["report.html", PAGE, *CURVES, *THRESHOLDS, "results.json"]
 Rate = Annotated[float, Parameter(validator=validators.Number(gt=0, lt=1))]
 
 
@@ -54,6 +55,7 @@ def evaluate(
     no_drift: Flag = False,
     seed: Seed = 0,
     format: Format | None = None,
+    report: Path | None = None,
 ) -> int:
     """Compare an adaptive model, OCB and others on a stream: predict, then learn.
 
@@ -76,8 +78,9 @@ def evaluate(
     gradients, all over the same weak hypotheses; the most frequent class; and the
     last label. The last two are no models, and take part for comparison only. A
     table is shown, and the lines to type that deploy the best. The folder gets
-    report.html, which needs nothing but itself, the curves as PNG and SVG, what
-    other thresholds would give (of two classes), and results.json.
+    report.html, which needs nothing but itself, page.html with curves to look into
+    and what the best model consists of, which needs no more, the curves as PNG and
+    SVG, what other thresholds would give (of two classes), and results.json.
 
     Parameters
     ----------
@@ -116,6 +119,8 @@ def evaluate(
         For what is drawn.
     format
         What the file is, where its name does not say.
+    report
+        Write page.html to this file as well.
     """
     from ocboost.cli.columns import open_for
     from ocboost.deployment.model import Model
@@ -123,6 +128,7 @@ def evaluate(
     from ocboost.evaluation.methods import methods_for
     from ocboost.streams import open_stream
 
+    check_page(report, stream, model)
     given_rule = decisions.given()
     deployed = None if model is None else Model.load(model)
     if deployed is not None:
@@ -175,6 +181,7 @@ def evaluate(
         record=lambda comparison, board: comparison.result.as_dict(),
         curves=("accuracy", "kappa"),
         thresholds=True,
+        page=f"Following {name}",
     )
     on = ComparedOn(
         path=str(stream),
@@ -188,7 +195,16 @@ def evaluate(
         decisions=tuple(decisions.words()),
         at=str(model or MODEL),
     )
-    return report_on(compare, name=name, title=f"Following {name}", out=out, files=FILES, file=True, on=on)
+    return report_on(
+        compare,
+        name=name,
+        title=f"Following {name}",
+        out=out,
+        files=FILES,
+        file=True,
+        on=on,
+        page=report,
+    )
 
 
 def _rule_of(given: dict[str, Any], deployed: Any) -> dict[str, Any]:

@@ -102,10 +102,29 @@ def check_side_files(out: Path, written: dict[str, Path | None], **inputs: Path)
             if is_same(path, other):
                 raise InputError(f"{option} must not be {what}; got '{path}' for both. Give another name.")
         others[option] = path
-        place = place_of(path)
-        if place.is_dir():
-            raise InputError(f"{option} must be a file; got the folder '{path}'. Add the name of a file.")
-        if not place.parent.is_dir():
-            raise InputError(
-                f"{option} must lie in a folder that exists; there is no '{place.parent}'. Make it first."
-            )
+        _require_place(option, path)
+
+
+def check_page(path: Path | None, stream: Path | None, model: Path | None) -> None:
+    """Refuse a --report that could not be written after the work, or would replace an input."""
+    if path is None:
+        return
+    for what, other in {"the stream": stream, "the model": model}.items():
+        if other is not None and str(other) != "-" and is_same(path, other):
+            raise InputError(f"--report must not be {what}; got '{path}' for both. Give another name.")
+    _require_place("--report", path)
+    place = place_of(path)
+    if place.exists() and not place.is_file():
+        raise InputError(f"--report must be an ordinary file; got '{path}'. Give another name.")
+    if not os.access(place.parent, os.W_OK):
+        raise InputError(f"--report must lie in a folder that can be written; '{place.parent}' cannot.")
+
+
+def _require_place(option: str, path: Path) -> None:
+    place = place_of(path)
+    if place.is_dir():
+        raise InputError(f"{option} must be a file; got the folder '{path}'. Add the name of a file.")
+    if not place.parent.is_dir():
+        raise InputError(
+            f"{option} must lie in a folder that exists; there is no '{place.parent}'. Make it first."
+        )

@@ -16,6 +16,7 @@ STATE_SUFFIX = ".state"
 PACKAGES = ("starlette", "uvicorn", "httptools", "prometheus_client", "msgspec")
 Port = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=65535))]
 PerSecond = Annotated[float | None, Parameter(validator=validators.Number(gt=0))]
+Seconds = Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1e9))]
 Days = Annotated[float, Parameter(validator=validators.Number(gt=0))]
 
 
@@ -38,6 +39,9 @@ def serve(
     max_pending: Count = 1_000_000,
     max_days: Days = 30.0,
     rate: PerSecond = None,
+    webhook: Annotated[list[str] | None, Parameter(negative="")] = None,
+    webhook_secret_file: Path | None = None,
+    labels_within: Seconds = None,
     log_requests: Flag = False,
 ) -> int:
     """Answer predictions over HTTP, and learn from labels however late they come.
@@ -53,6 +57,11 @@ def serve(
 
     For other machines, with a token that clients send as Authorization: Bearer:
         ocboost serve model.ocb --host 0.0.0.0 --token-file token.txt
+
+    Tell somebody when the model gets worse, when the guard lets another one
+    answer, and when labels stop coming; the messages are signed:
+        ocboost serve model.ocb --webhook https://alarms.example/in
+            --webhook-secret-file secret.txt
 
     Everything that was acknowledged is in the state folder, also after a power
     failure: the same command continues there. MODEL itself is never changed;
@@ -94,6 +103,14 @@ def serve(
         or when they have waited longer.
     rate
         Requests a second from one address, after a burst of twice as many; no limit by default.
+    webhook
+        A URL that gets a POST when the models' errors change (drift), the guard decides who answers, labels
+        stop coming or come again, and on promote, rollback and freeze. May be given several times.
+    webhook_secret_file
+        A file with the secret that signs these messages; or in the environment as OCBOOST_WEBHOOK_SECRET.
+    labels_within
+        Labels have stopped coming if none came in so many seconds while predictions were made. By default,
+        once labels have come for a day: twice the longest usual gap, and at least 10 minutes.
     log_requests
         Log each request, not only those that failed.
     """
@@ -105,6 +122,7 @@ def serve(
             host_name,
             is_loopback,
             read_token,
+            read_webhook_secret,
         )
         from ocboost.serve.service import ServeSettings
     except ModuleNotFoundError as error:
@@ -113,9 +131,20 @@ def serve(
             raise
         raise MissingExtraError(package, "serve", "ocboost serve") from error
     from ocboost.live import Adapter
+    from ocboost.live.alarms import Alarms, webhook_urls
 
     body_bytes = byte_count(max_body, "--max-body")
     token, notes = read_token(token_file, os.environ)
+    urls = webhook_urls(webhook or ())
+    secret, more = read_webhook_secret(webhook_secret_file, os.environ if urls else {})
+    if webhook_secret_file is not None and not urls:
+        raise InputError(
+            "--webhook-secret-file signs what is sent to --webhook, which is missing. Give a URL."
+        )
+    notes += more
+    for url in urls:
+        if url.is_exposed:
+            notes.append(f"{url.shown} is sent messages without encryption. Use https:// if it can.")
     local = is_loopback(host)
     if token is None and not local:
         raise InputError(
@@ -153,5 +182,6 @@ def serve(
                 bound,
                 lambda: say(f"serving on {url_of(bound)}"),
                 trusted_proxy=trusted_proxy,
+                alarms=Alarms(adapter, folder, settings.name, urls, secret, labels_within),
             )
     return 0

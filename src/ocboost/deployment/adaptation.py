@@ -20,6 +20,7 @@ from ocboost._core.interrupts import uninterrupted
 from ocboost._core.metrics import Tally
 from ocboost.deployment.model import CHECKPOINT_KIND, Model
 from ocboost.deployment.resume import Covered, add_event
+from ocboost.deployment.watched import WatchedRun
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.committee import probabilities
@@ -46,6 +47,7 @@ class Adaptation:
     ``on_answer`` is called for each row in turn when it has been learnt, with the code and the probability
     of the class that was predicted before; without it, rows without a label are not predicted.
     ``bad_rows`` has the rows that the stream has left out, and ``on_bad_row`` is called for these in turn.
+    ``watched`` is told what was predicted of each row that has a label, if a page is wanted.
     """
 
     def __init__(
@@ -65,6 +67,8 @@ class Adaptation:
         self.bad_rows = BadRows()
         self.left_out: dict[str, int] = {}  # how many rows were left out, by the reason
         self.outputs: dict[str, int] = {}  # how many bytes were written to other files, by what is in them
+        self.watched: WatchedRun | None = None
+        self._taken: Rows | None = None  # the batch that is being taken
         self._said: list[tuple[Any, Any, Any]] = []  # probabilities or votes, codes and guesses of this one
         self._recent: deque[bool] = deque(maxlen=RECENT_PREDICTIONS)
 
@@ -84,6 +88,7 @@ class Adaptation:
                 f"model, which knows {clf.classes_.tolist()!s:.100}. Leave such rows out with "
                 "--leave-unseen, or fit a model that knows it (fit --classes)."
             ) from None
+        self._taken = rows
         try:
             for start in range(0, len(rows), step):
                 self._take_part(rows[start : start + step])
@@ -171,11 +176,16 @@ class Adaptation:
 
     def _count_probabilities(self) -> None:
         """Count what was said of the rows of a batch."""
-        if self._said:
-            said, codes, guesses = (np.concatenate(each) for each in zip(*self._said, strict=True))
-            adaptive = isinstance(self.model.classifier, AdaptiveClassifier)
-            self.tally.add(said if adaptive else probabilities(said), codes, guesses)
-            self._said = []
+        with uninterrupted():
+            if self._said:
+                said, codes, guesses = (np.concatenate(each) for each in zip(*self._said, strict=True))
+                adaptive = isinstance(self.model.classifier, AdaptiveClassifier)
+                shares = said if adaptive else probabilities(said)
+                self.tally.add(shares, codes, guesses)
+                if self.watched is not None and self._taken is not None:
+                    self.watched.take(self._taken.labelled()[: len(codes)], shares, codes, guesses)
+                self._said = []
+            self._taken = None
 
     @property
     def accuracy(self) -> float | None:
@@ -234,6 +244,7 @@ class Adaptation:
 
     def tree(self) -> Tree:
         """What a file holds."""
+        self._count_probabilities()  # those of a batch that was interrupted
         return {
             "model": self.model.tree(),
             "origin": self.origin,
@@ -242,6 +253,7 @@ class Adaptation:
             "tally": self.tally.tree(),
             **({"left_out": dict(self.left_out)} if self.left_out else {}),
             **({"outputs": dict(self.outputs)} if self.outputs else {}),
+            **({"watched": self.watched.tree()} if self.watched is not None else {}),
         }
 
     @classmethod
@@ -270,6 +282,9 @@ class Adaptation:
         for key in ("left_out", "outputs"):  # older ones have none
             if key in fields:
                 setattr(adaptation, key, fields.read(key, _counts))
+        if "watched" in fields:
+            model = adaptation.model
+            adaptation.watched = fields.read("watched", lambda one: WatchedRun.from_tree(one, model))
         return adaptation
 
 

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ import numpy as np
 from ocboost._core.checks import as_count
 from ocboost._core.labels import codes_of, require_class_labels, sorted_classes
 from ocboost.errors import InputError
+from ocboost.evaluation.contenders import OCB, Adaptive
 from ocboost.evaluation.first_rows import FirstRows
 from ocboost.evaluation.methods import Method
 from ocboost.evaluation.prequential import prequential, rows_of
@@ -60,7 +62,9 @@ class Comparison:
 
     ``start`` counts the rows that hypotheses were learnt from, before those compared on; ``skipped`` says by
     a method's name why it did not take part; ``result`` has everything else: rows, classes, settings, times.
-    From ``least_probability`` on the second of two classes was predicted, if that was asked for.
+    From ``least_probability`` on the second of two classes was predicted, if that was asked for. ``models``
+    has the classifiers of ocboost by their methods' names, if they were kept: as they are at the end, and as
+    they began.
     """
 
     runs: list[MethodRun]
@@ -69,6 +73,7 @@ class Comparison:
     result: Result
     skipped: dict[str, str] = field(default_factory=dict)
     least_probability: float | None = None
+    models: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: Result) -> Comparison:
@@ -101,6 +106,7 @@ def compare_methods(
     rows: int | None = None,
     decisions: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
+    keep_models: bool = False,
 ) -> Comparison:
     """Run methods through a stream side by side, each once for every seed, in one pass.
 
@@ -111,7 +117,8 @@ def compare_methods(
     those of the rows that are read first: 10,000, or five times the start. ``window`` is by default 1,000, or
     a tenth of a shorter stream; ``step``, ``delay`` and ``drift`` are those of `prequential`. ``decisions``
     gives the class weights, threshold or costs for classes; a model has its own. ``progress`` is
-    called with what is being done before the first row, and then with "" and the rows done.
+    called with what is being done before the first row, and then with "" and the rows done. ``keep_models``
+    keeps the classifiers of the first seed.
 
     After Ctrl-C the result is about the rows before that: look at its ``result.interrupted``.
     """
@@ -144,6 +151,11 @@ def compare_methods(
             if len(split.first_rows) > 1:
                 contender.name = f"{method.title}, seed {first_rows.seed}"
             entries.append((method, first_rows.seed, contender))
+    kept = {
+        method.name: (contender.classifier, copy.copy(contender.classifier))
+        for method, seed, contender in entries
+        if keep_models and seed == split.first_rows[0].seed and isinstance(contender, Adaptive | OCB)
+    }
     result = prequential(
         split.rest,
         [contender for _, _, contender in entries],
@@ -161,7 +173,7 @@ def compare_methods(
     ]
     decision = split.first_rows[0].decision
     least = None if decision is None else decision.least_probability
-    return Comparison(runs, split.start, split.n_features, result, skipped, least)
+    return Comparison(runs, split.start, split.n_features, result, skipped, least, kept)
 
 
 def _remarks(split: _Split, result: Result) -> list[str]:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from ocboost._core.checks import as_count
 from ocboost._core.interrupts import uninterrupted
 from ocboost._core.metrics import Series, Tally, Window
+from ocboost._watch.drift import KEPT, change_in
+from ocboost._watch.drift import detector as adwin
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation.contenders import Contender
 from ocboost.evaluation.result import Result, Standing
@@ -250,6 +252,8 @@ class _Track:
         self.series = Series(every)
         self._detector = None if detector is None else detector()
         self._alarms: list[int] = []
+        self._alarm_rates: list[tuple[float, float]] = []
+        self._errors = bytearray()  # the last ones, to tell the rates around an alarm
         self._predict_ns = self._learn_ns = 0
         self._chunk_ns = 0, 0
 
@@ -323,9 +327,15 @@ class _Track:
             start = stop
         if self._detector is not None:
             for row, error in zip(rows.tolist(), (predicted != codes).tolist(), strict=True):
+                if len(self._errors) >= 2 * KEPT:
+                    del self._errors[:-KEPT]
+                self._errors.append(error)
+                width = int(self._detector.width) + 1
                 self._detector.update(error)
                 if self._detector.drift_detected:
                     self._alarms.append(row)
+                    change = change_in(self._errors[-width:])
+                    self._alarm_rates.append((change.before, change.after))
 
     def finish(self, last_row: int) -> None:
         """Let the curve reach the end of the stream."""
@@ -346,6 +356,7 @@ class _Track:
             confusion=self._tally.confusion.tolist(),
             curve=self.series.values,
             alarms=self._alarms,
+            alarm_rates=self._alarm_rates,
             predict_us=self._predict_ns / 1e3 / max(1, queue.n_predicted),
             learn_us=self._learn_ns / 1e3 / queue.n_learnt if learns else None,
             nbytes=self.contender.nbytes,
@@ -376,12 +387,10 @@ def _check_names(contenders: Sequence[Contender]) -> None:
 
 
 def _detector(notes: list[str]) -> Any:
-    try:
-        from river.drift import ADWIN
-    except ModuleNotFoundError:
+    found = adwin()
+    if found is None:
         notes.append(str(MissingExtraError("river", "river", "Drift alarms, which are left out here,")))
-        return None
-    return ADWIN
+    return found
 
 
 def _peak_bytes() -> int | None:

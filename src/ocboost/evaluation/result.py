@@ -37,6 +37,8 @@ class Standing:
     thresholds : dict or None
         Of two classes: recall of the second and of the first (``recall_of_others``), precision of the second
         and accuracy, were the second predicted from each ``threshold`` on.
+    alarm_rates : list of pairs
+        The rates of error before and after each alarm.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Standing:
     deployable: bool = True
     pr_auc_bound: float | None = None
     thresholds: dict[str, list[float]] | None = None
+    alarm_rates: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ocboost.live.journal import MAX_ID_LENGTH
 from ocboost.live.opening import held, open_state
 from ocboost.live.rows import LabelReader, RowReader
 from ocboost.live.state import predicted
+from ocboost.live.watching import Watching, versions_of
 from ocboost.live.writer import Command, Issue, LabelSet, Limits, OneLabel, Writer, require_id
 
 logger = logging.getLogger("ocboost.live")
@@ -131,6 +132,7 @@ class Adapter:
             journal, live, clock, replayed_from = open_state(self._folder, deployed, opened)
             self._writer = Writer(self._folder, journal, live, clock, limits, replayed_from)
             self._state = live
+            self._watching = Watching(self._writer, self.schema, self.classes, self._in_turn)
             self._set_guard(bool(guard), rows)
             self._writer.start_again()
             self._opened = opened.pop_all()
@@ -307,22 +309,7 @@ class Adapter:
 
     def versions(self) -> list[dict[str, Any]]:
         """What is kept: number, reason, labels learnt, time, digest, size, and whether it answers."""
-
-        def work() -> list[dict[str, Any]]:
-            state = self._state
-            answering = state.serving.version
-            judged = {each.get("version"): each for each in state.judge.table()}
-            return [
-                {
-                    **each,
-                    "answering": each["number"] == answering,
-                    "deployed": each["number"] == state.deployed,
-                    "recent_accuracy": judged.get(each["number"], {}).get("recent_accuracy"),
-                }
-                for each in state.versions.facts()
-            ]
-
-        found: list[dict[str, Any]] = self._in_turn(work)
+        found: list[dict[str, Any]] = self._in_turn(lambda: versions_of(self._state))
         return found
 
     def model_file(self, version: int | None = None) -> bytes:
@@ -343,10 +330,13 @@ class Adapter:
     def facts(self) -> dict[str, Any]:
         """Plain facts about it, for JSON."""
         try:
-            found: dict[str, Any] = self._in_turn(self._facts_now)
+            return self.facts_soon().result()
         except ClosedError:
-            found = self._facts_now()
-        return found
+            return self._facts_now()
+
+    def facts_soon(self) -> Future[dict[str, Any]]:
+        """The same as a future, as it may take a while where many labels are being learnt."""
+        return self._writer.hand_in(Command(self._facts_now))
 
     def _facts_now(self) -> dict[str, Any]:
         writer, state = self._writer, self._state
@@ -360,11 +350,31 @@ class Adapter:
             "versions": [each.number for each in list(state.versions.kept)],
             "pending": writer.journal.n_pending,
             "pending_bytes": writer.journal.pending_bytes,
+            "oldest_pending": writer.journal.oldest_at,
             "expired": writer.expired,
             "storage": writer.storage,
             "seq": state.seq,
             "checkpoint": writer.checkpoint_seq,
         }
+
+    def watch(self, title: str = "model") -> dict[str, Any]:
+        """What the page of ``ocboost serve`` shows, for JSON.
+
+        That is how the models did over time, drift alarms and the guard's decisions, what has moved in the
+        model, the last mistakes, and the versions.
+        """
+        return self._watching.document(title)
+
+    def events(self, after: int = 0) -> list[dict[str, Any]]:
+        """Drift alarms, decisions of the guard and commands after the one of this number, oldest first.
+
+        The last 200 are kept.
+        """
+        return self._watching.events(after)
+
+    def explain_mistakes(self, most: int = 1) -> None:
+        """Explain so many of the last mistakes, for the next `watch`, with the model as it is now."""
+        self._watching.explain(most)
 
     def checkpoint(self) -> None:
         """Write the state to the disk now; it is written from time to time anyway."""

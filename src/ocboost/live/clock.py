@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 MAX_PAUSE_SECONDS = 86_400.0
+LAST_MOMENT = 253_402_300_799.0  # the end of the year 9999; later times are none
 
 
 class LiveClock:

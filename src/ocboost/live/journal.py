@@ -26,7 +26,7 @@ from typing import Any
 from ocboost.errors import InputError, StorageError, StorageFullError
 
 APPLICATION_ID = 0x6F636231  # "ocb1"
-FORMAT = 1
+FORMAT = 2
 MAX_ID_LENGTH = 200
 ROWS_PER_SWEEP = 2000  # old ones removed in one transaction
 _TAG_BYTES = 5
@@ -37,15 +37,24 @@ _SCHEMA = """
 create table meta (key text primary key, value) without rowid;
 create table pending (
     number integer primary key, epoch integer not null, seen integer not null, at real not null,
-    said integer not null, answered integer not null, features blob not null, kept blob
+    said integer not null, answered integer not null, features blob not null, kept blob, shares blob
 );
 create table journal (
     seq integer primary key, command text, number integer, code integer, weight real, epoch integer,
-    seen integer, said integer, answered integer, since integer, at real, features blob, kept blob
+    seen integer, said integer, answered integer, since integer, at real, features blob, kept blob,
+    shares blob
 );
 create table labelled (number integer primary key, code integer not null);
 create table own (id text primary key, number integer not null) without rowid;
 create index own_numbers on own (number);
+"""
+
+_FROM_1 = f"""
+begin;
+alter table pending add column shares blob;
+alter table journal add column shares blob;
+pragma user_version={FORMAT};
+commit;
 """
 
 
@@ -78,6 +87,8 @@ class Entry:
         The row, float64.
     kept : bytes or None
         What an adaptive classifier kept of its prediction.
+    shares : bytes or None
+        The probabilities that the adapted model gave, float32; None if it gave none.
     """
 
     seq: int
@@ -93,9 +104,11 @@ class Entry:
     at: float
     features: bytes
     kept: bytes | None
+    shares: bytes | None = None
 
 
-Waiting = tuple[int, int, int, int, bytes, bytes | None]  # epoch, seen, said, answered, features, kept
+# epoch, seen, said, answered, features, kept, shares
+Waiting = tuple[int, int, int, int, bytes, bytes | None, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +164,9 @@ class Journal:
             db.execute(f"pragma application_id={APPLICATION_ID}")
             db.execute(f"pragma user_version={FORMAT}")
         found = [db.execute(f"pragma {name}").fetchone()[0] for name in ("application_id", "user_version")]
+        if found == [APPLICATION_ID, 1]:  # of ocboost before it kept probabilities
+            db.executescript(_FROM_1)
+            found[1] = FORMAT
         if found != [APPLICATION_ID, FORMAT]:
             if found[0] != APPLICATION_ID:
                 raise InputError(f"'{self._path}' is not a journal of ocboost. Give another state folder.")
@@ -176,7 +192,8 @@ class Journal:
         self.since: int = self.fact("since") or 0  # predictions since the last label
         self.n_pending: int = one("select count(*) from pending")
         self.pending_bytes: int = one(
-            "select coalesce(sum(length(features) + coalesce(length(kept), 0)), 0) from pending"
+            "select coalesce(sum(length(features) + coalesce(length(kept), 0) "
+            "+ coalesce(length(shares), 0)), 0) from pending"
         )
         self._has_own = bool(one("select exists(select 1 from own)"))
         self._oldest_at: float | None = one("select at from pending order by number limit 1")
@@ -271,6 +288,7 @@ class Journal:
         said: Sequence[int],
         answered: Sequence[int],
         kept: Sequence[bytes | None],
+        shares: Sequence[bytes],
         epoch: int,
         seen: int,
         at: float,
@@ -282,16 +300,17 @@ class Journal:
         for id_ in ids or ():
             self._replace(id_)
         self._db.executemany(
-            "insert into pending values (?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into pending values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (number, epoch, seen, at, *rest)
-                for number, *rest in zip(numbers, said, answered, features, kept, strict=True)
+                for number, *rest in zip(numbers, said, answered, features, kept, shares, strict=True)
             ],
         )
         self.last_number += len(features)
         self.since += len(features)
         self.n_pending += len(features)
-        self.pending_bytes += sum(map(len, features)) + sum(len(each or b"") for each in kept)
+        self.pending_bytes += sum(map(len, features)) + sum(map(len, shares))
+        self.pending_bytes += sum(len(each or b"") for each in kept)
         if self._oldest_at is None:
             self._oldest_at = at
         if ids is None:
@@ -310,12 +329,13 @@ class Journal:
 
     def _remove_pending(self, number: int) -> Waiting | None:
         row: Waiting | None = self._db.execute(
-            "delete from pending where number=? returning epoch, seen, said, answered, features, kept",
+            "delete from pending where number=? returning epoch, seen, said, answered, features, kept, "
+            "shares",
             (number,),
         ).fetchone()
         if row is not None:
             self.n_pending -= 1
-            self.pending_bytes -= len(row[4]) + len(row[5] or b"")
+            self.pending_bytes -= sum(len(each or b"") for each in row[4:])
         return row
 
     # Labels -----------------------------------------------------------------------------------------------
@@ -343,10 +363,11 @@ class Journal:
         """Append an entry, whose ``seq`` must be the next."""
         assert entry.seq == self.last_seq + 1
         self._db.execute(
-            "insert into journal values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into journal values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 entry.seq, entry.command, entry.number, entry.code, entry.weight, entry.epoch,
                 entry.seen, entry.said, entry.answered, entry.since, entry.at, entry.features, entry.kept,
+                entry.shares,
             ),
         )  # fmt: skip
         if entry.number is not None:
@@ -367,6 +388,11 @@ class Journal:
         return self.last_seq + 1 if found is None else found
 
     # Keeping it small -------------------------------------------------------------------------------------
+
+    @property
+    def oldest_at(self) -> float | None:
+        """About when the oldest prediction that waits was made."""
+        return self._oldest_at if self.n_pending else None
 
     def is_over(self, before: float, most: int, most_bytes: int) -> bool:
         """Whether predictions are too old, too many or too large."""

@@ -59,7 +59,7 @@ class RowReader:
             X = self._of_mappings(rows)
         else:
             X = self._of_numbers(rows)
-        self._check(X)
+        self.check(X)
         return X
 
     def _of_mappings(self, rows: Sequence[Any]) -> NDArray[np.float64]:
@@ -123,7 +123,7 @@ class RowReader:
             raise InputError(f"rows must have {self.n_features} features each; got {got}. {advice}.")
         return X
 
-    def _check(self, X: NDArray[np.float64]) -> None:
+    def check(self, X: NDArray[np.float64]) -> None:
         """Refuse infinite numbers, and missing ones where the model cannot handle them."""
         if np.isfinite(X).all():
             return

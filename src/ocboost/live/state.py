@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from ocboost._core.codec import Fields, Tree
 from ocboost._core.file_format import to_bytes
+from ocboost._watch.buckets import Said
+from ocboost._watch.record import Watch
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
@@ -55,6 +57,7 @@ class Predicted(NamedTuple):
     probabilities: NDArray[np.float64]
     said: NDArray[np.intp]
     kept: list[bytes] | None
+    shares: NDArray[np.float64]  # the probabilities that the adapted model gave
 
 
 def predicted(serving: Serving, X: NDArray[np.float64], since: int) -> Predicted:
@@ -66,9 +69,9 @@ def predicted(serving: Serving, X: NDArray[np.float64], since: int) -> Predicted
     else:
         said, probabilities = serving.adapted.answers_to(Rows(X))
     if serving.version is None:
-        return Predicted(said, probabilities, said, kept)
-    answered, probabilities = serving.model.answers_to(Rows(X))
-    return Predicted(answered, probabilities, said, kept)
+        return Predicted(said, probabilities, said, kept, probabilities)
+    answered, answers = serving.model.answers_to(Rows(X))
+    return Predicted(answered, answers, said, kept, probabilities)
 
 
 class LiveState:
@@ -102,6 +105,7 @@ class LiveState:
         self.labels = self.learnt = self.failed = 0
         self.answered = self.right = 0  # labels whose prediction was answered, and how many were right
         self.recent: deque[bool] = deque(maxlen=RECENT_LABELS)  # whether the last answers were right
+        self.watch = Watch()
         self.serving = Serving(self.adapted, 0, None, self.adapted)
 
     # Applying ---------------------------------------------------------------------------------------------
@@ -123,10 +127,18 @@ class LiveState:
             self.answered += 1
             self.right += entry.answered == entry.code
             self.recent.append(entry.answered == entry.code)
+        who = self.serving.name
         try:
+            rows = Rows(x)
+            deployed = _said(self.versions.model(self.deployed).answers_to(rows), entry.code)
+            adapted = self._adapted_said(rows, entry)
+            counted = (
+                adapted if of_now or entry.said < 0 else None
+            )  # what was rolled back is of another model
+            self.watch.take(entry.code, deployed, counted, x, answered=entry.answered, time=entry.at)
             if not self.frozen:
                 if self.guard and self.held_out is None and (of_now or entry.said < 0):
-                    self._judge(x, entry)
+                    self._judge(rows, entry, adapted, deployed)
                 if entry.weight > 0.0:
                     self._learn(x, entry, entry.kept if of_now else None)
                     self.learnt += 1
@@ -141,6 +153,28 @@ class LiveState:
         if self.judge.wants_version():
             self._save("in good standing", entry.at)
         self._choose()
+        if self.serving.name != who:
+            self._note_guard(who, entry.at)
+
+    def _note_guard(self, before: str, time: float) -> None:
+        now = self.serving.name
+        judged_on = "the labels that came" if self.held_out is None else "the held-out rows"
+        self.watch.note(
+            "guard",
+            f"{_titled(now, self.deployed)} answers from now on, no longer "
+            f"{_inside(before, self.deployed)}, judged by {judged_on}.",
+            of=now,
+            time=time,
+        )
+
+    def _adapted_said(self, rows: Rows, entry: Entry) -> Said | None:
+        """What the adapted model said of a row when it predicted it; None if that is not known."""
+        if entry.said < 0:  # a label that came with its row
+            return _said(self.adapted.answers_to(rows), entry.code)
+        if entry.shares is None:  # predicted by an ocboost that did not keep them
+            return None
+        shares = np.frombuffer(entry.shares, np.float32)
+        return Said(entry.said, float(shares[entry.said]), float(shares[entry.code]))
 
     def _learn(self, x: NDArray[np.float64], entry: Entry, kept: bytes | None) -> None:
         clf = self.adapted.classifier
@@ -150,17 +184,14 @@ class LiveState:
             weight = None if entry.weight == 1.0 else np.array([entry.weight])
             clf.learn_rows(Rows.one(x, entry.code, weight))
 
-    def _judge(self, x: NDArray[np.float64], entry: Entry) -> None:
-        said = entry.said
-        rows = Rows(x)
-        if said < 0:  # a label that came with its row
-            said = int(self.adapted.answers_to(rows)[0][0])
+    def _judge(self, rows: Rows, entry: Entry, adapted: Said | None, deployed: Said) -> None:
         others = {
             number: int(self.versions.model(number).answers_to(rows)[0][0]) == entry.code
             for number in self.judged
-            if number == self.deployed or entry.said < 0 or self.versions.find(number).seq <= entry.seen
+            if number != self.deployed and (entry.said < 0 or self.versions.find(number).seq <= entry.seen)
         }  # a version that was saved after the prediction knew more than the adapted model did then
-        self.judge.take(said == entry.code, others)
+        said = entry.said if adapted is None else adapted.code
+        self.judge.take(said == entry.code, {self.deployed: deployed.code == entry.code, **others})
 
     def _look_at_held_out(self, held_out: HeldOut) -> None:
         others = {number: held_out.of_version(number, self.versions.model) for number in self.judged}
@@ -195,14 +226,24 @@ class LiveState:
         if what == "promote":
             self.deployed = self._save("promoted", time)
             self._restart_judge(by_hand=True)
+            self.watch.replaced("deployed")
+            self.watch.note(
+                "promoted", f"The adapted model was deployed, as version {self.deployed}.", time=time
+            )
         elif what == "rollback":
             adapted = self.versions.load(command["version"])  # which may be dropped to make room
             self._save("before a rollback", time)
             self.adapted = adapted
             self.epoch += 1
             self._restart_judge(by_hand=True)
+            self.watch.replaced("adapted")
+            self.watch.note(
+                "rollback", f"The adapted model went back to version {command['version']}.", time=time
+            )
         elif what == "freeze":
             self.frozen = bool(command["frozen"])
+            kind, text = ("frozen", "Learning pauses.") if self.frozen else ("unfrozen", "Learning goes on.")
+            self.watch.note(kind, text, time=time)
         elif what == "guard":
             self.guard = bool(command["on"])
             digest = command["held_out"]
@@ -238,6 +279,7 @@ class LiveState:
             "recent": np.array(self.recent, np.int8),
             "versions": self.versions.tree(),
             "adapted": self.adapted.tree(),
+            "watch": self.watch.tree(),
         }
 
     @classmethod
@@ -269,6 +311,10 @@ class LiveState:
         state.recent.extend((recent != 0).tolist())
         if digest is not None:
             state.held_out = HeldOut.load(versions.folder.parent, digest)
+        if "watch" in fields:  # older ones have none, and it begins here
+            clf = state.adapted.classifier
+            n_classes, n_features = len(clf.classes_), clf._n_encoded
+            state.watch = fields.read("watch", lambda one: Watch.from_tree(one, n_classes, n_features))
         state._choose()
         return state
 
@@ -289,7 +335,32 @@ class LiveState:
             "accuracy": self.right / self.answered if self.answered else None,
             "recent_accuracy": sum(self.recent) / len(self.recent) if self.recent else None,
             "judge": self.judge.table(),
+            **self.watch.facts(),
         }
+
+
+def _said(answers: tuple[NDArray[np.intp], NDArray[np.float64]], code: int) -> Said:
+    """What a model said of one row whose label is known."""
+    codes, shares = answers
+    said = int(codes[0])
+    return Said(said, float(shares[0, said]), float(shares[0, code]))
+
+
+def _titled(name: str, deployed: int) -> str:
+    """Who answers, for a sentence.
+
+    >>> _titled("adapted", 0), _titled("version 0", 0), _titled("version 3", 0)
+    ('The adapted model', 'The deployed model', 'Version 3')
+    """
+    if name == ADAPTED:
+        return "The adapted model"
+    return "The deployed model" if name == f"version {deployed}" else name.capitalize()
+
+
+def _inside(name: str, deployed: int) -> str:
+    """The same inside a sentence."""
+    title = _titled(name, deployed)
+    return title[0].lower() + title[1:]
 
 
 _COUNTS = ("seq", "epoch", "deployed", "labels", "learnt", "failed", "answered", "right")

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.file_format import from_bytes, to_bytes, write_atomically
 from ocboost.deployment.model import Model
@@ -173,6 +175,35 @@ class Versions:
     def facts(self) -> list[dict[str, Any]]:
         """Plain facts about each, oldest first."""
         return [asdict(each) for each in self.kept]
+
+
+class VersionsInMemory(Versions):
+    """Versions whose files are kept in memory, and saved with the state itself."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def flush(self) -> None:
+        """Nothing is written to a folder."""
+
+    def sweep(self, named: set[int]) -> None:
+        """Nothing lies in a folder."""
+
+    def tree(self) -> Tree:
+        """What a checkpoint holds, the files included."""
+        files = [np.frombuffer(self._unwritten[each.number], np.int8) for each in self.kept]
+        return {**super().tree(), "files": files}
+
+    def resume(self, fields: Fields) -> None:
+        """Take over what `tree` gave."""
+        files = fields.items("files")
+        super().resume(fields)
+        fields.require(len(files) == len(self.kept), "the files of its versions are not those it has")
+        for version, file in zip(self.kept, files, strict=True):
+            data = file.tobytes() if isinstance(file, np.ndarray) and file.dtype == np.int8 else b""
+            same = hashlib.sha256(data).hexdigest() == version.sha256 and len(data) == version.bytes
+            fields.require(same, f"the file of version {version.number} is not the one that was saved")
+            self._unwritten[version.number] = data
 
 
 def load_model(data: bytes, name: str) -> Model:

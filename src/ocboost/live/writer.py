@@ -252,11 +252,13 @@ class Writer:
         n, found = len(issue.X), issue.found
         kept: list[bytes | None] = [None] * n if found.kept is None else [*found.kept]
         features = [row.tobytes() for row in issue.X]
+        shares = [row.tobytes() for row in found.shares.astype(np.float32)]
         ids = self.journal.add_pending(
             features,
             found.said.tolist(),
             found.answered.tolist(),
             kept,
+            shares,
             issue.epoch,
             issue.seen,
             self.clock.now(),
@@ -286,17 +288,11 @@ class Writer:
                 return
             if number is None:
                 number = journal.new_number(label.id)
-        epoch, seen, said, answered, features, kept = pending or (
-            -1,
-            -1,
-            -1,
-            -1,
-            label.features or NOTHING,
-            None,
-        )
+        without = (-1, -1, -1, -1, label.features or NOTHING, None, None)
+        epoch, seen, said, answered, features, kept, shares = pending or without
         entry = Entry(
             journal.last_seq + 1, None, number, label.code, label.weight, epoch, seen, said, answered,
-            journal.since, now, features, kept,
+            journal.since, now, features, kept, shares,
         )  # fmt: skip
         self.since = 0
         journal.add(entry)

@@ -10,12 +10,14 @@ import msgspec
 from starlette.routing import Route
 
 import ocboost
-from ocboost.serve.bodies import Receive, Scope, header
+from ocboost.serve.bodies import Receive, Scope
+from ocboost.serve.events import EVENTS_PATH, EventStream
 from ocboost.serve.failures import JSON_TYPE, REJECTED_STATUS, Headers, HttpError
 from ocboost.serve.gate import Send
 from ocboost.serve.logs import write_event
 from ocboost.serve.metrics import METRICS_TYPE
 from ocboost.serve.openapi import openapi_document
+from ocboost.serve.page import PAGE_FOLDER, PAGE_HEADERS, PRIVATE_HEADERS, is_known, page_files, wants_json
 from ocboost.serve.requests import FreezeRequest, RollbackRequest, decode, decode_labels, decode_predict
 
 if TYPE_CHECKING:
@@ -146,10 +148,7 @@ async def model_file(service: Service, scope: Scope, receive: Receive) -> Reply:
     version = _version_in(scope["query_string"])
     content, tag = await service.in_thread(_file_and_tag, service, version)
     etag = (b"etag", b'"' + tag + b'"')
-    known = {
-        each.strip().removeprefix(b"W/") for each in (header(scope, b"if-none-match") or b"").split(b",")
-    }
-    if known & {etag[1], b"*"}:
+    if is_known(scope, etag[1]):
         return Reply(b"", NOT_MODIFIED, [etag])
     name = service.name if version is None else f"{service.name}-{version}"
     disposition = f'attachment; filename="{safe_file_name(name)}.ocb"'.encode()
@@ -189,9 +188,34 @@ async def openapi(service: Service, scope: Scope, receive: Receive) -> Reply:
     return Reply(_encode(openapi_document(service.settings.token is not None)))
 
 
+async def watch(service: Service, scope: Scope, receive: Receive) -> Reply:
+    """``GET /watch``: what the page shows."""
+    content = await service.in_thread(lambda: _encode(service.listeners.document()))
+    return Reply(content, headers=[JSON_TYPE, *PRIVATE_HEADERS])
+
+
 async def index(service: Service, scope: Scope, receive: Receive) -> Reply:
-    """``GET /``: where to find the rest."""
-    return Reply(_encode({"service": "ocboost", "paths": [f"{verb} {path}" for path, verb, _ in PATHS]}))
+    """``GET /``: the page; where to find the rest, for programs that ask for JSON."""
+    if not wants_json(scope):
+        return _page_file(scope, "/", (b"vary", b"accept"))
+    listed = [f"{verb} {path}" for path, verb, _ in PATHS]
+    content = {"service": "ocboost", "paths": [*listed, f"GET {EVENTS_PATH}"]}
+    return Reply(_encode(content), headers=[JSON_TYPE, (b"vary", b"accept"), *PAGE_HEADERS])
+
+
+async def page_file(service: Service, scope: Scope, receive: Receive) -> Reply:
+    """``GET /page/NAME``: a file of the page."""
+    return _page_file(scope, scope["path"])
+
+
+def _page_file(scope: Scope, path: str, *more: tuple[bytes, bytes]) -> Reply:
+    found = page_files().get(path)
+    if found is None:
+        raise HttpError(404, "unknown_path", "The page has no such file.")
+    headers = [*found.headers, *more]
+    if is_known(scope, found.etag):
+        return Reply(b"", NOT_MODIFIED, headers)
+    return Reply(found.content, headers=headers)
 
 
 PATHS: list[tuple[str, str, Handler]] = [
@@ -205,14 +229,17 @@ PATHS: list[tuple[str, str, Handler]] = [
     ("/promote", "POST", promote),
     ("/rollback", "POST", rollback),
     ("/freeze", "POST", freeze),
+    ("/watch", "GET", watch),
     ("/openapi.json", "GET", openapi),
     ("/", "GET", index),
+    (PAGE_FOLDER + "{name}", "GET", page_file),
 ]
 
 
 def service_routes(service: Service) -> list[Route]:
     """The routes of a service, those that are asked most often first."""
-    return [Route(path, Endpoint(handler, service), methods=[verb]) for path, verb, handler in PATHS]
+    routes = [Route(path, Endpoint(handler, service), methods=[verb]) for path, verb, handler in PATHS]
+    return [*routes, Route(EVENTS_PATH, EventStream(service), methods=["GET"])]
 
 
 def safe_file_name(name: str) -> str:

@@ -19,6 +19,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN_PATHS = frozenset({"/", "/health", "/v2/health/live", "/v2/health/ready"})  # without a token
+OPEN_FOLDER = "/page/"  # its files hold no data
+STREAMS = frozenset({"/events"})  # answers that stay open; they count until they begin
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 LOGGED_PER_SECOND = 10.0  # requests that failed with the same status; others are counted
@@ -43,12 +45,21 @@ class Gate:
                 await self._app(scope, receive, send)
             return
         begin = time.perf_counter()
-        service, status = self._service, 0
+        service, status, waits = self._service, 0, True
+
+        def done() -> None:
+            nonlocal waits
+            if waits:
+                waits = False
+                service.waiting -= 1
+                self._count(scope, status or CLIENT_GONE, time.perf_counter() - begin)
 
         async def counted(message: MutableMapping[str, Any]) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if scope["path"] in STREAMS:
+                    done()
             await send(message)
 
         service.waiting += 1
@@ -64,8 +75,7 @@ class Gate:
             if status == 0:
                 await send_error(scope, counted, answer)
         finally:
-            service.waiting -= 1
-            self._count(scope, status or CLIENT_GONE, time.perf_counter() - begin)
+            done()
 
     def _check(self, scope: Scope) -> None:
         """Refuse a request before its body is read."""
@@ -90,7 +100,7 @@ class Gate:
                 raise HttpError(
                     403, "wrong_origin", "Pages of other sites may not send requests to this service."
                 )
-        elif scope["path"] not in OPEN_PATHS and not is_authorized(authorization, settings.token):
+        elif not (is_open(scope["path"]) or is_authorized(authorization, settings.token)):
             given = "wrong" if authorization is not None else "missing"
             raise HttpError(
                 401,
@@ -154,6 +164,11 @@ class Gate:
             client=client[0] if client else None,
             **more,
         )
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no token."""
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
 
 
 async def send_error(scope: Scope, send: Send, error: HttpError) -> None:

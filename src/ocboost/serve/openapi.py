@@ -77,6 +77,17 @@ class VersionsReply(msgspec.Struct):
     versions: list[dict[str, Any]]
 
 
+class WatchReply(msgspec.Struct):
+    """What the page shows; there is more than this, and any section may be missing."""
+
+    format: int
+    kind: str
+    classes: list[str]
+    status: dict[str, Any]
+    series: dict[str, Any]
+    events: list[dict[str, Any]]
+
+
 # path, method, what it does, request, reply, statuses beside those of every path
 _Kind = type[msgspec.Struct] | None
 _PATHS: list[tuple[str, str, str, _Kind, _Kind, tuple[int, ...]]] = [
@@ -104,9 +115,23 @@ _PATHS: list[tuple[str, str, str, _Kind, _Kind, tuple[int, ...]]] = [
         (400, 404, 413, 415, 422, 507),
     ),
     ("/freeze", "post", "Pause learning, or go on", FreezeRequest, FactsReply, (400, 413, 415, 422, 507)),
+    ("/watch", "get", "What the page shows", None, WatchReply, ()),
+    ("/events", "get", "The same as server-sent events: all of it, then what has changed", None, None, ()),
+    ("/", "get", "The page; with Accept: application/json a list of paths", None, None, (304,)),
+    ("/page/{name}", "get", "A file of the page", None, None, (304, 404)),
 ]
-_WITHOUT_TOKEN = {"/health"}
-_MEDIA = {"/metrics": "text/plain", "/model/file": "application/octet-stream"}
+_WITHOUT_TOKEN = {"/health", "/", "/page/{name}"}
+_MEDIA = {
+    "/metrics": "text/plain",
+    "/model/file": "application/octet-stream",
+    "/events": "text/event-stream",
+    "/": "text/html",
+    "/page/{name}": "text/javascript",
+}
+_PARAMETERS = {
+    "/model/file": {"name": "version", "in": "query", "required": False, "schema": {"type": "integer"}},
+    "/page/{name}": {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}},
+}
 _MEANINGS = {
     304: "Not modified",
     400: "Not JSON",
@@ -165,9 +190,7 @@ def openapi_document(with_token: bool) -> dict[str, Any]:
                 "required": True,
                 "content": {"application/json": {"schema": schema_of[request]}},
             }
-        if path == "/model/file":
-            operation["parameters"] = [
-                {"name": "version", "in": "query", "required": False, "schema": {"type": "integer"}}
-            ]
+        if path in _PARAMETERS:
+            operation["parameters"] = [_PARAMETERS[path]]
         document["paths"][path] = {method: operation}
     return document

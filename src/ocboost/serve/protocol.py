@@ -9,6 +9,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ocboost.serve.bodies import DRAINED_BODIES
 from ocboost.serve.failures import error_body
+from ocboost.serve.gate import STREAMS
 
 if TYPE_CHECKING:
     from ocboost.serve.service import Service
@@ -93,6 +94,12 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(408, "too_slow", f"A request did not come within {HEADER_SECONDS:g} seconds.")
         elif now - self._began > patience:
             self.transport.close()
+
+    def end_unread_stream(self) -> None:
+        """End a stream whose client does not read: its end would wait to be read, too."""
+        under_way = self.cycle is not None and not self.cycle.response_complete
+        if under_way and self.cycle.scope["path"] in STREAMS and self.transport.get_write_buffer_size():
+            self.transport.abort()
 
     def _refuse(self, status: int, code: str, message: str) -> None:
         """Answer without asking the application, and end the connection.

@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -24,10 +24,12 @@ from ocboost.serve.service import ServeSettings, Service, app_for
 
 if TYPE_CHECKING:
     from ocboost.live import Adapter
+    from ocboost.live.alarms import Alarms
 
 SHUTDOWN_SECONDS = 10
 KEEP_ALIVE_SECONDS = 75  # longer than proxies keep a connection, so that they end it
 BACKLOG = 1024
+UNREAD_MILLISECONDS = 40_000  # after which the system ends a connection whose client takes nothing
 TICKS_PER_SECOND = 10  # of uvicorn's loop
 
 
@@ -41,6 +43,8 @@ def bind(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, kind, protocol)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # its connections inherit it; they may hold much unread
+            bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
         bound.bind(address)
     except OSError as error:
         bound.close()
@@ -72,17 +76,21 @@ def run_service(
     ready: Callable[[], None],
     *,
     trusted_proxy: str | None = None,
+    alarms: Alarms | None = None,
 ) -> None:
     """Answer until SIGTERM or Ctrl-C; requests that are under way are finished, for 10 seconds at most.
 
-    ``ready`` is called when the service answers. The adapter stays open.
+    ``ready`` is called when the service answers. The adapter stays open; alarms are started and closed here.
     """
     _allow_files(2 * MAX_CONNECTIONS)
     _warm_up(adapter)
     with _own_logs(), _signals_in_order():
         service = Service(adapter, settings)
         try:
-            server_for(service, ready, trusted_proxy=trusted_proxy).run([bound])
+            with nullcontext() if alarms is None else alarms:
+                if alarms is not None:
+                    service.metrics.add_alarms(alarms)
+                server_for(service, ready, trusted_proxy=trusted_proxy).run([bound])
         finally:
             service.close()
             adapter.checkpoint()
@@ -131,6 +139,14 @@ class ServiceServer(uvicorn.Server):
                 if isinstance(connection, LimitedProtocol):
                     connection.close_if_slow(now)
         return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams that would stay open, then what is under way."""
+        self._service.listeners.close()
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, LimitedProtocol):
+                connection.end_unread_stream()
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from ocboost.errors import InputError
 
 TOKEN_VARIABLE = "OCBOOST_TOKEN"
+SECRET_VARIABLE = "OCBOOST_WEBHOOK_SECRET"
 SHORT_TOKEN = 16  # characters; a shorter one can be guessed
 MAX_TOKEN_BYTES = 4096
 LOOPBACK_NAMES = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
@@ -22,36 +23,45 @@ MAX_CLIENTS = 10_000  # addresses whose rate is remembered
 
 def read_token(file: Path | None, environment: Mapping[str, str]) -> tuple[bytes | None, list[str]]:
     """The token from a file or from the environment, and what is worth a warning."""
+    return _read_secret(file, environment, "token", "--token-file", TOKEN_VARIABLE)
+
+
+def read_webhook_secret(file: Path | None, environment: Mapping[str, str]) -> tuple[bytes | None, list[str]]:
+    """What webhooks are signed with, in the same way."""
+    return _read_secret(file, environment, "secret", "--webhook-secret-file", SECRET_VARIABLE)
+
+
+def _read_secret(
+    file: Path | None, environment: Mapping[str, str], what: str, option: str, variable: str
+) -> tuple[bytes | None, list[str]]:
     notes = []
-    given = environment.get(TOKEN_VARIABLE)
-    token = None if given is None else _checked_token(os.fsencode(given), TOKEN_VARIABLE)
+    given = environment.get(variable)
+    secret = None if given is None else _checked_secret(os.fsencode(given), variable, what)
     if file is not None:
         with open(file, "rb") as opened:
             content = opened.read(MAX_TOKEN_BYTES + 1)
             mode = os.fstat(opened.fileno()).st_mode
-        from_file = _checked_token(content, f"--token-file '{file}'")
-        if token is not None and token != from_file:
-            raise InputError(
-                f"--token-file '{file}' and {TOKEN_VARIABLE} hold different tokens. Give one of them."
-            )
-        token = from_file
+        from_file = _checked_secret(content, f"{option} '{file}'", what)
+        if secret is not None and secret != from_file:
+            raise InputError(f"{option} '{file}' and {variable} hold different {what}s. Give one of them.")
+        secret = from_file
         if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o044:
-            notes.append(f"other users can read the token in '{file}'; chmod 600 '{file}' mends that.")
-    if token is not None and len(token) < SHORT_TOKEN:
-        notes.append(f"the token has fewer than {SHORT_TOKEN} characters and can be guessed.")
-    return token, notes
+            notes.append(f"other users can read the {what} in '{file}'; chmod 600 '{file}' mends that.")
+    if secret is not None and len(secret) < SHORT_TOKEN:
+        notes.append(f"the {what} has fewer than {SHORT_TOKEN} characters and can be guessed.")
+    return secret, notes
 
 
-def _checked_token(content: bytes, where: str) -> bytes:
-    token = content.strip()
-    if not token:
-        raise InputError(f"{where} must hold a token; it is empty. Write one, or leave it out.")
-    if len(content) > MAX_TOKEN_BYTES or not all(0x21 <= byte <= 0x7E for byte in token):
+def _checked_secret(content: bytes, where: str, what: str) -> bytes:
+    secret = content.strip()
+    if not secret:
+        raise InputError(f"{where} must hold a {what}; it is empty. Write one, or leave it out.")
+    if len(content) > MAX_TOKEN_BYTES or not all(0x21 <= byte <= 0x7E for byte in secret):
         raise InputError(
-            f"{where} must hold one token of at most {MAX_TOKEN_BYTES} letters, digits and signs, without "
+            f"{where} must hold one {what} of at most {MAX_TOKEN_BYTES} letters, digits and signs, without "
             "spaces. Make one with: openssl rand -hex 32"
         )
-    return token
+    return secret
 
 
 def is_authorized(authorization: bytes | None, token: bytes) -> bool:

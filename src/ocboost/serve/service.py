@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from ocboost.serve.bodies import JSON_TYPES, Receive, Scope, read_body
 from ocboost.serve.endpoints import service_routes
+from ocboost.serve.events import Listeners
 from ocboost.serve.failures import error_body
 from ocboost.serve.gate import Gate
 from ocboost.serve.metrics import ServiceMetrics
@@ -56,6 +57,8 @@ class ServeSettings:
         How long the body of a request may take to come.
     log_requests
         Whether each request is logged, not only those that failed.
+    max_listeners
+        The clients that may listen to ``/events`` at a time, beside ``max_waiting``.
     """
 
     name: str = "model"
@@ -67,6 +70,7 @@ class ServeSettings:
     rate: float | None = None
     body_seconds: float = 30.0
     log_requests: bool = False
+    max_listeners: int = 50
 
 
 class MeasuredWork:
@@ -108,6 +112,7 @@ class Service:
         self.waiting = 0
         self.route_paths: dict[Any, str] = {}  # of each endpoint, for the metrics
         self.class_names = [class_name(label) for label in adapter.classes]
+        self.listeners = Listeners(self)
         self._threads = ThreadPoolExecutor(N_THREADS, thread_name_prefix="ocboost-serve")
         self._row_work = MeasuredWork()
         self._label_work = MeasuredWork()

@@ -1,0 +1,1 @@
+"""What happened to a model on its way, kept small, and the page that shows it."""

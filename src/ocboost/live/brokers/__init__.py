@@ -1,0 +1,1 @@
+"""Logs of requests and labels in a broker, which a model follows."""
