@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from ocboost._core.interrupts import Ended, Signals, Terminated, uninterrupted
+from ocboost._core.interrupts import Ended, Signals, Terminated
+from ocboost._ctrl_c import uninterrupted
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 

@@ -259,3 +259,41 @@ def test_an_exact_piece_rounds_as_written_in_a_kernel_that_need_not():
     as_written, left_free = rounding_errors(1e20, 1.0)
     assert left_free == 1.0  # the compiler has seen that a - a is nothing
     assert as_written == 0.0
+
+
+CTRL_C_WHILE_LOADING = """
+import signal
+from numba.core.codegen import JITCodeLibrary
+
+load = JITCodeLibrary._object_getbuffer_hook.__func__
+pressed = []
+
+def pressed_now(library, module):
+    if not pressed:
+        pressed.append(True)
+        signal.raise_signal(signal.SIGINT)
+    return load(library, module)
+
+JITCodeLibrary._object_getbuffer_hook = classmethod(pressed_now)
+import numpy as np
+import ocboost
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+margins = np.where(np.arange(60).reshape(20, 3) % 7 < 4, 1, -1)
+try:
+    ocboost.adaboost_weights(margins)
+except KeyboardInterrupt:
+    print("interrupted", bool(pressed))
+print(ocboost.adaboost_weights(margins).tolist())
+"""
+
+
+def test_ctrl_c_while_a_kernel_is_loaded_or_compiled():
+    # LLVM calls Python for the code. An exception there is lost, and the process would crash.
+    first_use(random_margins(np.random.default_rng(0), 8, 3))  # compiled and kept
+    done = subprocess.run(
+        [sys.executable, "-c", CTRL_C_WHILE_LOADING], capture_output=True, text=True, timeout=300
+    )
+    margins = np.where(np.arange(60).reshape(20, 3) % 7 < 4, 1, -1)
+    expected = ["interrupted True", str(ocboost.adaboost_weights(margins).tolist())]
+    assert (done.returncode, done.stderr, done.stdout.splitlines()) == (0, "", expected)

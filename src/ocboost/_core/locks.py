@@ -41,7 +41,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from ocboost._core.interrupts import uninterrupted
+from ocboost._ctrl_c import uninterrupted
 from ocboost.errors import OcboostError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -20,6 +20,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ocboost._ctrl_c import uninterrupted
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -83,6 +85,21 @@ def _enable_cache(dispatcher: Any) -> None:
         dispatcher._cache = numba.core.caching.NullCache()
 
 
+def _compile_uninterrupted(dispatcher: Any) -> None:
+    """Let Ctrl-C wait while ``dispatcher`` is compiled, or loaded from the cache.
+
+    LLVM asks Python for cached code by a call back, in which an exception is lost: the code is then taken
+    for empty, and the process dies.
+    """
+    compile_now = dispatcher.compile
+
+    def compile_then_stop(signature: Any) -> Any:
+        with uninterrupted():
+            return compile_now(signature)
+
+    dispatcher.compile = compile_then_stop
+
+
 def instruction(function: Callable[..., Any]) -> Any:
     """Let ``function`` write LLVM instructions where it is called: it sees types, its callers give values."""
     return intrinsic(function)
@@ -94,18 +111,20 @@ def _compiled(function: F, *, fast: bool, inline: bool) -> Any:
     return numba.njit(fastmath=fast_math, error_model="numpy", nogil=True, forceinline=inline)(function)
 
 
+def _called_from_python(dispatcher: Any) -> Any:
+    _enable_cache(dispatcher)
+    _compile_uninterrupted(dispatcher)
+    return dispatcher
+
+
 def kernel(function: F) -> F:
     """Compile ``function`` on first use, to be called from Python, and keep it on disk."""
-    dispatcher = _compiled(function, fast=True, inline=False)
-    _enable_cache(dispatcher)
-    return cast(F, dispatcher)
+    return cast(F, _called_from_python(_compiled(function, fast=True, inline=False)))
 
 
 def plain(function: F) -> F:
     """Like `kernel`, with every rounding as written: no reassociation or contraction."""
-    dispatcher = _compiled(function, fast=False, inline=False)
-    _enable_cache(dispatcher)
-    return cast(F, dispatcher)
+    return cast(F, _called_from_python(_compiled(function, fast=False, inline=False)))
 
 
 def helper(function: F) -> F:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ocboost._core.checks import as_count, as_margins, as_number, as_row, as_weight, as_weights
-from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import Guard, reads, writes
+from ocboost._ctrl_c import uninterrupted
 from ocboost._kernels.arrays import Floats, Head, Int8s
 from ocboost._kernels.bits import pack_rows
 from ocboost._kernels.solve import Solution, make_solution, solve

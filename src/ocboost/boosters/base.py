@@ -22,8 +22,8 @@ from ocboost._core.checks import (
 )
 from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.file_format import load, save
-from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import Guard, reads, writes
+from ocboost._ctrl_c import uninterrupted
 from ocboost._kernels.arrays import Floats, Int8s
 from ocboost.errors import InputError
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ocboost._core.interrupts import Ended, Signals, uninterrupted
+from ocboost._core.interrupts import Ended, Signals
+from ocboost._ctrl_c import uninterrupted
 from ocboost.cli.adapt_report import progress_of
 from ocboost.cli.outputs import RowOutputs
 from ocboost.cli.terminal import say, stream_progress

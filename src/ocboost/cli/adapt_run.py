@@ -130,7 +130,7 @@ def finish(
 
     The checkpoint is removed last, when the model is safe in its place.
     """
-    from ocboost._core.interrupts import uninterrupted
+    from ocboost._ctrl_c import uninterrupted
 
     with uninterrupted():
         run.finish(stream, record)

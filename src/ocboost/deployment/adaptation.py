@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ocboost._core.codec import MAX_COUNT, Fields, Tree, read
 from ocboost._core.file_format import load, save
-from ocboost._core.interrupts import uninterrupted
 from ocboost._core.metrics import Tally
+from ocboost._ctrl_c import uninterrupted
 from ocboost.deployment.model import CHECKPOINT_KIND, Model
 from ocboost.deployment.resume import Covered, add_event
 from ocboost.deployment.watched import WatchedRun

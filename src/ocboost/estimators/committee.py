@@ -12,8 +12,8 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 
-from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import Guard, reads, writes
+from ocboost._ctrl_c import uninterrupted
 from ocboost._kernels.answers import margins_of, tally_row, tally_rows
 from ocboost.boosters.base import Booster, Settings
 from ocboost.boosters.sketch.sketch import BoostingSketch

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ocboost._core.checks import MAX_SETTING, as_count
-from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import reads, writes, written
+from ocboost._ctrl_c import uninterrupted
 from ocboost.boosters.base import Booster, Settings
 from ocboost.errors import InputError
 from ocboost.estimators.base import code_of, labels_of

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
-from ocboost._core.interrupts import uninterrupted
 from ocboost._core.metrics import Series, Tally, Window
+from ocboost._ctrl_c import uninterrupted
 from ocboost._watch.drift import KEPT, change_in
 from ocboost._watch.drift import detector as adwin
 from ocboost.errors import InputError, MissingExtraError

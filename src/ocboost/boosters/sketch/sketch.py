@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_array, as_count, as_margins, as_remaining
 from ocboost._core.codec import Fields, Tree
-from ocboost._core.interrupts import uninterrupted
 from ocboost._core.locks import locks_of, reads, written
+from ocboost._ctrl_c import uninterrupted
 from ocboost._kernels.arrays import Floats, Int8s
 from ocboost._kernels.tail import CORRECTIONS, KEEPS_TOTAL
 from ocboost.boosters.base import Settings, SummingBooster

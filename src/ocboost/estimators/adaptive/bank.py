@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.interrupts import uninterrupted
+from ocboost._ctrl_c import uninterrupted
 from ocboost._kernels.arrays import Floats
 from ocboost.boosters.registry import Registered
 from ocboost.estimators.adaptive.deployed import DeployedModel
