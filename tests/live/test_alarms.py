@@ -98,7 +98,7 @@ def test_an_end_between_sending_and_remembering(model, tmp_path):
     """As after a kill: it was sent and that is not written; it is sent again, as the same delivery."""
 
     def forgetful(index, url, name, secret, delivered):
-        return QUICK(index, url, name, secret, lambda number: None)
+        return QUICK(index, url, name, secret, lambda notice: None)
 
     with receiving() as receiver:
         with (
@@ -212,6 +212,36 @@ def test_silence(tmp_path):
         assert not watching.labels_stopped
         watching.close()
     assert json.loads((tmp_path / "silence.json").read_text())["stopped_at"] is None
+
+
+def test_silence_that_could_not_be_told_is_told_after_the_next_start(tmp_path):
+    """Killed, so that nothing is closed in order."""
+    now, adapter = [1_760_000_000.0], Told()
+    with receiving() as receiver, receiving() as new:
+        receiver.answers = [500]
+        of_url = partial(alarms_of, adapter, tmp_path, within=10.0, clock=lambda: now[0])
+        killed = of_url(receiver.url, webhook=partial(Webhook, delay=lambda attempt: 1e6))
+        killed.webhooks[0].start()
+        for _ in range(20):
+            now[0] += 1
+            adapter.counts["pending"] += 1
+            killed.look()
+        first = receiver.next()
+        assert content(first)["type"] == "labels_stopped"
+
+        again = of_url(receiver.url, new.url)
+        again.start()
+        told = receiver.next()
+        assert told.headers["Ocboost-Delivery"] == first.headers["Ocboost-Delivery"]
+        assert told.body == first.body
+        until(lambda: again.webhooks[0].waiting == 0)
+        again.close()
+        with of_url(receiver.url):  # it has arrived
+            pass
+        assert receiver.came.empty()
+        assert new.came.empty()  # which is told what happens from now on
+        killed.webhooks[0].end(0.0)
+        killed.webhooks[0].join(30)
 
 
 def test_no_silence_while_nothing_waits(tmp_path):

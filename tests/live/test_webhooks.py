@@ -18,7 +18,7 @@ from ocboost.errors import ModelFileError
 from ocboost.live import webhooks
 from ocboost.live.http_post import DeliveryError, parse_url
 from ocboost.live.notices import AlarmNotice
-from ocboost.live.webhooks import DeliveredNumbers, Webhook, backoff, seconds_of, signature
+from ocboost.live.webhooks import Delivered, Last, Webhook, backoff, seconds_of, signature
 from tests.support.receiver import receiving, until
 
 SECRET = b"a-secret-of-the-tests"
@@ -42,7 +42,9 @@ def sending(url, secret=None, **more):
     """A webhook that runs, and the list of numbers that it has delivered or given up."""
     numbers = []
     more.setdefault("delay", lambda attempt: 0.0)
-    webhook = Webhook(1, parse_url(url, "--webhook"), "churn", secret, numbers.append, **more)
+    webhook = Webhook(
+        1, parse_url(url, "--webhook"), "churn", secret, lambda notice: numbers.append(notice.number), **more
+    )
     webhook.start()
     try:
         yield webhook, numbers
@@ -285,13 +287,19 @@ def test_an_error_of_ours_does_not_end_the_thread(caplog):
 
 
 def test_a_url_begins_with_what_is_new(tmp_path):
-    one = DeliveredNumbers(tmp_path)
-    assert one.begin(["http://a", "http://b"], 40) == {"http://a": 40, "http://b": 40}
-    one.delivered("http://a", 41)
-    again = DeliveredNumbers(tmp_path)
+    one = Delivered(tmp_path)
+    forty = Last(40, "the last notice")
+    assert one.begin(["http://a", "http://b"], forty) == {"http://a": forty, "http://b": forty}
+    one.delivered("http://a", drift(41))
+    one.delivered("http://b", AlarmNotice("labels_back", 1.0, "Labels come again.", {}, id="of silence"))
+    again = Delivered(tmp_path)
     assert again.sender == one.sender
-    assert again.begin(["http://a", "http://c"], 45) == {"http://a": 41, "http://c": 45}
-    assert DeliveredNumbers(tmp_path).begin(["http://b"], 45) == {"http://b": 40}
+    newest = Last(45, "another")
+    assert again.begin(["http://a", "http://c"], newest) == {
+        "http://a": Last(41, "the last notice"),
+        "http://c": newest,
+    }
+    assert Delivered(tmp_path).begin(["http://b"], newest) == {"http://b": Last(40, "of silence")}
     content = (tmp_path / "webhooks.json").read_text()
     assert "http" not in content
     if os.name == "posix":
@@ -299,32 +307,32 @@ def test_a_url_begins_with_what_is_new(tmp_path):
 
 
 def test_a_state_that_began_anew(tmp_path):
-    DeliveredNumbers(tmp_path).begin(["http://a"], 40)
-    assert DeliveredNumbers(tmp_path).begin(["http://a"], 3) == {"http://a": 3}
+    Delivered(tmp_path).begin(["http://a"], Last(40))
+    assert Delivered(tmp_path).begin(["http://a"], Last(3)) == {"http://a": Last(3)}
 
 
 def test_nothing_is_written_after_the_end(tmp_path):
-    one = DeliveredNumbers(tmp_path)
-    one.begin(["http://a"], 1)
+    one = Delivered(tmp_path)
+    one.begin(["http://a"], Last(1))
     before = (tmp_path / "webhooks.json").read_bytes()
     one.end()
-    one.delivered("http://a", 2)
+    one.delivered("http://a", drift(2))
     assert (tmp_path / "webhooks.json").read_bytes() == before
 
 
 def test_a_disk_that_is_full(tmp_path, monkeypatch, caplog):
-    one = DeliveredNumbers(tmp_path)
-    one.begin(["http://a"], 1)
+    one = Delivered(tmp_path)
+    one.begin(["http://a"], Last(1))
 
     def full(path, tree):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(webhooks, "write_side_file", full)
-    one.delivered("http://a", 2)
+    one.delivered("http://a", drift(2))
     assert "'webhooks.json' could not be written: No space left" in caplog.text
 
 
-GOOD = {"format": 1, "sender": "a" * 32, "delivered": {"a": 1}}
+GOOD = {"format": 1, "sender": "a" * 32, "delivered": {"a": {"number": 1, "notice": None}}}
 
 
 @pytest.mark.parametrize(
@@ -344,25 +352,28 @@ GOOD = {"format": 1, "sender": "a" * 32, "delivered": {"a": 1}}
                 {"sender": ""},
                 {"sender": "a" * 100},
                 {"delivered": [1]},
-                {"delivered": {"a": -1}},
-                {"delivered": {"a": 1.5}},
-                {"delivered": {"a": True}},
-                {"delivered": {"a": 1 << 70}},
-                {"delivered": {"a": {}}},
-                {"delivered": {str(i): i for i in range(101)}},
+                *(
+                    {"delivered": {"a": {"number": number, "notice": None}}}
+                    for number in (-1, 1.5, True, 1 << 70, {})
+                ),
+                {"delivered": {"a": {"number": 1, "notice": 1}}},
+                {"delivered": {"a": {"number": 1, "notice": "x" * 100}}},
+                {"delivered": {"a": {"number": 1}}},
+                {"delivered": {"a": 1}},
+                {"delivered": {str(i): {"number": i, "notice": None} for i in range(101)}},
                 {"more": 1},
             )
         ),
-        json.dumps(GOOD).replace("1}", "NaN}").encode(),
+        json.dumps(GOOD).replace("1,", "NaN,").encode(),
         b" " * (2 << 20),
     ],
 )
 def test_a_file_that_makes_no_sense(tmp_path, content):
     (tmp_path / "webhooks.json").write_bytes(content)
     with pytest.raises(ModelFileError, match=r"webhooks\.json.*Remove it"):
-        DeliveredNumbers(tmp_path)
+        Delivered(tmp_path)
 
 
 def test_a_file_that_was_made_and_not_written(tmp_path):
     (tmp_path / "webhooks.json").touch()
-    assert DeliveredNumbers(tmp_path).begin(["http://a"], 5) == {"http://a": 5}
+    assert Delivered(tmp_path).begin(["http://a"], Last(5)) == {"http://a": Last(5)}

@@ -72,3 +72,11 @@ def test_the_page_needs_no_token_but_its_own_host(client_with):
     assert {stranger.get(path).status for path in page_files()} == {200}
     local = client_with(hosts=security.LOOPBACK_NAMES)
     assert {local.get(path, host="evil.example").status for path in page_files()} == {403}
+
+
+def test_the_page_says_whether_a_token_is_wanted(client, client_with):
+    wanted = b'<body data-token="wanted">'
+    with_token, without = Client(client_with(TOKEN).app).get("/"), client.get("/")
+    assert wanted in with_token.body
+    assert wanted not in without.body
+    assert without.headers["etag"] != with_token.headers["etag"]

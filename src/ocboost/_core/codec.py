@@ -188,6 +188,10 @@ class Fields:
         """What ``make`` builds from the tree at an entry; it must take all of it."""
         return read(self.take(key), self.name, make, self._full_key(key))
 
+    def read_each(self, make: Callable[[Fields], Made]) -> dict[str, Made]:
+        """The same for every entry that is left."""
+        return {key: self.read(key, make) for key in list(self._remaining)}
+
     def read_all(self, key: str, make: Callable[[Fields], Made], n: int | None = None) -> list[Made]:
         """The same for each tree of a list."""
         path = self._full_key(key)

@@ -17,7 +17,7 @@ from ocboost.live.http_post import PostUrl, parse_url
 from ocboost.live.notices import AlarmNotice
 from ocboost.live.side_file import read_side_file, write_side_file
 from ocboost.live.silence import Silence
-from ocboost.live.webhooks import MAX_WEBHOOKS, DeliveredNumbers, Webhook
+from ocboost.live.webhooks import MAX_WEBHOOKS, Delivered, Last, Webhook
 
 if TYPE_CHECKING:
     from ocboost.live.adapter import Adapter
@@ -82,16 +82,19 @@ class Alarms:
         self._saved_at = self._clock()
         self._counts: tuple[int, int, int] | None = None
         self._after: dict[int, int] = {}  # for each webhook the last event that it was given
-        self._delivered: DeliveredNumbers | None = None
+        self._delivered: Delivered | None = None
         self.webhooks: list[Webhook] = []
         if urls:
-            self._delivered = delivered = DeliveredNumbers(folder)
-            numbers = delivered.begin([url.text for url in urls], adapter.facts()["last_event"])
+            self._delivered = delivered = Delivered(folder)
+            told = self._silence.told
+            newest = Last(adapter.facts()["last_event"], None if told is None else told.id)
+            last = delivered.begin([url.text for url in urls], newest)
             for index, url in enumerate(urls, 1):
-                self._after[index] = numbers[url.text]
-                self.webhooks.append(
-                    webhook(index, url, model, secret, partial(delivered.delivered, url.text))
-                )
+                made = webhook(index, url, model, secret, partial(delivered.delivered, url.text))
+                self._after[index] = last[url.text].number
+                self.webhooks.append(made)
+                if told is not None and last[url.text].notice != told.id:
+                    made.put(told)  # it ended before this was sent
         self._failed = self._closed = False
         self._saving = threading.Lock()
         self._closing = threading.Event()
@@ -115,12 +118,12 @@ class Alarms:
         now = self._clock()
         self._count(facts, now)
         notice = self._silence.check(now)
+        if notice is not None or now - self._saved_at >= SAVE_SECONDS:
+            self._save_silence()
         if notice is not None:
             logger.warning("%s", notice.text)
             for webhook in self.webhooks:
                 webhook.put(notice)
-        if notice is not None or now - self._saved_at >= SAVE_SECONDS:
-            self._save_silence()
 
     def _hand_on_events(self) -> None:
         if self._delivered is None:

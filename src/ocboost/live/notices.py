@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
+from ocboost._core.codec import Fields, Tree
 from ocboost.live.clock import LAST_MOMENT
 
 LABELS_STOPPED, LABELS_BACK = "labels_stopped", "labels_back"
@@ -56,6 +57,18 @@ class AlarmNotice:
             event["number"],
             str(uuid5(NAMESPACE_OID, f"{sender} {event['number']} {event['kind']} {time}")),
         )
+
+    def tree(self) -> Tree:
+        """What a file holds, for JSON."""
+        return {"kind": self.kind, "time": self.time, "text": self.text, "data": self.data, "id": self.id}
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> AlarmNotice:
+        """One that the journal does not know, from what `tree` gave."""
+        kind, time = fields.text("kind", 64), fields.number("time", 0.0, LAST_MOMENT)
+        fields.require(kind in (LABELS_STOPPED, LABELS_BACK), "it tells of something else")
+        data = fields.read("data", Fields.rest)
+        return cls(kind, time, fields.text("text"), data, id=fields.text("id", 64))
 
     def body(self, model: str) -> bytes:
         """What is sent, as JSON in ASCII."""

@@ -51,6 +51,7 @@ class Silence:
         self._predicted_at: float | None = None  # the last prediction, if no label has come after it
         self._counted_to = 0.0
         self._back: AlarmNotice | None = None
+        self.told: AlarmNotice | None = None  # the last that `check` gave
 
     def predicted(self, n: int, at: float) -> None:
         """Predictions were made that wait for their labels."""
@@ -75,10 +76,15 @@ class Silence:
 
     def check(self, at: float) -> AlarmNotice | None:
         """What is to be told now, if anything."""
+        notice = self._next_notice(at)
+        self.told = notice or self.told
+        return notice
+
+    def _next_notice(self, at: float) -> AlarmNotice | None:
         self._count_to(at)
         if self._back is not None:
-            told, self._back = self._back, None
-            return told
+            notice, self._back = self._back, None
+            return notice
         limit = self.limit
         if self._stopped_at is not None or limit is None or self._gap <= limit:
             return None
@@ -151,6 +157,7 @@ class Silence:
             "last_label": self._last_label,
             "stopped_at": self._stopped_at,
             "gaps": [list(each) for each in self._gaps],
+            "told": None if self.told is None else self.told.tree(),
         }
 
     @classmethod
@@ -170,6 +177,7 @@ class Silence:
             fits = fits and all(type(value) is float and 0.0 <= value < MAX_SECONDS for value in each[:2])
             fields.require(fits, "a gap makes no sense")
             silence._gaps.append((each[0], each[1], each[2]))
+        silence.told = fields.read_optional("told", AlarmNotice.from_tree)
         return silence
 
 

@@ -2,6 +2,7 @@
 
 Each URL has a queue and a thread of its own. What the journal makes happen has numbers: the last one that a
 URL has got is kept in a file, so that a process that was killed sends the next one, or the last one again.
+Of other notices it keeps the id of the last.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from secrets import token_hex
+from typing import NamedTuple, Self
 
 import ocboost
-from ocboost._core.codec import MAX_COUNT, Fields
+from ocboost._core.codec import Fields
 from ocboost.live.http_post import DeliveryError, PostUrl, post
 from ocboost.live.notices import AlarmNotice
 from ocboost.live.side_file import read_side_file, write_side_file
@@ -39,55 +41,75 @@ TRY_AGAIN = frozenset({408, 425, 429})  # statuses of 400 to 499 that may be oth
 RESULTS = ("delivered", "retried", "given_up", "dropped")
 
 
-class DeliveredNumbers:
-    """The file with the number of the last event that each URL has got; a URL is known by its digest."""
+class Last(NamedTuple):
+    """What a URL has got last: the number of an event, and the id of a notice that has no number."""
+
+    number: int
+    notice: str | None = None
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """Read it from a file."""
+        number = fields.count("number")
+        return cls(number, None if fields.takes("notice", None) else fields.text("notice", 64))
+
+
+class Delivered:
+    """The file with what each URL has got last: an event's number, and a notice that has none by its id.
+
+    A URL is known by its digest.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / DELIVERED_NAME
         self._writing = threading.Lock()
         self._ended = False
         found = read_side_file(self._path, self._from_tree)
-        self.sender, self._numbers = (token_hex(16), {}) if found is None else found
+        self.sender, self._last = (token_hex(16), {}) if found is None else found
 
     @staticmethod
-    def _from_tree(fields: Fields) -> tuple[str, dict[str, int]]:
+    def _from_tree(fields: Fields) -> tuple[str, dict[str, Last]]:
         sender = fields.text("sender", 64)
         fields.require(len(sender) >= 16, "its sender is too short")
 
-        def numbers(one: Fields) -> dict[str, int]:
-            found = one.rest()
+        def last_of_each(one: Fields) -> dict[str, Last]:
+            found = one.read_each(Last.from_tree)
             one.require(len(found) <= MAX_WEBHOOKS, "it has too many webhooks")
-            fits = all(type(number) is int and 0 <= number <= MAX_COUNT for number in found.values())
-            one.require(fits, "it has a number that makes no sense")
             return found
 
-        return sender, fields.read("delivered", numbers)
+        return sender, fields.read("delivered", last_of_each)
 
-    def begin(self, urls: list[str], newest: int) -> dict[str, int]:
-        """Where each URL stands; one that is new begins after the newest event."""
+    def begin(self, urls: list[str], newest: Last) -> dict[str, Last]:
+        """What each URL has got last; one that is new begins after the newest."""
         with self._writing:
             for url in urls:
                 key = _digest(url)
-                number = min(self._numbers.pop(key, newest), newest)
-                self._numbers[key] = number  # now the last: those that were not used for longest go first
-            while len(self._numbers) > MAX_WEBHOOKS:
-                del self._numbers[next(iter(self._numbers))]
+                last = self._last.pop(key, newest)
+                # Now at the end: those that were not used for longest go first.
+                self._last[key] = Last(min(last.number, newest.number), last.notice)
+            while len(self._last) > MAX_WEBHOOKS:
+                del self._last[next(iter(self._last))]
             self._write()
-            return {url: self._numbers[_digest(url)] for url in urls}
+            return {url: self._last[_digest(url)] for url in urls}
 
-    def delivered(self, url: str, number: int) -> None:
-        """Remember that a URL has got an event; where that fails, it may get it again."""
+    def delivered(self, url: str, notice: AlarmNotice) -> None:
+        """Remember that a URL has got a notice; where that fails, it may get it again."""
         with self._writing:
             if self._ended:  # another process may have the folder
                 return
-            self._numbers[_digest(url)] = number
+            last = self._last[_digest(url)]
+            number, named = (
+                (last.number, notice.id) if notice.number is None else (notice.number, last.notice)
+            )
+            self._last[_digest(url)] = Last(number, named)
             try:
                 self._write()
             except OSError as error:
                 logger.warning("'%s' could not be written: %s", DELIVERED_NAME, error.strerror)
 
     def _write(self) -> None:
-        write_side_file(self._path, {"sender": self.sender, "delivered": self._numbers})
+        delivered = {key: last._asdict() for key, last in self._last.items()}
+        write_side_file(self._path, {"sender": self.sender, "delivered": delivered})
 
     def end(self) -> None:
         """Write nothing from now on."""
@@ -152,7 +174,7 @@ class Webhook:
     secret : bytes or None
         What to sign with.
     delivered : callable
-        Called with the number of each event that was delivered or given up.
+        Called with each notice that was delivered or given up.
     delay, clock, send
         `backoff`, `time.monotonic` and `post`, for tests.
     """
@@ -163,7 +185,7 @@ class Webhook:
         url: PostUrl,
         model: str,
         secret: bytes | None,
-        delivered: Callable[[int], None],
+        delivered: Callable[[AlarmNotice], None],
         *,
         delay: Callable[[int], float] = backoff,
         clock: Callable[[], float] = time.monotonic,
@@ -229,8 +251,7 @@ class Webhook:
                 return  # it is ending
             with self._changed:
                 self._queue.popleft()
-            if first.notice.number is not None:
-                self._delivered(first.notice.number)
+            self._delivered(first.notice)
 
     def _next(self) -> Queued | None:
         """The first in the queue, once there is one; None at the end."""

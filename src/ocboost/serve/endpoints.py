@@ -197,7 +197,7 @@ async def watch(service: Service, scope: Scope, receive: Receive) -> Reply:
 async def index(service: Service, scope: Scope, receive: Receive) -> Reply:
     """``GET /``: the page; where to find the rest, for programs that ask for JSON."""
     if not wants_json(scope):
-        return _page_file(scope, "/", (b"vary", b"accept"))
+        return _page_file(service, scope, "/", (b"vary", b"accept"))
     listed = [f"{verb} {path}" for path, verb, _ in PATHS]
     content = {"service": "ocboost", "paths": [*listed, f"GET {EVENTS_PATH}"]}
     return Reply(_encode(content), headers=[JSON_TYPE, (b"vary", b"accept"), *PAGE_HEADERS])
@@ -205,11 +205,11 @@ async def index(service: Service, scope: Scope, receive: Receive) -> Reply:
 
 async def page_file(service: Service, scope: Scope, receive: Receive) -> Reply:
     """``GET /page/NAME``: a file of the page."""
-    return _page_file(scope, scope["path"])
+    return _page_file(service, scope, scope["path"])
 
 
-def _page_file(scope: Scope, path: str, *more: tuple[bytes, bytes]) -> Reply:
-    found = page_files().get(path)
+def _page_file(service: Service, scope: Scope, path: str, *more: tuple[bytes, bytes]) -> Reply:
+    found = page_files(service.settings.token is not None).get(path)
     if found is None:
         raise HttpError(404, "unknown_path", "The page has no such file.")
     headers = [*found.headers, *more]

@@ -11,6 +11,7 @@ from ocboost.serve.bodies import Scope, header
 from ocboost.serve.failures import Headers
 
 PAGE_FOLDER = "/page/"
+BODY, TOKEN_WANTED = b"<body>", b'<body data-token="wanted">'
 CONTENT_SECURITY_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,10 +39,16 @@ class PageFile(NamedTuple):
 
 
 @cache
-def page_files() -> dict[str, PageFile]:
-    """The files by their paths; the page itself is ``/``."""
+def page_files(wants_token: bool = False) -> dict[str, PageFile]:
+    """The files by their paths; the page itself is ``/``.
+
+    A service with a token says so in the page, which then asks for it before it sends anything: a browser
+    writes each request that was refused on its console.
+    """
     found = {}
     for path, (content, media) in static_files().items():
+        if wants_token and path == "/":
+            content = content.replace(BODY, TOKEN_WANTED, 1)
         etag = b'"' + sha256(content).hexdigest()[:32].encode() + b'"'
         headers = [(b"content-type", media.encode()), (b"etag", etag), *PAGE_HEADERS]
         found[path] = PageFile(content, etag, headers)

@@ -192,7 +192,8 @@
       Service.checkAlive();
       if (latest && !document.hidden) Sections.status(latest, ago);
     }, 1000);
-    connect();
+    if (document.body.dataset.token === "wanted" && !Service.hasToken()) askToken(false);
+    else connect();
   }
 
   Charts.start();

@@ -29,6 +29,8 @@ const Service = (() => {
     }
   }
 
+  const hasToken = () => token !== null;
+
   function headers(more) {
     return token ? { ...more, Authorization: `Bearer ${token}` } : { ...more };
   }
@@ -105,7 +107,7 @@ const Service = (() => {
         const status = await listen((part, first) => { seconds = 1; on.state(part, first); }, on.open);
         if (mine !== newest) return;
         if (status === 401) {
-          const given = token !== null;
+          const given = hasToken();
           setToken(null, false);
           on.refused(given);
           return;
@@ -145,5 +147,5 @@ const Service = (() => {
 
   const now = () => Date.now() / 1000 + shift;
 
-  return { connect, command, setToken, checkAlive, now };
+  return { connect, command, setToken, hasToken, checkAlive, now };
 })();
