@@ -203,6 +203,11 @@ def test_time_that_the_service_is_down_does_not_count():
         {"gaps": [[1.0, float("nan"), True]]},
         {"gaps": [[1.0, 1.0, 0]]},
         {"gaps": [[1.0, 1.0, True]] * (MAX_GAPS + 1)},
+        {"told": "labels_stopped"},
+        {"told": {"kind": "drift", "time": 1.0, "text": "x", "data": {}, "id": "x"}},
+        {"told": {"kind": "labels_back", "time": 1e300, "text": "x", "data": {}, "id": "x"}},
+        {"told": {"kind": "labels_back", "time": 1.0, "text": "x", "data": {"a": []}, "id": "x"}},
+        {"told": {"kind": "labels_back", "time": 1.0, "text": "x", "data": {}, "id": "x" * 65}},
         {"more": 1},
     ],
 )

@@ -97,11 +97,11 @@ class Delivered:
         with self._writing:
             if self._ended:  # another process may have the folder
                 return
-            last = self._last[_digest(url)]
-            number, named = (
-                (last.number, notice.id) if notice.number is None else (notice.number, last.notice)
-            )
-            self._last[_digest(url)] = Last(number, named)
+            key = _digest(url)
+            if notice.number is None:
+                self._last[key] = self._last[key]._replace(notice=notice.id)
+            else:
+                self._last[key] = self._last[key]._replace(number=notice.number)
             try:
                 self._write()
             except OSError as error:
