@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Sets up a virtual environment of its own and runs every check: format, lint, types, import layers, tests.
-# With --lowest first: on the lowest version of everything that pyproject.toml allows, and without types.
-# A run of all tests measures coverage too, and fails below the floor in pyproject.toml.
+# --lowest: on the lowest version of everything that pyproject.toml allows, and without types.
+# --coverage: with coverage, which makes it slower, and fails below the floor in pyproject.toml.
+# What follows these goes to pytest.
 set -euo pipefail
 cd "$(dirname "$0")"
 versions=test
-if [ "${1:-}" = --lowest ]; then
-    versions=lowest
+coverage=()
+while [ "${1:-}" = --lowest ] || [ "${1:-}" = --coverage ]; do
+    if [ "$1" = --lowest ]; then versions=lowest; else coverage=(--cov --cov-report=term); fi
     shift
-fi
+done
 environment="${OCBOOST_VENV:-.venv-$versions}"
 [ -x "$environment/bin/python" ] || "${PYTHON:-python3}" -m venv "$environment"
 environment="$(cd "$environment" && pwd)"
@@ -25,8 +27,4 @@ fi
 "$bin/ruff" format --check .
 "$bin/ruff" check .
 "$bin/lint-imports"
-coverage=()
-if [ $# -eq 0 ] && [ "$versions" = test ]; then
-    coverage=(--cov --cov-report=term)
-fi
 "$bin/python" -m pytest -q -n auto ${coverage[@]+"${coverage[@]}"} "$@"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -19,37 +18,6 @@ hypothesis.settings.register_profile(
     "repeatable", derandomize=True, deadline=None, database=None, max_examples=40
 )
 hypothesis.settings.load_profile("repeatable")
-
-
-# Tracing doubles the time of a test, so coverage is not measured in the suites that repeat the same calls
-# many times. What only they reach counts as not covered.
-NOT_TRACED = (
-    "across",
-    "boosters",
-    "cascade",
-    "cli/test_resume.py",
-    "contracts",
-    "estimators/adaptive/test_deployed_files.py",
-    "estimators/adaptive/test_file.py",
-    "estimators/test_check_estimator.py",
-    "estimators/test_growth.py",
-    "estimators/test_growth_file.py",
-    "hypotheses",
-    "kernels",
-    "learners",
-    "naive",
-    "offsets",
-    "paper",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave whole folders, and some files, out of what is traced."""
-    here = Path(__file__).parent
-    left_out = [here / place for place in NOT_TRACED]
-    for item in items:
-        if any(item.path.is_relative_to(place) for place in left_out):
-            item.add_marker("no_cover")
 
 
 @pytest.fixture(autouse=True)
