@@ -57,14 +57,19 @@ def test_the_curves_are_those_of_the_comparison(comparison, document):
     for run in comparison[0].runs:
         for metric in ("accuracy", "log_loss"):
             assert series[metric][run.method] == run.standing.curve[metric]
+            assert series["means"][metric][run.method] == run.standing.metrics[metric]
+    assert series["window"] == 100
 
 
 def test_alarms_at_their_labels(comparison, document):
     result = comparison[0].result
     turn = 1500 - result.first_row
-    for standing in result.standings:
+    methods = {each["name"] for each in document["models"]}  # hiding one hides its alarms
+    assert {each["of"] for each in document["events"]} <= methods
+    for run in comparison[0].runs:
+        standing = run.standing
         assert len(standing.alarms) == len(standing.alarm_rates)
-        own = [each for each in document["events"] if each["of"] == standing.name]
+        own = [each for each in document["events"] if each["of"] == run.method]
         if own:
             assert [each["label"] for each in own] == [row - result.first_row + 1 for row in standing.alarms]
     static = [each for each in document["events"] if each["of"] == "static"]
@@ -78,11 +83,11 @@ def test_alarms_at_their_labels(comparison, document):
 
 def test_alarms_of_the_best_and_of_the_deployed_model(comparison, document):
     board = comparison[1]
-    best = [entry.title for entry in sorted(board.entries, key=lambda entry: entry.rank)[:5]]
+    best = [entry.name for entry in sorted(board.entries, key=lambda entry: entry.rank)[:5]]
     shown = {each["of"] for each in document["events"]}
     assert shown <= {*best, "static"}
     assert "static" in shown
-    others = {entry.title for entry in board.entries if any(entry.alarms)} - shown
+    others = {entry.name for entry in board.entries if any(entry.alarms)} - shown
     assert others, "somebody must have been left out"
 
 

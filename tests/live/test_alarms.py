@@ -158,10 +158,23 @@ def test_a_slow_receiver_is_in_nobodys_way(model, tmp_path, monkeypatch):
         assert (tmp_path / "webhooks.json").read_bytes() == before  # another process may have the folder
 
 
+class Clock:
+    """A clock that is told the time."""
+
+    ahead = 0.0
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def now(self):
+        return self.seconds
+
+
 class Told:
     """An adapter that says what it is told to."""
 
     def __init__(self):
+        self.clock = Clock(1_760_000_000.0)
         self.counts = {"labels": 0, "pending": 0, "expired": 0, "last_event": 0}
         self.happened = []
 
@@ -175,14 +188,14 @@ class Told:
 
 
 def test_silence(tmp_path):
-    now, adapter = [1_760_000_000.0], Told()
+    clock, adapter = Clock(1_760_000_000.0), Told()
     with receiving() as receiver:
-        watching = alarms_of(adapter, tmp_path, receiver.url, within=60.0, clock=lambda: now[0])
+        watching = alarms_of(adapter, tmp_path, receiver.url, within=60.0, clock=clock)
         watching.webhooks[0].start()
 
         def pass_time(seconds, **changes):
             for _ in range(seconds):
-                now[0] += 1.0
+                clock.seconds += 1.0
                 for key, change in changes.items():
                     adapter.counts[key] += change
                 watching.look()
@@ -200,7 +213,7 @@ def test_silence(tmp_path):
         assert receiver.came.empty()
         watching.close()
 
-        watching = alarms_of(adapter, tmp_path, receiver.url, within=60.0, clock=lambda: now[0])
+        watching = alarms_of(adapter, tmp_path, receiver.url, within=60.0, clock=clock)
         watching.webhooks[0].start()
         assert watching.labels_stopped  # it is known after a restart
         pass_time(10, pending=3)
@@ -216,14 +229,14 @@ def test_silence(tmp_path):
 
 def test_silence_that_could_not_be_told_is_told_after_the_next_start(tmp_path):
     """Killed, so that nothing is closed in order."""
-    now, adapter = [1_760_000_000.0], Told()
+    clock, adapter = Clock(1_760_000_000.0), Told()
     with receiving() as receiver, receiving() as new:
         receiver.answers = [500]
-        of_url = partial(alarms_of, adapter, tmp_path, within=10.0, clock=lambda: now[0])
+        of_url = partial(alarms_of, adapter, tmp_path, within=10.0, clock=clock)
         killed = of_url(receiver.url, webhook=partial(Webhook, delay=lambda attempt: 1e6))
         killed.webhooks[0].start()
         for _ in range(20):
-            now[0] += 1
+            clock.seconds += 1
             adapter.counts["pending"] += 1
             killed.look()
         first = receiver.next()
@@ -244,11 +257,52 @@ def test_silence_that_could_not_be_told_is_told_after_the_next_start(tmp_path):
         killed.webhooks[0].join(30)
 
 
+def test_labels_before_the_first_look(tmp_path):
+    """As from a client that tries again until the service is back."""
+    adapter = Told()
+    of_url = partial(alarms_of, adapter, tmp_path, within=10.0)
+    with receiving() as receiver:
+        watching = of_url(receiver.url)
+        for _ in range(20):
+            adapter.clock.seconds += 1
+            adapter.counts["pending"] += 1
+            watching.look()
+        watching.webhooks[0].start()
+        assert content(receiver.next())["type"] == "labels_stopped"
+        watching.close()
+
+        watching = of_url(receiver.url)
+        adapter.counts["labels"] += 20
+        adapter.counts["pending"] -= 20
+        watching.look()
+        watching.webhooks[0].start()
+        assert content(receiver.next())["type"] == "labels_back"
+        watching.close()
+
+
+def test_what_is_told_has_the_time_of_the_system(tmp_path):
+    adapter = Told()
+    adapter.clock.ahead = 86_400.0
+    with receiving() as receiver:
+        watching = alarms_of(adapter, tmp_path, receiver.url, within=10.0)
+        adapter.counts["labels"] += 1
+        watching.look()
+        for _ in range(20):
+            adapter.clock.seconds += 1
+            adapter.counts["pending"] += 1
+            watching.look()
+        watching.webhooks[0].start()
+        told = content(receiver.next())
+        watching.close()
+    assert told["time"] == "2025-10-10T08:53:32.000Z"
+    assert told["data"]["last_label"] == "2025-10-10T08:53:20.000Z"
+
+
 def test_no_silence_while_nothing_waits(tmp_path):
-    now, adapter = [0.0], Told()
-    watching = alarms_of(adapter, tmp_path, within=10.0, clock=lambda: now[0])
+    clock, adapter = Clock(0.0), Told()
+    watching = alarms_of(adapter, tmp_path, within=10.0, clock=clock)
     for _ in range(60):
-        now[0] += 1
+        clock.seconds += 1
         adapter.counts["expired"] += 1  # each is dropped at once
         watching.look()
     assert not watching.labels_stopped
@@ -256,10 +310,10 @@ def test_no_silence_while_nothing_waits(tmp_path):
 
 
 def test_without_webhooks_silence_is_logged(tmp_path, caplog):
-    now, adapter = [0.0], Told()
-    watching = alarms_of(adapter, tmp_path, within=10.0, clock=lambda: now[0])
+    clock, adapter = Clock(0.0), Told()
+    watching = alarms_of(adapter, tmp_path, within=10.0, clock=clock)
     for _ in range(20):
-        now[0] += 1
+        clock.seconds += 1
         adapter.counts["pending"] += 1
         watching.look()
     watching.close()
@@ -322,10 +376,12 @@ def test_an_adapter_that_is_busy_does_not_hold_up_the_end(tmp_path, monkeypatch)
 
     class Busy(Told):
         def facts(self):
-            asked.set()
-            free.wait(30)
+            if watching is not None:
+                asked.set()
+                free.wait(30)
             return super().facts()
 
+    watching = None
     watching = alarms_of(Busy(), tmp_path)
     watching.start()
     assert asked.wait(30)

@@ -87,6 +87,23 @@ class TestClock:
         monkeypatch.setattr(time, "time", lambda: 1e6 + jump)
         assert least <= clock.LiveClock(1e6, 1e6).now() - 1e6 <= most
 
+    def test_times_that_are_shown_are_the_systems(self, monkeypatch, tmp_path):
+        """Down for five days: its own clock is four days behind, and nobody is to see that."""
+        with Adapter(live.model(), tmp_path / "s") as adapter:
+            adapter.predict(ROWS[:1])
+        then = time.time() + 5 * DAY
+        monkeypatch.setattr(time, "time", lambda: then)
+        with Adapter(live.model(), tmp_path / "s") as adapter:
+            assert 3.9 * DAY < adapter.clock.ahead < 4.1 * DAY
+            old = adapter.facts()["oldest_pending"]
+            assert DAY - 60.0 < then - old < DAY + 60.0
+            adapter.label([{"row": ROWS[0], "label": "yes"}])
+            adapter.freeze()
+            status = adapter.watch("model")["status"]
+            assert status["oldest_pending"] == pytest.approx(old, abs=60.0)
+            assert status["now"] == status["last_label"] == adapter.facts()["last_label"] == then
+            assert adapter.events()[-1]["time"] == then
+
     def test_a_jump_in_a_run_is_not_seen(self, monkeypatch, tmp_path):
         with Adapter(live.model(), tmp_path / "s", max_days=20) as adapter:
             ids = adapter.predict(ROWS[:3]).ids

@@ -78,7 +78,7 @@ def test_ages_and_counts(client, adapter, monkeypatch):
     done = Future()
     done.set_result(facts)
     monkeypatch.setattr(adapter, "facts_soon", lambda: done)
-    monkeypatch.setattr(metrics, "time", SimpleNamespace(time=lambda: 4_000.0))
+    monkeypatch.setattr(metrics, "system_time", lambda: 4_000.0)
     found = samples(client)
     assert found["ocboost_drift_alarms_total", "deployed"] == 3
     assert found["ocboost_drift_alarms_total", "adapted"] == 1

@@ -18,12 +18,12 @@ def test_the_page_for_browsers_and_paths_for_programs(client):
         reply = client.get("/", **accept)
         assert reply.status == 200
         assert reply.headers["content-type"] == "text/html; charset=utf-8"
-        assert reply.headers["vary"] == "accept"
+        assert reply.headers["vary"] == "accept, authorization"
         assert reply.body.lower().startswith(b"<!doctype html>")
     for accept in ("application/json", "Application/JSON;q=0.5, */*", "text/plain,application/json"):
         reply = client.get("/", accept=accept)
         assert reply.headers["content-type"] == "application/json"
-        assert reply.headers["vary"] == "accept"
+        assert reply.headers["vary"] == "accept, authorization"
         assert "GET /events" in reply.json["paths"]
 
 
@@ -79,4 +79,5 @@ def test_the_page_says_whether_a_token_is_wanted(client, client_with):
     with_token, without = Client(client_with(TOKEN).app).get("/"), client.get("/")
     assert wanted in with_token.body
     assert wanted not in without.body
+    assert wanted not in client_with(TOKEN).get("/").body  # as behind a proxy that adds it
     assert without.headers["etag"] != with_token.headers["etag"]

@@ -207,13 +207,14 @@ def comparison_document(n_methods: int = 20) -> dict[str, Any]:
     """As many methods as the page takes, over one stream without times."""
     names = [f"method {i}" for i in range(n_methods)]
     levels = {name: [0.9 - 0.012 * i, 0.84 - 0.016 * i, 0.92 - 0.01 * i] for i, name in enumerate(names)}
+    means = {field: {name: i / 100 for i, name in enumerate(names)} for field in ("accuracy", "log_loss")}
     return {
         "format": 1,
         "kind": "comparison",
         "title": "elec2",
         "subtitle": f"{n_methods} methods, seed 0",
         "models": [{"name": name, "title": name.capitalize()} for name in names],
-        "series": {"all": series(levels, timed=False)},
+        "series": {"all": {**series(levels, timed=False), "window": 1000, "means": means}},
         "events": [
             happening(
                 1, "drift", 7000, "Method 0: the rate of error rose.", of=names[0], better=False, time=None

@@ -40,6 +40,13 @@ SIGNS = """() => {
   return data.filter((value, i) => i % 4 === 3 && value > 0).length;
 }"""
 
+# How many lines the tallest cell of a kind has.
+LINES = """selector => Math.max(...[...document.querySelectorAll(selector)].map((cell) => {
+  const style = getComputedStyle(cell);
+  const inside = cell.clientHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);
+  return Math.round(inside / parseFloat(style.lineHeight));
+}))"""
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -115,6 +122,30 @@ def test_legend_has_the_means_that_the_series_have(opened):
     assert cells[4:6] == ["23.9\u00a0%", "24.5\u00a0%"]  # 48 of 201 labels, 78 of 318
     page.select_option("#smoothing", "0")
     assert texts(page, "#legend td")[::4] == ["100.0\u00a0%", "0.0\u00a0%"]
+
+
+def test_points_of_a_comparison_are_means_already(opened):
+    document = comparison_document(3)
+    page = opened(document)
+    last = [f"{100 * values[-1]:.1f}\u00a0%" for values in document["series"]["all"]["accuracy"].values()]
+    cells = texts(page, "#legend td")
+    assert cells[::4] == last
+    assert cells[1::4] == ["0.0\u00a0%", "1.0\u00a0%", "2.0\u00a0%"]  # as the comparison has them
+    assert cells[3::4] == ["0.000", "0.010", "0.020"]
+    assert page.locator("#smoothing-choice").is_hidden()
+    assert page.locator("#legend-title").inner_text() == "Now: the mean of the last 1,000 labels"
+
+
+def test_hiding_a_line_hides_its_drift_alone(opened):
+    document = run_document()
+    document["events"] = [
+        happening(1, "guard", 1300, "The adapted model answers from now on.", of="adapted"),
+        happening(2, "drift", 6900, "It rose.", of="adapted", better=False),
+    ]
+    page = opened(document)
+    assert texts(page, "#marks > span") == ["▼ drift, worse", "◆ guard"]
+    page.locator("#legend button").last.click()
+    assert texts(page, "#marks > span") == ["◆ guard"]
 
 
 def test_choices_change_charts_and_table(opened):
@@ -233,6 +264,14 @@ def test_a_phone_does_not_scroll_sideways(opened, make):
         page.locator("#mistakes-list summary").first.click()
     page.get_by_text("The same as a table").click()
     assert not overflows(page)
+    assert page.evaluate(LINES, "#numbers-body th") == 1
+
+
+def test_versions_on_a_phone(opened):
+    page = opened(live_document(), **PHONE)
+    assert page.evaluate(LINES, "#versions-list th") <= 2  # "3 (answers)", not a letter a line
+    assert page.evaluate(LINES, "#versions-list td.words") <= 3
+    assert not page.evaluate("document.querySelector('#versions .scrolls').scrollLeft")
 
 
 def test_light_and_dark_follow_the_reader(opened):

@@ -79,7 +79,7 @@ def _remarks(board: Board, label: str | None) -> list[str]:
 
 
 def _series(result: Result, runs: Sequence[MethodRun]) -> dict[str, Any]:
-    """The windowed curves, by the labels scored so far."""
+    """The windowed curves, by the labels scored so far, and the means over all labels."""
     labels = _labels_at_points(result)
     rising = [i for i, n in enumerate(labels) if i == 0 or n > labels[i - 1]]
     per_point = -(-len(rising) // MAX_WATCHED_POINTS) or 1
@@ -95,6 +95,10 @@ def _series(result: Result, runs: Sequence[MethodRun]) -> dict[str, Any]:
         "times": None,
         "counts": [result.curve_counts[i] for i in last],
         **curves,
+        "window": result.settings["window"],
+        "means": {
+            metric: {run.method: run.standing.metrics.get(metric) for run in runs} for metric in _CURVES
+        },
     }
 
 
@@ -117,7 +121,7 @@ def _events(result: Result, runs: Sequence[MethodRun], ranked: Sequence[BoardEnt
             continue
         for row, (before, after) in zip(standing.alarms, standing.alarm_rates, strict=True):
             label = round(float(np.interp(row, rows, labels)))
-            found.append((label, standing.name, before, after))
+            found.append((label, run.method, standing.name, before, after))
     found.sort(key=lambda each: each[0])
     return [
         {
@@ -125,12 +129,12 @@ def _events(result: Result, runs: Sequence[MethodRun], ranked: Sequence[BoardEnt
             "kind": "drift",
             "label": label,
             "time": None,
-            "of": name,
+            "of": method,
             "better": after < before,
             "text": f"{name}: the rate of error {'fell' if after < before else 'rose'} from "
             f"{100 * before:.1f} % to {100 * after:.1f} %.",
         }
-        for number, (label, name, before, after) in enumerate(found, start=1)
+        for number, (label, method, name, before, after) in enumerate(found, start=1)
     ][-MAX_WATCHED_ALARMS:]
 
 

@@ -21,6 +21,7 @@ from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.adaptive.file import left_out
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.live.answers import Answers, LabelReport, Rejected
+from ocboost.live.clock import LiveClock
 from ocboost.live.held_out import HeldOut
 from ocboost.live.journal import MAX_ID_LENGTH
 from ocboost.live.opening import held, open_state
@@ -334,6 +335,11 @@ class Adapter:
         except ClosedError:
             return self._facts_now()
 
+    @property
+    def clock(self) -> LiveClock:
+        """By which predictions age; its seconds never go back, and survive a restart."""
+        return self._writer.clock
+
     def facts_soon(self) -> Future[dict[str, Any]]:
         """The same as a future, as it may take a while where many labels are being learnt."""
         return self._writer.hand_in(Command(self._facts_now))
@@ -350,7 +356,7 @@ class Adapter:
             "versions": [each.number for each in list(state.versions.kept)],
             "pending": writer.journal.n_pending,
             "pending_bytes": writer.journal.pending_bytes,
-            "oldest_pending": writer.journal.oldest_at,
+            "oldest_pending": writer.clock.in_system_time(writer.journal.oldest_at),
             "expired": writer.expired,
             "storage": writer.storage,
             "seq": state.seq,

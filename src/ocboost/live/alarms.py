@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ocboost.errors import InputError
-from ocboost.live.clock import LiveClock
+from ocboost.live.clock import system_time
 from ocboost.live.http_post import PostUrl, parse_url
 from ocboost.live.notices import AlarmNotice
 from ocboost.live.side_file import read_side_file, write_side_file
@@ -21,6 +21,7 @@ from ocboost.live.webhooks import MAX_WEBHOOKS, Delivered, Last, Webhook
 
 if TYPE_CHECKING:
     from ocboost.live.adapter import Adapter
+    from ocboost.live.clock import LiveClock
 
 logger = logging.getLogger("ocboost.live")
 
@@ -40,6 +41,10 @@ def webhook_urls(urls: Sequence[str]) -> list[PostUrl]:
     return found
 
 
+def _counts(facts: dict[str, Any]) -> tuple[int, int, int]:
+    return facts["labels"], facts["pending"], facts["expired"]
+
+
 class Alarms:
     """Watches a model in service from a thread of its own; requests never wait for it.
 
@@ -57,8 +62,8 @@ class Alarms:
         What to sign them with.
     within : float, optional
         Seconds in which labels must come; see `Silence`.
-    clock : callable, optional
-        Seconds since 1970 that never go back.
+    clock : LiveClock, optional
+        Whose seconds never go back, also after a restart; by default the adapter's.
     webhook : callable, optional
         Makes each `Webhook`, for tests.
     """
@@ -72,22 +77,23 @@ class Alarms:
         secret: bytes | None = None,
         within: float | None = None,
         *,
-        clock: Callable[[], float] | None = None,
+        clock: LiveClock | None = None,
         webhook: Callable[..., Webhook] = Webhook,
     ) -> None:
-        self._adapter, self._clock = adapter, clock or LiveClock().now
+        self._adapter, self._clock = adapter, clock or adapter.clock
         self._silence_file = folder / SILENCE_NAME
         found = read_side_file(self._silence_file, lambda fields: Silence.from_tree(fields, within))
         self._silence = found or Silence(within)
-        self._saved_at = self._clock()
-        self._counts: tuple[int, int, int] | None = None
+        self._saved_at = self._clock.now()
+        facts = adapter.facts()
+        self._counts = _counts(facts)
         self._after: dict[int, int] = {}  # for each webhook the last event that it was given
         self._delivered: Delivered | None = None
         self.webhooks: list[Webhook] = []
         if urls:
             self._delivered = delivered = Delivered(folder)
             told = self._silence.told
-            newest = Last(adapter.facts()["last_event"], None if told is None else told.id)
+            newest = Last(facts["last_event"], None if told is None else told.id)
             last = delivered.begin([url.text for url in urls], newest)
             for index, url in enumerate(urls, 1):
                 made = webhook(index, url, model, secret, partial(delivered.delivered, url.text))
@@ -115,7 +121,8 @@ class Alarms:
         """Look once: hand new events to the webhooks, and see whether labels come."""
         self._hand_on_events()
         facts = self._adapter.facts()
-        now = self._clock()
+        now = self._clock.now()
+        self._silence.clock_ahead = self._clock.ahead
         self._count(facts, now)
         notice = self._silence.check(now)
         if notice is not None or now - self._saved_at >= SAVE_SECONDS:
@@ -136,21 +143,20 @@ class Alarms:
                 continue
             webhook.count_dropped(new[0]["number"] - after - 1)
             for event in new:
-                webhook.put(AlarmNotice.of_event(event, self._delivered.sender, self._clock()))
+                webhook.put(AlarmNotice.of_event(event, self._delivered.sender, system_time()))
             self._after[webhook.index] = new[-1]["number"]
 
     def _count(self, facts: dict[str, Any], now: float) -> None:
         """Tell the silence what has come since the last time; labels of rows alone count as both."""
-        before, self._counts = self._counts, (facts["labels"], facts["pending"], facts["expired"])
-        if before is not None:
-            labels, pending, expired = (b - a for a, b in zip(before, self._counts, strict=True))
-            if facts["pending"] > 0 or labels > 0:
-                self._silence.predicted(labels + pending + expired, now)
-            self._silence.labelled(labels, now)
+        before, self._counts = self._counts, _counts(facts)
+        labels, pending, expired = (b - a for a, b in zip(before, self._counts, strict=True))
+        if facts["pending"] > 0 or labels > 0:
+            self._silence.predicted(labels + pending + expired, now)
+        self._silence.labelled(labels, now)
 
     def _save_silence(self) -> None:
         with self._saving:
-            self._saved_at = self._clock()
+            self._saved_at = self._clock.now()
             try:
                 if not self._closed:
                     write_side_file(self._silence_file, self._silence.tree())

@@ -1,7 +1,7 @@
-"""A clock that ages predictions fairly although the system's clock may jump.
+"""Two clocks: one that ages predictions fairly although the system's may jump, and the system's for people.
 
-While the process runs it goes by the monotonic clock. Between two runs it goes by the system's, but never
-backwards, and by a day at most: should that have jumped ahead, predictions lose one day of their time.
+While the process runs the first goes by the monotonic clock. Between two runs it goes by the system's, but
+never backwards, and by a day at most: should that have jumped ahead, predictions lose one day of their time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,11 @@ import time
 
 MAX_PAUSE_SECONDS = 86_400.0
 LAST_MOMENT = 253_402_300_799.0  # the end of the year 9999; later times are none
+
+
+def system_time() -> float:
+    """Seconds since 1970 as the system's clock has them: for times that are shown or sent."""
+    return min(max(time.time(), 0.0), LAST_MOMENT)
 
 
 class LiveClock:
@@ -24,7 +29,7 @@ class LiveClock:
     """
 
     def __init__(self, stopped_at: float | None = None, system_then: float | None = None) -> None:
-        system = time.time()
+        system = system_time()
         if stopped_at is None or system_then is None:
             self._start = system
         else:
@@ -34,3 +39,12 @@ class LiveClock:
     def now(self) -> float:
         """The seconds now."""
         return self._start + max(time.monotonic() - self._monotonic, 0.0)
+
+    def in_system_time(self, moment: float | None) -> float | None:
+        """A moment of this clock by the system's, as it goes now."""
+        return None if moment is None else moment + self.ahead
+
+    @property
+    def ahead(self) -> float:
+        """The system's clock less this one."""
+        return system_time() - self.now()

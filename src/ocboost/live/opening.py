@@ -15,7 +15,7 @@ from ocboost._core.file_format import load, to_bytes
 from ocboost._core.file_lock import HeldError, locked
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError
-from ocboost.live.clock import LiveClock
+from ocboost.live.clock import LiveClock, system_time
 from ocboost.live.journal import Journal, as_storage_error
 from ocboost.live.state import STATE_KIND, LiveState
 from ocboost.live.versions import Versions, load_model
@@ -59,7 +59,7 @@ def open_state(folder: Path, model: Model, opened: ExitStack) -> tuple[Journal, 
             "another state folder."
         )
     if known is None:
-        journal.set_facts({"model": digest, "began": clock.now()})
+        journal.set_facts({"model": digest, "began": system_time()})
     began = journal.fact("began")
     state = state_at_checkpoint(folder)
     if state is None:

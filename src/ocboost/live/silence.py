@@ -31,7 +31,7 @@ MAX_SECONDS = 1e12
 class Silence:
     """Tells once when labels have stopped coming, and once when they are back.
 
-    Times are seconds since 1970 that never go back.
+    Times are seconds that never go back; ``clock_ahead`` is to be added to those that are told.
 
     Parameters
     ----------
@@ -41,6 +41,7 @@ class Silence:
 
     def __init__(self, within: float | None = None) -> None:
         self._within = within
+        self.clock_ahead = 0.0
         self._active = ACTIVE_SECONDS if within is None else within / 2
         self._gap = 0.0  # what the clock says
         self._predictions = 0  # since the last label
@@ -92,11 +93,11 @@ class Silence:
         since = "No label has ever come" if self._last_label is None else "Labels have stopped coming"
         return AlarmNotice(
             LABELS_STOPPED,
-            at,
+            at + self.clock_ahead,
             f"{since}: none in {in_units(self._gap)} of predictions, and {in_units(limit)} is the limit. "
             f"{self._predictions:,} predictions were made meanwhile.",
             {
-                "last_label": None if self._last_label is None else as_iso(self._last_label),
+                "last_label": self._told_last_label(),
                 "gap_seconds": round(self._gap, 3),
                 "limit_seconds": round(limit, 3),
                 "predictions": self._predictions,
@@ -136,14 +137,17 @@ class Silence:
     def _labels_back(self, at: float) -> AlarmNotice:
         return AlarmNotice(
             LABELS_BACK,
-            at,
+            at + self.clock_ahead,
             f"Labels come again, after none in {in_units(self._gap)} of predictions.",
             {
-                "last_label": None if self._last_label is None else as_iso(self._last_label),
+                "last_label": self._told_last_label(),
                 "gap_seconds": round(self._gap, 3),
                 "predictions": self._predictions,
             },
         )
+
+    def _told_last_label(self) -> str | None:
+        return None if self._last_label is None else as_iso(self._last_label + self.clock_ahead)
 
     # In files ---------------------------------------------------------------------------------------------
 

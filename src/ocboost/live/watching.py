@@ -19,6 +19,7 @@ from ocboost._watch.document import (
 from ocboost._watch.record import MAX_MISTAKES
 from ocboost.errors import ClosedError
 from ocboost.hypotheses.describe import features_of
+from ocboost.live.clock import system_time
 
 if TYPE_CHECKING:
     from ocboost.deployment.model import Model
@@ -117,8 +118,8 @@ class Watching:
         return {
             **{key: facts[key] for key in (*kept, "recent_accuracy", "drift", "last_label")},
             "pending": writer.journal.n_pending,
-            "oldest_pending": writer.journal.oldest_at,
-            "now": writer.clock.now(),
+            "oldest_pending": writer.clock.in_system_time(writer.journal.oldest_at),
+            "now": system_time(),
             "storage": writer.storage,
         }
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ocboost._core.file_format import to_bytes, write_atomically
 from ocboost.errors import ClosedError, InputError, OcboostError, StorageFullError
 from ocboost.live.answers import LabelReport, Rejected
-from ocboost.live.clock import LiveClock
+from ocboost.live.clock import LiveClock, system_time
 from ocboost.live.journal import MAX_ID_LENGTH, Entry, Journal, as_storage_error
 from ocboost.live.state import STATE_KIND, LiveState, Predicted
 
@@ -267,7 +267,7 @@ class Writer:
         return issue.finish(ids)
 
     def _enter(self, labels: LabelSet) -> LabelSet:
-        now = self.clock.now()
+        now = system_time()
         labels.accepted = labels.duplicates = 0
         for label in labels.labels:
             self._enter_one(labels, label, now)
@@ -331,7 +331,7 @@ class Writer:
         journal = self.journal
         text = json.dumps(command)
         entry = Entry(
-            journal.last_seq + 1, text, None, -1, 0.0, -1, -1, -1, -1, 0, self.clock.now(), NOTHING, None
+            journal.last_seq + 1, text, None, -1, 0.0, -1, -1, -1, -1, 0, system_time(), NOTHING, None
         )
         try:
             journal.begin()
@@ -366,7 +366,7 @@ class Writer:
             journal.begin()
             gone = journal.expire(oldest, limits.max_pending, limits.max_pending_bytes)
             journal.trim(self.checkpoint_seq, limits.keep_labels, 2 * limits.max_pending)
-            journal.set_facts({"clock": self.clock.now(), "system_clock": time.time()})
+            journal.set_facts({"clock": self.clock.now(), "system_clock": system_time()})
             journal.commit()
             self.expired += gone
             if self._named is not None:

@@ -10,7 +10,7 @@ import msgspec
 from starlette.routing import Route
 
 import ocboost
-from ocboost.serve.bodies import Receive, Scope
+from ocboost.serve.bodies import Receive, Scope, header
 from ocboost.serve.events import EVENTS_PATH, EventStream
 from ocboost.serve.failures import JSON_TYPE, REJECTED_STATUS, Headers, HttpError
 from ocboost.serve.gate import Send
@@ -19,6 +19,7 @@ from ocboost.serve.metrics import METRICS_TYPE
 from ocboost.serve.openapi import openapi_document
 from ocboost.serve.page import PAGE_FOLDER, PAGE_HEADERS, PRIVATE_HEADERS, is_known, page_files, wants_json
 from ocboost.serve.requests import FreezeRequest, RollbackRequest, decode, decode_labels, decode_predict
+from ocboost.serve.security import is_authorized
 
 if TYPE_CHECKING:
     from ocboost.live import Answers
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FILE_TYPE = (b"content-type", b"application/octet-stream")
 MAX_VERSION_DIGITS = 15
 NOT_MODIFIED = 304
+VARIES = (b"vary", b"accept, authorization")
 LARGE_BODY = 2**18  # bytes; JSON beyond it is decoded and encoded in a thread
 MAX_PROBABILITIES = 2_000_000  # in one answer
 
@@ -197,22 +199,24 @@ async def watch(service: Service, scope: Scope, receive: Receive) -> Reply:
 async def index(service: Service, scope: Scope, receive: Receive) -> Reply:
     """``GET /``: the page; where to find the rest, for programs that ask for JSON."""
     if not wants_json(scope):
-        return _page_file(service, scope, "/", (b"vary", b"accept"))
+        token = service.settings.token
+        allowed = token is None or is_authorized(header(scope, b"authorization"), token)
+        return _page_file(scope, "/", wants_token=not allowed)
     listed = [f"{verb} {path}" for path, verb, _ in PATHS]
     content = {"service": "ocboost", "paths": [*listed, f"GET {EVENTS_PATH}"]}
-    return Reply(_encode(content), headers=[JSON_TYPE, (b"vary", b"accept"), *PAGE_HEADERS])
+    return Reply(_encode(content), headers=[JSON_TYPE, VARIES, *PAGE_HEADERS])
 
 
 async def page_file(service: Service, scope: Scope, receive: Receive) -> Reply:
     """``GET /page/NAME``: a file of the page."""
-    return _page_file(service, scope, scope["path"])
+    return _page_file(scope, scope["path"])
 
 
-def _page_file(service: Service, scope: Scope, path: str, *more: tuple[bytes, bytes]) -> Reply:
-    found = page_files(service.settings.token is not None).get(path)
+def _page_file(scope: Scope, path: str, *, wants_token: bool = False) -> Reply:
+    found = page_files(wants_token).get(path)
     if found is None:
         raise HttpError(404, "unknown_path", "The page has no such file.")
-    headers = [*found.headers, *more]
+    headers = [*found.headers, VARIES] if path == "/" else found.headers
     if is_known(scope, found.etag):
         return Reply(b"", NOT_MODIFIED, headers)
     return Reply(found.content, headers=headers)

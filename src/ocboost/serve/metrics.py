@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from ocboost.errors import ClosedError
+from ocboost.live.clock import system_time
 
 if TYPE_CHECKING:
     from ocboost.live import Adapter
@@ -128,7 +128,7 @@ class AdapterCollector(Collector):
         for name, text, key in GAUGES:
             if (value := _finite(facts.get(key))) is not None:
                 yield GaugeMetricFamily(name, text, value=value)
-        now = time.time()
+        now = system_time()
         for name, text, key in AGES:
             if (value := _finite(facts.get(key))) is not None:
                 yield GaugeMetricFamily(name, text, value=max(0.0, now - value))

@@ -42,8 +42,8 @@ class PageFile(NamedTuple):
 def page_files(wants_token: bool = False) -> dict[str, PageFile]:
     """The files by their paths; the page itself is ``/``.
 
-    A service with a token says so in the page, which then asks for it before it sends anything: a browser
-    writes each request that was refused on its console.
+    A service with a token says so in the page that it gives to a client without one, which then asks for it
+    before it sends anything: a browser writes each request that was refused on its console.
     """
     found = {}
     for path, (content, media) in static_files().items():

@@ -88,7 +88,9 @@ const Charts = (() => {
     return Array.isArray(found) ? found : series.labels.map(() => null);
   }
 
+  // Points that are means over a window already are drawn as they are.
   function spanOf(series) {
+    if (series.window) return 0;
     if (chosen.span !== null) return chosen.span;
     const total = series.counts.reduce((a, b) => a + b, 0);
     return total >= 10000 ? 1000 : 200;
@@ -116,10 +118,11 @@ const Charts = (() => {
     const span = spanOf(series);
     const models = doc.models || [];
     const lines = (field) => models.map(({ name }) => smooth(valuesOf(series, field, name), series.counts, span));
-    const events = (doc.events || []).filter((event) => markOf(event) && !chosen.hidden.has(event.of));
+    const events = (doc.events || []).filter((event) => markOf(event) && !(event.kind === "drift" && chosen.hidden.has(event.of)));
     const marks = events.map((event) => ({ event, mark: markOf(event), x: placeOf(event, series, x) }));
     const inside = ({ x: place }) => isNumber(place) && (series === all || !(place < x[0]));
-    const means = (field) => models.map(({ name }) => mean(valuesOf(all, field, name), all.counts));
+    const known = (field, name) => ((all.means || {})[field] || {})[name];
+    const means = (field) => models.map(({ name }) => (all.means ? known(field, name) : mean(valuesOf(all, field, name), all.counts)));
     view = {
       series, x, span, models,
       marks: marks.filter(inside),
@@ -332,7 +335,8 @@ const Charts = (() => {
       values: ["accuracy", "log_loss"].flatMap((field) => [value(field, index), valueWords[field](view.means[field][index])]),
     }));
     list(byId("legend"), items, (item) => [item.name, item.index, item.of], legendRow);
-    const over = view.span ? `the mean of the last ${Dom.count(view.span)} labels` : "the last bucket";
+    const span = view.series.window || view.span;
+    const over = span ? `the mean of the last ${Dom.count(span)} labels` : "the last bucket";
     write(byId("legend-title"), at === null ? `Now: ${over}` : `At label ${Dom.count(view.series.labels[at])}: ${over}`);
   }
 
@@ -399,6 +403,7 @@ const Charts = (() => {
     if (byId("curves").hidden) return;
     byId("range-choice").hidden = !doc.series.recent;
     byId("axis-choice").hidden = !view.series.times;
+    byId("smoothing-choice").hidden = Boolean(view.series.window);
     byId("legend-buttons").hidden = view.models.length < MANY;
     byId("curves-body").classList.toggle("many", view.models.length >= MANY);
     for (const node of document.querySelectorAll(".by")) write(node, view.timed ? "by time" : "by number of labels");
