@@ -271,7 +271,14 @@ def test_versions_on_a_phone(opened):
     page = opened(live_document(), **PHONE)
     assert page.evaluate(LINES, "#versions-list th") <= 2  # "3 (answers)", not a letter a line
     assert page.evaluate(LINES, "#versions-list td.words") <= 3
-    assert not page.evaluate("document.querySelector('#versions .scrolls').scrollLeft")
+    page.evaluate(
+        "document.querySelectorAll('#versions-list td:last-child').forEach(c => c.append(BUTTON))".replace(
+            "BUTTON", "Object.assign(document.createElement('button'), {textContent: 'Roll back'})"
+        )
+    )
+    assert page.evaluate(
+        "(n => n.scrollWidth <= n.clientWidth)(document.querySelector('#versions .scrolls'))"
+    )
 
 
 def test_light_and_dark_follow_the_reader(opened):
