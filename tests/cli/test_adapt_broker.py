@@ -86,6 +86,53 @@ def test_another_model_is_refused_and_restart_begins_anew(capsys, model, server,
 
 
 @needs_server
+def test_other_settings_are_another_model(capsys, model, server, client, tmp_path):
+    send(client, request(0), label(0))
+    follow(capsys, model, server)
+    words = ["adapt", model, server.url, "--out", model, "--idle", 0.05]
+    assert "with the same settings as then" in refused(capsys, *words, "--window", 50)
+    assert follow(capsys, model, server)[0] == 0
+
+
+@needs_server
+def test_what_was_learnt_is_not_replaced_where_the_broker_has_lost_its_state(
+    capsys, model, server, client, tmp_path
+):
+    out = tmp_path / "out.ocb"
+    send(client, request(0), label(0))
+    follow(capsys, model, server, out=out)
+    learnt = out.read_bytes()
+    client.flushall()
+    send(client, request(1))
+    words = ["adapt", model, server.url, "--out", out, "--idle", 0.05]
+    assert "has no state of this one" in refused(capsys, *words)
+    assert out.read_bytes() == learnt
+    code, text, err = follow(capsys, out, server)
+    assert code == 0, err
+    assert "1 messages" in text
+    client.flushall()
+    send(client, request(2))
+    assert ran(capsys, *words, "--restart")[0] == 0
+
+
+@needs_server
+def test_a_page_that_cannot_be_written_does_not_stop_it(capsys, model, server, client, tmp_path):
+    send(client, request(0), label(0), request(1))
+    page = tmp_path / "page.html"
+    from ocboost.cli import adapt_broker
+
+    def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adapt_broker, "_write_page", fails)
+        code, _, err = follow(capsys, model, server, "--report", page, "--checkpoint-rows", 1)
+    assert code == 0, err
+    assert err.count("the page could not be written to") == 1
+    assert len(answers(client)) == 2
+
+
+@needs_server
 def test_it_can_stop_at_what_cannot_be_used(capsys, model, server, client):
     send(client, request(0), as_json(id="nobody", label="yes\x1b[31m"))
     words = ["adapt", model, server.url, "--out", model, "--idle", 0.05, "--on-bad-row", "stop"]
@@ -158,6 +205,9 @@ def test_options_of_logs_make_no_sense_with_a_file(capsys, model, words):
         "kafka://me:12/secret@h/t",
         "valkey://me:secret@h:1/0",
         "redis:/me:secret@h:1/0",
+        "redis//me:secret@h:1/0",
+        "rediss:me:secret@h:1/0",
+        'kafka:/me:a@"secret@h/t',
     ],
 )
 def test_no_part_of_a_password_is_shown_where_an_address_is_written_wrongly(capsys, model, address):
@@ -165,6 +215,14 @@ def test_no_part_of_a_password_is_shown_where_an_address_is_written_wrongly(caps
         pytest.importorskip("confluent_kafka")
     assert "secret" not in refused(capsys, "adapt", model, address, "--out", model)
     assert "secret" not in refused(capsys, "adapt", address, model, "--out", model)
+    assert "secret" not in refused(capsys, "predict", model, address)
+    words = ("adapt", model, model, "--out", model, "--checkpoint-rows", address)
+    assert "secret" not in refused(capsys, *words, code=2)
+
+
+@pytest.mark.parametrize("password", ["my secret", "my'secret", 'my"secret', "a@secret", "a:secret"])
+def test_passwords_of_addresses_that_are_taken_for_files(capsys, model, password):
+    assert "secret" not in refused(capsys, "predict", model, f"redis://me:{password}@h:1/0")
 
 
 def test_passwords_are_not_shown(capsys, model):

@@ -33,6 +33,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 # Kinds of requests, and codes of errors, as Kafka numbers them.
 PRODUCE, INIT_PRODUCER, ADD_PARTITIONS, END_TRANSACTION = 0, 22, 24, 26
+TIMED_OUT, NETWORK = 7, 13
 TOO_LARGE, NO_TOPIC_RIGHTS, BAD_SEQUENCE, OLD_EPOCH, NO_TRANSACTION_RIGHTS, FENCED = 10, 29, 45, 47, 53, 90
 
 

@@ -6,9 +6,13 @@ import re
 
 from ocboost._core.escaping import one_line
 
-_CREDENTIALS = re.compile(r"""([a-z]:/{1,2})[^\s'"/@]*:[^\s'"]*@""", re.IGNORECASE)
 # The module of each scheme in `ocboost.live.brokers`; its ``open_log(address)`` gives the log.
 SCHEMES = {"redis": "redis", "rediss": "redis", "kafka": "kafka"}
+# Behind a scheme of ours anything may be mistyped, and a password may have spaces and quotes.
+_CREDENTIALS = re.compile(
+    rf"""((?:{"|".join(SCHEMES)})[:/]{{1,3}})[^/@\n]*:.*@|([a-z]:/{{1,2}})[^\s'"/@]*:[^\s'"]*@""",
+    re.IGNORECASE,
+)
 
 
 class LogAddress(str):
@@ -39,7 +43,7 @@ def without_passwords(text: str) -> str:
     >>> without_passwords("there is no 'redis:/me:secret@host/0'")
     "there is no 'redis:/…@host/0'"
     """
-    return _CREDENTIALS.sub(r"\1…@", text)
+    return _CREDENTIALS.sub(r"\1\2…@", text)
 
 
 def is_log_address(text: str) -> bool:

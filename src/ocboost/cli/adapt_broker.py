@@ -136,10 +136,19 @@ def adapt_from_log(
         remove_temporary_files(out, *([] if report is None else [report]))
         deployed = _configured(model, options, decisions)
 
+        told = False
+
         def save(data: bytes) -> None:
+            nonlocal told
             write_atomically(out, data)
-            if report is not None and consumer.state is not None:
+            if report is None or consumer.state is None:
+                return
+            try:
                 _write_page(report, consumer.state, out.name, log.name)
+            except OSError as error:
+                if not told:
+                    say(f"the page could not be written to '{report}' ({error.strerror}); going on.")
+                told = True
 
         with stream_progress("adapting") as show:
             consumer = Consumer(
@@ -156,6 +165,8 @@ def adapt_from_log(
             )
             try:
                 consumer.begin(afresh=restart)
+                if consumer.state is None and not restart:
+                    _require_nothing_learnt(out, model, deployed)
                 say(f"following {log.name}; predictions go to {log.predictions}.")
                 consumer.follow()
                 ended_early = False
@@ -175,10 +186,28 @@ def adapt_from_log(
                 else "ended before the first message came; nothing was learnt."
             )
             return 0
-        save(state.live.model_bytes())
+        save(state.model_file())
         written()
         _report(state, out)
     return 0
+
+
+def _require_nothing_learnt(out: Path, model: Path, deployed: Model) -> None:
+    """Refuse to begin anew where OUT holds what this model has learnt from a log that is gone."""
+    from ocboost.deployment.model import Model
+    from ocboost.errors import InputError, OcboostError
+    from ocboost.live.brokers.log_state import digest_of, origin_of
+
+    try:
+        learnt = not out.samefile(model) and origin_of(Model.load(out)) == digest_of(deployed)
+    except (OcboostError, OSError):  # nothing is there, or something else, which is replaced
+        learnt = False
+    if learnt:
+        raise InputError(
+            f"'{out}' holds what MODEL has learnt from a log, and the broker has no state of this one: it "
+            "has lost it, or this is another log. To go on with what was learnt, give that file as MODEL "
+            "too; to begin anew, --restart or another --out."
+        )
 
 
 def _write_page(path: Path, state: LogState, title: str, log: str) -> None:
@@ -217,17 +246,20 @@ def _configured(path: Path, options: MethodOptions, decisions: DecisionOptions) 
     from ocboost.deployment.model import Model
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.live.adapter import as_model
+    from ocboost.live.brokers.log_state import digest_of, origin_of
 
     settings = options.settings()
     if options.method is not None and not makes_adaptive(options):
         booster_of(options.method)
     model = Model.load(path)
     require_no_settings(model, options, path)
-    clf = model.classifier
+    clf, before = model.classifier, digest_of(model)
     clf.set_params(**decision_parameters(decisions.given(), clf.classes_.tolist()))
     if isinstance(clf, OCBClassifier):
         clf.set_params(**parameters_to_adapt(options.method, settings, clf))
         clf.follow_settings()
+    if origin_of(model) is not None and digest_of(model) != before:
+        model.history.append({"event": "settings"})  # no longer what a consumer has written
     return as_model(model)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
+from ocboost._core.log_address import without_passwords
 from ocboost.cli import (
     adapt,
     cascade,
@@ -83,5 +84,5 @@ def run(words: Sequence[str]) -> int:
 
 def _wrong_usage(message: str, app: App, words: Sequence[str]) -> int:
     command = f"{words[0]} " if words and words[0] in app and words[0].isalpha() else ""
-    say(f"{message} See: ocboost {command}--help")
+    say(f"{without_passwords(message)} See: ocboost {command}--help")
     return 2

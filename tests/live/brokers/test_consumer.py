@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import random
 
@@ -168,19 +169,47 @@ def test_another_model_is_refused_unless_it_begins_anew():
         follow(server, model=first)
 
 
-def test_the_model_that_was_written_last_or_before_is_the_same_model():
+def written_by(consumer):
+    return load_model(consumer.state.model_file(), "model")
+
+
+def test_a_model_that_was_written_is_known_again():
     server = MemoryServer([request(0), label(0)])
     first, _ = follow(server)
     server.log += [request(1), label(1)]
-    second, _ = follow(server)
+    second, _ = follow(server, model=written_by(first))
     server.log += [request(2), label(2)]
-    third, _ = follow(server, model=second.state.live.adapted)
+    third, _ = follow(server, model=written_by(first))  # as if it was killed before it could write
     assert third.state.live.learnt == 3
-    models = {to_bytes("OCBClassifier", one.state.live.adapted.tree()) for one in (first, second, third)}
-    assert len(models) == 3
-    follow(server, model=second.state.live.adapted)  # as if it was killed before it could write the third
+    assert len({one.state.model_file() for one in (first, second, third)}) == 3
+    other = written_by(third)
+    other.history.append({"event": "adapt"})  # it has learnt from something else
     with pytest.raises(InputError, match="another model"):
-        follow(server, model=first.state.live.adapted)
+        follow(server, model=other)
+
+
+def test_a_model_that_is_ahead_of_a_server_that_was_set_back():
+    server = MemoryServer([request(0), label(0)])
+    first, _ = follow(server)
+    kept = copy.deepcopy(vars(server))
+    server.log += [request(1), label(1)]
+    ahead = written_by(follow(server, model=written_by(first))[0])
+    vars(server).update(kept)
+    server.log += [request(2), label(2)]
+    consumer, _ = follow(server, model=ahead)
+    assert consumer.state.live.learnt == 2
+    assert consumer.state.model_file() == follow(MemoryServer(list(server.log)))[0].state.model_file()
+
+
+def test_a_model_that_begins_anew_is_another_one():
+    server = MemoryServer([request(0), label(0)])
+    first = written_by(follow(server)[0])
+    again = written_by(follow(server, model=first, afresh=True)[0])
+    follow(server, model=again)
+    follow(server, model=first)  # which it began with
+    with pytest.raises(InputError, match="another model"):
+        follow(server)
+    assert [each["event"] for each in again.history] == ["log", "log"]
 
 
 def test_a_model_that_could_not_be_written_twice_is_still_known():
@@ -200,7 +229,7 @@ def test_a_model_that_could_not_be_written_twice_is_still_known():
             follow(server, hooks=Hooks(saved=fail), model=written[0])
     consumer, _ = follow(server, hooks=Hooks(saved=write), model=written[0])
     assert consumer.state.messages == 8
-    assert to_bytes(written[0].kind, written[0].tree()) == consumer.state.live.model_bytes()
+    assert to_bytes(written[0].kind, written[0].tree()) == consumer.state.model_file()
 
 
 def test_the_model_is_written_before_anything_else_is_committed():
@@ -219,7 +248,7 @@ def test_a_state_of_another_place_or_damaged_is_refused():
     with pytest.raises(BrokerError, match="of another place"):
         follow(server)
     server.state = server.state[:-1]
-    with pytest.raises(ModelFileError, match="state of memory is damaged"):
+    with pytest.raises(ModelFileError, match=r"state of memory is damaged.*--restart"):
         follow(server)
 
 

@@ -118,6 +118,26 @@ def test_begins_afresh_and_answers_nothing_again(cluster: KafkaCluster, logs: An
     assert (resumed.state, resumed.after, resumed.answered) == (None, None, "2")
 
 
+def test_predictions_may_go_elsewhere_and_back(cluster: KafkaCluster, logs: Any) -> None:
+    address = cluster.log("moved")
+    cluster.topic("moved.other")
+    elsewhere = f"{address}?predictions=moved.other"
+    log = logs(address)
+    log.take_over()
+    cluster.send("moved", b"0", b"1", b"2")
+    log.commit([("0", b"a0")], "0", b"state")
+    for _ in range(3):  # also with nothing between
+        log = logs(elsewhere)
+        assert log.take_over().answered == "0"
+    log.commit([("1", b"a1")], "1")
+    assert logs(elsewhere).take_over().answered == "1"
+    log = logs(address)
+    assert log.take_over().answered == "1"
+    log.commit([("2", b"a2")], "2")
+    assert cluster.values("moved.predictions") == [b"a0", b"a2"]
+    assert cluster.values("moved.other") == [b"a1"]
+
+
 def test_deleted_messages_are_noticed(cluster: KafkaCluster, logs: Any) -> None:
     """The mock cluster keeps 5 MB."""
     address = cluster.log("short")

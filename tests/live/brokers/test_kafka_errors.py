@@ -71,6 +71,24 @@ def test_a_transaction_that_breaks_is_written_once(
     assert (resumed.state, resumed.after, resumed.answered) == (b"state", "2", "2")
 
 
+@pytest.mark.parametrize("error", [kinds.TIMED_OUT, kinds.NETWORK])
+def test_a_delivery_that_failed_is_begun_again(
+    cluster: KafkaCluster, logs: Any, tmp_path: Path, error: int
+) -> None:
+    """Its message is gone from the client's queue: to wait for it would be for ever."""
+    (tmp_path / "settings").write_text("retries=1\nretry.backoff.ms=10")
+    name = f"delivery-{error}"
+    address = f"{cluster.log(name)}?config={tmp_path / 'settings'}"
+    log = logs(address)
+    log.take_over()
+    cluster.send(name, b"0", b"1")
+    log.commit([("0", b"a0")], "0")
+    cluster.errors(kinds.PRODUCE, error, error, error)
+    patiently(lambda: log.commit([("1", b"a1")], "1", b"state"), times=10)
+    assert cluster.values(f"{name}.predictions") == [b"a0", b"a1"]
+    assert logs(address).take_over().state == b"state"
+
+
 def test_answers_that_came_through_are_not_written_again(cluster: KafkaCluster, logs: Any) -> None:
     """The place cannot be written, the answers before it were: the mock cluster shows them."""
     log = logs(cluster.log("through"))

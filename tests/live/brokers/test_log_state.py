@@ -64,6 +64,18 @@ def test_a_request_is_answered_and_its_label_learnt():
     assert state.live.watch.tree() != new().live.watch.tree()
 
 
+def test_a_row_that_the_reader_fails_on_does_not_stop_the_log(monkeypatch):
+    state = new()
+
+    def fails(rows):
+        raise RecursionError
+
+    monkeypatch.setattr(state.reader, "features", fails)
+    (answer,) = take(state, request(0))
+    assert code_of(answer) == "bad_row"
+    assert "RecursionError" in answer["error"]["message"]
+
+
 def test_a_label_that_comes_twice_is_learnt_once_and_another_one_is_a_conflict():
     state = new()
     take(state, request(0), label(0, label="yes"))

@@ -27,7 +27,12 @@ def test_requests_and_labels_are_told_apart():
         (b"\xff", "bad_json", "no UTF-8"),
         (b'{"row": [NaN]}', "bad_json", "NaN is no number"),
         (b'{"row": {"a": 1, "a": 2}}', "bad_json", "stands twice"),
-        (b"[" * 100_000, "bad_json", "must be JSON"),
+        (b"[" * 100_000, "bad_json", "more than 20 deep"),
+        *(
+            (b'{"row": ' + b"[" * n + b"]" * n + b"}", "bad_json", "more than 20 deep")
+            for n in (20, 970, 990)
+        ),
+        (b'{"row": ' + b'{"a":' * 20 + b"1" + b"}" * 21, "bad_json", "more than 20 deep"),
         (b'{"row": [' + b"9" * 10_000 + b"]}", "bad_json", "must be JSON"),
         (b"[1]", "bad_message", "must be an object"),
         (b'{"id": "a"}', "bad_message", "must have a row, or an id with its label"),
@@ -46,6 +51,12 @@ def test_what_is_wrong_with_a_message_is_said(data, code, says):
     with pytest.raises(BadMessageError, match=says) as found:
         read(data)
     assert found.value.code == code
+
+
+def test_brackets_in_texts_and_beside_each_other_are_not_deep():
+    assert read('{"row": ["' + "[" * 100 + '", "\\"{' + "{" * 100 + '"]}').row[0] == "[" * 100
+    assert len(read('{"row": [' + ",".join(["[]"] * 100) + "]}").row) == 100
+    assert read('{"row": ' + "[" * 19 + "]" * 19 + "}").row
 
 
 def test_a_message_of_another_form_says_which_is_expected():

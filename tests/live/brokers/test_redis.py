@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -128,6 +130,50 @@ def test_beginning_anew_keeps_what_was_answered(log, client):
     assert (resumed.state, resumed.after, resumed.answered) == (None, None, "1-0")
     assert client.get("s:ocboost:state") is None
     assert offsets(log.read(None, 10, 0.01)) == ["1-0"]
+
+
+def test_predictions_may_go_elsewhere_and_back(server, log, client):
+    elsewhere = open_log(f"{server.url}?stream=s&predictions=other")
+    after = None
+    for number, one in enumerate([log, elsewhere, log, log], 1):
+        assert one.take_over().answered == after
+        fill(client, number)
+        read_and_commit(one, after)
+        after = f"{number}-0"
+    elsewhere.close()
+    assert (answered(client), answered(client, "other")) == (["1-0", "3-0", "4-0"], ["2-0"])
+
+
+def test_a_start_that_is_refused_changes_nothing(log, client):
+    log.take_over()
+    fill(client, 1, 2)
+    read_and_commit(log)
+    client.delete("s:predictions")
+    fill(client, 1, stream="s:predictions")
+    before = client.hgetall("s:ocboost"), client.get("s:ocboost:state")
+    with pytest.raises(BrokerError, match="has lost data"):
+        log.take_over()
+    assert (client.hgetall("s:ocboost"), client.get("s:ocboost:state")) == before
+    assert log.take_over(afresh=True).state is None  # which needs no answers of before
+
+
+def test_a_commit_while_another_takes_over(server, log, client, monkeypatch):
+    log.take_over()
+    fill(client, 1, 2)
+    read_and_commit(log, most=1)
+    log.read("1-0", 10, 0.01)
+    newer = open_log(f"{server.url}?stream=s")
+    facts = newer._facts
+
+    def committed_meanwhile(raw):
+        monkeypatch.setattr(newer, "_facts", facts)
+        log.commit([("2-0", b"of the older")], "2-0", b"newer state")
+        return facts(raw)
+
+    monkeypatch.setattr(newer, "_facts", committed_meanwhile)
+    resumed = newer.take_over()
+    assert (resumed.state, resumed.after, resumed.answered) == (b"newer state", "2-0", "2-0")
+    newer.close()
 
 
 # Another consumer -----------------------------------------------------------------------------------------
@@ -418,3 +464,29 @@ def test_addresses_that_make_no_sense(address, says):
     with pytest.raises(InputError, match=says) as found:
         open_log(address)
     assert "secret" not in str(found.value)
+
+
+@pytest.mark.parametrize("name", ["ca", "cert"])
+def test_files_for_tls_that_cannot_be_used(tmp_path, name):
+    (tmp_path / "file").write_text("no PEM")
+    with pytest.raises(InputError, match="in PEM; these cannot be used"):
+        open_log(f"rediss://h?{name}={tmp_path / 'file'}")
+
+
+@pytest.mark.parametrize("reply", [b"+text\r\n", b":1\r\n", b":x\r\n", b"*0\r\n", b"$-1\r\n"])
+def test_a_server_that_is_no_redis(reply):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        log = open_log(f"redis://127.0.0.1:{listening.getsockname()[1]}/0")
+
+        def answer():
+            connection, _ = listening.accept()
+            with connection:
+                while connection.recv(4096):
+                    connection.sendall(reply * 2)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        with pytest.raises(BrokerError):
+            log.take_over()
+        log.close()
+        thread.join(30)

@@ -6,18 +6,17 @@ Nothing here knows a particular broker. What the model becomes, and what it answ
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ocboost._core.codec import Fields, read
+from ocboost._core.codec import read
 from ocboost._core.file_format import from_bytes, to_bytes
 from ocboost.deployment.model import Model
-from ocboost.errors import InputError
+from ocboost.errors import InputError, ModelFileError
 from ocboost.live.brokers.base import AwayError, Broker, BrokerError, Message, Resumed
-from ocboost.live.brokers.log_state import LOG_STATE_KIND, LogSettings, LogState, digest_of
+from ocboost.live.brokers.log_state import LOG_STATE_KIND, LogSettings, LogState, digest_of, origin_of
 from ocboost.live.brokers.messages import BadMessageError
 
 MESSAGES_PER_COMMIT = 200
@@ -86,7 +85,8 @@ class Consumer:
     ----------
     broker : Broker
     model : Model
-        What is deployed; a state that began with another is refused.
+        What is deployed, or what a consumer of this log has written; a state that began with another is
+        refused.
     settings : LogSettings
         What the state depends on. Where they differ from those of the state, they hold from there on.
     following : FollowSettings
@@ -108,11 +108,10 @@ class Consumer:
     ) -> None:
         self.state: LogState | None = None
         self._broker, self._model = broker, model
-        self._digest = digest_of(model)
+        self._known = {digest_of(model), origin_of(model)}
         self._settings = settings or LogSettings()
         self._following = following or FollowSettings()
         self._hooks = hooks or Hooks()
-        self._models: list[str] = []  # the digests of the last two model files that were saved
         self._unsaved = 0  # messages since the state was committed
         self._saved_at = time.monotonic()
 
@@ -133,7 +132,7 @@ class Consumer:
             self._hooks.say(note)
         if resumed.state is not None:
             self.state = self._resumed(resumed, resumed.state)
-            self._hooks.saved(self.state.live.model_bytes())  # the last consumer may have ended before it did
+            self._hooks.saved(self.state.model_file())  # the last consumer may have ended before it did
         self._saved_at = time.monotonic()
         self._replay(resumed)
         if self.state is not None and self.state.settings != self._settings:
@@ -142,20 +141,16 @@ class Consumer:
 
     def _resumed(self, resumed: Resumed, data: bytes) -> LogState:
         name = f"the state of {self._broker.name}"
-
-        def make(fields: Fields) -> LogState:
-            models = fields.items("models", most=2)
-            fields.require(all(type(one) is str for one in models), "its models are not known")
-            self._models = models
-            return fields.read("state", LogState.from_tree)
-
-        state = read(from_bytes(data, LOG_STATE_KIND, name), name, make)
+        try:
+            state = read(from_bytes(data, LOG_STATE_KIND, name), name, LogState.from_tree)
+        except ModelFileError as error:
+            raise ModelFileError(f"{error} Restore it in the broker, or start over with --restart.") from None
         if state.offset != resumed.after:
             raise BrokerError(f"{name} is of another place than it should be. Start over with --restart.")
-        if self._digest not in {state.model_digest, *self._models}:
+        if state.model_digest not in self._known:
             raise InputError(
-                f"{name} belongs to another model than MODEL. Give the one that it began with, or the one "
-                "that was written last; --restart begins anew with this one."
+                f"{name} belongs to another model than MODEL. Give the one that it began with, or the file "
+                "of --out, with the same settings as then; --restart begins anew with this one."
             )
         return state
 
@@ -239,9 +234,8 @@ class Consumer:
         assert state is not None
         data = file = None
         if save:
-            file = state.live.model_bytes()
-            self._models = [*self._models[-1:], hashlib.sha256(file).hexdigest()]
-            data = to_bytes(LOG_STATE_KIND, {"models": self._models, "state": state.tree()})
+            file = state.model_file()
+            data = to_bytes(LOG_STATE_KIND, state.tree())
         self._patiently(lambda: self._broker.commit(answers, state.offset, data))
         if file is not None:
             self._unsaved, self._saved_at = 0, time.monotonic()

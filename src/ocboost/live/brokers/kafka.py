@@ -112,7 +112,8 @@ class KafkaLog:
             self._check_log(place, low, high)
         answer = self._last_answer(place, afresh)
         if place.predictions != address.predictions:
-            place = replace(place, predictions=address.predictions, answer_at=self._end_of_predictions())
+            end = self._end_of_predictions()
+            place = replace(place, predictions=address.predictions, answer=None, answer_at=end)
         if answer is not None and (place.after is None or answer > place.after):
             place = replace(place, after=answer, answer=answer)
         place = replace(place, owner=place.owner + 1, number=place.number + 1)

@@ -115,6 +115,8 @@ class KafkaWriter:
                 steps[commit.steps](commit)
             except CLIENT_ERRORS as error:
                 problem = self._sorted(commit.failed or error, "committing")
+                if commit.failed is not None and isinstance(problem, AwayError):
+                    problem = BrokenTransactionError(str(problem))  # what was lost does not arrive by waiting
                 if not isinstance(problem, AwayError):
                     self.discard()
                     commit.again()

@@ -57,6 +57,16 @@ def digest_of(model: Model) -> str:
     return hashlib.sha256(to_bytes(model.kind, model.tree())).hexdigest()
 
 
+FOLLOWED = "log"  # an event in the history of a model that has followed a log
+
+
+def origin_of(model: Model) -> str | None:
+    """The digest of the model that this one was before it followed a log; None if it did something since."""
+    last = model.history[-1] if model.history else {}
+    began = last.get("began") if last.get("event") == FOLLOWED else None
+    return began if isinstance(began, str) else None
+
+
 class LogState:
     """The model in service, the predictions that wait, and the place in the log.
 
@@ -150,6 +160,10 @@ class LogState:
             return self.reader.features([incoming.row])
         except InputError as error:
             raise BadMessageError("bad_row", str(error).removeprefix("row 0: "), incoming.id) from None
+        except Exception as error:  # one row must not stop the log for ever
+            raise BadMessageError(
+                "bad_row", f"the row could not be read ({type(error).__name__}).", incoming.id
+            ) from error
 
     def _request(self, incoming: Incoming, X: Any, now: float, at: str) -> bytes:
         found = self._predicted(X, incoming)
@@ -244,6 +258,13 @@ class LogState:
             self.awaited.trim()
 
     # What it is -------------------------------------------------------------------------------------------
+
+    def model_file(self) -> bytes:
+        """The adapted model as a file, whose history has what it began as: so it is known again."""
+        adapted = self.live.adapted
+        event = {"event": FOLLOWED, "began": self.model_digest, "learnt": self.live.learnt}
+        written = Model(adapted.classifier, None, [*adapted.history, event])
+        return to_bytes(written.kind, written.tree())
 
     def facts(self) -> dict[str, Any]:
         """Plain facts."""

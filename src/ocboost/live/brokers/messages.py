@@ -12,6 +12,7 @@ log. A message that cannot be used is answered by ``{"id", "error": {"code", "me
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from ocboost.live.brokers.base import Message
 from ocboost.live.writer import require_id
 
 MAX_MESSAGE_BYTES = 1 << 20
+MAX_DEPTH = 20  # of lists and objects in each other
 NAMES = ("id", "row", "label", "weight")
 
 
@@ -58,6 +60,20 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_not_a_num
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+def _require_flat(text: str) -> None:
+    """Refuse what is nested deeply, before it is decoded: how deep that can go depends on who calls it."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        depth += (found[0] in "[{") - (found[0] in "]}")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"lists and objects lie in each other more than {MAX_DEPTH} deep")
+
+
 def read_message(message: Message) -> Incoming:
     """What a message says; a `BadMessageError` if it is none of those above."""
     data = message.data
@@ -68,8 +84,10 @@ def read_message(message: Message) -> Incoming:
             "too_large", f"a message must have at most {MAX_MESSAGE_BYTES:,} bytes; this has {len(data):,}."
         )
     try:
-        found = _DECODER.decode(data.decode())
-    except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
+        text = data.decode()
+        _require_flat(text)
+        found = _DECODER.decode(text)
+    except ValueError as error:  # a UnicodeDecodeError is a ValueError
         reason = "it is no UTF-8" if isinstance(error, UnicodeDecodeError) else f"{error!s:.100}"
         raise BadMessageError("bad_json", f"a message must be JSON in UTF-8: {reason}.") from None
     if not isinstance(found, dict):

@@ -4,7 +4,8 @@
 ``NAME:predictions``    the answers; each has the id of the entry that it answers
 ``NAME:ocboost``        a hash: ``epoch`` of the consumer that may commit; ``answered`` and ``after``, the
                         last entry that is answered and the last that the state has taken; ``taken``, how
-                        many the stream had up to that; ``deleted``, ``last_answer``: to notice losses
+                        many the stream had up to that; ``deleted``, ``last_answer`` and the stream that
+                        it is in, ``predictions``: to notice losses
 ``NAME:ocboost:state``  the state, as the bytes of a file
 
 All of a commit is in one MULTI, guarded by WATCH: it is done as a whole or not at all, also if the server
@@ -35,7 +36,8 @@ except ModuleNotFoundError as error:
 
 FIELD = b"json"
 MAX_STATE_BYTES = 400_000_000  # Redis takes 512 MB
-CONNECT_SECONDS, ANSWER_SECONDS = 2.0, 20.0
+CONNECT_SECONDS, ANSWER_SECONDS = 2.0, 5.0
+STATE_SECONDS = 20.0  # that a server may take to take in a state, or to give it
 BEGINNING = "0-0"
 _PLACE = re.compile(rb"[0-9]{1,20}(-[0-9]{1,20})?")
 _LATER = ("LOADING", "MISCONF", "OOM", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY")  # it may pass
@@ -55,19 +57,7 @@ class RedisLog:
         self.predictions = one_line(f"the stream {address.predictions!r}")
         self._stream, self._out = address.stream, address.predictions
         self._meta, self._state = own_keys(address.stream)
-        options: dict[str, Any] = {"ssl": True, **address.tls} if address.tls is not None else {}
-        self._redis: Any = redis.Redis(
-            host=address.host,
-            port=address.port,
-            db=address.db,
-            username=address.user,
-            password=address.password,
-            socket_connect_timeout=CONNECT_SECONDS,
-            socket_timeout=ANSWER_SECONDS,
-            retry=Retry(NoBackoff(), 0),
-            client_name="ocboost",
-            **options,
-        )
+        self._redis, self._redis_of_state = _client(address, ANSWER_SECONDS), _client(address, STATE_SECONDS)
         self._epoch = 0
         self._answered: str | None = None  # as it was committed last
         self._deleted = BEGINNING  # the last entry that had been removed from within when it began
@@ -80,26 +70,45 @@ class RedisLog:
         """Raise the epoch, and say where to continue."""
         with self._errors():
             self._check_server()
-            with self._redis.pipeline(transaction=True) as steps:
-                steps.hincrby(self._meta, "epoch", 1)
-                if afresh:
-                    steps.delete(self._state).hdel(self._meta, "after")
-                steps.hmget(self._meta, _META).get(self._state)
-                *_, meta, state = steps.execute()
-            found = [self._checked(*each) for each in zip(_META, meta, strict=True)]
+            while (resumed := self._taken_over(afresh)) is None:
+                pass  # another consumer has committed meanwhile: look again
+        return resumed
+
+    def _taken_over(self, afresh: bool) -> Resumed | None:
+        """Look at all that is there, and change something only if it can be used."""
+        with self._redis_of_state.pipeline(transaction=True) as steps:
+            steps.watch(self._meta, self._state)
+            found = [self._checked(*each) for each in zip(_META, steps.hmget(self._meta, _META), strict=True)]
             epoch, answered, after, taken, deleted, last_answer = found
+            elsewhere = steps.hget(self._meta, "predictions") not in (None, self._out.encode())
+            state = None if afresh else steps.get(self._state)
+            after = None if afresh else after
+            forgotten = ["after"] if afresh else []
             facts, notes = self._facts(self._info()), []
             if afresh and answered is not None and id_key(facts["last"]) < id_key(answered):
-                self._redis.hdel(self._meta, "answered", "last_answer")
-                answered = last_answer = None
+                answered = None
+                forgotten.append("answered")
                 notes.append("The log was made anew: it is answered from its beginning.")
+            if afresh or elsewhere:  # the last answer is no matter any more
+                last_answer = None
+                forgotten.append("last_answer")
             notes += self._check_log(facts, answered, last_answer, begins=after is None)
-        if (state is None) != (after is None) or (taken is None and after is not None):
-            raise BrokerError(
-                f"the state of {self.name} is not complete: {self._meta!r} and {self._state!r} do not fit "
-                "together. Restore both, or start over with --restart."
-            )
-        self._epoch, self._answered = int(epoch or 0), answered
+            if (state is None) != (after is None) or (taken is None and after is not None):
+                raise BrokerError(
+                    f"the state of {self.name} is not complete: {self._meta!r} and {self._state!r} do not "
+                    "fit together. Restore both, or start over with --restart."
+                )
+            steps.multi()
+            steps.hset(self._meta, mapping={"epoch": int(epoch or 0) + 1, "predictions": self._out})
+            if forgotten:
+                steps.hdel(self._meta, *forgotten)
+            if afresh:
+                steps.delete(self._state)
+            try:
+                steps.execute()
+            except redis.WatchError:
+                return None
+        self._epoch, self._answered = int(epoch or 0) + 1, answered
         self._counts = {} if after is None else {after: id_key(taken or "0")[0]}
         self._deleted = deleted or BEGINNING
         return Resumed(state, after, answered, tuple(notes))
@@ -134,11 +143,13 @@ class RedisLog:
         """End the connection."""
         with self._errors():
             self._redis.close()
+            self._redis_of_state.close()
 
     # Commits ----------------------------------------------------------------------------------------------
 
     def _committed(self, answers: Sequence[tuple[str, bytes]], after: str, state: bytes | None) -> bool:
-        with self._redis.pipeline(transaction=True) as steps:
+        client = self._redis if state is None else self._redis_of_state
+        with client.pipeline(transaction=True) as steps:
             steps.watch(self._meta, self._out)
             epoch, answered = steps.hmget(self._meta, ["epoch", "answered"])
             self._require_epoch(epoch)
@@ -173,7 +184,9 @@ class RedisLog:
                 "committed since."
             )
         if epoch < self._epoch:
-            raise self._lost("it no longer knows this consumer")
+            raise self._lost(
+                "it no longer knows this consumer. Give the file of --out as MODEL, to keep what was learnt"
+            )
 
     def _checked(self, name: str, value: bytes | None) -> str | None:
         """A field of the hash, which are numbers and ids of entries."""
@@ -202,10 +215,15 @@ class RedisLog:
     # Looking at the log -----------------------------------------------------------------------------------
 
     def _check_server(self) -> None:
-        """Refuse keys of other kinds, and servers that cannot tell what was lost."""
+        """Refuse what is no Redis, and keys of other kinds."""
         kinds = {self._stream: "stream", self._out: "stream", self._meta: "hash", self._state: "string"}
         for name, kind in kinds.items():
-            found = self._redis.type(name).decode()
+            try:
+                found = self._redis.type(name).decode()
+            except (AttributeError, ValueError, TypeError) as error:  # what the client makes of other answers
+                raise BrokerError(
+                    f"{self.name} does not answer as Redis does. Check the host and the port."
+                ) from error
             if found not in (kind, "none"):
                 raise BrokerError(
                     f"the key {name!r:.200} of {self.name} must be a {kind}; it is a {found}. Give another "
@@ -325,6 +343,23 @@ class RedisLog:
             text = f"{one_line(str(error).rpartition('caused error: ')[2]):.200}"  # without what was sent
             later = isinstance(error, redis.OutOfMemoryError) or text.partition(" ")[0] in _LATER
             raise (AwayError if later else BrokerError)(f"{self.name} refuses: {text}") from error
+
+
+def _client(address: RedisAddress, seconds: float) -> Any:
+    """A client whose server must answer within so many seconds."""
+    options: dict[str, Any] = {"ssl": True, **address.tls} if address.tls is not None else {}
+    return redis.Redis(
+        host=address.host,
+        port=address.port,
+        db=address.db,
+        username=address.user,
+        password=address.password,
+        socket_connect_timeout=CONNECT_SECONDS,
+        socket_timeout=seconds,
+        retry=Retry(NoBackoff(), 0),
+        client_name="ocboost",
+        **options,
+    )
 
 
 def _of_one_stream(found: Any) -> list[Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +50,7 @@ class RedisAddress:
         for name, path in files.items():
             if not os.path.isfile(path):
                 raise InputError(f"{name} must be a file; there is no {one_line(path)!r:.200}.")
+        _require_pem(files)
         stream = given.get("stream", DEFAULT_STREAM)
         predictions = given.get("predictions", f"{stream}:predictions")
         names = [stream, predictions, *own_keys(stream)]
@@ -76,6 +79,25 @@ class RedisAddress:
 
 
 _TLS_NAMES = {"ca": "ca_certs", "cert": "certfile", "key": "keyfile"}
+
+
+def _require_pem(files: Mapping[Any, str]) -> None:
+    """Refuse files for TLS that cannot be read as such."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if "ca" in files:
+            context.load_verify_locations(files["ca"])
+        if "cert" in files:
+            context.load_cert_chain(files["cert"], files.get("key"), password=_no_password)
+    except (ssl.SSLError, ValueError, OSError):
+        raise InputError(
+            "ca, cert and key must be certificates and a key without a password, in PEM; these cannot be "
+            "used. A key goes with its certificate."
+        ) from None
+
+
+def _no_password() -> str:
+    raise ValueError("a key with a password")
 
 
 def own_keys(stream: str) -> tuple[str, str]:
