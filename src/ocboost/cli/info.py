@@ -211,13 +211,19 @@ def _model_facts(model: Model) -> list[tuple[str, str]]:
         facts.append(("reads", reads if label is None else f"{reads}; the label is {shown(label)[:60]}"))
     if len(model.history) > MAX_EVENTS_SHOWN:
         facts.append(("…", f"{len(model.history) - MAX_EVENTS_SHOWN:,} events before"))
-    for event in model.history[-MAX_EVENTS_SHOWN:]:
-        accuracy, rows = event.get("accuracy"), event.get("rows")
-        counted = f"{rows:,}" if isinstance(rows, int) else "some"
-        right = f", right on {accuracy:.1%} before it learnt them" if isinstance(accuracy, float) else ""
-        name, stream = shown(event.get("event", ""))[:20], shown(event.get("stream"))[:60]
-        facts.append((name, f"{counted} rows of {stream}{right}"))
+    facts += [_event_fact(event) for event in model.history[-MAX_EVENTS_SHOWN:]]
     return facts
+
+
+def _event_fact(event: dict[str, Any]) -> tuple[str, str]:
+    """What was done, and with how much of what."""
+    name, learnt = shown(event.get("event", ""))[:20], event.get("learnt")
+    if "stream" not in event:  # a log in a broker, or other settings
+        return name, f"{learnt:,} labels learnt" if isinstance(learnt, int) else ""
+    accuracy, rows = event.get("accuracy"), event.get("rows")
+    counted = f"{rows:,}" if isinstance(rows, int) else "some"
+    right = f", right on {accuracy:.1%} before it learnt them" if isinstance(accuracy, float) else ""
+    return name, f"{counted} rows of {shown(event['stream'])[:60]}{right}"
 
 
 def _adopted_facts(clf: AdaptiveClassifier) -> list[tuple[str, str]]:

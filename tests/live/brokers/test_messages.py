@@ -53,6 +53,12 @@ def test_what_is_wrong_with_a_message_is_said(data, code, says):
     assert found.value.code == code
 
 
+def test_a_text_that_is_not_closed_is_read_once():
+    with pytest.raises(BadMessageError) as found:
+        read(b'{"row": [' + b"[]," * 30 + b'"' + b'\\"' * 500_000)
+    assert found.value.code == "bad_json"
+
+
 def test_brackets_in_texts_and_beside_each_other_are_not_deep():
     assert read('{"row": ["' + "[" * 100 + '", "\\"{' + "{" * 100 + '"]}').row[0] == "[" * 100
     assert len(read('{"row": [' + ",".join(["[]"] * 100) + "]}").row) == 100

@@ -60,7 +60,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_not_a_num
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# A text that is not closed ends with the message: to look for its end again and again would take for ever.
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def _require_flat(text: str) -> None:
