@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from functools import partial
 
 import numpy as np
@@ -296,6 +297,25 @@ def test_what_is_told_has_the_time_of_the_system(tmp_path):
         watching.close()
     assert told["time"] == "2025-10-10T08:53:32.000Z"
     assert told["data"]["last_label"] == "2025-10-10T08:53:20.000Z"
+
+
+def test_a_clock_that_was_wrong_once(model, tmp_path, monkeypatch):
+    """The first label came in the year 2096: labels that stop must still be noticed when it is mended."""
+    days = [4_000_000_000.0 + 86_400.0]
+    monkeypatch.setattr(time, "time", lambda: days[0])
+    with Adapter(model, tmp_path) as adapter:
+        watching = alarms_of(adapter, tmp_path)
+        adapter.label([{"row": ROW, "label": "yes"}])
+        watching.look()
+        watching.close()
+    days[0] = 1_760_000_000.0
+    with Adapter(model, tmp_path) as adapter:
+        watching = alarms_of(adapter, tmp_path)
+        adapter.clock._start += 2 * 86_400.0
+        adapter.label([{"row": ROW, "label": "yes"}])
+        watching.look()
+        assert watching._silence.limit is not None  # labels have come for two days
+        watching.close()
 
 
 def test_no_silence_while_nothing_waits(tmp_path):

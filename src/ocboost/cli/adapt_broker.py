@@ -12,6 +12,7 @@ from cyclopts import Parameter, Token, validators
 from ocboost._core.escaping import shown
 from ocboost._core.interrupts import Signals
 from ocboost._core.log_address import LogAddress, is_log_address
+from ocboost.cli.adapt_page import PageErrors
 from ocboost.cli.decisions import DecisionOptions
 from ocboost.cli.files import check_apart, check_out, check_page, check_side_files
 from ocboost.cli.options import Flag, MethodOptions, UsageError
@@ -136,19 +137,13 @@ def adapt_from_log(
         remove_temporary_files(out, *([] if report is None else [report]))
         deployed = _configured(model, options, decisions)
 
-        told = False
+        page_errors = PageErrors()
 
         def save(data: bytes) -> None:
-            nonlocal told
             write_atomically(out, data)
-            if report is None or consumer.state is None:
-                return
-            try:
-                _write_page(report, consumer.state, out.name, log.name)
-            except OSError as error:
-                if not told:
-                    say(f"the page could not be written to '{report}' ({error.strerror}); going on.")
-                told = True
+            if report is not None and consumer.state is not None:
+                with page_errors.passed_over(report):
+                    _write_page(report, consumer.state, out.name, log.name)
 
         with stream_progress("adapting") as show:
             consumer = Consumer(

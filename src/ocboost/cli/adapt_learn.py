@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from ocboost._core.interrupts import Ended, Signals
 from ocboost._ctrl_c import uninterrupted
+from ocboost.cli.adapt_page import PageErrors, RunPage
 from ocboost.cli.adapt_report import progress_of
 from ocboost.cli.outputs import RowOutputs
 from ocboost.cli.terminal import say, stream_progress
 from ocboost.errors import InputError, OcboostError
 
 if TYPE_CHECKING:
-    from ocboost.cli.adapt_page import RunPage
     from ocboost.cli.following import Following
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.streams import Stream
@@ -41,7 +41,7 @@ class Saves:
     page: RunPage | None = None
     _rows: int = field(default=-1, init=False)
     _time: float = field(default=0.0, init=False)
-    _told: bool = field(default=False, init=False)  # that the page cannot be written
+    _page_errors: PageErrors = field(default_factory=PageErrors, init=False)
 
     def save(self) -> None:
         """Save it now, with all that was written row by row."""
@@ -55,14 +55,9 @@ class Saves:
 
     def write_page(self) -> None:
         """Write the page of the way so far, if one is wanted; if it cannot be, learning goes on."""
-        if self.page is None:
-            return
-        try:
-            self.page.write(self.run, ended=False)
-        except OSError as error:
-            if not self._told:
-                say(f"the page could not be written to '{self.page.path}' ({error.strerror}); going on.")
-            self._told = True
+        if self.page is not None:
+            with self._page_errors.passed_over(self.page.path):
+                self.page.write(self.run, ended=False)
 
     @property
     def rows_left(self) -> int:

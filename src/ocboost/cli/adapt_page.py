@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +49,23 @@ class RunPage:
                 "model as it was there."
             )
         return notes
+
+
+class PageErrors:
+    """Errors of writing a page on the way: the first is told, and learning goes on."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    @contextmanager
+    def passed_over(self, path: Path) -> Iterator[None]:
+        """Write the page to this path inside the block."""
+        try:
+            yield
+        except OSError as error:
+            if not self._told:
+                say(f"the page could not be written to '{path}' ({error.strerror}); going on.")
+            self._told = True
 
 
 def watch(run: Adaptation, page: RunPage | None, deployed: Model | None) -> None:
