@@ -27,4 +27,4 @@ fi
 "$bin/ruff" format --check .
 "$bin/ruff" check .
 "$bin/lint-imports"
-"$bin/python" -m pytest -q -n auto ${coverage[@]+"${coverage[@]}"} "$@"
+"$bin/python" -m pytest -q -n auto --dist worksteal ${coverage[@]+"${coverage[@]}"} "$@"

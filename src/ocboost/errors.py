@@ -11,6 +11,7 @@
     ├── StorageError (also an OSError)           a journal cannot be written; nothing was taken
     │   └── StorageFullError                     the disk is full
     ├── ClosedError                              a model in service was closed
+    ├── ClusterError                             a Dask cluster cannot be used, or was lost
     └── MissingExtraError (also an ImportError)  an optional dependency is not installed
 
 Every message names the argument, what it must be, what was given, and what to do.
@@ -43,6 +44,10 @@ class ClosedError(OcboostError):
     """A model in service was closed, or is being closed; nothing was taken."""
 
 
+class ClusterError(OcboostError):
+    """A Dask cluster does not answer, is not fit for the work, or was lost; nothing was written."""
+
+
 class ModelFileError(OcboostError, ValueError):
     """A file is not a model that this version can read; nothing was loaded."""
 
@@ -63,3 +68,7 @@ class MissingExtraError(OcboostError, ImportError):
             f"{purpose} needs the package {package!r}, which is not installed. "
             f"Install it with: pip install 'ocboost[{extra}]'"
         )
+        self._given = package, extra, purpose
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        return type(self), self._given  # it may travel from a worker of a cluster

@@ -69,6 +69,7 @@ def test_the_public_page_has_exactly_the_public_names():
             for name in (
                 "boosters",
                 "cascade",
+                "dask",
                 "datasets",
                 "evaluation",
                 "hypotheses",
@@ -76,6 +77,7 @@ def test_the_public_page_has_exactly_the_public_names():
                 "lineage",
                 "live",
                 "offsets",
+                "out_of_core",
                 "streams",
             )
         ),

@@ -132,7 +132,9 @@ while time.monotonic() < end:
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.kill(child, signal.SIGKILL)
 before = learnt
-time.sleep(1)
+for _ in range(100):
+    if learnt == before:
+        time.sleep(0.01)
 print(heard, "heard;", "still learning" if learnt > before else "stuck", flush=True)
 os._exit(0)
 """

@@ -17,7 +17,7 @@ PACKAGE = Path(ocboost.__file__).parent
 MAX_TEST_LINES = 500
 MAX_MODULES_OF_A_CONSTANT = 2
 NO_PACKAGE = {"across", "benchmarks", "contracts", "naive", "old_files", "support"}  # folders of tests
-PRIVATE = {"core", "kernels", "report", "watch"}  # their packages begin with an underscore
+PRIVATE = {"core", "kernels", "report", "shards", "watch"}  # their packages begin with an underscore
 
 # One class for scikit-learn and one for River, each public under the name that its users expect.
 CLASSES_DEFINED_TWICE = {"AdaptiveClassifier", "OCBClassifier"}
@@ -39,12 +39,18 @@ PUBLIC = {
         Cascade CascadeFile StageAdapter WholeAdapter accepts candidates detect group_rectangles
         has_contrast new_thresholds passed read_cascade stage_sums
     """,
+    "ocboost.dask": """
+        DaskOCBClassifier learn_partitions sketch_margins
+    """,
+    "ocboost.out_of_core": """
+        FolderFit fit_folder
+    """,
     "ocboost.datasets": """
         Images load_faces load_mnist
     """,
     "ocboost.errors": """
-        ClosedError InputError LeftOutWarning MissingExtraError ModelFileError NotSavableError OcboostError
-        StorageError StorageFullError UnknownVersionError
+        ClosedError ClusterError InputError LeftOutWarning MissingExtraError ModelFileError NotSavableError
+        OcboostError StorageError StorageFullError UnknownVersionError
     """,
     "ocboost.evaluation": """
         Adaptive Contender Fixed FixedAdaptive LogisticSGD METRICS Majority NoChange OCB OverAnswers Result

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 
@@ -15,6 +14,7 @@ import pytest
 from tests.support import live
 from tests.support.cli_runs import ran, refused
 from tests.support.memory_log import as_json, label, mixed_log, request
+from tests.support.processes import Ocboost
 from tests.support.redis_server import free_port, missing
 
 needs_server = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -247,20 +247,9 @@ def test_without_the_package_the_extra_is_named(capsys, model, monkeypatch):
 
 
 def started(model, server, out, stderr):
-    words = [
-        sys.executable,
-        "-m",
-        "ocboost",
-        "adapt",
-        model,
-        server.url,
-        "--out",
-        out,
-        "--checkpoint-rows",
-        30,
-    ]
+    words = ["adapt", model, server.url, "--out", out, "--checkpoint-rows", 30]
     with stderr.open("w") as said:
-        return subprocess.Popen([*map(str, words)], stderr=said, stdout=said, env={**os.environ})
+        return Ocboost(words, stderr=said, stdout=said)
 
 
 def wait_for(holds, process):

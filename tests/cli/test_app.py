@@ -224,15 +224,15 @@ class TestErrors:
 
 class TestProcess:
     def test_quiet_when_piped(self, tmp_path: Path) -> None:
-        done = process("reproduce", "synthetic", "--quick", "--runs", "1", cwd=tmp_path)
+        done = process("reproduce", "synthetic", "--quick", "--runs", "1", cwd=tmp_path, fresh=True)
         assert done.returncode == 0
         assert done.stderr == ""
         assert "\x1b" not in done.stdout
         assert {path.name for path in (tmp_path / "results" / "synthetic").iterdir()} == WRITTEN
 
     def test_exit_codes(self, tmp_path: Path) -> None:
-        assert process("--version").returncode == 0
-        assert process("nonsense").returncode == 2
+        assert process("--version", fresh=True).returncode == 0
+        assert process("nonsense", fresh=True).returncode == 2
         (tmp_path / "file").write_text("")
         assert process("reproduce", "synthetic", "--out", str(tmp_path / "file")).returncode == 1
 

@@ -69,11 +69,14 @@ class TestOneRunAtATime:
         assert (tmp_path / "link.ocb").is_symlink()
         assert n_seen(model) == 400
 
-    def test_no_pair_loses_a_run(self, tmp_path):
+    def test_no_pair_loses_a_run(self, tmp_path, monkeypatch):
         place = Path(__file__).parents[2] / "experiments" / "concurrent_adapt.py"
         spec = importlib.util.spec_from_file_location("concurrent_adapt", place)
         experiment = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(experiment)
+        monkeypatch.setattr(
+            experiment, "ocboost", lambda *words: started(*words, stdout=-3, stderr=-1, text=True)
+        )
         counts, wrong = experiment.run(2, 1, tmp_path)
         assert wrong == []
         assert sum(counts.values()) == 2
@@ -220,6 +223,6 @@ class TestExitStatus:
 def test_a_process_refused_says_so(tmp_path):
     model, stream = fitted(tmp_path), write(tmp_path / "s.csv", table(30))
     with locked(model):
-        ended = process("adapt", model, stream, "--out", model)
+        ended = process("adapt", model, stream, "--out", model, fresh=True)
     assert ended.returncode == 1
     assert f"process {os.getpid()}" in ended.stderr

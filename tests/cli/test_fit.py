@@ -229,7 +229,8 @@ class TestUsage:
 class TestProcess:
     def test_quiet_when_piped(self, tmp_path):
         path = write(tmp_path / "data.csv", table(300))
-        done = process("fit", path, "--label", "y", "--out", tmp_path / "m.ocb", "--hypotheses", "5")
+        words = ["fit", path, "--label", "y", "--out", tmp_path / "m.ocb", "--hypotheses", "5"]
+        done = process(*words, fresh=True)
         assert (done.returncode, done.stderr) == (0, "")
         assert "\x1b" not in done.stdout
 

@@ -15,6 +15,7 @@ import pytest
 
 from ocboost.serve import run
 from tests.support.cli_runs import fitted, refused
+from tests.support.processes import Ocboost
 
 ROW = {"a": 0.5, "b": -0.25, "c": 1.0, "d": None}
 
@@ -27,10 +28,10 @@ def model(tmp_path_factory):
 class Running:
     """A service in a process of its own."""
 
-    def __init__(self, *words, **environment):
-        command = [sys.executable, "-m", "ocboost", "serve", *map(str, words), "--port", "0"]
+    def __init__(self, *words, fresh=False, **environment):
         env = {**os.environ, **environment}
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+        words = ["serve", *words, "--port", "0"]
+        self.process = Ocboost(words, fresh=fresh, stderr=subprocess.PIPE, text=True, env=env)
         self.said = []
         self.url = None
         for line in self.process.stderr:
@@ -69,7 +70,7 @@ class Running:
 
 def test_it_continues_after_each_end(model, tmp_path, capsys):
     state = tmp_path / "state"
-    with Running(model, "--state", state) as service:
+    with Running(model, "--state", state, fresh=True) as service:
         status, body = service.ask("/predict", {"rows": [ROW, ROW, ROW]})
         assert status == 200
         ids = [each["id"] for each in json.loads(body)["predictions"]]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocboost._kernels.binning import edges_of
+from ocboost._kernels.binning import EACH_ONCE, edges_of
 from ocboost.learners import StumpLearner
 from ocboost.learners.bins import DenseBins, bins_of
 from tests.support.noisy_features import noisy
@@ -18,7 +18,7 @@ numbers = st.floats(allow_nan=False, width=64)
 
 def edges_in(values, most, zeros=0):
     room = np.full(255, np.inf)
-    made = edges_of(np.sort(np.asarray(values)), zeros, most, room)
+    made = edges_of(np.sort(np.asarray(values)), EACH_ONCE, zeros, most, room)
     assert np.isinf(room[made:]).all()
     return room[:made]
 

@@ -51,7 +51,7 @@ class LightPart:
             ratio = S[s] / A[s][j]
         elif A[-s][j] > 0:  # the sample has none of this sign: the others stand in
             ratio = S[-s] / A[-s][j]
-        shift = sum(self.delta[s][j, k] * (alpha[k] - self.anchor[k]) for k in range(j))
+        shift = sum((self.delta[s][j, :j] * (alpha[:j] - self.anchor[:j])).tolist())
         return self.L[s][j] * ratio * math.exp(min(max(-2 * s * shift, -3.0), 3.0))
 
     def leaving(self, j):
@@ -161,10 +161,11 @@ class NaiveHeavy:
         est, S = ([{s: np.zeros(self.J) for s in SIGNS} for _ in self.parts] for _ in range(2))
         A = [part.sample_sums()[0] for part in self.parts]
         for j in range(self.J):
+            d_j, m_j = d[:, j].tolist(), m[:, j].tolist()
             sums = {s: d[n_light:, j][m[n_light:, j] == s].sum() for s in SIGNS}
             for t, part in enumerate(self.parts):
                 for s in SIGNS:
-                    S[t][s][j] = sum(d[i, j] for i in range(ends[t], ends[t + 1]) if m[i, j] == s)
+                    S[t][s][j] = sum(d_j[i] for i in range(ends[t], ends[t + 1]) if m_j[i] == s)
                 at_j = {s: S[t][s][j] for s in SIGNS}
                 for s in SIGNS:
                     est[t][s][j] = part.carried(j, s, alpha, at_j, A[t])
@@ -233,21 +234,23 @@ class NaiveHeavy:
         sample = [i for i in [*range(n_light), *joins] if factor[i] > 0]
         new = LightPart(self.J, [[m[i], examples[i][1] * factor[i]] for i in sample])
         new.anchor, new.has_pairs = alpha, self.pairs
+        times = factor.tolist()
         for j in range(self.J):
+            d_j, m_j = d[:, j].tolist(), m[:, j].tolist()
             for s in SIGNS:
-                come = sum(d[i, j] for i in joins if m[i, j] == s)
+                come = sum(d_j[i] for i in joins if m_j[i] == s)
                 new.L[s][j] = sum(e[s][j] for e in est) + come
-                A = sum(d[i, j] * factor[i] for i in sample if m[i, j] == s)
+                A = sum(d_j[i] * times[i] for i in sample if m_j[i] == s)
                 old = [e[s][j] if S_t[s][j] > 0 else 0.0 for e, S_t in zip(est, S, strict=True)]
                 known = sum(old) + come
                 if not self.pairs or known == 0 or A == 0:
                     continue
                 counts = np.zeros(self.J)
                 for i in [*range(n_light), *joins]:
-                    if m[i, j] == s:
+                    if m_j[i] == s:
                         was = old[part_of[i]] / known / S[part_of[i]][s][j] if i < n_light else 1.0 / known
-                        share = d[i, j] * (was - factor[i] / A)
-                        counts[m[i] == s] += np.rint(min(max(share, -1.0), 1.0) * COUNT)
+                        share = d_j[i] * (was - times[i] / A)
+                        counts[m[i] == s] += round(min(max(share, -1.0), 1.0) * COUNT)
                 for k in range(j):
                     moved = counts[k] / COUNT
                     moved += sum(

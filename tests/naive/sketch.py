@@ -119,14 +119,15 @@ class NaiveTail:
     def rebased_row(self, j, alpha, T):
         """Row j of W⁺ and W⁻ as it would be, by the correction, had α[:j] been in force all along."""
         rows = {}
+        now, before = np.asarray(alpha).tolist(), np.asarray(self.alpha_ref).tolist()
         for sigma in SIGNS:
-            old = self.W[sigma][j]
+            old = self.W[sigma][j].tolist()
             row = np.zeros(self.J)
             t = {}
             pi = 1.0
             if old[j] > 0:
                 for k in self.band(j):
-                    delta = alpha[k] - self.alpha_ref[k]
+                    delta = now[k] - before[k]
                     p = min(max(old[k] / old[j], 0.0), 1.0)
                     # The listing writes exp(-Δ) and exp(+Δ) for both signs, against the paper's own theorem.
                     s = +1 if self.correction == "listing" else sigma
@@ -136,7 +137,7 @@ class NaiveTail:
                     row[k] = old[k] * pi
                     if self.correction in ("own", "balanced") and old[k] > 0 and t[k] > 0:
                         # Every example in W^σ_jk has margin σ at k: its factor there is known exactly.
-                        delta = alpha[k] - self.alpha_ref[k]
+                        delta = now[k] - before[k]
                         row[k] = old[k] * (pi / t[k]) * math.exp(-sigma * delta)
                 row[j] = old[j] * pi
             rows[sigma] = row
@@ -183,8 +184,9 @@ class NaiveTail:
         for j in range(self.J):
             for sigma in SIGNS:
                 at_j = margins[:, j] == sigma
+                sums = (d[at_j, j, None] * (margins[at_j] == sigma)).sum(axis=0)
                 for k in [*self.band(j), j]:
-                    self.W[sigma][j, k] += d[at_j & (margins[:, k] == sigma), j].sum()
+                    self.W[sigma][j, k] += sums[k]
         self.T0 += weights.sum()
         self.n += len(margins)
 

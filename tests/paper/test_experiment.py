@@ -13,18 +13,17 @@ from hypothesis import strategies as st
 from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
 from ocboost.errors import InputError
 from ocboost.paper import cache as cache_module
-from ocboost.paper import experiment
+from ocboost.paper import run as run_module
 from ocboost.paper.cache import Cache
 from ocboost.paper.experiment import (
-    ExperimentRun,
     OnlineMethod,
     StoppedError,
     checkpoints,
     paper_methods,
-    side_by_side,
 )
 from ocboost.paper.faces import FacesSettings
 from ocboost.paper.mnist import MnistSettings
+from ocboost.paper.run import ExperimentRun, side_by_side
 from ocboost.paper.synthetic import SyntheticSettings
 
 METHODS = paper_methods(order=4, head=50, batch_size=20)
@@ -55,7 +54,7 @@ def test_settings_are_checked(settings, name):
 class TestMethods:
     def test_each_is_what_it_is_called(self, margins):
         comparison = compared(smoothing=2.0)
-        found = comparison.follow(margins, "a round")
+        found = comparison.record(comparison.follow(margins, "a round"))
         first = margins[:100]
         by_hand = {
             "oza-russell": OzaRussell.from_margins(first, smoothing=2.0),
@@ -134,7 +133,7 @@ class TestCachedWeights:
                     lambda self, *a, **k: computed.append(self.key) or real(self, *a, **k),
                 )
                 found = compared(**settings, cache=Cache(tmp_path)).follow(margins, "a round", order=order)
-            return found, len(computed)
+            return {key: alphas for key, (alphas, _) in found.items()}, len(computed)
 
         return follow
 
@@ -142,7 +141,7 @@ class TestCachedWeights:
         first, computed = follow(margins)
         again, nothing = follow(margins)
         assert (computed, nothing) == (len(METHODS), 0)
-        for key, alphas in compared().follow(margins, "a round").items():
+        for key, (alphas, _) in compared().follow(margins, "a round").items():
             np.testing.assert_array_equal(first[key], alphas)
             np.testing.assert_array_equal(again[key], alphas)
 
@@ -205,7 +204,7 @@ class TestSideBySide:
         assert sorted(progress) == list(found)
 
     def test_an_error_ends_the_others(self, monkeypatch):
-        monkeypatch.setattr(experiment, "get_num_threads", lambda: 2)
+        monkeypatch.setattr(run_module, "get_num_threads", lambda: 2)
         ended = []
 
         def fails(going):

@@ -110,7 +110,7 @@ def test_a_killed_run_resumes(tmp_path):
     killed(
         """
         from ocboost.paper import faces
-        from ocboost.paper.experiment import ExperimentRun
+        from ocboost.paper.run import ExperimentRun
         from tests.paper.test_faces import SMALL, some_images
         faces.load_faces = some_images
         ExperimentRun.follow = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)

@@ -253,7 +253,7 @@ def faces(monkeypatch):
         def small(cls, *, seed=0):
             return cls(seed=seed, quick=True)
 
-    def run_faces(settings, data, *, cache, progress):
+    def run_faces(settings, data, *, cache, progress, cluster):
         progress("finding filters", 1, 2)
         return SimpleNamespace(settings=settings, name="Faces")
 

@@ -18,7 +18,7 @@ from tests.support.serving import ServiceProcess, write_model
 
 def test_nothing_acknowledged_is_lost_or_learnt_twice(tmp_path):
     model = write_model(tmp_path / "model.ocb", J=20, rows=300)
-    with ServiceProcess(model, tmp_path / "state") as service:
+    with ServiceProcess(model, tmp_path / "state", forked=True) as service:
         killings = Killings(service, clients=4, seed=3)
         asyncio.run(killings.run(kills=3, longest=0.4))
         check_killed(killings)
@@ -29,7 +29,7 @@ def test_nothing_acknowledged_is_lost_or_learnt_twice(tmp_path):
 def test_what_is_lost_or_learnt_twice_is_noticed(tmp_path):
     """The checks themselves: memories of clients that do not agree with the journal."""
     model = write_model(tmp_path / "model.ocb", J=20, rows=300)
-    with ServiceProcess(model, tmp_path / "state") as service:
+    with ServiceProcess(model, tmp_path / "state", forked=True) as service:
         killings = Killings(service, clients=1, seed=3)
         killings.ledgers[0].waiting["never predicted"] = 1
         asyncio.run(killings.run(kills=0))

@@ -20,7 +20,7 @@ COLUMNS = [f"x{i}" for i in range(4)]
 
 def test_nothing_that_is_sent_ends_it_or_is_its_fault(tmp_path):
     model = write_model(tmp_path / "model.ocb", features=len(COLUMNS), J=20, rows=300)
-    with ServiceProcess(model, tmp_path / "state", "--max-body", MAX_BODY) as service:
+    with ServiceProcess(model, tmp_path / "state", "--max-body", MAX_BODY, forked=True) as service:
         seen = asyncio.run(bombard(service, 200, seed=1, columns=COLUMNS))
         assert seen.wrong == []
         assert service.stop() == 0

@@ -80,7 +80,7 @@ def service(chromium, tmp_path_factory):  # without a browser none is started
     OCBClassifier(n_hypotheses=8, random_state=0).fit(X, y).save(folder / "model.ocb")
     options = ("--name", "<i>model</i>")
     with ServiceProcess(
-        folder / "model.ocb", folder / "state", *options, again=True, OCBOOST_TOKEN=TOKEN
+        folder / "model.ocb", folder / "state", *options, again=True, forked=True, OCBOOST_TOKEN=TOKEN
     ) as process:
         asked = Asked(process)
         asked.label_rows(20)

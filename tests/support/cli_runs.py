@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from ocboost.__main__ import main
 from ocboost.deployment.model import Model
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
+from tests.support import processes
 from tests.support.stream_files import write_csv, write_jsonl, write_parquet
 
 NAMES = ["a", "b", "c", "d", "y"]
@@ -70,17 +70,12 @@ def left_in(folder):
 
 def process(*words, **more):
     """A run as a process of its own."""
-    command = [sys.executable, "-m", "ocboost", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **more)
+    return processes.ran(*words, **more)
 
 
 def started(*words, **more):
     """A process that listens to Ctrl-C even if a shell started the tests in the background."""
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from ocboost.__main__ import main; sys.exit(main())"
-    )
-    return subprocess.Popen([sys.executable, "-c", code, *map(str, words)], **more)
+    return processes.Ocboost(words, **more)
 
 
 def feed(monkeypatch, data):

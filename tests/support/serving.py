@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ocboost import AdaptiveClassifier, OCBClassifier
+from tests.support.processes import Ocboost
 
 SERVING = re.compile(r"serving on https?://([^:/\s]+|\[[^\]]+\]):(\d+)")
 START_SECONDS = 120.0
@@ -31,10 +31,12 @@ class ServiceProcess:
         *options: object,
         cores: Sequence[int] | None = None,
         again: bool = False,
+        forked: bool = False,
         **environment: str,
     ) -> None:
         self.model, self.state, self.options = model, state, options
         self.cores, self.environment = cores, environment
+        self.forked = forked  # soon there: for tests, not for measurements
         self.again = again  # whether it takes the same port when it is started again
         self.host, self.port = "127.0.0.1", 0
         self.said: list[str] = []
@@ -52,9 +54,9 @@ class ServiceProcess:
         self._ready = threading.Event()
         self.said = []
         port = self.port if self.again else 0
-        words = [sys.executable, "-m", "ocboost", "serve", self.model, "--state", self.state, "--port", port]
-        self._process = subprocess.Popen(
-            [*map(str, words), *map(str, self.options)],
+        self._process = Ocboost(
+            ["serve", self.model, "--state", self.state, "--port", port, *self.options],
+            fresh=not self.forked,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -415,20 +415,19 @@ def cascades() -> Iterator[Subject]:
     labels = np.repeat([1, -1], 200)[order]
     parts = [slice(i, i + 20) for i in range(0, 400, 20)]
     steps = [(lambda a, p=p: a.update(windows[p], labels[p])) for p in parts]
-    cascade = toy_cascade()
 
     def leaves(adapter: Any) -> Any:
         adapted = adapter.adapted()
         return [adapted.leaf_pairs, adapted.stage_threshold]
 
     def scores(view: Any) -> Any:
-        stand_in = WholeAdapter(cascade)
+        stand_in = WholeAdapter(toy_cascade())
         stand_in._guard._present = view
         return stand_in.score(windows[:5])
 
     yield Subject(
         "WholeAdapter",
-        lambda: WholeAdapter(cascade, smoothing=100.0, batch_size=10, calibrate_on=60, head=20),
+        lambda: WholeAdapter(toy_cascade(), smoothing=100.0, batch_size=10, calibrate_on=60, head=20),
         steps,
         {
             "score": lambda a: a.score(windows[:5]),
@@ -442,7 +441,7 @@ def cascades() -> Iterator[Subject]:
     )
     yield Subject(
         "StageAdapter",
-        lambda: StageAdapter(cascade, smoothing=100.0, batch_size=10, least_others=40),
+        lambda: StageAdapter(toy_cascade(), smoothing=100.0, batch_size=10, least_others=40),
         steps,
         {"n_adapted": lambda a: a.n_adapted, "n_held_out": lambda a: a.n_held_out, "adapted": leaves},
         lambda a: digest(leaves(a)),
@@ -464,16 +463,19 @@ def subjects() -> Iterator[Subject]:
 def freshly_loaded() -> Subject:
     """A sketch that was just read from a file: nobody has solved for α yet, and nobody learns."""
     J = 30
-    sketch = ocboost.BoostingSketch(J, head=200)
-    sketch.update_many(margins(J, 1000))
-    data = saved(sketch)
+
+    @cache  # not made before it is needed, as whatever is made while tests are collected
+    def data() -> bytes:
+        sketch = ocboost.BoostingSketch(J, head=200)
+        sketch.update_many(margins(J, 1000))
+        return saved(sketch)
 
     def load() -> Any:
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "state").write_bytes(data)
+            (Path(folder) / "state").write_bytes(data())
             return ocboost.BoostingSketch.load(Path(folder) / "state")
 
-    return Subject("sketch, freshly loaded", load, [], of_booster(sketch), saved)
+    return Subject("sketch, freshly loaded", load, [], of_booster(ocboost.BoostingSketch(J, head=200)), saved)
 
 
 def really_long_folds() -> Iterator[Subject]:

@@ -263,6 +263,7 @@ def test_a_phone_does_not_scroll_sideways(opened, make):
     if document["kind"] == "run":
         page.locator("#mistakes-list summary").first.click()
     page.get_by_text("The same as a table").click()
+    page.locator("#numbers-body th").first.wait_for()  # it is filled when it opens, a moment later
     assert not overflows(page)
     assert page.evaluate(LINES, "#numbers-body th") == 1
 

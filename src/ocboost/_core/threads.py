@@ -73,6 +73,33 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
 
 
+_limit_lock = threading.Lock()
+_limited: list[int] = []  # the number to restore, once for each thread inside `one_thread`
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let large folds use one thread, until the last thread has left this block.
+
+    It is for threads that share the cores among them: the number is the same for the whole process.
+
+    >>> with one_thread():
+    ...     get_num_threads()
+    1
+    """
+    with _limit_lock:
+        _limited.append(_limited[0] if _limited else get_num_threads())
+        if get_num_threads() != 1:
+            set_num_threads(1)
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            before = _limited.pop()
+            if not _limited and before != get_num_threads() == 1:
+                set_num_threads(before)
+
+
 _filters_lock = threading.Lock()
 _filters: dict[str, list[Any]] = {}  # for each message: its filter, and how many threads want it
 

@@ -13,6 +13,7 @@ from ocboost._kernels.compile import exact, plain
 
 MISSING = 255
 MAX_BINS = 255  # bins of values
+EACH_ONCE = np.empty(0, np.int64)  # the counts of values that stand as often as they occur
 
 
 @exact
@@ -23,7 +24,7 @@ def _between(low: float, high: float) -> float:
 
 
 @exact
-def _run(values: Reals, start: int, zeros: int) -> tuple[float, int, int]:
+def _run(values: Reals, counts: Ints, start: int, zeros: int) -> tuple[float, int, int]:
     """The distinct value at ``start``, how often it occurs, and where the next one begins.
 
     ``zeros`` of the values are zeros that are not in the array, and come where they belong.
@@ -32,27 +33,29 @@ def _run(values: Reals, start: int, zeros: int) -> tuple[float, int, int]:
     if zeros > 0 and (start == n or values[start] > 0.0):
         return 0.0, zeros, start
     value = values[start]
-    end = start + 1
+    end, count = start, 0
     while end < n and values[end] == value:
+        count += counts[end] if counts.size > 0 else 1
         end += 1
     if value == 0.0:
-        return 0.0, end - start + zeros, end
-    return value, end - start, end
+        return 0.0, count + zeros, end
+    return value, count, end
 
 
 @plain
-def edges_of(values: Reals, zeros: int, most: int, edges: Floats) -> int:
+def edges_of(values: Reals, counts: Ints, zeros: int, most: int, edges: Floats) -> int:
     """Edges that cut sorted values, none of them NaN, into at most ``most`` bins; how many edges.
 
-    With at most ``most`` distinct values each has its bin. Else a value that alone would fill a bin gets
-    one of its own, and the rest are shared out so that the bins hold about as many values each.
+    ``counts`` says how often each value occurs; without any it is once. With at most ``most`` distinct values
+    each has its bin. Else a value that alone would fill a bin gets one of its own, and the rest are shared
+    out so that the bins hold about as many values each.
     """
     n = values.size
-    total = n + zeros
+    total = zeros + (counts.sum() if counts.size > 0 else n)
     distinct, heavy, light = 0, 0, 0
     at, left = 0, zeros
     while at < n or left > 0:
-        value, count, at = _run(values, at, left)
+        value, count, at = _run(values, counts, at, left)
         if value == 0.0:
             left = 0
         distinct += 1
@@ -67,7 +70,7 @@ def edges_of(values: Reals, zeros: int, most: int, edges: Floats) -> int:
     share = light / max(1, most - heavy)
     at, left = 0, zeros
     while (at < n or left > 0) and made < most - 1:
-        value, count, at = _run(values, at, left)
+        value, count, at = _run(values, counts, at, left)
         if value == 0.0:
             left = 0
         is_heavy = count * most >= total
@@ -112,6 +115,37 @@ def bin_column(values: Reals, edges: Floats, out: Bytes) -> bool:
 
 
 @plain
+def count_values(column: Reals, values: Floats, counts: Ints, n: int) -> tuple[int, int, int]:
+    """Count the distinct values of a column, which are kept sorted: n of them, as many as there is room for.
+
+    Gives how many there are then, at which row there was no room for another (the length of the column if
+    there always was), and how many rows before it were missing.
+    """
+    n_missing = 0
+    for i in range(column.size):
+        x = column[i]
+        if np.isnan(x):
+            n_missing += 1
+            continue
+        low, high = 0, n
+        while low < high:
+            middle = (low + high) >> 1
+            if values[middle] < x:
+                low = middle + 1
+            else:
+                high = middle
+        if low == n or values[low] != x:
+            if n == values.size:
+                return n, i, n_missing
+            for k in range(n, low, -1):
+                values[k], counts[k] = values[k - 1], counts[k - 1]
+            values[low], counts[low] = x, 0
+            n += 1
+        counts[low] += 1
+    return n, column.size, n_missing
+
+
+@plain
 def bin_sparse(
     start: Ints,
     data: Reals,
@@ -141,7 +175,7 @@ def bin_sparse(
         while k > 0 and np.isnan(ordered[start[f] + k - 1]):
             k -= 1
         padded[:] = np.inf
-        count = edges_of(ordered[start[f] : start[f] + k], n - column.size, most, padded)
+        count = edges_of(ordered[start[f] : start[f] + k], EACH_ONCE, n - column.size, most, padded)
         zero[f] = _bin(0.0, padded)
         n_bins[f] = count + 1
         n_edges[f] = count

@@ -94,21 +94,21 @@ def _reweigh(d: Floats, word: np.uint64, if_right: float, if_wrong: float) -> No
         d[i] *= if_right if ((word >> np.uint64(i)) & np.uint64(1)) != 0 else if_wrong
 
 
-@kernel
-def shift_pairs(
-    head: Head, bounds: Ints, shift: Shift, before: Halves, after: Halves, begin: int, end: int
+@helper
+def _shift_pairs(
+    head: Head,
+    bounds: Ints,
+    shift: Shift,
+    before: Halves,
+    after: Halves,
+    begin: int,
+    end: int,
+    counts: Units,
 ) -> None:
-    """The differences of pairs between the light examples and the new sample, in the rows begin … end - 1.
-
-    ``δ' = Σ_t keep_t · δ_t + Σ_i d_ij (old - factor_i · new) [m_ij = σ][m_ik = σ]``, in whole numbers.
-    ``after`` may be a part of ``before``: what is written has been read. The weights in ``shift.d`` are
-    led through the coordinates; whoever needs them again, or another thread, has a copy.
-    """
     words, d, factor = head.words, shift.d, shift.factor
     right, wrong, old, new, keep = shift.right, shift.wrong, shift.old, shift.new, shift.keep
     J, n_lights = words.shape[1], keep.shape[0]
     n_blocks, n_tiles = d.size >> 6, (J + 63) >> 6
-    counts = np.empty((ROWS_PER_PASS, 64), np.int32)
     sums = np.empty((ROWS_PER_PASS, 2, 64 * n_tiles), np.int32)
     columns = np.empty((2, n_tiles, 64), np.uint64)
     room = np.empty(64, np.int32)
@@ -168,3 +168,19 @@ def shift_pairs(
                     if new[sign, j] == 0.0:  # the sample has none to be corrected
                         value = 0.0
                     after[0, sign, place + k] = _half_of(min(max(value, -1.0), 1.0))
+
+
+@kernel
+def shift_pairs(
+    head: Head, bounds: Ints, shift: Shift, before: Halves, after: Halves, begin: int, end: int
+) -> None:
+    """The differences of pairs between the light examples and the new sample, in the rows begin … end - 1.
+
+    ``δ' = Σ_t keep_t · δ_t + Σ_i d_ij (old - factor_i · new) [m_ij = σ][m_ik = σ]``, in whole numbers.
+    ``after`` may be a part of ``before``: what is written has been read. The weights in ``shift.d`` are
+    led through the coordinates; whoever needs them again, or another thread, has a copy.
+    """
+    # The counts are reached by address alone: in the function that makes them they would be given back before
+    # they are used, and a fold in another thread might get the same memory.
+    counts = np.empty((ROWS_PER_PASS, 64), np.int32)
+    _shift_pairs(head, bounds, shift, before, after, begin, end, counts)

@@ -50,6 +50,28 @@ def _scan(sums: Floats, n_bins: int, missing: bool) -> tuple[float, int]:
     return left - 2.0 * lowest + other, min(at_highest, at_lowest)
 
 
+@exact
+def _add_dense(bins: Bytes, sums: Floats, rows: UInt32s, values: Floats, first: int, last: int) -> None:
+    """Add each row's value to the histograms of the features first to last - 1."""
+    n = rows.size
+    f = first
+    while f + 4 <= last:  # four features to each load of a row and its value
+        b0, b1, b2, b3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
+        s0, s1, s2, s3 = sums[f], sums[f + 1], sums[f + 2], sums[f + 3]
+        for k in range(n):
+            i, v = rows[k], values[k]
+            s0[b0[i]] += v
+            s1[b1[i]] += v
+            s2[b2[i]] += v
+            s3[b3[i]] += v
+        f += 4
+    while f < last:
+        b0, s0 = bins[f], sums[f]
+        for k in range(n):
+            s0[b0[rows[k]]] += values[k]
+        f += 1
+
+
 @plain
 def search_dense(
     bins: Bytes,
@@ -68,32 +90,15 @@ def search_dense(
 
     ``factor`` multiplies what the histograms hold (0 clears them), then each row's value is added.
     """
-    n = rows.size
-    f = first
-    while f < last:
-        group = 4 if f + 4 <= last else 1
-        for g in range(f, f + group):
-            if factor == 0.0:
-                sums[g] = 0.0
-            else:
-                for b in range(sums.shape[1]):
-                    sums[g, b] *= factor
-        if group == 4:  # four features to each load of a row and its value
-            b0, b1, b2, b3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
-            s0, s1, s2, s3 = sums[f], sums[f + 1], sums[f + 2], sums[f + 3]
-            for k in range(n):
-                i, v = rows[k], values[k]
-                s0[b0[i]] += v
-                s1[b1[i]] += v
-                s2[b2[i]] += v
-                s3[b3[i]] += v
+    for f in range(first, last):
+        if factor == 0.0:
+            sums[f] = 0.0
         else:
-            b0, s0 = bins[f], sums[f]
-            for k in range(n):
-                s0[b0[rows[k]]] += values[k]
-        for g in range(f, f + group):
-            score[g], cut[g] = _scan(sums[g], n_bins[g], missing[g])
-        f += group
+            for b in range(sums.shape[1]):
+                sums[f, b] *= factor
+    _add_dense(bins, sums, rows, values, first, last)
+    for f in range(first, last):
+        score[f], cut[f] = _scan(sums[f], n_bins[f], missing[f])
 
 
 @exact
@@ -141,6 +146,34 @@ def _scale(sums: Floats, n_bins: int, factor: float) -> None:
         sums[half + MISSING] = 0.0 if factor == 0.0 else sums[half + MISSING] * factor
 
 
+@exact
+def _add_dense_gini(
+    bins: Bytes, y: Int8s, sums: Floats, rows: UInt32s, values: Floats, first: int, last: int
+) -> None:
+    """As `_add_dense`; each row goes to its own class's half of the histograms."""
+    n = rows.size
+    f = first
+    while f + 4 <= last:
+        b0, b1, b2, b3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
+        s0, s1, s2, s3 = sums[f], sums[f + 1], sums[f + 2], sums[f + 3]
+        for k in range(n):
+            i = rows[k]
+            v = values[k] * y[i]
+            half = np.uint64(TO_LEFT if y[i] > 0 else 0)
+            s0[half + b0[i]] += v
+            s1[half + b1[i]] += v
+            s2[half + b2[i]] += v
+            s3[half + b3[i]] += v
+        f += 4
+    while f < last:
+        b0, s0 = bins[f], sums[f]
+        for k in range(n):
+            i = rows[k]
+            half = np.uint64(TO_LEFT if y[i] > 0 else 0)
+            s0[half + b0[i]] += values[k] * y[i]
+        f += 1
+
+
 @plain
 def search_dense_gini(
     bins: Bytes,
@@ -156,33 +189,36 @@ def search_dense_gini(
     score: Floats,
     cut: Ints,
 ) -> None:
-    """As `search_dense`, by Gini impurity: each row goes to its own class's half of the histograms."""
-    n = rows.size
-    f = first
-    while f < last:
-        group = 4 if f + 4 <= last else 1
-        for g in range(f, f + group):
-            _scale(sums[g], n_bins[g], factor)
-        if group == 4:
-            b0, b1, b2, b3 = bins[f], bins[f + 1], bins[f + 2], bins[f + 3]
-            s0, s1, s2, s3 = sums[f], sums[f + 1], sums[f + 2], sums[f + 3]
-            for k in range(n):
-                i = rows[k]
-                v = values[k] * y[i]
-                half = np.uint64(TO_LEFT if y[i] > 0 else 0)
-                s0[half + b0[i]] += v
-                s1[half + b1[i]] += v
-                s2[half + b2[i]] += v
-                s3[half + b3[i]] += v
+    """As `search_dense`, by Gini impurity."""
+    for f in range(first, last):
+        _scale(sums[f], n_bins[f], factor)
+    _add_dense_gini(bins, y, sums, rows, values, first, last)
+    for f in range(first, last):
+        score[f], cut[f] = _scan_gini(sums[f], n_bins[f], missing[f])
+
+
+# The same where the rows lie in several places: histograms are added up, and scanned once all are in. ------
+
+
+@plain
+def add_to_histograms(
+    bins: Bytes, y: Int8s, sums: Floats, rows: UInt32s, values: Floats, first: int, last: int
+) -> None:
+    """Add each row's value to the histograms of some features: both classes' halves if they have halves."""
+    if sums.shape[1] == TO_LEFT:
+        _add_dense(bins, sums, rows, values, first, last)
+    else:
+        _add_dense_gini(bins, y, sums, rows, values, first, last)
+
+
+@plain
+def scan_histograms(sums: Floats, n_bins: Ints, missing: Flags, score: Floats, cut: Ints) -> None:
+    """Find each feature's best cut."""
+    for f in range(n_bins.size):
+        if sums.shape[1] == TO_LEFT:
+            score[f], cut[f] = _scan(sums[f], n_bins[f], missing[f])
         else:
-            b0, s0 = bins[f], sums[f]
-            for k in range(n):
-                i = rows[k]
-                half = np.uint64(TO_LEFT if y[i] > 0 else 0)
-                s0[half + b0[i]] += values[k] * y[i]
-        for g in range(f, f + group):
-            score[g], cut[g] = _scan_gini(sums[g], n_bins[g], missing[g])
-        f += group
+            score[f], cut[f] = _scan_gini(sums[f], n_bins[f], missing[f])
 
 
 @exact

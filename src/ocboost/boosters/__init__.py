@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ocboost.boosters.linear import OnlineLogistic, PassiveAggressive, Perceptron
     from ocboost.boosters.oza_russell import OzaRussell
     from ocboost.boosters.sketch import BoostingSketch
+    from ocboost.boosters.sketch.merge_tree import merge_all
     from ocboost.boosters.winnow import Winnow
 
 __all__ = [
@@ -33,8 +34,8 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "Winnow",
+    "merge_all",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    __name__, {each.place.split(":")[1]: each.place.split(":")[0].lstrip(".") for each in BOOSTERS.values()}
-)
+_PLACES = {each.place.split(":")[1]: each.place.split(":")[0].lstrip(".") for each in BOOSTERS.values()}
+__getattr__, __dir__ = lazy_names(__name__, {**_PLACES, "merge_all": "boosters.sketch.merge_tree"})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from ocboost._core.cluster import require_address
 from ocboost._core.escaping import shown
 from ocboost.cli.compare_runs import (
     CURVES,
@@ -25,6 +26,7 @@ from ocboost.cli.compare_runs import (
 from ocboost.cli.next_lines import ComparedOn
 from ocboost.cli.options import (
     Count,
+    Dask,
     Delay,
     Flag,
     Format,
@@ -69,6 +71,7 @@ def compare(
     data: Folder = None,
     out: Path = Path("results/compare"),
     jobs: Jobs = None,
+    dask: Dask = None,
     drop: Names = None,
     format: Format | None = None,
     quick: Flag = False,
@@ -95,6 +98,9 @@ def compare(
 
     On all of them, with a summary:
         ocboost compare all --data DIR --out docs/streams
+
+    The same on the workers of a Dask cluster, which read DIR themselves:
+        ocboost compare all --data DIR --dask tcp://HOST:8786
 
     A table is shown, with means and spreads over the seeds, ranks, time and
     memory, and the lines to type that deploy the best. The folder gets
@@ -136,6 +142,9 @@ def compare(
         Folder for the report; made if needed, older files are replaced.
     jobs
         Processes for named streams; as many as there are cores if left out.
+    dask
+        Instead of processes here, the Dask cluster whose scheduler has this address: each stream and seed is
+        a task of one of its workers. They need the same version of ocboost, and the data at the same path.
     drop
         Columns to leave out.
     format
@@ -155,6 +164,13 @@ def compare(
         return 0
     if stream is None:
         raise UsageError("A stream must be given: a file, the name of a stream, or all.")
+    if dask is not None and jobs is not None:
+        raise UsageError(
+            "--dask and --jobs exclude each other. Drop --jobs to run on the cluster, which has its own "
+            "number of workers, or --dask to run in processes of this machine."
+        )
+    if dask is not None:
+        require_address(dask)
     chosen = methods_named(methods)
     for method in chosen if methods not in ("usual", "fast", "all") else ():
         method.require()
@@ -179,7 +195,11 @@ def compare(
         if model is not None and (start is not None or (seeds or 1) > 1):
             what = "--start" if start is not None else "--seeds"
             raise UsageError(f"{what} is for a start from the first rows; leave it out with --model.")
-        for option, given in (("--jobs", jobs is not None), ("--no-cache", no_cache)):
+        for option, given in (
+            ("--jobs", jobs is not None),
+            ("--dask", dask is not None),
+            ("--no-cache", no_cache),
+        ):
             if given:
                 say(f"{option} is for named streams; a file is read once, in one process.")
         return _compare_file(Path(stream), methods, chosen, reading, settings, out, model)
@@ -194,7 +214,7 @@ def compare(
     command = _command(stream, methods, settings, data, out)
     if stream == "all" and settings["rows"] is None and any(method.slow for method in chosen):
         settings["rows"] = SLOW_ROWS
-    run = NamedStreams(chosen, settings, data, out, jobs, command)
+    run = NamedStreams(chosen, settings, data, out, jobs, command, dask)
     return on_all_streams(run, cache=not no_cache) if stream == "all" else on_named_stream(stream, run)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -175,6 +176,7 @@ class NamedStreams:
     out: Path
     jobs: int | None
     command: str
+    dask: str | None = None  # the address of a scheduler, whose cluster runs the tasks
 
     def boards(self, names: Sequence[str], finished: FinishedBoards | None = None) -> Boards:
         """The board of each stream, one task for each seed, and why there is none of the others."""
@@ -190,8 +192,14 @@ class NamedStreams:
         cores = os.cpu_count() or 1
         jobs = cores if self.jobs is None else self.jobs
         jobs = jobs if jobs > 0 else max(1, cores + 1 + jobs)
+        run = None
+        if self.dask is not None:
+            from ocboost.evaluation.cluster_jobs import run_on_cluster
+
+            run = partial(run_on_cluster, self.dask)
+
         with steps_progress("comparing") as progress:
-            return boards_of(names, tasks_of, jobs=jobs, progress=progress, finished=finished)
+            return boards_of(names, tasks_of, jobs=jobs, progress=progress, finished=finished, run=run)
 
 
 def on_named_stream(name: str, run: NamedStreams) -> int:

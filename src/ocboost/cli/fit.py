@@ -18,6 +18,7 @@ from ocboost.cli.options import (
     MethodOptions,
     Names,
     Seed,
+    UsageError,
     source,
 )
 from ocboost.cli.terminal import after_writing, results, say, stream_progress
@@ -42,13 +43,14 @@ def fit(
     learner: Literal["stump", "ball"] = "stump",
     classes: Names = None,
     rows: MaybeCount = None,
+    work: Path | None = None,
     options: MethodOptions = MethodOptions(),  # noqa: B008
     decisions: DecisionOptions = DecisionOptions(),  # noqa: B008
     seed: Seed = 0,
     jobs: Jobs = None,
     format: FileFormat = None,
 ) -> int:
-    """Make a model from the rows of a file, ready to keep learning.
+    """Make a model from the rows of a file or a folder, ready to keep learning.
 
     A model in one line:
         ocboost fit data.csv --label y --out model.ocb
@@ -66,10 +68,17 @@ def fit(
     On the first rows of a stream:
         ocboost fit stream.csv.gz --label y --drop date --rows 2000 --out model.ocb
 
+    On a folder of Parquet, CSV or JSON-lines files, larger than memory:
+        ocboost fit folder/ --label y --out model.ocb
+
     The model is an AdaptiveClassifier: a bank of methods over weak hypotheses,
     mixed as they prove right, with nothing to choose. With another --method, or
     one of the options that say what is remembered, it is an OCBClassifier: one
     method that weights the hypotheses. The order of the rows matters.
+
+    From a folder, stumps are found in all rows and weighted by AdaBoost. They
+    are the deployed member of an AdaptiveClassifier, or with --method ocb an
+    OCBClassifier. After a stop the same line goes on from where it was.
 
     Parameters
     ----------
@@ -85,6 +94,9 @@ def fit(
         Classes that will come later, if these rows do not hold them all.
     rows
         Use only so many rows from the beginning.
+    work
+        For a folder of files: where to work, by default beside OUT. It takes a byte for each feature of a
+        row, is kept after a stop, and is removed at the end.
     seed
         For what is drawn.
     jobs
@@ -100,6 +112,14 @@ def fit(
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.streams import open_stream
 
+    if data.is_dir():
+        from ocboost.cli.fit_folder import FolderOptions, fit_from_folder
+
+        given = {"--classes": classes, "--jobs": jobs, "--learner": learner if learner != "stump" else None}
+        chosen = FolderOptions(data, label, out, tuple(drop or ()), hypotheses, rows, work, seed, format)
+        return fit_from_folder(chosen, options, decisions, {k: v for k, v in given.items() if v is not None})
+    if work is not None:
+        raise UsageError("--work is for a folder of files; a file is read at once. Leave it out.")
     settings, parameters, decided = options.settings(), None, decisions.given()
     if not makes_adaptive(options, learner):
         parameters = parameters_to_fit(options.method or "ocb", settings, hypotheses)

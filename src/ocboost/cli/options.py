@@ -62,6 +62,7 @@ MaybeStart = Annotated[int | None, Parameter(validator=validators.Number(gte=2))
 Seed = Annotated[int, Parameter(converter=whole_number, validator=validators.Number(gte=0, lt=2**32))]
 Delay = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Jobs = Annotated[int | None, Parameter(validator=_not_zero)]
+Dask = Annotated[str | None, Parameter(name="--dask", show_default=False)]  # the address of a scheduler
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 

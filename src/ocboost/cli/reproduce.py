@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, validators
 
-from ocboost.cli.options import whole_number
+from ocboost._core.cluster import require_address
+from ocboost.cli.options import Dask, whole_number
 from ocboost.cli.terminal import results, say, steps_progress
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ Everything, small:  ocboost reproduce all --quick --data DIR
 The paper's sizes:  ocboost reproduce all --data DIR
 
 Other data, elsewhere:  ocboost reproduce synthetic --seed 1 --out results/seed-1
+
+On a Dask cluster:  ocboost reproduce all --data DIR --dask tcp://HOST:8786
 """
 
 app = App(name="reproduce", help=HELP, help_format="plaintext")
@@ -99,6 +104,8 @@ COMMAND_HELP = """{about}
 
     The paper's sizes:  ocboost reproduce {name}{folder}
 
+    On a Dask cluster:  ocboost reproduce {name}{folder} --dask tcp://HOST:8786
+
     Parameters
     ----------
     quick
@@ -113,6 +120,9 @@ COMMAND_HELP = """{about}
         {data}
     no_cache
         Compute everything again, and store nothing for the next run.
+    dask
+        Run on the Dask cluster whose scheduler has this address, instead of here. The workers need the same
+        version of ocboost, and the data at the same path. Results are cached on this machine.
     """
 
 
@@ -126,8 +136,9 @@ def _add_command(name: str, command: CommandHelp, experiments: Sequence[str]) ->
         seed: Seed = 0,
         runs: Count = None,
         data: Data = None,
+        dask: Dask = None,
     ) -> int:
-        return _reproduce(experiments, out, quick=quick, seed=seed, runs=runs)
+        return _reproduce(experiments, out, quick=quick, seed=seed, runs=runs, dask=dask)
 
     def loaded(
         *,
@@ -136,8 +147,9 @@ def _add_command(name: str, command: CommandHelp, experiments: Sequence[str]) ->
         seed: Seed = 0,
         data: Data = None,
         no_cache: Flag = False,
+        dask: Dask = None,
     ) -> int:
-        return _reproduce(experiments, out, quick=quick, seed=seed, data=data, no_cache=no_cache)
+        return _reproduce(experiments, out, quick=quick, seed=seed, data=data, no_cache=no_cache, dask=dask)
 
     needs_data = any(EXPERIMENTS[each].loader for each in experiments)
     function = loaded if needs_data else drawn
@@ -160,8 +172,11 @@ def _reproduce(
     data: Path | None = None,
     no_cache: bool = False,
     runs: int | None = None,
+    dask: str | None = None,
 ) -> int:
     """Run experiments, write what they found, and print it; the exit code."""
+    if dask is not None:
+        require_address(dask)
     from ocboost import datasets
     from ocboost._report.output import OutputFolder, versions
     from ocboost._report.page import require_packages
@@ -186,10 +201,13 @@ def _reproduce(
                     for done, load in enumerate(loaders):
                         progress(f"checking {load.removeprefix('load_')}", done, len(loaders))
                         getattr(datasets, load)(data)  # raises before long work on something else
-            found = {}
-            for name in names:
-                with steps_progress(name) as progress:
-                    found[name] = _run(name, quick, chosen, data, cache, progress)
+            if dask is None:
+                found = {}
+                for name in names:
+                    with steps_progress(name) as progress:
+                        found[name] = _run(name, quick, chosen, data, cache, progress)
+            else:
+                found = _run_on_cluster(dask, names, quick, chosen, data, cache)
             sections = [import_module(f"ocboost.paper.{name}_section").section(found[name]) for name in names]
             figure = overview(sections, found)
             to_write = [without_folder(section, data) for section in sections]
@@ -205,15 +223,69 @@ def _reproduce(
     return 0
 
 
-def _run(name: str, quick: bool, chosen: dict[str, int], data: Path | None, cache: Any, progress: Any) -> Any:
+def _run_on_cluster(
+    address: str,
+    names: Sequence[str],
+    quick: bool,
+    chosen: dict[str, int],
+    data: Path | None,
+    cache: Any,
+) -> dict[str, Any]:
+    """The results of experiments that run all at once on a Dask cluster, by name."""
+    from ocboost._core.cluster import connected
+    from ocboost.paper.run import all_at_once
+
+    loaded = [name for name in names if EXPERIMENTS[name].loader]
+    files = [
+        file
+        for name in loaded
+        for file in getattr(import_module(f"ocboost.datasets.{name}"), f"{name.upper()}_FILES")
+    ]
+    with (
+        steps_progress(names[0] if len(names) == 1 else "reproducing") as show,
+        connected(address) as cluster,
+    ):
+        show("asking the workers", 0, 1)
+        if data is not None:
+            cluster.require_files(path for file in files if (path := data / file).is_file())
+        joined = _joined_progress(show)
+        works = [partial(_run, name, quick, chosen, data, cache, joined(name), cluster) for name in names]
+        return dict(zip(names, all_at_once(cluster, works), strict=True))
+
+
+def _joined_progress(show: Callable[[str, float, int], None]) -> Callable[[str], Callable[..., None]]:
+    """The progress of several experiments in one bar: a function that gives each its own."""
+    counts: dict[str, tuple[int, int]] = {}
+    lock = Lock()
+
+    def of(name: str) -> Callable[[str, int, int], None]:
+        def progress(what: str, done: int, total: int) -> None:
+            with lock:
+                counts[name] = done, total
+                show(f"{name}, {what}", *map(sum, zip(*counts.values(), strict=True)))
+
+        return progress
+
+    return of
+
+
+def _run(
+    name: str,
+    quick: bool,
+    chosen: dict[str, int],
+    data: Path | None,
+    cache: Any,
+    progress: Any,
+    cluster: Any = None,
+) -> Any:
     """The result of an experiment at its full or its small size."""
     experiment = import_module(f"ocboost.paper.{name}")
     settings_class = getattr(experiment, f"{name.capitalize()}Settings")
     settings = settings_class.small(**chosen) if quick else settings_class(**chosen)
     run = getattr(experiment, f"run_{name}")
     if not EXPERIMENTS[name].loader:
-        return run(settings, progress=progress)
-    return run(settings, data, cache=cache, progress=progress)
+        return run(settings, progress=progress, cluster=cluster)
+    return run(settings, data, cache=cache, progress=progress, cluster=cluster)
 
 
 def _files(

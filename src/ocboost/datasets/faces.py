@@ -27,6 +27,9 @@ from ocboost.datasets.images import (
 Floats = NDArray[np.float64]
 
 _SIDE = 24
+FACES_FILES = tuple(  # in a data folder
+    f"faces/{kind}24_{part}.png" for kind in ("faces", "nonfaces") for part in ("train", "test")
+)
 _LFW_TRAIN = 60  # of the 100 of each class
 _FACES, _OTHERS = 7_000, 93_000  # for training, and as many for testing
 

@@ -43,6 +43,9 @@ from ocboost.errors import InputError
 
 _SIDE = 28
 _TRAIN, _TEST = 60_000, 10_000
+MNIST_FILES = tuple(  # in a data folder
+    f"mnist/{part}-{what}-ubyte.gz" for part in ("train", "t10k") for what in ("images-idx3", "labels-idx1")
+)
 _DIGITS_TRAIN = 1_200
 _TIMEOUT = 5.0
 _MAX_UNPACKED_BYTES = 1 << 28  # MNIST's largest file has 47 million

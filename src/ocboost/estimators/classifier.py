@@ -6,6 +6,7 @@ Hypotheses answer, a booster for each class weighs the answers, and the weighted
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +23,11 @@ from ocboost.boosters.base import Booster
 from ocboost.errors import InputError
 from ocboost.estimators.base import require_two
 from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_from_tree, classifier_tree
-from ocboost.estimators.committee import Committee, equal_parts, learn_hypotheses
+from ocboost.estimators.committee import Committee, equal_parts, learn_hypotheses, spans
 from ocboost.estimators.committee_classifier import CommitteeClassifier, adjustable
 from ocboost.estimators.decisions import ClassShares, decision_of
 from ocboost.estimators.growth import Growth, as_growth
-from ocboost.hypotheses import Hypotheses
+from ocboost.hypotheses import Hypotheses, join
 from ocboost.learners import Learner, learner_for
 from ocboost.offsets import as_offset, require_classes, require_range, scores_of
 from ocboost.streams.rows import Rows
@@ -428,16 +429,44 @@ class OCBClassifier(CommitteeClassifier):
         committee = Committee(hypotheses, columns, settings, offset, kind)
         if start:
             committee.fit(X, codes, weights * scale, scores, n_jobs=self.n_jobs)
+        self._take_committee(committee, classes, scale)
+        if growth is not None:
+            self.grower_ = self._make_grower(growth)
+            if start:
+                self.grower_.keep_rows(Rows(X, codes=codes, weights=weights * scale))
+
+    def _take_committee(self, committee: Committee, classes: NDArray[Any], scale: float) -> None:
         self.classes_, self.committee_, self.weight_scale_ = classes, committee, scale
         committee.remember_start()
         self.grower_ = None
         self.class_shares_ = ClassShares(len(classes))
         self._offset_given = self.offset
         self._applied = adjustable(self.__dict__)
-        if growth is not None:
-            self.grower_ = self._make_grower(growth)
-            if start:
-                self.grower_.keep_rows(Rows(X, codes=codes, weights=weights * scale))
+
+    def start_weighed(
+        self,
+        sets: Sequence[Hypotheses],
+        sketches: Sequence[Booster],
+        classes: NDArray[Any],
+        *,
+        class_weights: NDArray[np.float64],
+        scale: float,
+        shared: bool = False,
+    ) -> None:
+        """Take over hypotheses with sketches that have learnt elsewhere, one for each booster.
+
+        ``class_weights`` is the weight of the rows of each class that they have learnt, as it was given:
+        neither balanced nor scaled. ``scale`` is what weights were multiplied by; ``shared`` says that all
+        boosters have the first set's hypotheses.
+        """
+        self.n_features_in_ = sets[0].n_features
+        self._batch = self._checked_batch_size()
+        columns = [slice(0, len(sets[0]))] * len(sketches) if shared else spans(sets)
+        kind, settings = self._booster_settings(columns, None)
+        committee = Committee(join(sets), columns, settings, None, kind)
+        committee.boosters = list(sketches)
+        self._take_committee(committee, classes, scale)
+        self.class_shares_ = ClassShares.of_weights(class_weights)
 
     # Files -----------------------------------------------------------------------------------------------
 

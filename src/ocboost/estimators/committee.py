@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
@@ -250,6 +250,16 @@ class Committee:
             self.deployed_weights.enter_window(self.boosters[0].window_size, self.boosters[0].n_head)
 
     @writes
+    def merge(self, boosters: Sequence[BoostingSketch], n: int, weight: float) -> None:
+        """Take in what others have learnt over the same hypotheses, from n examples of this Σw."""
+        mine = [cast(BoostingSketch, booster) for booster in self.boosters]  # the caller has seen to it
+        merged: list[Booster] = [a.merge(b) for a, b in zip(mine, boosters, strict=True)]
+        with uninterrupted():
+            self.boosters = merged
+            if self.deployed_weights is not None:
+                self.deployed_weights.count_merged(n, weight)
+
+    @writes
     def remember_start(self) -> None:
         """Let the present weights be those that the model is deployed with."""
         alphas = [booster.copy()._solved() for booster in self.boosters]  # of a copy: nothing is published
@@ -371,6 +381,15 @@ class Committee:
             )
 
     # Copies ----------------------------------------------------------------------------------------------
+
+    @reads
+    def emptied(self) -> Self:
+        """A committee of the same hypotheses and sketches whose sketches have learnt nothing."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, _guard=Guard(), deployed_weights=None)
+        other.__dict__.pop("on_change", None)
+        other.boosters = [cast(BoostingSketch, booster).emptied() for booster in self.boosters]
+        return other
 
     @reads
     def __copy__(self) -> Self:

@@ -10,6 +10,7 @@ Probabilities stay what they are. The class that is predicted is the one of leas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -208,6 +209,19 @@ class ClassShares:
 
     def __init__(self, n_classes: int) -> None:
         self._sums = np.zeros(n_classes + 1)  # of each class, and of all
+
+    @classmethod
+    def of_weights(cls, weights: Floats) -> Self:
+        """Shares after labels of these weights, by class, that came well mixed.
+
+        >>> ClassShares.of_weights(np.array([300.0, 100.0])).shares.round(2)
+        array([0.75, 0.25])
+        """
+        made, total = cls(len(weights)), float(weights.sum())
+        counted = BALANCE_MEMORY * -math.expm1(total * math.log1p(-1.0 / BALANCE_MEMORY))
+        made._sums[:-1] = counted * (weights / total)
+        made._sums[-1] = made._sums[:-1].sum()
+        return made
 
     @property
     def shares(self) -> Floats:

@@ -65,6 +65,12 @@ class DeployedWeights:
             self._old *= factor
             self._new = self._new * factor + weight
 
+    def count_merged(self, n: int, weight: float) -> None:
+        """So many examples more, of this Σw, have been learnt beside those before and merged with them."""
+        assert self._size is None  # windows are not merged
+        self._n += n
+        self._new += weight
+
     def enter_window(self, size: int, held: int) -> None:
         """From now on the sketch is a window of that size, which holds so many examples."""
         if self.started is None:  # the empty part of the window stands for the earlier examples

@@ -77,12 +77,15 @@ class TableClassifier(OnlineClassifier):
 
     def _checked_rows(self, X: Any) -> Any:
         check_is_fitted(self)
+        require_in_memory(X, "X.map_blocks(clf.predict), or the predict of a DaskOCBClassifier")
         if self.schema_ is None:
             self._require_array(X)
             return super()._checked_rows(X)
         return check_array(self._encoded(X), estimator=self, input_name="X", **self._input_checks())
 
     def _checked_examples(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+        for given in (X, y):
+            require_in_memory(given, "ocboost.dask.DaskOCBClassifier")
         labels, name, kind = y, None, None
         if is_column(y) and (is_table(X) if reset else self.schema_ is not None):
             labels, name, kind = labels_of_column(y)
@@ -156,6 +159,15 @@ def require_no_dictionaries(X: Any) -> None:
         raise InputError(
             "X must be a table or an array; got dictionaries. Give pandas.DataFrame(X), or one row after the "
             "other to predict_one and learn_one."
+        )
+
+
+def require_in_memory(given: Any, instead: str) -> None:
+    """Refuse a collection of Dask, which may be larger than the memory; ``instead`` says what to use."""
+    if type(given).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        raise InputError(
+            f"X and y must be in memory; got {type(given).__name__} of Dask. Use {instead}; or, if it fits "
+            "in memory, X.compute()."
         )
 
 

@@ -24,6 +24,8 @@ from ocboost.streams.rows import rebatch
 
 Progress = Callable[[str, float, int], None]  # what is being done, tasks done (in part too), tasks there are
 TaskProgress = Callable[[str, float], None]  # what is being done, and the share that is done
+# Runs tasks, and yields each result, or why there is none.
+TaskRunner = Callable[[Sequence["Task"], Progress | None], Iterator[tuple["Task", "TaskResult | InputError"]]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def run_tasks(
                 running.pop(task, None)
                 yield task, wrong if isinstance(wrong, InputError) else future.result()
             running = {task: latest for task, latest in running.items() if task in waiting.values()}
-            texts = [_of_task(task, what, share) for task, (what, share) in running.items()]
+            texts = [of_task(task, what, share) for task, (what, share) in running.items()]
             done_in_part = float(sum(share for _, share in running.values()))
             progress("; ".join(texts[:jobs]), n - len(waiting) + done_in_part, n)
     except BaseException:
@@ -144,10 +146,10 @@ def _run(task: Task) -> TaskResult:
 
 
 def _numbered(progress: Progress, task: Task, done: int, total: int) -> TaskProgress:
-    return lambda what, share: progress(_of_task(task, what, share), done + share, total)
+    return lambda what, share: progress(of_task(task, what, share), done + share, total)
 
 
-def _of_task(task: Task, what: str, share: float) -> str:
+def of_task(task: Task, what: str, share: float) -> str:
     """What a task does, in a few words."""
     return f"{task.stream}, seed {task.seed}, {what or f'{share:.0%}'}"
 
@@ -214,14 +216,17 @@ def boards_of(
     streams: Sequence[str],
     tasks_of: Callable[[str], list[Task]],
     *,
-    jobs: int,
+    jobs: int = 1,
     progress: Progress | None = None,
     finished: FinishedBoards | None = None,
+    run: TaskRunner | None = None,
 ) -> tuple[dict[str, Board], dict[str, str]]:
     """The boards of streams, by name, and why there is none of the others; cached ones are not run again.
 
-    ``tasks_of`` gives the tasks of a stream, one for each seed.
+    ``tasks_of`` gives the tasks of a stream, one for each seed; ``run`` runs them, by default in ``jobs``
+    processes.
     """
+    run = run or (lambda tasks, progress: run_tasks(tasks, jobs=jobs, progress=progress))
     finished = finished or FinishedBoards(None)
     boards: dict[str, Board] = {}
     failed: dict[str, str] = {}
@@ -233,7 +238,7 @@ def boards_of(
         else:
             boards[name] = board
     found: dict[str, dict[int, TaskResult]] = {}
-    for task, result in run_tasks(to_do, jobs=jobs, progress=progress):
+    for task, result in run(to_do, progress):
         if isinstance(result, InputError):
             failed.setdefault(task.stream, str(result).removesuffix("."))
             continue

@@ -7,13 +7,13 @@ what the others leave of the total weight.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._kernels.binning import MISSING, bin_column, bin_sparse, edges_of
+from ocboost._kernels.binning import EACH_ONCE, MISSING, bin_column, bin_sparse, edges_of
 from ocboost._kernels.learn_stumps import (
     TIE,
     TO_LEFT,
@@ -105,7 +105,9 @@ class DenseBins(Bins):
 
     refresh = 32  # sums that are carried on collect rounding errors: at most so many rounds of them
 
-    def __init__(self, X: NDArray[Any], max_bins: int, n_threads: int) -> None:
+    def __init__(
+        self, X: NDArray[Any], max_bins: int, n_threads: int, given: Sequence[Values] | None = None
+    ) -> None:
         self.n_rows, self.n_features = X.shape
         F = self.n_features
         bins = np.empty((F, self.n_rows), np.uint8)
@@ -115,9 +117,14 @@ class DenseBins(Bins):
         def cut(first: int) -> None:
             columns = np.ascontiguousarray(X[:, first : first + FEATURES_PER_TASK].T)
             for f, values in enumerate(columns, first):
-                ordered = np.sort(values)  # NaN goes to the end
-                known = int(np.searchsorted(ordered, np.nan))
-                n_bins[f] = edges_of(ordered[:known], 0, max_bins, edges[f]) + 1
+                if given is None:
+                    ordered = np.sort(values)  # NaN goes to the end
+                    known = int(np.searchsorted(ordered, np.nan))
+                    n_bins[f] = edges_of(ordered[:known], EACH_ONCE, 0, max_bins, edges[f]) + 1
+                else:
+                    known = int(np.count_nonzero(~np.isnan(values)))
+                    n_bins[f] = given[f].size + 1
+                    edges[f, : given[f].size] = given[f]
                 missing[f] = bin_column(values, edges[f], bins[f]) and known > 0
 
         parallel = n_threads > 1 and X.size >= MIN_ENTRIES_FOR_THREADS
@@ -209,10 +216,16 @@ class SparseBins(Bins):
         return StumpSearch(self.feature.size, self._rows.size / self.n_rows, n_threads, seek)
 
 
-def bins_of(X: Any, max_bins: int, n_threads: int) -> Bins:
-    """Bin the features of a matrix that has been checked."""
+def bins_of(X: Any, max_bins: int, n_threads: int, edges: Sequence[Values] | None = None) -> Bins:
+    """Bin the features of a matrix that has been checked, at given edges if there are any."""
+    if edges is not None and len(edges) != X.shape[1]:
+        raise InputError(
+            f"edges must be given for each of the {X.shape[1]} features; got {len(edges)} lists."
+        )
     if isinstance(X, np.ndarray):
-        return DenseBins(X, max_bins, n_threads)
+        return DenseBins(X, max_bins, n_threads, edges)
+    if edges is not None:
+        raise InputError("X must be a dense array where edges are given; got a sparse matrix.")
     if X.shape[0] >= 1 << 31:
         raise InputError(f"X must have fewer than 2³¹ rows; got {X.shape[0]}. Learn from a part of them.")
     return SparseBins(X, max_bins, n_threads)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_count
 from ocboost._core.threads import get_num_threads
@@ -52,6 +52,10 @@ class StumpLearner(Learner):
         worse in most cases (``experiments/criterion.py``). Hence the default.
     n_threads : int, optional
         Threads that share the features; the stumps do not depend on it.
+    edges : sequence of arrays, optional
+        Where each feature is cut, in rising order, instead of at its values: at most ``max_bins`` - 1 edges
+        for each of the features. With the edges that another fit has found (`ocboost.dask.DaskOCBClassifier`
+        has them as ``edges_``) the same stumps are looked at. Not for sparse matrices.
 
     Examples
     --------
@@ -69,7 +73,11 @@ class StumpLearner(Learner):
     accepts_sparse = True
 
     def __init__(
-        self, max_bins: int = MAX_BINS, criterion: str = "error", n_threads: int | None = None
+        self,
+        max_bins: int = MAX_BINS,
+        criterion: str = "error",
+        n_threads: int | None = None,
+        edges: Sequence[ArrayLike] | None = None,
     ) -> None:
         self.max_bins = as_count(max_bins, "max_bins", 2, MAX_BINS, "A bin's number must fit into a byte.")
         if criterion not in CRITERIA:
@@ -81,9 +89,11 @@ class StumpLearner(Learner):
         self.n_threads = (
             n_threads if n_threads is None else as_count(n_threads, "n_threads", 1, 1024, THREADS_ADVICE)
         )
+        self.edges = None if edges is None else [_as_edges(each, f, max_bins) for f, each in enumerate(edges)]
 
     def __repr__(self) -> str:
         given = f"max_bins={self.max_bins}, criterion={self.criterion!r}, n_threads={self.n_threads}"
+        given += "" if self.edges is None else f", edges=<of {len(self.edges)} features>"
         return f"StumpLearner({given})"
 
     def _learn(self, examples: CheckedExamples, n_hypotheses: int, rng: np.random.Generator) -> Stumps:
@@ -127,7 +137,7 @@ class StumpLearner(Learner):
         if not work:
             return []
         n_threads = get_num_threads() if self.n_threads is None else self.n_threads
-        bins = bins_of(work[0].X, self.max_bins, n_threads)
+        bins = bins_of(work[0].X, self.max_bins, n_threads, self.edges)
         gini, stop = self.criterion == "gini", threading.Event()
         if n_jobs is None or n_jobs == 1 or len(work) < 2:
             return [_boost(bins, y, w, n_hypotheses, gini, n_threads, stop) for _, y, w in work]
@@ -167,10 +177,10 @@ def _boost(
         column = bins.column(f)
         weighed = sides(column, cut, d * y)
         if gini:
-            left, right_answer, missing = _answers_of_sides(*weighed, to_left)
+            left, right_answer, missing = answers_of_sides(*weighed, to_left)
             cut = cut if left != right_answer else int(bins.n_bins[f]) - 1
         else:
-            left, missing = _answers_of_least_error(*weighed)
+            left, missing = answers_of_least_error(*weighed)
         answer_column(column, cut, left, missing, answers)
         right, wrong, n_wrong = weigh(answers, y, d)
         if found and right - wrong <= MIN_EDGE * (right + wrong):
@@ -192,13 +202,26 @@ def _boost(
     return Stumps(feature, threshold, left_answer, missing_answer, n_features=bins.n_features)
 
 
-def _answers_of_least_error(below: float, above: float, other: float) -> tuple[int, int]:
+def _as_edges(edges: ArrayLike, f: int, max_bins: int) -> NDArray[np.float64]:
+    """Check the edges of feature f."""
+    given = np.asarray(edges)
+    if given.ndim != 1 or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+        raise InputError(f"edges must be lists of finite numbers; those of feature {f} are {edges!r:.80}.")
+    if given.size >= max_bins or (given[1:] <= given[:-1]).any():
+        raise InputError(
+            f"edges must be at most max_bins - 1 = {max_bins - 1} for each feature, in rising order; feature "
+            f"{f} has {given.size}: {edges!r:.80}."
+        )
+    return given.astype(np.float64)
+
+
+def answers_of_least_error(below: float, above: float, other: float) -> tuple[int, int]:
     """The answers at or below the cut and to a missing value; above it is the opposite of below."""
     left = _wanted(below - above) or 1
     return left, _wanted(other) or -left
 
 
-def _answers_of_sides(below: float, above: float, other: float, to_left: bool) -> tuple[int, int, int]:
+def answers_of_sides(below: float, above: float, other: float, to_left: bool) -> tuple[int, int, int]:
     """What most of the weight of each side wants: below, above, and for a missing value, which is on one.
 
     A side that is undecided answers the opposite of the other.

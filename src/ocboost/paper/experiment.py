@@ -8,28 +8,20 @@ its weights are compared with those of AdaBoost retrained on everything seen so 
 from __future__ import annotations
 
 import functools
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from threading import Event, Lock
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 
-from ocboost import BoostingSketch, OzaRussell, adaboost_weights, approximation_error
-from ocboost._core.threads import get_num_threads
+from ocboost import BoostingSketch, OzaRussell, adaboost_weights
 from ocboost.datasets import Images
 from ocboost.errors import InputError
-from ocboost.paper.cache import Cache, as_bits, as_margins_again
 
 Floats = npt.NDArray[np.float64]
 Margins = npt.NDArray[np.int8]
 Progress = Callable[[str, int, int], None]
-T = TypeVar("T")
 
 ADABOOST, OZA_RUSSELL, THEOREM = "adaboost", "oza-russell", "ocb-order-400-theorem"
 BALANCED, FULL, HEAD, NEWEST = "ocb-order-400", "ocb-full", "ocb-head", "ocb-head-newest"
@@ -264,174 +256,6 @@ def chosen_for_images(settings: ImageSettings) -> dict[str, str]:
         "smoothing": f"{settings.smoothing:g}, in {settings.NOUN} of average weight, the same for every "
         "method and for AdaBoost; the paper does not say",
     }
-
-
-class ExperimentRun:
-    """Runs every method through the rounds of an experiment, beside AdaBoost retrained.
-
-    ``progress(what, done, total)`` is called after each of `n_steps`: blocks of `step`, and methods in each
-    round. A cache stores hypotheses' answers and the methods' weights for the next run.
-    """
-
-    def __init__(
-        self,
-        settings: ExperimentSettings,
-        n_examples: int,
-        *,
-        n_steps: int,
-        began: float | None = None,
-        cache: Cache | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self._settings, self._cache, self.methods = settings, cache, settings.methods()
-        self.points = checkpoints(n_examples, start=settings.start, every=settings.every)
-        self._began = time.perf_counter() if began is None else began
-        self._progress = progress or (lambda what, done, total: None)
-        self._done, self._total, self._what = 0, n_steps, ""
-        self._hashed: tuple[Margins | None, str] = (None, "")
-        self.seconds: dict[str, float] = {}
-        self.errors: dict[str, list[list[float]]] = {method.key: [] for method in self.methods}
-        self.diverged = dict.fromkeys(self.errors, False)
-
-    @contextmanager
-    def step(self, what: str, timed_as: str) -> Iterator[None]:
-        """A block of work that reports progress, and whose time is counted under a name."""
-        self._tell(what)
-        with self.timed(timed_as):
-            yield
-        self._finish_step()
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Count the time of a block under a name."""
-        began = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
-
-    def fetch(self, step: str, inputs: Mapping[str, Any], make: Callable[[], T]) -> T:
-        """A result from the cache, or made now."""
-        return make() if self._cache is None else self._cache.fetch(step, inputs, make)
-
-    def answers(
-        self,
-        learner: Any,
-        train: npt.NDArray[Any],
-        signs: npt.NDArray[np.int8],
-        test: npt.NDArray[Any],
-        seed: int,
-    ) -> tuple[Margins, Margins]:
-        """What learnt hypotheses answer to the training and the test examples."""
-        J, seeds = self._settings.n_hypotheses, [self._settings.seed, seed]
-
-        def make() -> list[tuple[npt.NDArray[np.uint8], int]]:
-            found = learner.learn(train, signs, n_hypotheses=J, rng=np.random.default_rng(seeds))
-            return [as_bits(found.answers(train)), as_bits(found.answers(test))]
-
-        inputs = {"learner": learner, "n_hypotheses": J, "seeds": seeds}
-        of_train, of_test = self.fetch(
-            "answers", {**inputs, "train": train, "signs": signs, "test": test}, make
-        )
-        return as_margins_again(*of_train), as_margins_again(*of_test)
-
-    def follow(
-        self,
-        margins: Margins,
-        what: str,
-        *,
-        order: npt.NDArray[np.int64] | None = None,
-        without: Sequence[str] = (),
-    ) -> dict[str, Floats]:
-        """One round: every method's weights at each checkpoint. The methods run side by side, a thread each.
-
-        `order` says which margins come when, and `without` has the keys of methods that take no part.
-        """
-        self._tell(what)
-        methods = [method for method in self.methods if method.key not in without]
-        for method in methods:  # in this order, however long they take
-            self.seconds.setdefault(method.key, 0.0)
-        if self._cache is not None and self._hashed[0] is not margins:  # rounds may share them
-            self._hashed = (margins, joblib.hash(margins))
-        common = {
-            "margins": self._hashed[1],
-            "order": order,
-            "points": self.points,
-            "start": self._settings.start,
-            "smoothing": self._settings.smoothing,
-        }
-        lock = Lock()
-        ordered = functools.cache(lambda: margins if order is None else margins[order])
-
-        def task(method: OnlineMethod, going: Callable[[], bool]) -> tuple[Floats, bool]:
-            def make() -> tuple[Floats, bool]:
-                with lock:
-                    stream = ordered()
-                return method.follow(
-                    stream, self._settings.start, self.points, self._settings.smoothing, going
-                )
-
-            with self.timed(method.key):
-                return self.fetch("online", {**common, "method": replace(method, label="")}, make)
-
-        tasks = {method.key: functools.partial(task, method) for method in methods}
-        found = side_by_side(tasks, lambda key: self._finish_step())
-        alphas = {key: weights for key, (weights, _) in found.items()}
-        for key, (weights, diverged) in found.items():
-            pairs = zip(alphas[ADABOOST], weights, strict=True)
-            self.errors[key].append([approximation_error(exact, alpha) for exact, alpha in pairs])
-            self.diverged[key] |= diverged
-        return alphas
-
-    def result_fields(self, *, notes: Sequence[str] = (), **more: Any) -> dict[str, Any]:
-        """What every result has of a run, and more of its own."""
-        of_cache = [self._cache.note] if self._cache is not None and self._cache.note else []
-        return {
-            "settings": self._settings,
-            "examples": self.points,
-            "approximation_error": {key: np.array(rows) for key, rows in self.errors.items() if rows},
-            "seconds": {**self.seconds, "total": time.perf_counter() - self._began},
-            "notes": [*notes, *of_cache],
-            **more,
-        }
-
-    def _tell(self, what: str) -> None:
-        self._what = what
-        self._progress(what, self._done, self._total)
-
-    def _finish_step(self) -> None:
-        self._done += 1
-        self._progress(self._what, self._done, self._total)
-
-
-def side_by_side(
-    tasks: Mapping[str, Callable[[Callable[[], bool]], T]], progress: Callable[[str], None] = lambda key: None
-) -> dict[str, T]:
-    """Run tasks in as many threads as ocboost may use; an error or Ctrl-C in one ends them all.
-
-    Each is called with a function that says whether to continue; it should ask about once a second.
-    `progress` is called in this thread with a task's key when it is done.
-
-    >>> side_by_side({"a": lambda going: 1, "b": lambda going: 2})
-    {'a': 1, 'b': 2}
-    """
-    stop = Event()
-    with ThreadPoolExecutor(get_num_threads(), thread_name_prefix="ocboost-online") as pool:
-        futures: dict[Future[Any], str] = {
-            pool.submit(task, lambda: not stop.is_set()): key for key, task in tasks.items()
-        }
-        try:
-            waiting = set(futures)
-            while waiting:
-                # A timeout, so that Ctrl-C is heard while nothing is done yet.
-                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-                    progress(futures[future])
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
-    return {key: future.result() for future, key in futures.items()}
 
 
 def subset(images: Images, rows: slice) -> Images:

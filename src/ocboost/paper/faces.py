@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ocboost._core.cluster import Cluster
 from ocboost._core.metrics import one_minus_auc
 from ocboost.datasets import Images, load_faces
 from ocboost.learners import BoxLearner
@@ -33,7 +34,6 @@ from ocboost.paper.experiment import (
     OZA_RUSSELL,
     THEOREM,
     ExperimentResult,
-    ExperimentRun,
     Floats,
     ImageSettings,
     OnlineMethod,
@@ -45,6 +45,7 @@ from ocboost.paper.experiment import (
     spread,
     subset,
 )
+from ocboost.paper.run import Examples, ExperimentRun, Followed, on_all_machines
 
 WINDOWS_PER_VOTE = 4096  # that are turned into floats at once
 # As the paper adds windows, beside the same in batches.
@@ -154,6 +155,7 @@ def run_faces(
     *,
     cache: Cache | None = None,
     progress: Progress | None = None,
+    cluster: Cluster | None = None,
 ) -> FacesResult:
     """Run the experiment; without a folder that holds ``faces/`` on the small set of `load_faces`."""
     began = time.perf_counter()
@@ -166,28 +168,46 @@ def run_faces(
     rounds = [
         min(settings.one_by_one, permutations) if m.key in ONE_BY_ONE else permutations for m in methods
     ]
-    run = ExperimentRun(settings, n, n_steps=1 + sum(rounds), began=began, cache=cache, progress=progress)
-    with run.step(f"choosing {settings.n_hypotheses:,} filters", "choosing filters"):
+    run = ExperimentRun(
+        settings, n, n_steps=1 + sum(rounds), began=began, cache=cache, progress=progress, cluster=cluster
+    )
+    with run.step(f"choosing {settings.n_hypotheses:,} filters"):
         learner = BoxLearner(n_sample=settings.n_sample, n_filters=settings.n_filters)
-        train, test = (X.reshape(len(X), -1) for X in (images.train_X, images.test_X))
-        margins, tested = run.answers(learner, train, images.train_y, test, seed=0)
-    margins *= images.train_y[:, None]
-    areas: dict[str, list[Floats]] = {method.key: [] for method in methods}
-    for p in range(permutations):
+        load = partial(_load_windows, on_all_machines(data), settings.thinned)
+        answers, packed = run.answers(learner, _windows(images), load, seed=0, timed_as="choosing filters")
+    margins, tested = answers.times(images.train_y), packed.unpacked()
+
+    def one_permutation(p: int) -> tuple[Followed, Floats]:
         order = np.random.default_rng([settings.seed, p + 1]).permutation(n)
         without = () if p < settings.one_by_one else tuple(ONE_BY_ONE)
         what = f"permutation {p + 1} of {permutations}"
-        alphas = run.follow(margins, what, order=order, without=without)
+        found = run.follow(margins, what, order=order, without=without)
         with run.timed("ranking"):
-            found = _areas(tested, images.test_y == 1, np.concatenate(list(alphas.values())))
-        for key, area in zip(alphas, found.reshape(len(alphas), -1), strict=True):
-            areas[key].append(area)
+            alphas = np.concatenate([weights for weights, _ in found.values()])
+            return found, _areas(tested, images.test_y == 1, alphas)
+
+    areas: dict[str, list[Floats]] = {method.key: [] for method in methods}
+    for found, area in run.rounds(permutations, one_permutation):
+        run.record(found)
+        for key, row in zip(found, area.reshape(len(found), -1), strict=True):
+            areas[key].append(row)
     return FacesResult(
         **run.result_fields(**about_data),
-        n_found=margins.shape[1],
-        n_test=len(test),
+        n_found=margins.n_columns,
+        n_test=len(tested),
         one_minus_auc={key: np.array(rows) for key, rows in areas.items() if rows},
     )
+
+
+def _windows(images: Images) -> Examples:
+    """Windows as rows, with the signs of those to train on."""
+    train, test = (X.reshape(len(X), -1) for X in (images.train_X, images.test_X))
+    return train, images.train_y, test
+
+
+def _load_windows(data: Path | None, thinned: int) -> Examples:
+    """What the filters are learnt from, on another machine."""
+    return _windows(_thinned(load_faces(data), thinned))
 
 
 def _thinned(images: Images, step: int) -> Images:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ocboost._core.cluster import Cluster
 from ocboost.datasets import load_mnist
 from ocboost.learners import BallLearner
 from ocboost.paper.cache import Cache
@@ -29,7 +31,6 @@ from ocboost.paper.experiment import (
     NEWEST,
     OZA_RUSSELL,
     ExperimentResult,
-    ExperimentRun,
     Floats,
     ImageSettings,
     OnlineMethod,
@@ -40,6 +41,7 @@ from ocboost.paper.experiment import (
     paper_methods,
     subset,
 )
+from ocboost.paper.run import Examples, ExperimentRun, Followed, PackedMargins, on_all_machines
 
 # Tables 1 and 2 of the paper; "OCB" there is order 400. Test errors in percent.
 PAPER_TEST_ERROR = {
@@ -144,6 +146,7 @@ def run_mnist(
     *,
     cache: Cache | None = None,
     progress: Progress | None = None,
+    cluster: Cluster | None = None,
 ) -> MnistResult:
     """Run the experiment; without a folder that holds ``mnist/`` on what `load_mnist` can find."""
     began = time.perf_counter()
@@ -154,21 +157,31 @@ def run_mnist(
     train, test = _normalised(images.train_X), _normalised(images.test_X)
     digits = sorted(set(images.train_y.tolist()))
     n_steps = len(digits) * (1 + len(settings.methods()))
-    run = ExperimentRun(settings, len(train), n_steps=n_steps, began=began, cache=cache, progress=progress)
+    run = ExperimentRun(
+        settings, len(train), n_steps=n_steps, began=began, cache=cache, progress=progress, cluster=cluster
+    )
     points = run.points
     tests = {method.key: np.zeros((len(digits), len(points))) for method in run.methods}
     votes = {key: np.empty((len(points), len(test), len(digits)), np.float32) for key in tests}
     n_found = []
-    for k, digit in enumerate(digits):
-        signs = np.where(images.train_y == digit, 1, -1).astype(np.int8)
-        with run.step(f"digit {digit}: finding balls", "finding balls"):
-            learner = BallLearner(n_sample=settings.n_sample)
-            margins, tested = run.answers(learner, train, signs, test, seed=digit)
-        n_found.append(margins.shape[1])
-        margins *= signs[:, None]
-        for key, alphas in run.follow(margins, f"digit {digit}: the online methods").items():
+    learner = BallLearner(n_sample=settings.n_sample)
+
+    def one_digit(k: int) -> tuple[PackedMargins, Followed]:
+        digit = digits[k]
+        signs = _signs(images.train_y, digit)
+        load = partial(_load_digit, digit, on_all_machines(data), settings.max_images)
+        with run.step(f"digit {digit}: finding balls"):
+            answers, tested = run.answers(
+                learner, (train, signs, test), load, seed=digit, timed_as="finding balls"
+            )
+        return tested, run.follow(answers.times(signs), f"digit {digit}: the online methods")
+
+    for k, (packed, found) in enumerate(run.rounds(len(digits), one_digit)):
+        tested = packed.unpacked()
+        n_found.append(tested.shape[1])
+        for key, alphas in run.record(found).items():
             votes[key][:, :, k] = alphas @ tested.T.astype(np.float64)
-            wrong = (votes[key][:, :, k] > 0.0) != (images.test_y == digit)
+            wrong = (votes[key][:, :, k] > 0.0) != (images.test_y == digits[k])
             tests[key][k] = 100.0 * wrong.mean(axis=1)
     answers = {key: np.array(digits)[v.argmax(axis=2)] for key, v in votes.items()}
     return MnistResult(
@@ -179,6 +192,16 @@ def run_mnist(
         test_error=tests,
         combined_test_error={key: 100.0 * (a != images.test_y).mean(axis=1) for key, a in answers.items()},
     )
+
+
+def _load_digit(digit: int, data: Path | None, max_images: int | None) -> Examples:
+    """What a digit's balls are learnt from, on another machine."""
+    images = subset(load_mnist(data), slice(max_images))
+    return _normalised(images.train_X), _signs(images.train_y, digit), _normalised(images.test_X)
+
+
+def _signs(labels: npt.NDArray[np.int8], digit: int) -> npt.NDArray[np.int8]:
+    return np.where(labels == digit, 1, -1).astype(np.int8)
 
 
 def _normalised(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ocboost._core.cluster import Cluster
 from ocboost.errors import InputError
 from ocboost.paper.experiment import (
     ADABOOST,
@@ -26,13 +27,13 @@ from ocboost.paper.experiment import (
     NEWEST,
     OZA_AND_RUSSELL,
     ExperimentResult,
-    ExperimentRun,
     ExperimentSettings,
     Margins,
     OnlineMethod,
     Progress,
     spread,
 )
+from ocboost.paper.run import ExperimentRun, Followed
 
 HIGHEST_ORDER = 20
 ORDERS = (1, 5, 10, HIGHEST_ORDER)
@@ -204,18 +205,25 @@ def draw_margins(settings: SyntheticSettings, run: int) -> Margins:
 
 
 def run_synthetic(
-    settings: SyntheticSettings | None = None, *, progress: Progress | None = None
+    settings: SyntheticSettings | None = None,
+    *,
+    progress: Progress | None = None,
+    cluster: Cluster | None = None,
 ) -> SyntheticResult:
     """Run the experiment, by default at the paper's sizes; the same settings give the same errors."""
     settings = SyntheticSettings() if settings is None else settings
     methods = settings.methods()
     few = np.where(np.eye(4, settings.n_hypotheses) > 0, np.int8(-1), np.int8(1))
-    for method in methods:  # compiles every kernel before anything is timed
+    for method in methods if cluster is None else ():  # compiles every kernel before anything is timed
         method.follow(few, 2, [4], settings.smoothing)
     n_steps = settings.runs * len(methods)
-    run = ExperimentRun(settings, settings.examples, n_steps=n_steps, progress=progress)
-    for r in range(settings.runs):
-        run.follow(draw_margins(settings, r), f"run {r + 1} of {settings.runs}")
-    for found in (run.errors, run.diverged):
-        del found[ADABOOST]  # it is the yardstick
+    run = ExperimentRun(settings, settings.examples, n_steps=n_steps, progress=progress, cluster=cluster)
+
+    def one_run(r: int) -> Followed:
+        return run.follow(draw_margins(settings, r), f"run {r + 1} of {settings.runs}")
+
+    for found in run.rounds(settings.runs, one_run):
+        run.record(found)
+    for by_method in (run.errors, run.diverged):
+        del by_method[ADABOOST]  # it is the yardstick
     return SyntheticResult(**run.result_fields(), diverged=run.diverged)

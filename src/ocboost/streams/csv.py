@@ -20,7 +20,7 @@ from ocboost.errors import InputError
 from ocboost.streams.bad_rows import BadLineError
 from ocboost.streams.encoding import FALSE, MISSING, TRUE, arrow
 from ocboost.streams.inference import usable_names
-from ocboost.streams.records import SAMPLE_ROWS, Block, Role, TextRecords, end_of_lines, is_utf8, one_batch
+from ocboost.streams.records import Block, Role, TextRecords, end_of_lines, is_utf8, one_batch
 from ocboost.streams.source import LINE_ENDS, Source
 
 _QUOTE, _LINE_FEED = b'"\n'
@@ -32,7 +32,7 @@ class CsvRecords(TextRecords):
 
     typed = False
 
-    def __init__(self, source: Source, delimiter: str, **how: bool) -> None:
+    def __init__(self, source: Source, delimiter: str, **how: Any) -> None:
         super().__init__(source, **how)
         self._delimiter = delimiter.encode()
         fields = self._header()
@@ -96,7 +96,7 @@ class CsvRecords(TextRecords):
             if not table.num_rows and failure is not None:
                 for block in self._blocks():  # the first one knows on which line it begins
                     raise self._as_texts(block, self.names)[1] or failure
-            table = table.slice(0, SAMPLE_ROWS)
+            table = table.slice(0, self._sample_size.rows)
             self._sample = {name: table.column(name) for name in self.names}
         return self._sample
 

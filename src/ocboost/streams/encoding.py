@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -18,14 +19,20 @@ FALSE = ("false", "False", "FALSE")
 NUMBER = r"[ \t]*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))[ \t]*"
 _NUMBER = re.compile(NUMBER, re.ASCII)
 MAX_EXACT = 2.0**53  # up to here a double holds every whole number
+_imported: dict[str, Any] = {}
 
 
 def arrow(module: str = "") -> Any:
     """Pyarrow or one of its modules: ``arrow("csv")`` is `pyarrow.csv`."""
+    name = f"pyarrow.{module}" if module else "pyarrow"
+    found = _imported.get(name)
+    if found is not None and sys.modules.get(name) is found:  # much faster than an import, for each column
+        return found
     try:
-        return import_module(f"pyarrow.{module}" if module else "pyarrow")
+        found = _imported[name] = import_module(name)
     except ImportError:
         raise MissingExtraError("pyarrow", "streams", "Reading streams") from None
+    return found
 
 
 def leave_signals_alone() -> None:
@@ -61,9 +68,13 @@ def numbers(column: Any, name: str, first: int) -> NDArray[np.float64]:
     Texts count as the numbers they spell; truth values are 0 and 1.
     """
     pa = arrow()
-    column = plain(column)
+    if not (isinstance(column, pa.Array) and column.type == pa.float64()):
+        column = plain(column)
     kind = column.type
-    if is_text(kind):
+    values: NDArray[np.float64]
+    if kind == pa.float64():
+        values = column.to_numpy(zero_copy_only=False)
+    elif is_text(kind):
         values = _spelt_numbers(column, name, first)
     elif pa.types.is_null(kind):
         return np.full(len(column), np.nan)

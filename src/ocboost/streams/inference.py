@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -135,10 +135,12 @@ def infer(
     typed: bool,
     label: str | None,
     drop: Collection[str],
+    row_name: Callable[[int], str] = row_name,
 ) -> tuple[Schema, list[str]]:
     """A schema for the columns of a sample, and notes on those that are left out.
 
-    ``typed`` says whether the file tells texts from numbers; in CSV everything is text.
+    ``typed`` says whether the file tells texts from numbers; in CSV everything is text. ``row_name`` is how
+    notes call a row of the sample.
     """
     columns: list[Column] = []
     notes: list[str] = []
@@ -148,7 +150,7 @@ def infer(
         if name not in sample:
             notes.append(f"Column {name!r:.80} is left out: it holds lists, objects or bytes.")
             continue
-        column, note = _infer_column(name, sample[name], typed=typed)
+        column, note = _infer_column(name, sample[name], row_name, typed=typed)
         if column is not None:
             columns.append(column)
         if note is not None:
@@ -162,7 +164,9 @@ def infer(
     return Schema(tuple(columns), label, kind), notes
 
 
-def _infer_column(name: str, values: Any, *, typed: bool) -> tuple[Column | None, str | None]:
+def _infer_column(
+    name: str, values: Any, row_name: Callable[[int], str], *, typed: bool
+) -> tuple[Column | None, str | None]:
     """The column, if it can be used, and a note, if there is one."""
     values, known = present(values)
     kind = values.type
@@ -182,7 +186,7 @@ def _infer_column(name: str, values: Any, *, typed: bool) -> tuple[Column | None
             f"is left out: it holds dates or times, such as {known[0].as_py()!r:.60}. "
             "Write them as ISO 8601 has them, such as 2024-01-31 17:05, to use them."
         )
-    advice = "" if typed else _nearly_numbers(values, known)
+    advice = "" if typed else _nearly_numbers(values, known, row_name)
     counts = known.value_counts()
     distinct = len(counts)
     if distinct > MAX_CATEGORIES and 2 * distinct > len(known):
@@ -213,7 +217,7 @@ def _parts_of_dates(known: Any, name: str) -> tuple[str, ...] | None:
         return None
 
 
-def _nearly_numbers(values: Any, known: Any) -> str:
+def _nearly_numbers(values: Any, known: Any, row_name: Callable[[int], str]) -> str:
     """Advice for a column of texts most of which are numbers: the first one that is not, and its row."""
     compute = arrow("compute")
     pattern = rf"^({NUMBER})$"

@@ -15,7 +15,7 @@ from ocboost.errors import InputError
 from ocboost.streams.bad_rows import BadLineError
 from ocboost.streams.encoding import arrow
 from ocboost.streams.inference import quoted, usable_names
-from ocboost.streams.records import SAMPLE_ROWS, Block, Role, TextRecords, is_utf8, one_batch
+from ocboost.streams.records import Block, Role, TextRecords, is_utf8, one_batch
 from ocboost.streams.source import Source
 
 _BROKEN = "broken JSON"  # the reason why a row is left out
@@ -27,7 +27,7 @@ class JsonRecords(TextRecords):
 
     typed = True
 
-    def __init__(self, source: Source, **how: bool) -> None:
+    def __init__(self, source: Source, **how: Any) -> None:
         super().__init__(source, **how)
         self._needed: frozenset[str] = frozenset()  # a row must have one of these
         self._seen = self._parse_first_row() if self._unsampled else self._parse_first_rows()
@@ -58,7 +58,7 @@ class JsonRecords(TextRecords):
     def _parse_first_rows(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         try:
-            rows.extend(islice(self._parsed(Block(self._first_rows(), 1)), SAMPLE_ROWS))
+            rows.extend(islice(self._parsed(Block(self._first_rows(), 1)), self._sample_size.rows))
         except InputError:
             if not rows:
                 for block in self._blocks():  # the first one knows whether the file ends there

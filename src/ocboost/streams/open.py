@@ -30,13 +30,13 @@ from ocboost.streams.inference import (
 )
 from ocboost.streams.json_lines import JsonRecords
 from ocboost.streams.parquet import ParquetRecords
-from ocboost.streams.records import Records, Role, TextRecords
+from ocboost.streams.records import Records, TextRecords
 from ocboost.streams.rows import Rows, rebatch
-from ocboost.streams.schema import Schema
+from ocboost.streams.schema import Schema, roles_of
 from ocboost.streams.source import STDIN, Coverage, Fit, Patience, Source, size_of
 from ocboost.streams.stream import Stream
 
-_CELLS_PER_PART = 1 << 18  # features encoded at a time
+_CELLS_PER_PART = 1 << 20  # features encoded at a time; few rows would cost much for each column
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def open_stream(
     complete = schema is not None and (schema.label_kind is not None or (label or schema.label) is None)
     unsampled = as_they_come or bad_rows is not None or not sampled
     how = {"short_sample": complete or unsampled, "unsampled": unsampled, "lenient": bad_rows is not None}
-    records = _open_records(path, format, how, source, tracked=tracked, patience=patience)
+    records = open_records(path, format, how, source, tracked=tracked, patience=patience)
     try:
         if unsampled and isinstance(records, TextRecords):
             schema = _expected(records, label, dropped, schema, label_kind)
@@ -148,15 +148,16 @@ def open_stream(
         raise
 
 
-def _open_records(
+def open_records(
     path: str | os.PathLike[str],
     format: str | None,
-    how: dict[str, bool],
+    how: dict[str, Any],
     source: Source | None,
     *,
-    tracked: bool,
-    patience: Patience | None,
+    tracked: bool = False,
+    patience: Patience | None = None,
 ) -> Records:
+    """The records of a file; ``how`` is for text."""
     name = format_name(path, format)
     if name is not None and not FORMATS[name].is_text:
         return FORMATS[name].reader(path, tracked=tracked)
@@ -263,10 +264,9 @@ class FileStream(Stream):
         self._records = records
         self._path = path
         self._label = schema.label if schema.label in records.names else None
-        roles: dict[str, Role] = {c.name: "number" if c.kind == "number" else "text" for c in schema.columns}
-        if self._label is not None:
-            roles[self._label] = "label"
-        self._roles = roles
+        self._roles = roles_of(schema)
+        if self._label is None:
+            self._roles.pop(schema.label or "", None)
         self.start_at(skip)
 
     def start_at(self, row: int) -> None:

@@ -13,22 +13,28 @@ import numpy as np
 from ocboost.errors import InputError
 from ocboost.streams.encoding import arrow, is_text, plain
 from ocboost.streams.inference import usable_names
-from ocboost.streams.records import SAMPLE_BYTES, SAMPLE_ROWS, Records, Role
+from ocboost.streams.records import FULL_SAMPLE, Records, Role, SampleSize
 from ocboost.streams.source import STDIN, Coverage, Fit, name_of, size_of, usable_coverages
 
-_ROWS_PER_RECORD_BATCH = 1 << 13
+_ROWS_PER_RECORD_BATCH, _CELLS_PER_RECORD_BATCH = 1 << 13, 1 << 22  # read at a time
+# Read at once of a column: more is slower, and the buffers of all columns lie in memory at once.
+_BUFFER_BYTES = 1 << 18
+_BUFFERS_BYTES = 1 << 25
 _SAMPLE_ROWS_PER_RECORD_BATCH = 500  # few, since the sample may be wide
 
 
 class ParquetRecords(Records):
     """The rows of a Parquet file, which must be a regular file, as its end is read first.
 
-    If ``tracked``, all rows are digested before the first one is delivered, for `coverage`.
+    If ``tracked``, all rows are digested before the first one is delivered, for `coverage`. A file without
+    rows is an error unless it ``may_be_empty``. ``types`` has the Arrow type of every column.
     """
 
     typed = True
 
-    def __init__(self, path: str | os.PathLike[str], *, tracked: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, tracked: bool = False, may_be_empty: bool = False
+    ) -> None:
         self.name = name_of(path)
         self.notes = []
         self.source = self
@@ -45,16 +51,25 @@ class ParquetRecords(Records):
         if size == 0:
             raise InputError(f"{self.name} is empty. Give a file with at least one row of data.")
         self._size = size
-        self._handle = arrow().OSFile(os.fspath(path))
+        self._handle = arrow().OSFile(os.fsencode(path))  # bytes, since the name may not be UTF-8
         try:
             with self._readable():
-                self._file = arrow("parquet").ParquetFile(self._handle, buffer_size=1 << 20, pre_buffer=False)
+                footer = arrow("parquet").read_metadata(self._handle)
+                self._file = arrow("parquet").ParquetFile(
+                    self._handle,
+                    metadata=footer,
+                    buffer_size=min(
+                        _BUFFER_BYTES, max(1 << 14, _BUFFERS_BYTES // max(1, footer.num_columns))
+                    ),
+                    pre_buffer=False,
+                )
                 fields = list(self._file.schema_arrow)
             self.names = usable_names([field.name for field in fields], self.name, self.notes)
             # Every column that has one value in each row, and its type.
-            self._types = {f.name: f.type for f in fields if f.name.strip() and _is_flat(f.type)}
+            self.types = {f.name: f.type for f in fields if f.name.strip()}
+            self._types = {name: kind for name, kind in self.types.items() if is_flat(kind)}
             self._n_rows = self._file.metadata.num_rows
-            if self._n_rows == 0:
+            if self._n_rows == 0 and not may_be_empty:
                 raise self._no_rows()
         except BaseException:
             self._handle.close()
@@ -71,19 +86,24 @@ class ParquetRecords(Records):
                 "Get a fresh copy, or give its format."
             ) from None
 
-    def sample(self) -> Mapping[str, Any]:
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self._n_rows)
+
+    def sample(self, most: SampleSize = FULL_SAMPLE) -> Mapping[str, Any]:
         """The first rows, each column in its own type; lists, structs and bytes are left out."""
         names = list(self._types)
         batches: list[Any] = []
         rows = size = 0
         with self._readable():
             for batch in self._file.iter_batches(
-                _SAMPLE_ROWS_PER_RECORD_BATCH, columns=names, use_threads=False
+                min(_SAMPLE_ROWS_PER_RECORD_BATCH, most.rows), columns=names, use_threads=False
             ):
                 batches.append(batch)
                 rows += batch.num_rows
                 size += batch.nbytes
-                if rows >= SAMPLE_ROWS or size >= SAMPLE_BYTES:
+                if rows >= most.rows or size >= most.bytes:
                     break
             table = arrow().Table.from_batches(batches)
         return {name: table.column(name) for name in names if name in table.schema.names}
@@ -102,7 +122,7 @@ class ParquetRecords(Records):
         self._n_read = row
         with self._readable():
             batches = self._file.iter_batches(
-                _ROWS_PER_RECORD_BATCH,
+                max(1, min(_ROWS_PER_RECORD_BATCH, _CELLS_PER_RECORD_BATCH // max(1, len(roles)))),
                 row_groups=list(range(group, metadata.num_row_groups)),
                 columns=list(roles),
                 use_threads=False,
@@ -169,7 +189,7 @@ class ParquetRecords(Records):
         self._handle.close()
 
 
-def _is_flat(kind: Any) -> bool:
+def is_flat(kind: Any) -> bool:
     """Whether a column has one value in each row that can be looked at."""
     types = arrow().types
     if types.is_dictionary(kind):

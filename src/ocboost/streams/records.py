@@ -36,6 +36,20 @@ class TooShortError(InputError):
     """A file holds fewer rows than are to be skipped."""
 
 
+class NoRowsError(InputError):
+    """A file is as it should be, but for rows."""
+
+
+class SampleSize(NamedTuple):
+    """How much of a file is looked at: it ends with the first of the two."""
+
+    rows: int
+    bytes: int
+
+
+FULL_SAMPLE = SampleSize(SAMPLE_ROWS, SAMPLE_BYTES)
+
+
 class Records(ABC):
     """The rows of a file as Arrow record batches, before they are encoded.
 
@@ -76,7 +90,7 @@ class Records(ABC):
         )
 
     def _no_rows(self) -> InputError:
-        return InputError(f"{self.name} holds no rows. Give a file with at least one row of data.")
+        return NoRowsError(f"{self.name} holds no rows. Give a file with at least one row of data.")
 
 
 class Block(NamedTuple):
@@ -92,15 +106,23 @@ class TextRecords(Records):
 
     Without a sample (``unsampled``) the columns are what the schema says, however the first rows look. With
     ``lenient`` a file may end in the middle of a quoted field: that is a bad row, and no error of the file.
+    ``sample_size`` is for somebody who looks at many files.
     """
 
     def __init__(
-        self, source: Source, *, short_sample: bool, unsampled: bool = False, lenient: bool = False
+        self,
+        source: Source,
+        *,
+        short_sample: bool,
+        unsampled: bool = False,
+        lenient: bool = False,
+        sample_size: SampleSize | None = None,
     ) -> None:
         self.name = source.name
         self.notes = []
         self.source: Source = source
         self._short_sample = short_sample
+        self._sample_size = sample_size or FULL_SAMPLE
         self._unsampled = unsampled
         self._lenient = lenient
         self._ahead: list[Block] = []  # read early, to find the names and the types; their rows come first
@@ -196,7 +218,7 @@ class TextRecords(Records):
 
     def _first_rows(self) -> bytes:
         """Enough rows for a sample, at least one, however the bytes arrive; they are used again later."""
-        max_bytes, max_lines = (SHORT_SAMPLE_BYTES, 1) if self._short_sample else (SAMPLE_BYTES, SAMPLE_ROWS)
+        max_lines, max_bytes = (1, SHORT_SAMPLE_BYTES) if self._short_sample else self._sample_size
         size = lines = 0
         blocks: list[Block] = []
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +169,10 @@ class Schema:
         """How many features there are."""
         return sum(column.n_features for column in self.columns)
 
+    @cached_property
+    def _n_features_of(self) -> tuple[int, ...]:
+        return tuple(column.n_features for column in self.columns)
+
     def with_columns(self, extra: Iterable[Column]) -> Schema:
         """The schema with more columns, whose features come last.
 
@@ -186,20 +190,28 @@ class Schema:
             place += column.n_features
         raise InputError(f"the schema must have the {kind} column {name!r:.80}; it has none.")
 
-    def encode(self, record_batch: Any, *, first: int = 0) -> NDArray[np.float64]:
+    def encode(
+        self, record_batch: Any, *, first: int = 0, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """The features of an Arrow record batch or table, (n, F) float64; a missing number is NaN.
 
-        Columns are found by name. `first` is the number of its first row, for error messages.
+        Columns are found by name. `first` is the number of its first row, for error messages. `out` is an
+        array to write them to.
         """
-        X = np.empty((record_batch.num_rows, self.n_features))
+        X = np.empty((record_batch.num_rows, self.n_features)) if out is None else out
+        place_of = {name: index for index, name in enumerate(record_batch.schema.names)}
         place = 0
-        for column in self.columns:
-            index = record_batch.schema.get_field_index(column.name)
+        for column, n_features in zip(self.columns, self._n_features_of, strict=True):
+            index = place_of.get(column.name, -1)
             if index < 0:
                 names = ", ".join(record_batch.schema.names)
                 raise InputError(f"the record batch must have one column {column.name!r}; it has {names}.")
-            _encode_column(column, record_batch.column(index), X[:, place : place + column.n_features], first)
-            place += column.n_features
+            values = record_batch.column(index)
+            if column.kind == "number":
+                X[:, place] = encoding.numbers(values, column.name, first)
+            else:
+                _encode_column(column, values, X[:, place : place + n_features], first)
+            place += n_features
         return X
 
     def encode_row(self, row: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -250,11 +262,21 @@ class Schema:
             raise
 
 
+def roles_of(schema: Schema) -> dict[str, Literal["number", "text", "label"]]:
+    """What the readers of files make of each column: numbers, texts, or labels as they are.
+
+    >>> roles_of(Schema((Column("a"), Column("b", "category", ("x",))), "y", "integer"))
+    {'a': 'number', 'b': 'text', 'y': 'label'}
+    """
+    roles: dict[str, Literal["number", "text", "label"]] = {
+        column.name: "number" if column.kind == "number" else "text" for column in schema.columns
+    }
+    return roles if schema.label is None else roles | {schema.label: "label"}
+
+
 def _encode_column(column: Column, values: Any, out: NDArray[np.float64], first: int) -> None:
-    """Write the features of a column of Arrow."""
-    if column.kind == "number":
-        out[:, 0] = encoding.numbers(values, column.name, first)
-    elif column.kind == "date":
+    """Write the features of a column of Arrow that is not of numbers."""
+    if column.kind == "date":
         out[:] = features_of(moments(values, column.name, first), column.parts)
     elif column.kind == "code":
         out[:, 0] = encoding.codes_or_missing(values, column.categories, column.name)

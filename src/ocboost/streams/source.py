@@ -62,7 +62,10 @@ def size_of(path: str | os.PathLike[str]) -> int | None:
         return None
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"path must be a file; {os.fspath(path)} is a folder. Give one of the files in it.")
+        raise InputError(
+            f"path must be a file; {os.fspath(path)} is a folder. Give one of the files in it. "
+            "A whole folder, larger than memory, is for fit."
+        )
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
@@ -71,16 +74,22 @@ class Source:
 
     If ``tracked``, and if it is a regular file, what is read is digested for `coverage`. With ``patience``
     nothing blocks but its ``wait``. ``first_row`` is the number of the first row it gives, other than 0 where
-    rows before were left out.
+    rows before were left out. ``chunk_bytes`` are read at once, if only the beginning is wanted.
     """
 
     first_row = 0
 
     def __init__(
-        self, path: str | os.PathLike[str], *, tracked: bool = False, patience: Patience | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        tracked: bool = False,
+        patience: Patience | None = None,
+        chunk_bytes: int | None = None,
     ) -> None:
         self.name = name_of(path)
         self.patience = patience
+        self._chunk_bytes = chunk_bytes
         self._path = path
         self.bytes_total = size_of(path)
         self.bytes_read = 0
@@ -149,7 +158,7 @@ class Source:
     def _raw(self) -> bytes:
         if self.patience is not None and (file := _descriptor(self._file)) is not None:
             self.patience.wait(file)
-        length = CHUNK_BYTES if self.patience is None else PIPE_BYTES
+        length = PIPE_BYTES if self.patience is not None else self._chunk_bytes or CHUNK_BYTES
         data: bytes = (getattr(self._file, "read1", None) or self._file.read)(length)
         self.bytes_read += len(data)
         return data

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ocboost import BoostingSketch, InputError, adaboost_weights
 from tests.naive import sketch as naive
+from tests.support.covering import every_few
 from tests.support.heavy_twin import TOLERANCE, assert_bounded, both, distance
 from tests.support.makers import correlated_columns, decayed_weights, independent_columns, random_margins
 
@@ -50,21 +51,27 @@ def agree(sketch, plain, more):
 # Against the twin ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("room", ROOMS)
-@pytest.mark.parametrize("n", [0, 4, 150])
-@pytest.mark.parametrize("changes", [{"head": 12}, {"head": 5}, {"memory": 1_000}, {"memory": 560}])
+@every_few(
+    3,
+    changes=[{"head": 12}, {"head": 5}, {"memory": 1_000}, {"memory": 560}],
+    n=[0, 4, 150],
+    room=ROOMS,
+    options=OPTIONS,
+)
 def test_another_room(changes, n, room, options):
     sketch, plain, more = fed(n, **room, **options)
     other = sketch.remade(**changes)
     agree(other, plain.remade(**of(other)), more[:, :J])
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("room", ROOMS)
-@pytest.mark.parametrize("n", [4, 150])
-@pytest.mark.parametrize("gone", [[0], [J - 1], [2, 3, 5], range(1, J), []])
+@every_few(
+    3,
+    gone=[[0], [J - 1], [2, 3, 5], range(1, J), []],
+    n=[4, 150],
+    room=ROOMS,
+    options=OPTIONS,
+    ties=[False, True],
+)
 def test_fewer_hypotheses(gone, n, room, options, ties):
     sketch, plain, more = fed(n, ties=ties, **room, **options)
     gone = list(gone)
@@ -72,11 +79,14 @@ def test_fewer_hypotheses(gone, n, room, options, ties):
     agree(other, plain.without(gone, **of(other)), np.delete(more[:, :J], gone, axis=1))
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("room", [*ROOMS, {"head": J}, {"memory": 800}])
-@pytest.mark.parametrize("n", [0, 4, 150])
-@pytest.mark.parametrize("k", [1, 2])
+@every_few(
+    3,
+    k=[1, 2],
+    n=[0, 4, 150],
+    room=[*ROOMS, {"head": J}, {"memory": 800}],
+    options=OPTIONS,
+    ties=[False, True],
+)
 def test_more_hypotheses(k, n, room, options, ties):
     sketch, plain, more = fed(n, ties=ties, **room, **options)
     new = random_margins(np.random.default_rng(332), sketch.n_head, k) if n else np.ones((0, k))
@@ -84,11 +94,7 @@ def test_more_hypotheses(k, n, room, options, ties):
     agree(other, plain.appended(new, **of(other)), more[:, : J + k])
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("room", ROOMS)
-@pytest.mark.parametrize("n", [0, 4, 150])
-@pytest.mark.parametrize("head", [1, 7, 40])
+@every_few(3, head=[1, 7, 40], n=[0, 4, 150], room=ROOMS, options=OPTIONS, ties=[False, True])
 def test_to_the_newest(head, n, room, options, ties):
     sketch, plain, more = fed(n, ties=ties, **room, **options)
     other = sketch.remade(keep="newest", head=head)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import ocboost
 from ocboost._kernels.tail import CORRECTIONS
 from tests.naive import sketch as naive
+from tests.support.covering import every_few
 from tests.support.makers import decayed_weights, independent_columns, newest, newest_from, random_margins
 
 MORE = random_margins(np.random.default_rng(60), 40, 12)
@@ -110,10 +111,13 @@ def test_the_weight_of_both_sides_is_kept(case):
     assert a.merge(b).alpha[0] == pytest.approx(expected[0], abs=1e-12)
 
 
-@pytest.mark.parametrize("correction", CORRECTIONS)
-@pytest.mark.parametrize("heads", [(1, 1), (8, 8), (16, 5), (40, 40), (200, 40), (1, 30)])
-@pytest.mark.parametrize("sizes", [(60, 90), (90, 30), (25, 21)])
-@pytest.mark.parametrize("forgetting", [1.0, 0.99])
+@every_few(
+    3,
+    forgetting=[1.0, 0.99],
+    sizes=[(60, 90), (90, 30), (25, 21)],
+    heads=[(1, 1), (8, 8), (16, 5), (40, 40), (200, 40), (1, 30)],
+    correction=list(CORRECTIONS),
+)
 def test_against_the_plain_twin(forgetting, sizes, heads, correction):
     rng = np.random.default_rng(61)
     fast, plain = [], []

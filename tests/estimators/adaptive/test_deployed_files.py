@@ -327,18 +327,18 @@ def hostile_cases():
     X, y = table(K=2)
     cat = X.drop(columns="sold").astype({"town": "category"})
     return {
-        "trees": (fitted_model("RandomForest"), *rows()),
-        "a table": (prepared(RandomForestClassifier(2, max_depth=2)).fit(X[:N], y[:N]), X, y),
-        "categories": (TABLE_MODELS["codes"]().fit(cat[:N], y[:N]), cat, y),
-        "left out": (of_functions().fit(X[:N], y[:N]), X, y),
-        "OCBClassifier": (OCBClassifier(n_hypotheses=3).fit(X[:N], y[:N]), X, y),
+        "trees": lambda: (fitted_model("RandomForest"), *rows()),
+        "a table": lambda: (prepared(RandomForestClassifier(2, max_depth=2)).fit(X[:N], y[:N]), X, y),
+        "categories": lambda: (TABLE_MODELS["codes"]().fit(cat[:N], y[:N]), cat, y),
+        "left out": lambda: (of_functions().fit(X[:N], y[:N]), X, y),
+        "OCBClassifier": lambda: (OCBClassifier(n_hypotheses=3).fit(X[:N], y[:N]), X, y),
     }
 
 
 @pytest.mark.parametrize("name", ["trees", "a table", "categories", "left out", "OCBClassifier"])
 def test_any_entry_changed(name, tmp_path):
     """Refused, or a classifier that predicts and learns."""
-    model, X, y = hostile_cases()[name]
+    model, X, y = hostile_cases()[name]()
     clf = adopt(model, X, y, n_hypotheses=3, without=["forests", "neighbours"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LeftOutWarning)

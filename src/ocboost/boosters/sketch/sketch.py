@@ -297,12 +297,22 @@ class BoostingSketch(SummingBooster):
         other._store, other._given, other._n = self._store.copy(), self._given, self._store.n_seen
         return other
 
+    def emptied(self) -> Self:
+        """A sketch made alike that has learnt nothing, to be merged with this one later."""
+        return type(self)(**{"keep": self.keep, **self._arguments})
+
     def _changed(self, parameters: dict[str, Any], fill: Callable[[Any], None]) -> Self:
         """A new sketch, of the same rule unless the parameters say another, with its store filled."""
         other = type(self)(**{"keep": self.keep, **parameters})
         fill(other._store)
         other._n = other._store.n_seen
         return other
+
+    def with_state(self, state: Any) -> Self:
+        """The sketch itself, which has learnt nothing so far, with a state that was found elsewhere."""
+        self._store.state = state
+        self._n = self._store.n_seen
+        return self
 
     @reads
     def remade(self, **changes: Any) -> Self:
