@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -186,6 +188,43 @@ def test_words_and_features(kind):
         found = features_share(made, amounts, row)
         assert (found >= 0.0).all()
         assert found.sum() == pytest.approx(amounts.sum())
+
+
+class Meanwhile:
+    """When it is copied or pickled, another thread has just asked for words about the hypotheses."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    def __deepcopy__(self, memo):
+        self.ask()
+        return None
+
+    def __reduce__(self):
+        self.ask()
+        return type(None), ()
+
+
+@every
+def test_copied_while_somebody_reads(kind):
+    """Hypotheses are shared, and some compute things when first asked: copies are not disturbed by it."""
+    for copied in (copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))):
+        if kind == "Callables" and copied is not copy.deepcopy:
+            continue  # lambdas are not pickled
+        made, x = MADE[kind](), features(1)[0]
+        named = NamedFeatures.of_names([f"x{f}" for f in range(9)])
+
+        def ask(made=made, named=named, x=x):
+            for j in range(J):
+                path_in_words(made, named.features, j, x)
+            features_share(made, np.ones(J), x)
+            made.answers(sparse.csr_matrix(features()) if made.accepts_sparse else features())
+
+        made.__dict__ = {"meanwhile": Meanwhile(ask), **made.__dict__}  # the first that is copied
+        inside = made.__dict__.get("hypotheses")
+        if inside is not None:
+            inside.__dict__ = {"meanwhile": Meanwhile(ask), **inside.__dict__}
+        np.testing.assert_array_equal(copied(made).answers(features()), MADE[kind]().answers(features()))
 
 
 # Answers ----------------------------------------------------------------------------------------------

@@ -88,6 +88,11 @@ class Hypotheses(ABC):
     def __len__(self) -> int:
         return self.n_hypotheses
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy: hypotheses are shared by all who use them, and a thread that needs an attribute computed
+        # once may add it while another one copies or pickles them.
+        return self.__dict__.copy()
+
     def answers(self, X: Any) -> NDArray[np.int8]:
         """What each hypothesis says to each row: (n, J) of -1 and +1.
 

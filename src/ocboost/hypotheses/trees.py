@@ -111,6 +111,7 @@ class Trees(ArrayHypotheses):
         self._features = FeatureLines(self.feature, n_features, precision, leaves=True)
         self.n_hypotheses = T * self.n_answers
         self.n_features, self.precision = self._features.n_features, precision
+        self._settled: dict[int, NDArray[np.int8]] = {}
         check_shape(self.root, self.feature, self.left, self.right)
         self._lay_out()
 
@@ -211,14 +212,15 @@ class Trees(ArrayHypotheses):
 
     def settled(self, group: int) -> NDArray[np.int8]:
         """For each node answer ``group`` of all leaves below it, 0 where they differ; computed once."""
-        known: dict[int, NDArray[np.int8]] = self.__dict__.setdefault("_settled", {})
+        known = self._settled
         if group not in known:
             found = self.answer[:, group].tolist()
             left, right = self.left.tolist(), self.right.tolist()
             for v in np.flatnonzero(self.feature >= 0)[::-1].tolist():  # children come after their parents
                 a, b = found[left[v]], found[right[v]]
                 found[v] = a if a == b else 0
-            known[group] = np.array(found, np.int8)
+            # Another dictionary: somebody may be copying this one.
+            known = self._settled = {**known, group: np.array(found, np.int8)}
         return known[group]
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:
