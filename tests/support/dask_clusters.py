@@ -16,9 +16,13 @@ PATIENCE = 60.0  # seconds for what takes a moment
 @contextmanager
 def local_cluster(**options):
     """A cluster of this machine, any port will do."""
-    distributed = pytest.importorskip("distributed")
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     usual = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": None}
-    with distributed.LocalCluster(**{**usual, **options}) as cluster:
+    # A busy machine may take longer than the usual 15 s to start a lost worker again, which is then given up.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"}),
+        distributed.LocalCluster(**{**usual, **options}) as cluster,
+    ):
         yield cluster
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,11 +88,9 @@ def start_tracker(size: int, host: str, timeout: float) -> dict[str, Any]:
     tracker.start()
 
     def wait() -> None:
-        try:
+        with suppress(Exception):  # a worker was lost: those that are left say so
             tracker.wait_for()
-        except Exception:  # a worker was lost: those that are left say so
-            return
-        finally:
+        with suppress(Exception):  # it says the same once more
             tracker.free()
 
     found = dict(tracker.worker_args())
