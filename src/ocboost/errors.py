@@ -11,6 +11,7 @@
     ├── StorageError (also an OSError)           a journal cannot be written; nothing was taken
     │   └── StorageFullError                     the disk is full
     ├── ClosedError                              a model in service was closed
+    ├── FleetStoreError                          the store of a fleet is damaged, in use, or another one's
     ├── ClusterError                             a Dask cluster cannot be used, or was lost
     └── MissingExtraError (also an ImportError)  an optional dependency is not installed
 
@@ -42,6 +43,10 @@ class StorageFullError(StorageError):
 
 class ClosedError(OcboostError):
     """A model in service was closed, or is being closed; nothing was taken."""
+
+
+class FleetStoreError(OcboostError):
+    """The store of a fleet is damaged, in use by another process, or belongs to another model or version."""
 
 
 class ClusterError(OcboostError):

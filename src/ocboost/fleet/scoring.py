@@ -1,0 +1,178 @@
+"""Rows of many keys, scored by the deployed weights, the common ones and each key's own, and learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ocboost._core.threads import get_num_threads, run
+from ocboost._kernels.answers import tally_rows
+from ocboost._kernels.arrays import Bytes, Floats, Int8s, Ints, Words
+from ocboost._kernels.fleet import (
+    N_SCORES,
+    Boosters,
+    KeyRoom,
+    KeyRows,
+    KeyStates,
+    Trust,
+    add_scores,
+    visit_keys,
+)
+from ocboost.estimators.classifier import OCBClassifier
+from ocboost.fleet.record import ExampleCode, KeyState
+from ocboost.fleet.state import cells_of
+
+SMOOTHING = (
+    40.0  # examples that draw a key's own weights towards 0, and so its weights towards the common ones
+)
+DECAY = 0.97  # of a key's evidence, and of how often it was right lately, with each of its rows
+TRUST_MEMORY = 0.9999
+TRUST_RIDGE = 10.0
+LEAST_CURVATURE = 0.05
+MIN_KEYS_FOR_THREADS = 64
+
+
+@dataclass
+class Scored:
+    """What came out of some rows: their votes, the deployed model's, and their keys after them."""
+
+    votes: Floats  # (n, C)
+    deployed: Floats  # (n, C)
+    keys: KeyStates
+    deltas: Floats  # (keys, weights): the own weights of each key, if they were wanted
+
+
+class Scorer:
+    """What never changes in a fleet: the hypotheses, the deployed weights, and the size of the windows."""
+
+    def __init__(self, clf: OCBClassifier, window: int) -> None:
+        view = clf.committee_.view()
+        self.hypotheses, self.columns, self.deployed = view.hypotheses, view.columns, view.alphas
+        self.window = window
+        self.code = ExampleCode(len(self.hypotheses), len(clf.classes_))
+        self.sizes = [c.stop - c.start for c in self.columns]
+        self._first = np.array([c.start for c in self.columns], np.int64)
+        self._base = np.append(0, np.cumsum(np.array(self.sizes) + 1))
+
+    @property
+    def n_weights(self) -> int:
+        """Weights of a key: one for each hypothesis of each booster, and a bias for each booster."""
+        return int(self._base[-1])
+
+    def parts(self, weights: Floats) -> list[Floats]:
+        """A key's weights for each booster, the bias last."""
+        return [weights[a:b] for a, b in zip(self._base[:-1], self._base[1:], strict=True)]
+
+    def joined(self, alphas: list[Floats]) -> Floats:
+        """The inverse of `parts`, for weights without a bias."""
+        return np.concatenate([part for alpha in alphas for part in (alpha, np.zeros(1))])
+
+    def new_keys(self, states: list[KeyState | None]) -> KeyStates:
+        """The keys of a visit, from what the store has of them."""
+        n = len(states)
+        keys = KeyStates(
+            np.empty((n, self.window, self.code.n_bytes), np.uint8), np.zeros(n, np.int64), np.zeros(n)
+        )
+        for k, state in enumerate(states):
+            if state is not None:
+                keys.windows[k, : len(state.examples)] = state.examples
+                keys.seen[k], keys.evidence[k] = state.seen, state.evidence
+        return keys
+
+    def score(
+        self,
+        keys: KeyStates,
+        starts: Ints,
+        order: Ints,
+        answers: Int8s,
+        codes: Ints | None,
+        packed: Bytes | None,
+        alphas: list[Floats],
+        trust: Trust,
+        *,
+        weights_too: bool = False,
+    ) -> Scored:
+        """The votes of rows, each before it is learnt; they are learnt, in order, if they have codes.
+
+        ``keys`` and ``trust`` change in place then. Rows of key k are ``order[starts[k] : starts[k + 1]]``.
+        """
+        n, C = len(answers), len(self.columns)
+        learning = codes is not None
+        scores = np.empty((n, C, N_SCORES))
+        totals = np.empty(n)
+        for which, each in ((0, self.deployed), (1, alphas)):
+            for c in range(C):
+                tally_rows(answers, self._first[c], each[c], totals)
+                scores[:, c, which] = totals
+        rows = KeyRows(
+            starts=starts,
+            order=order,
+            answers=answers,
+            codes=np.zeros(n, np.int64) if codes is None else codes,
+            packed=np.zeros((0, self.code.n_bytes), np.uint8) if packed is None else packed,
+            common=np.ascontiguousarray(scores[:, :, 1]),
+            own=np.empty((n, C)),
+            seen=np.empty(n, np.int64),
+            evidence=np.empty(n),
+        )
+        deltas = np.zeros((len(keys.seen), self.n_weights) if weights_too else (0, 0))
+        self._visit(keys, rows, alphas, learning, deltas)
+        scores[:, :, 2] = rows.own
+        votes = np.empty((n, C))
+        how = (TRUST_MEMORY, TRUST_RIDGE, LEAST_CURVATURE, learning)
+        add_scores(scores, cells_of(rows.seen, rows.evidence), rows.codes, trust, *how, votes)
+        return Scored(votes, scores[:, :, 0], keys, deltas)
+
+    def _visit(
+        self, keys: KeyStates, rows: KeyRows, alphas: list[Floats], learning: bool, deltas: Floats
+    ) -> None:
+        """Visit the keys, in several threads if there are many."""
+        n = len(keys.seen)
+        boosters = Boosters(self._first, self._base, self.joined(alphas))
+        n_parts = min(get_num_threads(), -(-n // MIN_KEYS_FOR_THREADS))
+        ends = np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()
+
+        def visit(part: int) -> None:
+            words, room = self._room()
+            visit_keys(
+                ends[part],
+                ends[part + 1],
+                keys,
+                rows,
+                boosters,
+                SMOOTHING,
+                DECAY,
+                learning,
+                words,
+                room,
+                deltas,
+            )
+
+        if n_parts == 1:
+            visit(0)
+        elif n_parts:
+            run(visit, range(n_parts))
+
+    def _room(self) -> tuple[Words, KeyRoom]:
+        blocks, C, M = (self.window + 63) // 64, len(self.columns), self.n_weights
+        words = np.zeros(64 * -(-8 * self.code.n_bytes // 64), np.uint64)
+        room = KeyRoom(
+            margins=np.zeros((blocks, M), np.uint64),
+            by_example=np.zeros(128, np.uint64),
+            common=np.zeros((C, 64 * blocks)),
+            d=np.zeros(64 * blocks),
+            delta=np.zeros(M),
+            sums=np.zeros(2),
+        )
+        return words, room
+
+    def weights(self, keys: KeyStates, alphas: list[Floats], trust: Trust) -> Floats:
+        """The weights that each key votes with, (keys, weights)."""
+        n = len(keys.seen)
+        starts, order = np.zeros(n + 1, np.int64), np.zeros(0, np.int64)
+        answers = np.zeros((0, len(self.hypotheses)), np.int8)
+        found = self.score(keys, starts, order, answers, None, None, alphas, trust, weights_too=True)
+        beta = trust.beta[cells_of(keys.seen, keys.evidence)]
+        shared = np.stack([self.joined(self.deployed), self.joined(alphas)])
+        return beta[:, :2] @ shared + beta[:, 2:] * found.deltas

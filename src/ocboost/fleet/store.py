@@ -1,0 +1,297 @@
+"""The store of a fleet: an LMDB environment in a folder of its own.
+
+Two tables: ``keys``, a record for each key (`ocboost.fleet.record`), and ``fleet``, what all of them share.
+One transaction changes both, or neither. Readers see the store as it was when they began; they wait for
+nobody, and nobody waits for them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ocboost._core.file_format import sync_folder
+from ocboost._core.file_lock import HeldError, locked
+from ocboost.errors import (
+    ClosedError,
+    FleetStoreError,
+    InputError,
+    MissingExtraError,
+    StorageError,
+    StorageFullError,
+)
+
+DATA, LOCK = "data.mdb", "lock.mdb"
+_OWN = {LOCK, f"{DATA}.new", ".fleet.lock", ".opening.lock"}  # what a process that was killed may have left
+STORE_FORMAT = b"ocboost fleet 1"
+MAX_READERS = 512
+_OPENING_ATTEMPTS, _OPENING_PAUSE = 1_000, 0.01
+_LEAST_MAP = 1 << 26  # bytes
+_MOST_MAP = 1 << 44
+
+
+def lmdb() -> Any:
+    """The module, or an error that says how to get it."""
+    try:
+        import lmdb
+    except ImportError:
+        raise MissingExtraError("lmdb", "fleet", "A fleet") from None
+    return lmdb
+
+
+class FleetStore:
+    """The tables of a fleet, for any number of threads that read and one that writes.
+
+    A store that is not ``read_only`` is made if it is not there, and no other process may write to it.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool) -> None:
+        self.folder, self.read_only = folder, read_only
+        self._lmdb = lmdb()
+        self._opened = ExitStack()
+        self._closing = threading.Condition()
+        self._readers = 0
+        self._closed = False
+        try:
+            self._open()
+        except BaseException:
+            self._opened.close()
+            raise
+
+    def _open(self) -> None:
+        folder = self.folder
+        if folder.exists() and not folder.is_dir():
+            raise FleetStoreError(f"a store must be a folder; '{folder}' is a file. Give another name.")
+        there = (folder / DATA).exists()
+        if self.read_only and not there:
+            raise FleetStoreError(f"there is no store in '{folder}'. Make one: ocboost fleet adapt.")
+        if not there and folder.exists() and any(each.name not in _OWN for each in folder.iterdir()):
+            raise FleetStoreError(f"'{folder}' holds other files, and no store. Give an empty folder.")
+        if not self.read_only:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._opened.enter_context(_held(folder))
+            with suppress(FileNotFoundError):
+                (folder / f"{DATA}.new").unlink()  # of a compaction that was killed
+        with _alone(folder, "opening"):
+            self._connect()
+        with self.reading() as txn:
+            found = self.get(txn, b"format")
+        if found is None and not self.read_only:
+            with self.writing() as txn:
+                self.put(txn, b"format", STORE_FORMAT)
+            sync_folder(folder)
+        elif found != STORE_FORMAT:
+            what = "nothing" if found is None else repr(bytes(found[:40]))
+            raise FleetStoreError(
+                f"'{folder}' must hold a store of this version, {STORE_FORMAT.decode()!r}; it holds {what}. "
+                "Open it with the ocboost that made it, or give another folder."
+            )
+
+    def _connect(self) -> None:
+        self._env = self._environment()
+        self._opened.callback(self._env.close)
+        with self._translated():
+            self._fleet = self._env.open_db(b"fleet", create=not self.read_only)
+            self._keys = self._env.open_db(b"keys", create=not self.read_only)
+
+    def _environment(self) -> Any:
+        """Open LMDB with room for all that the disk can take; addresses cost nothing."""
+        with suppress(OSError):
+            room = shutil.disk_usage(self.folder).free + self.size
+            size = min(max(_LEAST_MAP, room), _MOST_MAP) >> 16 << 16
+        while True:
+            try:
+                with self._translated():
+                    return self._lmdb.open(
+                        os.fspath(self.folder),
+                        map_size=size,
+                        max_dbs=2,
+                        max_readers=MAX_READERS,
+                        readonly=self.read_only,
+                        mode=0o600,
+                        readahead=False,
+                    )
+            except StorageError as error:  # a limit on addresses (ulimit -v)
+                if error.errno != errno.ENOMEM or size <= max(_LEAST_MAP, 2 * self.size):
+                    raise
+                size //= 2
+
+    @property
+    def size(self) -> int:
+        """Bytes of the data file."""
+        with suppress(FileNotFoundError):
+            return (self.folder / DATA).stat().st_size
+        return 0
+
+    # Transactions -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """The store as it is now."""
+        with self._closing:
+            if self._closed:
+                raise ClosedError("the fleet was closed; open it again.")
+            self._readers += 1
+        try:
+            with self._translated(), self._env.begin(buffers=True) as txn:
+                yield txn
+        finally:
+            with self._closing:
+                self._readers -= 1
+                self._closing.notify_all()
+
+    @contextmanager
+    def writing(self) -> Iterator[Any]:
+        """Changes that are all made when the block ends, or none of them if it fails."""
+        if self.read_only:
+            raise InputError("the fleet was opened to be read only; open it without read_only to change it.")
+        with self._closing:
+            if self._closed:
+                raise ClosedError("the fleet was closed; open it again.")
+        with self._translated(), self._env.begin(write=True, buffers=True) as txn:
+            yield txn
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Errors of LMDB as ours."""
+        try:
+            yield
+        except self._lmdb.MapFullError:
+            raise StorageFullError(
+                errno.ENOSPC,
+                f"'{self.folder}' cannot grow: the disk is full, or was when it was opened; nothing of this "
+                "call was learnt. Make room, and open the fleet again",
+            ) from None
+        except self._lmdb.Error as error:
+            raise self._as_own(error) from error
+
+    def _as_own(self, error: Exception) -> Exception:
+        text = str(error)
+        code = next((each for each in (errno.ENOSPC, errno.ENOMEM, errno.EACCES, errno.EIO, errno.EROFS)
+                     if os.strerror(each) in text), None)  # fmt: skip
+        if code == errno.ENOSPC:
+            return StorageFullError(code, f"'{self.folder}' cannot be written: the disk is full; nothing of "
+                                    "this call was learnt. Make room, and try again")  # fmt: skip
+        if code is not None:
+            return StorageError(code, f"'{self.folder}' cannot be used: {text}")
+        if isinstance(error, self._lmdb.ReadersFullError):
+            return StorageError(errno.EAGAIN, f"more than {MAX_READERS} threads read '{self.folder}' at once")
+        return FleetStoreError(
+            f"'{self.folder}' is damaged, or no store of a fleet: {text}. Put back a copy, or begin another."
+        )
+
+    # Records ----------------------------------------------------------------------------------------------
+
+    def get(self, txn: Any, name: bytes) -> bytes | None:
+        """What all keys share, by name."""
+        found = txn.get(name, db=self._fleet)
+        return None if found is None else bytes(found)
+
+    def put(self, txn: Any, name: bytes, data: bytes) -> None:
+        """Replace it."""
+        txn.put(name, data, db=self._fleet)
+
+    def get_key(self, txn: Any, key: bytes) -> Any:
+        """The record of a key, which lives as long as the transaction; None if it is new."""
+        return txn.get(key, db=self._keys)
+
+    def put_key(self, txn: Any, key: bytes, record: bytes) -> None:
+        """Replace it."""
+        txn.put(key, record, db=self._keys)
+
+    def drop_key(self, txn: Any, key: bytes) -> bool:
+        """Remove it; whether it was there."""
+        return bool(txn.delete(key, db=self._keys))
+
+    def n_keys(self, txn: Any) -> int:
+        """How many keys there are."""
+        return int(txn.stat(self._keys)["entries"])
+
+    def records(self, txn: Any) -> Iterator[tuple[bytes, Any]]:
+        """All keys in their order, with their records."""
+        with txn.cursor(db=self._keys) as cursor:
+            for key, record in cursor:
+                yield bytes(key), record
+
+    # The folder -------------------------------------------------------------------------------------------
+
+    def compact(self) -> tuple[int, int]:
+        """Write the store anew without the room that dropped keys have left; bytes before and after.
+
+        The new file takes the place of the old one all at once. Other processes that have it open go on
+        reading the old one until they open it again.
+        """
+        if self.read_only:
+            raise InputError("the fleet was opened to be read only; open it without read_only to compact it.")
+        before, new = self.size, self.folder / f"{DATA}.new"
+        with suppress(FileNotFoundError):
+            new.unlink()
+        try:
+            with self._translated(), open(new, "wb") as file:
+                self._env.copyfd(file.fileno(), compact=True)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(new, 0o600)
+        except BaseException:
+            with suppress(OSError):
+                new.unlink()
+            raise
+        with self._closing, _alone(self.folder, "opening"):
+            while self._readers:
+                self._closing.wait()
+            self._env.close()
+            # LMDB's own lock knows the old file's transactions: the new file must not meet it.
+            with suppress(FileNotFoundError):
+                (self.folder / LOCK).unlink()
+            os.replace(new, self.folder / DATA)
+            sync_folder(self.folder)
+            self._connect()
+        return before, self.size
+
+    def close(self) -> None:
+        """Wait for those who read, and close; closing twice does nothing."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            while self._readers:
+                self._closing.wait()
+            self._opened.close()
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a store, for those who write."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder / "fleet"))
+        except HeldError as error:
+            who = re.search(r", process \d+", str(error))
+            raise FleetStoreError(
+                f"another process{who[0].removeprefix(', process') if who else ''} learns in '{folder}'. "
+                "Wait for it, or open the store with read_only=True."
+            ) from None
+        yield
+
+
+@contextmanager
+def _alone(folder: Path, what: str) -> Iterator[None]:
+    """Wait for other processes that do the same to a store, a moment each."""
+    with ExitStack() as stack:
+        for _ in range(_OPENING_ATTEMPTS):
+            with suppress(HeldError):
+                with suppress(PermissionError):  # a folder that others must not write to
+                    stack.enter_context(locked(folder / what))
+                break
+            time.sleep(_OPENING_PAUSE)
+        else:
+            raise FleetStoreError(f"'{folder}' is being opened by another process. Try again.")
+        yield
