@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-REFRESH, SMOOTHING, DECAY = 500, 40.0, 0.97
-MEMORY, RIDGE, LEAST_CURVATURE = 0.9999, 10.0, 0.05
+REFRESH, SMOOTHING, DECAY = 500, 60.0, 0.97
+MEMORY, RIDGE = 0.9999, 30.0
 EVIDENCE = (-2.0, 2.0, 8.0)
 
 
@@ -56,7 +56,7 @@ class NaiveFleet:
         return 1 if code == (1 if len(self.columns) == 1 else c) else -1
 
     def scores(self, key, h):
-        """Of each booster: by the deployed weights, by the common ones, and what the key's own add."""
+        """Of each booster: by the common weights, what the deployed ones add, and what the key's own add."""
         state, found = self.keys.get(key, NaiveKey()), []
         for c, column in enumerate(self.columns):
             alpha, own = self.alphas[c], 0.0
@@ -67,7 +67,8 @@ class NaiveFleet:
                 margins = np.hstack([answers, np.ones((len(recent), 1))]) * signs[:, None]
                 delta = own_weights(margins, margins[:, :-1] @ alpha)
                 own = float(delta[:-1] @ h[column] + delta[-1])
-            found.append((float(self.deployed[c] @ h[column]), float(alpha @ h[column]), own))
+            common = float(alpha @ h[column])
+            found.append((common, float(self.deployed[c] @ h[column]) - common, own))
         return np.array(found)
 
     def votes(self, key, h):
@@ -83,10 +84,9 @@ class NaiveFleet:
         gain = 0.0
         for c, f in enumerate(scores):
             sign = self._sign(code, c)
-            gain += loss(sign * f[1]) - loss(sign * (f[1] + f[2]))
+            gain += loss(sign * f[0]) - loss(sign * (f[0] + f[2]))
             p = 1.0 / (1.0 + math.exp(-2.0 * votes[c]))
-            curvature = max(4.0 * p * (1.0 - p), LEAST_CURVATURE)
-            self.gram[cell] = MEMORY * self.gram[cell] + curvature * np.outer(f, f)
+            self.gram[cell] = MEMORY * self.gram[cell] + np.outer(f, f)
             slope = 2.0 * ((sign > 0) - p)
             self.beta[cell] += np.linalg.solve(self.gram[cell] + RIDGE * np.eye(3), slope * f)
         state.evidence = DECAY * state.evidence + gain

@@ -20,7 +20,7 @@ from ocboost._kernels.compile import exact, helper, kernel, plain
 from ocboost._kernels.llvm_bits import add_by_bits, reweight_and_sum, transpose_bits
 
 LARGE = 1e100  # sums of weights below its inverse are scaled to 1; they never grow
-N_SCORES = 3  # of a row: by the deployed weights, by the common ones, and what the key's own add
+N_SCORES = 3  # of a row: by the common weights, what the deployed ones add to it, and what the key's own add
 
 
 class Boosters(NamedTuple):
@@ -276,11 +276,11 @@ class Trust(NamedTuple):
     """How the three scores of a row are added up, for keys of each age and evidence; learnt from all keys."""
 
     beta: Floats  # (cells, N_SCORES)
-    gram: Floats  # (cells, N_SCORES, N_SCORES): Σ w f fᵀ of the scores f that were seen
+    gram: Floats  # (cells, N_SCORES, N_SCORES): Σ f fᵀ of the scores f that were seen
 
 
 @helper
-def _newton_step(gram: Floats, ridge: float, slope: float, f: Floats, L: Floats, step: Floats) -> None:
+def _scaled_step(gram: Floats, ridge: float, slope: float, f: Floats, L: Floats, step: Floats) -> None:
     """``step = (gram + ridge I)⁻¹ slope f``, by Cholesky's factors."""
     for i in range(N_SCORES):
         for j in range(i + 1):
@@ -308,14 +308,14 @@ def add_scores(
     trust: Trust,
     memory: float,
     ridge: float,
-    least: float,
     learning: bool,
     votes: Floats,
 ) -> None:
     """The votes of rows, ``β · f`` of their scores f, (rows, C, N_SCORES); and β learns each row after that.
 
-    Each booster's votes are half the log-odds of its class: β follows the log-loss by Newton's steps, with
-    the curvature of the rows so far, which fade by ``memory``; ``least`` is the smallest curvature of a row.
+    Each booster's votes are half the log-odds of its class: β follows the gradient of the log-loss, scaled by
+    the inverse of the sums of f fᵀ so far, which fade by ``memory``. They bound the curvature of the loss from
+    above: where predictions are sure and wrong, Newton's own steps would be far too large.
     """
     C = scores.shape[1]
     L, step = np.zeros((N_SCORES, N_SCORES)), np.zeros(N_SCORES)
@@ -331,11 +331,10 @@ def add_scores(
         for c in range(C):
             f, total = scores[i, c], votes[i, c]
             p = 1.0 / (1.0 + math.exp(-2.0 * total)) if total > -300.0 else 0.0
-            curvature = max(4.0 * p * (1.0 - p), least)
             for m in range(N_SCORES):
                 for q in range(N_SCORES):
-                    gram[m, q] = memory * gram[m, q] + curvature * f[m] * f[q]
+                    gram[m, q] = memory * gram[m, q] + f[m] * f[q]
             target = 1.0 if codes[i] == (1 if C == 1 else c) else 0.0
-            _newton_step(gram, ridge, 2.0 * (target - p), f, L, step)
+            _scaled_step(gram, ridge, 2.0 * (target - p), f, L, step)
             for m in range(N_SCORES):
                 beta[m] += step[m]

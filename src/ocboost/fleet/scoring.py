@@ -10,7 +10,6 @@ from ocboost._core.threads import get_num_threads, run
 from ocboost._kernels.answers import tally_rows
 from ocboost._kernels.arrays import Bytes, Floats, Int8s, Ints, Words
 from ocboost._kernels.fleet import (
-    N_SCORES,
     Boosters,
     KeyRoom,
     KeyRows,
@@ -23,13 +22,11 @@ from ocboost.estimators.classifier import OCBClassifier
 from ocboost.fleet.record import ExampleCode, KeyState
 from ocboost.fleet.state import cells_of
 
-SMOOTHING = (
-    40.0  # examples that draw a key's own weights towards 0, and so its weights towards the common ones
-)
+# Examples that draw a key's own weights towards 0, and so its weights towards the common ones.
+SMOOTHING = 60.0
 DECAY = 0.97  # of a key's evidence, and of how often it was right lately, with each of its rows
 TRUST_MEMORY = 0.9999
-TRUST_RIDGE = 10.0
-LEAST_CURVATURE = 0.05
+TRUST_RIDGE = 30.0
 MIN_KEYS_FOR_THREADS = 64
 
 
@@ -99,30 +96,32 @@ class Scorer:
         """
         n, C = len(answers), len(self.columns)
         learning = codes is not None
-        scores = np.empty((n, C, N_SCORES))
-        totals = np.empty(n)
-        for which, each in ((0, self.deployed), (1, alphas)):
-            for c in range(C):
-                tally_rows(answers, self._first[c], each[c], totals)
-                scores[:, c, which] = totals
+        deployed, common = self._votes(answers, self.deployed), self._votes(answers, alphas)
         rows = KeyRows(
             starts=starts,
             order=order,
             answers=answers,
             codes=np.zeros(n, np.int64) if codes is None else codes,
             packed=np.zeros((0, self.code.n_bytes), np.uint8) if packed is None else packed,
-            common=np.ascontiguousarray(scores[:, :, 1]),
+            common=common,
             own=np.empty((n, C)),
             seen=np.empty(n, np.int64),
             evidence=np.empty(n),
         )
         deltas = np.zeros((len(keys.seen), self.n_weights) if weights_too else (0, 0))
         self._visit(keys, rows, alphas, learning, deltas)
-        scores[:, :, 2] = rows.own
+        scores = np.stack([common, deployed - common, rows.own], axis=2)
         votes = np.empty((n, C))
-        how = (TRUST_MEMORY, TRUST_RIDGE, LEAST_CURVATURE, learning)
+        how = (TRUST_MEMORY, TRUST_RIDGE, learning)
         add_scores(scores, cells_of(rows.seen, rows.evidence), rows.codes, trust, *how, votes)
-        return Scored(votes, scores[:, :, 0], keys, deltas)
+        return Scored(votes, deployed, keys, deltas)
+
+    def _votes(self, answers: Int8s, alphas: list[Floats]) -> Floats:
+        """The votes with weights that all keys share, (n, C)."""
+        votes = np.empty((len(self.columns), len(answers)))
+        for first, alpha, total in zip(self._first, alphas, votes, strict=True):
+            tally_rows(answers, first, alpha, total)
+        return np.ascontiguousarray(votes.T)
 
     def _visit(
         self, keys: KeyStates, rows: KeyRows, alphas: list[Floats], learning: bool, deltas: Floats
@@ -174,5 +173,6 @@ class Scorer:
         answers = np.zeros((0, len(self.hypotheses)), np.int8)
         found = self.score(keys, starts, order, answers, None, None, alphas, trust, weights_too=True)
         beta = trust.beta[cells_of(keys.seen, keys.evidence)]
-        shared = np.stack([self.joined(self.deployed), self.joined(alphas)])
+        common = self.joined(alphas)
+        shared = np.stack([common, self.joined(self.deployed) - common])
         return beta[:, :2] @ shared + beta[:, 2:] * found.deltas

@@ -21,7 +21,7 @@ REFRESH = 500  # rows, of any keys, after which the common weights are computed 
 N_AGES = 10  # a key's age is the power of two that its examples have passed
 EVIDENCE = np.array([-2.0, 2.0, 8.0])  # between the kinds of keys by evidence
 N_CELLS = N_AGES * (len(EVIDENCE) + 1)
-AT_FIRST = (1.0, 0.0, 0.5)  # trust in the deployed weights, the common ones, and a key's own
+AT_FIRST = (1.0, 0.0, 0.5)  # trust in the common weights, in what the deployed ones add, and a key's own
 MAX_SOURCES = 10_000
 MAX_FACTS = 10_000  # characters, of each source
 MAX_SOURCE_NAME = 1_000
@@ -39,7 +39,7 @@ def cells_of(seen: Ints, evidence: Floats) -> Ints:
 
 
 def trust_at_first() -> Trust:
-    """Before any row: the deployed weights, and half of what a key adds."""
+    """Before any row: the common weights, and half of what a key adds."""
     return Trust(np.tile(np.array(AT_FIRST), (N_CELLS, 1)), np.zeros((N_CELLS, N_SCORES, N_SCORES)))
 
 
