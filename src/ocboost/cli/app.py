@@ -28,6 +28,7 @@ from ocboost.cli import (
     explain,
     export,
     fit,
+    fleet,
     info,
     predict,
     reproduce,
@@ -57,6 +58,7 @@ def build_app() -> App:
         explain.explain,
         export.export,
         serve.serve,
+        fleet.app,
         cascade.app,
         reproduce.app,
     ):

@@ -73,10 +73,12 @@ def open_for(
     bad_rows: BadRows | None = None,
     patience: Patience | None = None,
     followed: Source | None = None,
+    key: str | None = None,
 ) -> FileStream:
     """Open a file as the model's columns, or as numbers if the model does not know its columns.
 
     With ``label_optional`` a label is read if there is one. The text may be that of a ``followed`` log.
+    ``key`` names the column that says whose row it is.
     """
     from ocboost.streams import open_stream
 
@@ -97,6 +99,7 @@ def open_for(
         bad_rows=bad_rows,
         patience=patience,
         source=followed,
+        key=key,
     )
     try:
         if schema is None:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -349,19 +349,18 @@ class Fleet:
         *,
         source: str | None = None,
         offset: int | ArrayLike | None = None,
-        facts: dict[str, Any] | None = None,
+        before_commit: Callable[[Floats], dict[str, Any] | None] | None = None,
     ) -> Floats:
         """Learn checked rows with the codes of their classes; returns the votes before that, see `learn`.
 
-        ``facts`` are kept with the source, in the same transaction.
+        ``before_commit`` gets these votes before anything is durable, and may give facts to be kept with the
+        source, in the same transaction. If it fails nothing is learnt.
         """
         n = X.shape[0]
         groups = KeyGroups.of(keys, n)
         numbers = _offsets(source, offset, n)
         answers = self._scorer.hypotheses.answers(X)
         codes = np.ascontiguousarray(codes, np.int64)
-        if facts is not None:
-            facts = as_facts(facts)
         with self._writing:
             before = self._state()
             state, common = before.draft(), self._common
@@ -370,7 +369,7 @@ class Fleet:
                 record = before.sources.get(source, ReadSource())
                 known = int(np.searchsorted(numbers, record.offset))
                 end = max(record.offset, int(numbers[-1]) + 1) if n else record.offset
-                state = state.with_source(source, ReadSource(end, record.facts if facts is None else facts))
+                state = state.with_source(source, replace(record, offset=end))
             votes = np.empty((n, len(self._scorer.columns)))
             with uninterrupted():
                 with self._store.writing() as txn:
@@ -391,6 +390,11 @@ class Fleet:
                             )
                             self._store.put(txn, b"common", to_bytes(COMMON_KIND, committee_tree(common)))
                         at = part.stop
+                    facts = None if before_commit is None else before_commit(self._shaped(votes))
+                    if facts is not None and source is not None:
+                        state = state.with_source(
+                            source, replace(state.sources[source], facts=as_facts(facts))
+                        )
                     data = to_bytes(STATE_KIND, state.tree())
                     self._store.put(txn, b"state", data)
                 self._common, self._state_kept = common, (data, state)

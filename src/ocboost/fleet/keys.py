@@ -10,8 +10,7 @@ import numpy as np
 
 from ocboost._kernels.arrays import Ints
 from ocboost.errors import InputError
-
-MAX_KEY_BYTES = 500  # LMDB takes 511
+from ocboost.streams.encoding import MAX_KEY_BYTES
 
 
 def as_key(key: Any) -> bytes:

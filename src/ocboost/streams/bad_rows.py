@@ -77,7 +77,7 @@ class BadRows:
             return rows, {}
         known = rows.known.copy()
         known[list(unknown)] = False
-        return Rows(rows.X, y, known, rows.first), unknown
+        return Rows(rows.X, y, known, rows.first, keys=rows.keys), unknown
 
 
 class RowsOfBlock(NamedTuple):

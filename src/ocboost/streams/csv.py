@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ocboost.errors import InputError
 from ocboost.streams.bad_rows import BadLineError
-from ocboost.streams.encoding import FALSE, MISSING, TRUE, arrow
+from ocboost.streams.encoding import FALSE, MISSING, TRUE, arrow, without_missing
 from ocboost.streams.inference import usable_names
 from ocboost.streams.records import Block, Role, TextRecords, end_of_lines, is_utf8, one_batch
 from ocboost.streams.source import LINE_ENDS, Source
@@ -41,6 +41,7 @@ class CsvRecords(TextRecords):
         self._arrow_names = [str(index) for index in range(len(fields))]
         self._arrow_name = dict(zip(fields, self._arrow_names, strict=True))
         self._sample: Mapping[str, Any] | None = None
+        self._keys: frozenset[str] = frozenset()  # columns where NA and the like are no missing values
 
     def _end_of_rows(self, data: bytes) -> int:
         return end_of_quoted(data, self._delimiter)
@@ -103,10 +104,11 @@ class CsvRecords(TextRecords):
     def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
         names = list(roles) or self.names[:1]
         types = self._types(roles)
+        self._keys = frozenset(name for name, role in roles.items() if role == "key")
 
         def read(block: Block) -> tuple[Any, InputError | None]:
             try:
-                return self._read(block.data, names, types), None
+                return self._with_missing(self._read(block.data, names, types)), None
             except (arrow().ArrowInvalid, UnicodeDecodeError):
                 return self._as_texts(block, names)
 
@@ -149,12 +151,25 @@ class CsvRecords(TextRecords):
                 column_types={self._arrow_name[name]: kind for name, kind in types.items()},
                 include_columns=[self._arrow_name[name] for name in names],
                 null_values=list(MISSING),
-                strings_can_be_null=True,
+                strings_can_be_null=not self._keys,
                 true_values=list(TRUE),
                 false_values=list(FALSE),
             ),
         )
         return one_batch(table.rename_columns(names))
+
+    def _with_missing(self, batch: Any) -> Any:
+        """A batch with null for every text that stands for a missing value, but in columns of keys.
+
+        Arrow does it for all columns or for none.
+        """
+        if not self._keys:
+            return batch
+        columns = [
+            without_missing(column) if column.type == arrow().string() and name not in self._keys else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return arrow().RecordBatch.from_arrays(columns, batch.schema.names)
 
     def _read_ascii(self, data: bytes, names: list[str]) -> tuple[Any, list[Any]]:
         """A block without its bad rows, and those as Arrow describes them.
@@ -194,7 +209,8 @@ class CsvRecords(TextRecords):
                 n = next(i for i, value in enumerate(values) if value is not None and not is_utf8(value))
                 failure = self._not_utf8(self._line(block, n))
                 columns.append(column.slice(0, n).cast(pa.string()))
-        return pa.RecordBatch.from_arrays([column.slice(0, n) for column in columns], names), failure
+        found = pa.RecordBatch.from_arrays([column.slice(0, n) for column in columns], names)
+        return self._with_missing(found), failure
 
     def _count_rows(self, data: bytes) -> int:
         if (n := _n_rows(data)) is not None:

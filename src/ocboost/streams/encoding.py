@@ -18,6 +18,7 @@ TRUE = ("true", "True", "TRUE")
 FALSE = ("false", "False", "FALSE")
 NUMBER = r"[ \t]*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))[ \t]*"
 _NUMBER = re.compile(NUMBER, re.ASCII)
+MAX_KEY_BYTES = 500  # of a key in UTF-8; LMDB takes 511
 MAX_EXACT = 2.0**53  # up to here a double holds every whole number
 _imported: dict[str, Any] = {}
 
@@ -207,6 +208,48 @@ def labels(column: Any, kind: str, name: str, first: int) -> tuple[NDArray[Any],
             "bad label",
         )
     return values.astype(np.int64 if kind == "integer" else np.bool_), known
+
+
+def require_key_type(kind: Any, name: str) -> None:
+    """Refuse a column whose values can be no keys, by their Arrow type."""
+    types = arrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (is_text(kind) or types.is_integer(kind) or types.is_null(kind)):
+        raise InputError(
+            f"the key column {name!r:.80} must hold texts or whole numbers; got values of type {kind}. Write "
+            "each key as text, always in the same way."
+        )
+
+
+def keys(column: Any, name: str, first: int) -> NDArray[Any]:
+    """A column as keys: texts as they are written, whole numbers as their decimal digits.
+
+    Only null and the empty text are missing, which no key may be; NA may be somebody's name.
+    """
+    pa, compute = arrow(), arrow("compute")
+    require_key_type(column.type, name)
+    column = plain(column)
+    if column.type != pa.string():
+        column = column.cast(pa.string())
+    lengths = compute.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    bad = (lengths == 0) | (lengths > MAX_KEY_BYTES)
+    if bad.any():
+        offset = int(np.argmax(bad))
+        length = int(lengths[offset])
+        reason, what, advice = (
+            ("key too long", f"is {length} bytes long", "Shorten it")
+            if length
+            else ("missing key", "has none", "Fill it in, or leave the row out")
+        )
+        raise BadRowError(
+            offset,
+            f"the key column {name!r:.80} must hold a key of 1 to {MAX_KEY_BYTES} bytes in every row; "
+            f"{row_name(first + offset)} {what}. {advice}.",
+            reason,
+        )
+    found: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _filled(column: Any, value: object) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -30,19 +30,21 @@ class JsonRecords(TextRecords):
     def __init__(self, source: Source, **how: Any) -> None:
         super().__init__(source, **how)
         self._needed: frozenset[str] = frozenset()  # a row must have one of these
+        self._keys: list[str] = []  # columns that must hold texts or whole numbers
         self._seen = self._parse_first_row() if self._unsampled else self._parse_first_rows()
         names = list(dict.fromkeys(name for row in self._seen for name in row))
         if not names and not self._unsampled:
             raise InputError(f"{self.name} must have an object with names on each line; its first are empty.")
         self.names = usable_names(names, self.name, self.notes) if names else []
 
-    def require_some(self, columns: list[str], label: str | None) -> None:
+    def require_some(self, columns: list[str], *others: str | None) -> None:
         """Take these names for those of the columns: a row may lack some of them, but not all."""
         self._needed = frozenset(columns)
         absent = [name for name in columns if name not in self.names]
         if absent and len(absent) < len(columns):
             self.notes.append(f"The first row lacks {quoted(absent)}: what a row lacks counts as missing.")
-        self.names = list(dict.fromkeys([*columns, *([] if label is None else [label]), *self.names]))
+        more = [name for name in others if name is not None]
+        self.names = list(dict.fromkeys([*columns, *more, *self.names]))
 
     def _parse_first_row(self) -> list[dict[str, Any]]:
         """The first row, if it can be used; where it cannot and rows may be left out, nothing."""
@@ -93,6 +95,7 @@ class JsonRecords(TextRecords):
 
     def _block_reader(self, roles: Mapping[str, Role]) -> Callable[[Block], tuple[Any, InputError | None]]:
         schema = self._types(roles)
+        self._keys = [name for name, role in roles.items() if role == "key"]
 
         def read(block: Block) -> tuple[Any, InputError | None]:
             batch = self._read(block.data, schema)
@@ -108,6 +111,8 @@ class JsonRecords(TextRecords):
             found = self._sample_column(name).type
             if role == "number":
                 kind = found if found == pa.bool_() else pa.float64()
+            elif role == "key":
+                kind = found if found == pa.int64() else pa.string()
             else:
                 kind = found if role == "label" and found != pa.null() else pa.string()
             fields.append((name, kind))
@@ -131,9 +136,14 @@ class JsonRecords(TextRecords):
             )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
-        batch = one_batch(table) if table.num_rows == n else None
-        if batch is not None and self._needed and all(batch[name].null_count for name in self._needed):
+        if table.num_rows != n:
+            return None
+        batch = one_batch(table)
+        if self._needed and all(batch[name].null_count for name in self._needed):
             return None  # a row may lack all of them
+        for name in self._keys:
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, name, batch.column(place).cast(pa.string()))
         return batch
 
     def _read_line_by_line(self, block: Block, roles: Mapping[str, Role]) -> tuple[Any, InputError | None]:
@@ -186,7 +196,21 @@ class JsonRecords(TextRecords):
                     f"{place}: an object must have some of the columns the model was made for, such as "
                     f"{quoted(sorted(self._needed)[:3])}; this one has {quoted(list(row)) or 'none'}.",
                 )
+            for name in self._keys:
+                if not _is_key(row.get(name)):
+                    raise BadLineError(
+                        "bad key",
+                        f"{place}: the key column {name!r:.80} must hold texts or whole numbers; got "
+                        f"{row[name]!r:.60}. Write each key as text, always in the same way.",
+                    )
             yield row
+
+
+def _is_key(value: object) -> bool:
+    """Whether a value is a text, a whole number or missing."""
+    if isinstance(value, str):
+        return value.isascii() or is_utf8(value.encode(errors="surrogatepass"))
+    return value is None or type(value) is int
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -200,7 +224,7 @@ def _column(values: list[Any], role: Role) -> Any:
     """Values of JSON as an Arrow array; those that do not go together become texts."""
     pa = arrow()
     kinds = {type(value) for value in values} - {type(None)}
-    if role != "text":
+    if role not in ("text", "key"):
         if not kinds:
             return pa.nulls(len(values))
         if kinds == {bool}:

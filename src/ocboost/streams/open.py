@@ -17,9 +17,10 @@ import numpy as np
 from ocboost._core.checks import MAX_SETTING, as_count
 from ocboost._core.file_format import is_model
 from ocboost.errors import InputError
+from ocboost.streams import encoding
 from ocboost.streams.bad_rows import BadRows
 from ocboost.streams.csv import CsvRecords
-from ocboost.streams.encoding import BadRowError, arrow
+from ocboost.streams.encoding import BadRowError, arrow, require_key_type
 from ocboost.streams.inference import (
     infer,
     label_kind,
@@ -30,7 +31,7 @@ from ocboost.streams.inference import (
 )
 from ocboost.streams.json_lines import JsonRecords
 from ocboost.streams.parquet import ParquetRecords
-from ocboost.streams.records import Records, TextRecords
+from ocboost.streams.records import Records, Role, TextRecords
 from ocboost.streams.rows import Rows, rebatch
 from ocboost.streams.schema import Schema, roles_of
 from ocboost.streams.source import STDIN, Coverage, Fit, Patience, Source, size_of
@@ -78,6 +79,7 @@ def open_stream(
     bad_rows: BadRows | None = None,
     patience: Patience | None = None,
     source: Source | None = None,
+    key: str | None = None,
 ) -> FileStream:
     """Open a file as a stream of batches.
 
@@ -118,6 +120,10 @@ def open_stream(
         What happens while nothing arrives.
     source : Source, optional
         Where the text comes from, if not simply from the file. The stream closes it.
+    key : str, optional
+        The name of the column that says whose row it is: texts as they are written, NA too, or whole numbers,
+        which become their decimal digits. Batches have it as ``keys``. A row without a key, or with one of
+        more than 500 bytes, cannot be used. It is a feature only if the schema says so.
 
     Notes
     -----
@@ -138,11 +144,11 @@ def open_stream(
     records = open_records(path, format, how, source, tracked=tracked, patience=patience)
     try:
         if unsampled and isinstance(records, TextRecords):
-            schema = _expected(records, label, dropped, schema, label_kind)
+            schema = _expected(records, label, dropped, schema, label_kind, key)
         elif bad_rows is not None:
             raise InputError(f"bad rows cannot be left out of a Parquet file, such as {records.name}.")
-        found, notes = _resolve(records, label, dropped, schema, need_label=need_label)
-        return FileStream(records, path, found, notes, batch_size, skip, as_they_come, bad_rows)
+        found, notes = _resolve(records, label, dropped, schema, key, need_label=need_label)
+        return FileStream(records, path, found, notes, batch_size, skip, as_they_come, bad_rows, key)
     except BaseException:
         records.source.close()
         raise
@@ -201,23 +207,31 @@ def _expected(
     drop: tuple[str, ...],
     schema: Schema | None,
     label_kind: str | None,
+    key: str | None,
 ) -> Schema:
     """The schema of records whose first rows are not looked at."""
     if schema is None:
         label = label if label in records.names else None
-        names = [name for name in records.names if name != label and name not in drop]
+        names = [name for name in records.names if name not in (label, key) and name not in drop]
         if not names:
-            raise InputError(f"{records.name} must have columns besides the label; it has none.")
+            besides = "label" if key is None else "label and the key"
+            raise InputError(f"{records.name} must have columns besides the {besides}; it has none.")
         schema = Schema.of_numbers(names, label, None if label is None else label_kind)
     elif (label or schema.label) is not None:
         schema = replace(schema, label=label or schema.label, label_kind=schema.label_kind or label_kind)
     if isinstance(records, JsonRecords):
-        records.require_some([column.name for column in schema.columns], schema.label)
+        records.require_some([column.name for column in schema.columns], schema.label, key)
     return schema
 
 
 def _resolve(
-    records: Records, label: str | None, drop: tuple[str, ...], schema: Schema | None, *, need_label: bool
+    records: Records,
+    label: str | None,
+    drop: tuple[str, ...],
+    schema: Schema | None,
+    key: str | None,
+    *,
+    need_label: bool,
 ) -> tuple[Schema, list[str]]:
     """The schema that records are read with, and notes."""
     for name in drop:
@@ -228,10 +242,17 @@ def _resolve(
         raise InputError(f"drop must not name the label column {label!r:.80}. Leave it out of drop.")
     if label is not None and need_label:
         require_name("label", label, records.names, records.name)
+    if key is not None:
+        if key == label:
+            raise InputError(f"key must not be the label column {label!r:.80}. Name the column of the keys.")
+        require_name("key", key, records.names, records.name)
+        if isinstance(records, ParquetRecords):
+            require_key_type(records.types[key], key)
     own_label = label if label in records.names else None
     sample = records.sample()
     if schema is None:
-        found, notes = infer(sample, records.names, typed=records.typed, label=own_label, drop=drop)
+        others = drop if key is None else (*drop, key)
+        found, notes = infer(sample, records.names, typed=records.typed, label=own_label, drop=others)
         return found, records.notes + notes
     needed = [column.name for column in schema.columns if column.name in drop]
     if needed:
@@ -256,6 +277,7 @@ class FileStream(Stream):
         skip: int,
         as_they_come: bool = False,
         bad_rows: BadRows | None = None,
+        key: str | None = None,
     ) -> None:
         super().__init__(schema, batch_size, notes)
         self._as_they_come = as_they_come
@@ -264,9 +286,12 @@ class FileStream(Stream):
         self._records = records
         self._path = path
         self._label = schema.label if schema.label in records.names else None
-        self._roles = roles_of(schema)
+        self._key = key
+        self._roles: dict[str, Role] = {**roles_of(schema)}
         if self._label is None:
             self._roles.pop(schema.label or "", None)
+        if key is not None:
+            self._roles[key] = "key"
         self.start_at(skip)
 
     def start_at(self, row: int) -> None:
@@ -324,9 +349,12 @@ class FileStream(Stream):
         """The rows of a record batch up to the first bad one, and the error of that row."""
         try:
             X = self.schema.encode(part, first=row)
+            key = self._key
+            keys = None if key is None else encoding.keys(part.column(key), key, row)
             if self._label is None:
-                return Rows(X, first=row), None
-            return Rows(X, *self.schema.encode_label(part.column(self._label), first=row), row), None
+                return Rows(X, first=row, keys=keys), None
+            labels = self.schema.encode_label(part.column(self._label), first=row)
+            return Rows(X, *labels, row, keys=keys), None
         except BadRowError as bad:
             before, earlier = self._encoded(part.slice(0, bad.offset), row)
             return before, earlier or bad

@@ -17,7 +17,7 @@ SAMPLE_BYTES = 1 << 22
 SHORT_SAMPLE_BYTES = 1 << 19
 MAX_ROW_BYTES = 1 << 24
 
-Role = Literal["number", "text", "label"]
+Role = Literal["number", "text", "label", "key"]  # a key is read as it is written, NA too
 
 
 class AnySource(Protocol):

@@ -48,6 +48,7 @@ class _SharedArrays:
     row_numbers: NDArray[np.int64] | int  # in the stream; or only that of the first row
     names: Sequence[Any] | None
     stopwatch: Stopwatch | None
+    keys: NDArray[Any] | None = None
     # The hypotheses are kept with their answers, so that no other object can get their id.
     _answers: dict[int, tuple[HasAnswers, NDArray[np.int8]]] = field(default_factory=dict)
     _scores: tuple[HasScores | None, NDArray[np.float64] | None] = (None, None)
@@ -93,6 +94,8 @@ class Rows:
         The names of the features; by default their indices.
     stopwatch : Stopwatch, optional
         Measures the time that answers take.
+    keys : object array of shape (n,), optional
+        Whose rows they are, texts; None where a row has no key.
 
     Examples
     --------
@@ -116,15 +119,17 @@ class Rows:
         row_numbers: NDArray[np.int64] | None = None,
         names: Sequence[Any] | None = None,
         stopwatch: Stopwatch | None = None,
+        keys: NDArray[Any] | None = None,
     ) -> None:
         n: int = X.shape[0]
-        for name, column in (("y", y), ("known", known), ("codes", codes), ("weights", weights)):
+        columns = {"y": y, "known": known, "codes": codes, "weights": weights, "keys": keys}
+        for name, column in columns.items():
             if column is not None and column.shape != (n,):
                 raise InputError(
                     f"{name} must be one for each of the {n} rows of X; got shape {column.shape}."
                 )
         numbers = first if row_numbers is None else row_numbers
-        self._table = _SharedArrays(X, y, known, codes, weights, numbers, names, stopwatch)
+        self._table = _SharedArrays(X, y, known, codes, weights, numbers, names, stopwatch, keys)
         self._index: slice | NDArray[np.int64] = slice(0, n)
         self._n = n
         self._dictionaries: list[dict[Any, Any]] | None = None
@@ -188,6 +193,12 @@ class Rows:
         if weights is None:
             return _ONE if self._n == 1 else np.ones(self._n)
         return weights[self._index]
+
+    @property
+    def keys(self) -> NDArray[Any] | None:
+        """The key of each row, (n,) texts, if there are any; None where a row has none."""
+        keys = self._table.keys
+        return None if keys is None else keys[self._index]
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -258,7 +269,9 @@ class Rows:
         """The same rows, which have codes, with these weights; answers that were computed are kept."""
         before, index = self._table, self._index
         shown = {id_: (who, found[index]) for id_, (who, found) in before._answers.items()}
-        other = type(self)(self.X, self.y, codes=self.codes, weights=weights, row_numbers=self.rows)
+        other = type(self)(
+            self.X, self.y, codes=self.codes, weights=weights, row_numbers=self.rows, keys=self.keys
+        )
         other._table._answers = shown
         scorer, scores = before._scores
         other._table._scores = scorer, None if scores is None else scores[index]
@@ -306,10 +319,10 @@ class Rows:
         return isinstance(self._table.row_numbers, int) and isinstance(self._index, slice)
 
     def _carried_over(self) -> dict[str, Any]:
-        """The arguments for the same weights, names and row numbers."""
+        """The arguments for the same weights, names, keys and row numbers."""
         numbers = {"first": self.first} if self._consecutive else {"row_numbers": self.rows}
         weights = None if self._table.weights is None else self.weights
-        return {"weights": weights, "names": self._table.names, **numbers}
+        return {"weights": weights, "names": self._table.names, "keys": self.keys, **numbers}
 
 
 class UnseenLabelError(InputError):
@@ -343,6 +356,7 @@ def join_rows(parts: Sequence[Rows], stopwatch: Stopwatch | None = None) -> Rows
         )
     all_alike = all(table.known is None for table in tables) and len({own is None for own in labels}) == 1
     weighted = any(table.weights is not None for table in tables)
+    keyed = any(table.keys is not None for table in tables)
     first, consecutive = parts[0].first, True
     for part in parts:
         consecutive = consecutive and part._consecutive and part.first == first
@@ -357,7 +371,12 @@ def join_rows(parts: Sequence[Rows], stopwatch: Stopwatch | None = None) -> Rows
         row_numbers=None if consecutive else np.concatenate([part.rows for part in parts]),
         names=tables[0].names,
         stopwatch=stopwatch,
+        keys=np.concatenate([_keys_or_none(part) for part in parts]) if keyed else None,
     )
+
+
+def _keys_or_none(rows: Rows) -> NDArray[Any]:
+    return np.full(len(rows), None) if rows.keys is None else rows.keys
 
 
 def rebatch(parts: Iterable[Rows], size: int, stopwatch: Stopwatch | None = None) -> Iterator[Rows]:
