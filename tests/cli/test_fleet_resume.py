@@ -14,7 +14,7 @@ import pytest
 from ocboost.cli.outputs import RowOutputs
 from ocboost.fleet import Fleet
 from tests.support.cli_runs import kill_after, killed, ran, refused, started
-from tests.support.fleet_runs import SHARED, entries, keyed_table, learnt, write
+from tests.support.fleet_runs import entries, keyed_table, learnt, without_files, write
 
 pytest.importorskip("lmdb")
 posix = pytest.mark.skipif("sys.platform == 'win32'", reason="needs POSIX signals")
@@ -104,7 +104,7 @@ class TestKnownRows:
         for n in (40, 40, 120, 203):
             write(stream, rows[:n])
             assert ran(capsys, *words)[0] == 0
-        assert learnt(store) == {place: value for place, value in held.items() if place != SHARED}
+        assert learnt(store) == without_files(held)
         assert out.read_text() == predicted
 
     @pytest.mark.parametrize("name", ["other.csv", "other.csv.gz"])
@@ -296,14 +296,12 @@ class TestSignals:
         assert rows_in(store) == 30
 
     def test_before_the_first_row(self, tmp_path, ocb):
-        words = adapt_words(ocb, "-", tmp_path / "store")
-        running = started(*words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(0.3)
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(timeout=60) == 0
-        assert b"nothing was learnt" in running.stderr.read()
-        running.stdin.close()
-        running.stderr.close()
+        os.mkfifo(tmp_path / "rows.csv")
+        words = adapt_words(ocb, tmp_path / "rows.csv", tmp_path / "store")
+        with started(*words, stderr=subprocess.PIPE) as running, open(tmp_path / "rows.csv", "wb"):
+            running.send_signal(signal.SIGTERM)  # it has opened the pipe, so it listens
+            assert running.wait(timeout=60) == 0
+            assert b"nothing was learnt" in running.stderr.read()
         assert not (tmp_path / "store").exists()
 
 

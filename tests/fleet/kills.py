@@ -19,6 +19,13 @@ COMPACTED = 0.03  # of the calls are followed by a compaction
 WINDOW = 30
 
 
+def processes() -> Any:
+    """Processes that need not import everything, and share nothing with this one."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["ocboost.fleet"])
+    return context
+
+
 def stream(n: int, K: int) -> tuple[Any, Any, list[str]]:
     """Rows of 200 keys, of which some come seldom."""
     return rows(n=n, n_keys=200, K=K, seed=7)
@@ -26,9 +33,9 @@ def stream(n: int, K: int) -> tuple[Any, Any, list[str]]:
 
 def learn_on(store: Path, n: int, K: int, seed: int, told: Connection) -> None:
     """Learn from where the store is to the end of the stream, in calls of any size; runs in a process."""
-    luck, (X, y, keys) = random.Random(seed), stream(n, K)
+    luck, clf, (X, y, keys) = random.Random(seed), model(K), stream(n, K)
     told.send("ready")
-    with Fleet(model(K), store=store, window=WINDOW) as fleet:
+    with Fleet(clf, store=store, window=WINDOW) as fleet:
         at = fleet.offset(SOURCE)
         told.send((at, fleet.rows, fleet.verify()))
         while at < n:
@@ -48,8 +55,6 @@ class FleetKills:
         self.luck = random.Random(seed)
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["ocboost.fleet", "tests.fleet.kills"])
 
     def run(self, kills: int, longest: float) -> None:
         """Kill it so many times, each within ``longest`` seconds, let it end, and compare."""
@@ -63,8 +68,8 @@ class FleetKills:
 
     def _start(self, seconds: float | None) -> int | None:
         """Start it, and kill it after so many seconds; the row that it began with, if it came so far."""
-        told, telling = self._context.Pipe(duplex=False)
-        process = self._context.Process(
+        told, telling = processes().Pipe(duplex=False)
+        process = processes().Process(
             target=learn_on,
             args=(self.folder / "killed", self.n, self.K, self.luck.randrange(1 << 30), telling),
         )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +20,10 @@ pytest.importorskip("lmdb")
 from ocboost import InputError, ModelFileError
 from ocboost._core.file_format import from_bytes, to_bytes
 from ocboost.errors import FleetStoreError
-from ocboost.fleet import Fleet, scoring
-from ocboost.fleet.partitioned import SNAPSHOT_KIND, KeyLearner, snapshot
+from ocboost.fleet import Fleet, KeyLearner, scoring, snapshot
+from ocboost.fleet.partitioned import SNAPSHOT_KIND
 from ocboost.fleet.record import from_record
-from ocboost.fleet.state import REFRESH
+from ocboost.fleet.state import REFRESH, trust_at_first
 from tests.fleet.fleets import model, records, rows
 
 
@@ -50,21 +54,19 @@ def test_the_same_records_and_votes_as_a_fleet_whose_trust_does_not_move(tmp_pat
     states = {}
     with Fleet(model(K, J), store=tmp_path / "store", window=window) as fleet:
         fleet.learn(["others"] * REFRESH, X[:REFRESH], y[:REFRESH])  # common weights and trust of some rows
-        monkeypatch.setattr(scoring, "TRUST_RIDGE", np.inf)
+        codes = np.searchsorted(fleet.classifier.classes_, y)
         beta = fleet._state().trust.beta.copy()
-        assert (beta != fleet._state().trust.beta[0]).any()
+        assert (beta != trust_at_first().beta).any()
         for start in range(0, len(X), REFRESH):
             part = slice(start, start + REFRESH)
-            learner = KeyLearner(snapshot(fleet))
-            votes = learn_all(learner, part, states, K)
-            expected = fleet.learn_coded(
-                keys[part], X[part], np.searchsorted(fleet.classifier.classes_, y[part])
-            )
+            votes = learn_all(KeyLearner(snapshot(fleet)), part, states, K)
+            with monkeypatch.context() as patch:
+                patch.setattr(scoring, "TRUST_RIDGE", np.inf)
+                expected = fleet.learn_coded(keys[part], X[part], codes[part])
             np.testing.assert_array_equal(votes, expected)
             found = records(fleet)[0]
-            assert {key.encode(): record for key, (record, _) in states.items()} == {
-                key: record for key, record in found.items() if key != b"others"
-            }
+            assert found.pop(b"others")
+            assert {key.encode(): record for key, (record, _) in states.items()} == found
         np.testing.assert_array_equal(fleet._state().trust.beta, beta)
 
 
@@ -199,3 +201,95 @@ def test_a_process_for_each_part_of_the_keys(tmp_path):
             expected = here.learn([keys[i] for i in mine], X[mine], y[mine])
             np.testing.assert_array_equal(np.load(tmp_path / f"{p}.npy"), expected)
             assert records(here)[0] == records(there)[0]
+
+
+# The recipe for Spark, examples/spark_fleet.py ------------------------------------------------------------
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "spark_fleet.py"
+
+
+class StateStore:
+    """Values by key, as Spark's: what a micro-batch that fails has changed is not kept."""
+
+    def __init__(self):
+        self.kept, self.draft, self.key = {}, {}, None
+
+    def getValueState(self, name, schema):
+        return self
+
+    def get(self):
+        return self.draft.get(self.key)
+
+    def update(self, value):
+        self.draft[self.key] = value
+
+    def micro_batch(self, processor, table, fails=False):
+        """Give a processor the rows of a micro-batch, in parts; what it gave, or None if it failed."""
+        self.draft, found = dict(self.kept), []
+        processor.init(self)
+        for self.key, some in table.groupby("key"):
+            parts = [some.iloc[at : at + 7] for at in range(0, len(some), 7)]
+            found += processor.handleInputRows((self.key,), iter(parts), None)
+        processor.close()
+        if fails:
+            return None
+        self.kept = self.draft
+        return found
+
+
+@pytest.fixture
+def recipe():
+    pytest.importorskip("pandas")
+    if not EXAMPLE.is_file():
+        pytest.skip("the examples are not beside the tests")
+    spec = importlib.util.spec_from_file_location("spark_fleet", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_recipe_without_spark(recipe, tmp_path):
+    """Micro-batches that fail and are tried again, rows out of order and twice."""
+    import pandas as pd
+
+    shared = recipe.prepare(tmp_path, files=4, n=150, n_keys=6)
+    assert recipe.prepare(tmp_path, files=4, n=150, n_keys=6) == shared
+    states, expected = recipe.undisturbed(tmp_path, shared)
+    store, found = StateStore(), []
+    for path in sorted((tmp_path / "stream").iterdir()):
+        table = pd.read_parquet(path)
+        for fails in (True, False):
+            processor = recipe.FleetProcessor(shared, recipe.FEATURES)
+            found += store.micro_batch(processor, table, fails) or []
+    assert {key: (last, record) for key, (_, last, record) in store.kept.items()} == states
+    predicted = pd.concat(found).sort_values("sequence", ignore_index=True)
+    assert len(predicted) == 600
+    assert predicted["sequence"].is_unique
+    assert predicted.to_dict("list") == expected.to_dict("list")
+    assert store.micro_batch(recipe.FleetProcessor(shared, recipe.FEATURES), table) == []  # all of it again
+    with Fleet(model(), store=tmp_path / "other") as fleet:
+        other = recipe.FleetProcessor(snapshot(fleet), recipe.FEATURES[:5])
+    with pytest.raises(ValueError, match="of another model"):
+        store.micro_batch(other, table)
+
+
+def test_the_recipe_with_spark(tmp_path):
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("it needs pyspark: pip install 'pyspark[sql]' protobuf")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java 17")
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.execution.arrow.maxRecordsPerBatch=7 pyspark-shell",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE), str(tmp_path), "--files", "3", "--rows", "300", "--keys", "10"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
+    assert "900 predictions, each once" in done.stdout, done.stderr
+    assert "\nthe same as undisturbed" in done.stdout

@@ -8,7 +8,6 @@ from tests.support.cli_runs import table
 from tests.support.cli_runs import write as write_rows
 
 KEYED = ["id", "a", "b", "c", "d", "y"]
-SHARED = (b"fleet", b"state")  # where a store has, with more, what it knows of files
 
 
 def keyed_table(n, seed=0, keys=7, classes=2):
@@ -43,7 +42,12 @@ def entries(store):
 
 def learnt(store):
     """Everything in a store but what it knows of the files that it has read."""
-    return {place: value for place, value in entries(store).items() if place != SHARED}
+    return without_files(entries(store))
+
+
+def without_files(held):
+    """The same of what `entries` gave."""
+    return {place: value for place, value in held.items() if not place[1].startswith(b"source:")}
 
 
 def damage(store, *keys):

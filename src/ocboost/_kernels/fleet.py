@@ -215,7 +215,7 @@ def visit_keys(
 ) -> None:
     """Score the rows of the keys from ``low`` to ``high - 1`` by their own weights, and perhaps learn each.
 
-    A row is scored before it is learnt. ``deltas``, (keys, base[C]) or empty, gets the weights of each key
+    A row is scored before it is learnt; one whose code is negative is scored only. ``deltas``, (keys, base[C]) or empty, gets the weights of each key
     before its first row.
     """
     C, window, n_answers = boosters.first.size, keys.windows.shape[1], rows.answers.shape[1]
@@ -233,16 +233,17 @@ def visit_keys(
                 _solve_all(min(seen, window), smoothing, boosters, room)
                 solved = True
             rows.seen[i], rows.evidence[i] = seen, evidence
+            learnt = learning and rows.codes[i] >= 0
             gain = 0.0
             for c in range(C):
                 base, bias = boosters.base[c], boosters.base[c + 1] - 1
                 own = _own_score(rows.answers[i], boosters.first[c], room.delta, base, bias)
                 rows.own[i, c] = own
-                if learning:
+                if learnt:
                     sign = 1.0 if rows.codes[i] == _own_class(c, C) else -1.0
                     before = sign * rows.common[i, c]
                     gain += _loss(before) - _loss(before + sign * own)
-            if learning:
+            if learnt:
                 evidence = decay * evidence + gain
                 place = seen % window
                 if place & 63 == 0 and seen < window:  # a block that nobody has written to
@@ -326,7 +327,7 @@ def add_scores(
             for m in range(N_SCORES):
                 total += beta[m] * f[m]
             votes[i, c] = total
-        if not learning:
+        if not learning or codes[i] < 0:
             continue
         for c in range(C):
             f, total = scores[i, c], votes[i, c]

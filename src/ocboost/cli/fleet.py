@@ -15,7 +15,7 @@ from ocboost.cli.fleet_shared import KeyName, StoreFolder, as_bytes, as_text, co
 from ocboost.cli.terminal import after_writing, results, say
 from ocboost.errors import InputError
 
-ABOUT_FLEETS = """Keep a model for every customer, device or other key: shared hypotheses, weights of their own.
+ABOUT = """Keep a model for every customer, device or other key: shared hypotheses, weights of their own.
 
 Predict each row, then learn it for its key and for all:
     ocboost fleet adapt model.ocb stream.csv --key customer --store store/
@@ -34,7 +34,7 @@ lmdb: pip install 'ocboost[fleet]'.
 """
 MAX_DAMAGED_SHOWN = 100
 
-app = App(name="fleet", help=ABOUT_FLEETS, help_format="plaintext")
+app = App(name="fleet", help=ABOUT, help_format="plaintext")
 app.command(adapt)
 app.command(predict)
 app.command(info)

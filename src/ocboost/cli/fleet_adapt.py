@@ -91,8 +91,8 @@ def adapt(
         Rows of a transaction: larger ones are faster. What is learnt does not depend on it.
     predictions
         Write what is predicted of each row, before it is learnt, to this file or standard output (-): CSV as
-        `ocboost predict` writes it, or JSON lines if the stream is that. A row without a label is predicted
-        as its batch begins. With - all else goes to standard error.
+        `ocboost predict` writes it, or JSON lines if the stream is that. Rows without a label are predicted
+        too. With - all else goes to standard error.
     """
     from ocboost.cli.columns import is_endless, open_for
     from ocboost.deployment.model import Model

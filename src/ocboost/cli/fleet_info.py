@@ -46,12 +46,9 @@ def info(
         found = fleet.info()
         console.print(facts_table(_facts(fleet, found, path)), soft_wrap=True)
         if top and found.n_keys:
-            tables = {
-                "Keys that were predicted worst lately": fleet.table(top=top, by="worst"),
-                "Keys whose weights have moved most": fleet.table(top=top, by="moved"),
-            }
-            for title, keys in tables.items():
-                console.print(_keys_table(title, keys), crop=False)
+            tables = fleet.tables(top=top)
+            console.print(_keys_table("Keys that were predicted worst lately", tables["worst"]), crop=False)
+            console.print(_keys_table("Keys whose weights have moved most", tables["moved"]), crop=False)
         if found.sources:
             console.print(_sources_table(found.sources), crop=False)
     return 0

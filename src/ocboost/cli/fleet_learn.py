@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ocboost._core.interrupts import Ended
 from ocboost._ctrl_c import uninterrupted
-from ocboost.cli.fleet_shared import counted, facts_table, share, votes_of
+from ocboost.cli.fleet_shared import counted, facts_table, share
 from ocboost.cli.fleet_sources import FileSource
 from ocboost.cli.outputs import PREDICTIONS, RowOutputs
 from ocboost.cli.terminal import results, say, stream_progress
@@ -65,41 +65,32 @@ class FleetRun:
             self._learn(rows)
 
     def _learn(self, rows: Rows) -> None:
-        fleet, source, known, some = self.fleet, self.source, rows.known, rows.labelled()
-        others = None
-        if len(some) < len(rows) and self.predictions is not None:
-            others = votes_of(fleet, rows[~known].keys, rows[~known].X)
+        fleet, source = self.fleet, self.source
 
-        def write_down(votes: NDArray[np.float64] | None) -> dict[str, Any] | None:
-            size = self._write(rows, votes, others)
+        def write_down(votes: NDArray[np.float64]) -> dict[str, Any] | None:
+            size = self._write(votes)
             written = None if self.predictions is None else (self.predictions, size)
             return None if source is None else source.passed(rows.end, written)
 
-        if len(some):
-            name, numbers = (None, None) if source is None else (source.name, some.rows)
-            fleet.learn_coded(
-                some.keys, some.X, some.codes, source=name, offset=numbers, before_commit=write_down
-            )
-        elif (facts := write_down(None)) is not None and source is not None:
-            fleet.note_source(source.name, facts)
+        name, numbers = (None, None) if source is None else (source.name, rows.rows)
+        fleet.learn_coded(
+            rows.keys, rows.X, rows.codes, source=name, offset=numbers, before_commit=write_down
+        )
+        learnt = int(rows.known.sum())
         self.rows = rows.end
-        self.learnt += len(some)
-        self.passed_over += len(rows) - len(some)
+        self.learnt += learnt
+        self.passed_over += len(rows) - learnt
 
-    def _write(self, rows: Rows, labelled: Any, others: Any) -> int | None:
-        """Write what was predicted of rows, those with a label and the others; the length of the file."""
+    def _write(self, votes: NDArray[np.float64]) -> int | None:
+        """Write what was predicted of rows; the length of the file, if it has one."""
         import numpy as np
 
         from ocboost.estimators.committee import probabilities
 
         if self.predictions is None:
             return None
-        known, clf = rows.known, self.fleet.classifier
-        codes, shares = np.empty(len(rows), np.intp), np.empty(len(rows))
-        for members, votes in ((known, labelled), (~known, others)):
-            if votes is not None:
-                found = clf.decided_by_votes(votes)
-                codes[members], shares[members] = found, probabilities(votes)[np.arange(len(found)), found]
+        codes = self.fleet.classifier.decided_by_votes(votes)
+        shares = probabilities(votes)[np.arange(len(codes)), codes]
         for code, probability in zip(codes.tolist(), shares.tolist(), strict=True):
             self.outputs.answer(code, probability)
         return self.outputs.synced().get(PREDICTIONS)

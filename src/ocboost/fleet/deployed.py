@@ -63,7 +63,9 @@ def _ocb_of(clf: AdaptiveClassifier) -> OCBClassifier:
                 f"a fleet needs weak hypotheses to share, and this model has adopted a {adopted.title}. Make "
                 "one of it: OCBClassifier.from_fitted(model, X, y), or ocboost fit --method ocb."
             )
-        return adopted.model
+        found = copy.copy(adopted.model)
+        found.set_params(class_weight=clf.class_weight, threshold=clf.threshold, costs=clf.costs)
+        return found
     if pool is None:
         raise InputError("model must have learnt enough rows to have hypotheses; this one has none yet.")
     found = copy.copy(pool.driver)

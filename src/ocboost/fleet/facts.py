@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Self
@@ -12,7 +13,7 @@ import numpy as np
 
 from ocboost.boosters.adaboost import approximation_error
 from ocboost.errors import InputError
-from ocboost.fleet.record import DamagedRecordError, from_record
+from ocboost.fleet.record import DamagedRecordError, KeyState, from_record
 from ocboost.fleet.scoring import DECAY, Scorer
 from ocboost.fleet.state import FleetState
 
@@ -39,8 +40,16 @@ class FleetInfo:
     sources: dict[str, dict[str, Any]]
 
     @classmethod
-    def of(cls, state: FleetState, n_keys: int, window: int, n_hypotheses: int, size: int) -> Self:
-        """From the shared state, and the size of the store."""
+    def of(
+        cls,
+        state: FleetState,
+        sources: dict[str, dict[str, Any]],
+        n_keys: int,
+        window: int,
+        n_hypotheses: int,
+        size: int,
+    ) -> Self:
+        """From the shared state, the sources, and the size of the store."""
         rows = state.rows
         return cls(
             n_keys=n_keys,
@@ -51,7 +60,7 @@ class FleetInfo:
             bytes_per_key=size / n_keys if n_keys else 0.0,
             accuracy=state.right / rows if rows else None,
             deployed_accuracy=state.deployed_right / rows if rows else None,
-            sources={name: {"offset": each.offset, **each.facts} for name, each in state.sources.items()},
+            sources=sources,
         )
 
 
@@ -71,28 +80,34 @@ class KeyFacts:
     bytes: int
 
 
-def facts_of(records: Iterable[tuple[bytes, Any]], scorer: Scorer, state: FleetState) -> Iterator[KeyFacts]:
-    """The facts of each key that can be read."""
+def facts_of(
+    records: Iterable[tuple[bytes, Any]], scorer: Scorer, state: FleetState
+) -> Iterator[list[KeyFacts]]:
+    """The facts of all keys that can be read, some thousand at a time."""
     deployed = scorer.joined(scorer.deployed)
     stream = iter(records)
     while some := list(islice(stream, KEYS_AT_ONCE)):
         found = []
         for key, record in some:
-            try:
+            with suppress(DamagedRecordError):
                 found.append((key, len(record), from_record(key, record, scorer.window, scorer.code)))
-            except DamagedRecordError:
-                continue
         weights = scorer.weights(scorer.new_keys([each for *_, each in found]), state.alphas, state.trust)
-        for (key, size, each), own in zip(found, weights, strict=True):
-            counted = (1.0 - DECAY**each.seen) / (1.0 - DECAY)
-            yield KeyFacts(
-                key=key,
-                rows=each.seen,
-                accuracy=each.right / counted if counted else 0.0,
-                deployed_accuracy=each.deployed_right / counted if counted else 0.0,
-                moved=_distance(deployed, own),
-                bytes=size,
-            )
+        yield [
+            _facts_of_key(key, size, each, _distance(deployed, own))
+            for (key, size, each), own in zip(found, weights, strict=True)
+        ]
+
+
+def _facts_of_key(key: bytes, size: int, state: KeyState, moved: float) -> KeyFacts:
+    counted = (1.0 - DECAY**state.seen) / (1.0 - DECAY)
+    return KeyFacts(
+        key=key,
+        rows=state.seen,
+        accuracy=state.right / counted if counted else 0.0,
+        deployed_accuracy=state.deployed_right / counted if counted else 0.0,
+        moved=moved,
+        bytes=size,
+    )
 
 
 def _distance(deployed: Any, own: Any) -> float:
@@ -103,13 +118,21 @@ def _distance(deployed: Any, own: Any) -> float:
     return float(any(there))
 
 
-def top_keys(facts: Iterable[KeyFacts], top: int, by: str) -> list[KeyFacts]:
-    """The first keys by one of the orders."""
-    if by == "worst":
-        some = (each for each in facts if each.rows >= LEAST_ROWS)
-        return heapq.nsmallest(top, some, key=lambda each: (each.accuracy, each.key))
-    if by == "moved":
-        return heapq.nsmallest(top, facts, key=lambda each: (-each.moved, each.key))
-    if by == "rows":
-        return heapq.nsmallest(top, facts, key=lambda each: (-each.rows, each.key))
-    raise InputError(f"by must be 'worst', 'moved' or 'rows'; got {by!r:.40}.")
+_ORDERS: dict[str, Callable[[KeyFacts], Any]] = {
+    "worst": lambda each: (each.accuracy, each.key),
+    "moved": lambda each: (-each.moved, each.key),
+    "rows": lambda each: (-each.rows, each.key),
+}
+
+
+def top_keys(facts: Iterable[list[KeyFacts]], top: int, by: list[str]) -> dict[str, list[KeyFacts]]:
+    """The first keys by each of these orders."""
+    for order in by:
+        if order not in _ORDERS:
+            raise InputError(f"by must be 'worst', 'moved' or 'rows'; got {order!r:.40}.")
+    first: dict[str, list[KeyFacts]] = {order: [] for order in by}
+    for some in facts:
+        for order, before in first.items():
+            fit = [each for each in some if order != "worst" or each.rows >= LEAST_ROWS]
+            first[order] = heapq.nsmallest(top, [*before, *fit], key=_ORDERS[order])
+    return first

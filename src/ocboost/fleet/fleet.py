@@ -21,7 +21,7 @@ from ocboost._core.file_format import from_bytes, to_bytes
 from ocboost._ctrl_c import uninterrupted
 from ocboost._kernels.arrays import Floats, Ints
 from ocboost.deployment.model import Model
-from ocboost.errors import FleetStoreError, InputError, ModelFileError
+from ocboost.errors import FleetStoreError, ModelFileError
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import (
     CLASSIFIER_KIND,
@@ -36,15 +36,8 @@ from ocboost.fleet.facts import FleetInfo, KeyFacts, facts_of, top_keys
 from ocboost.fleet.keys import KeyGroups, as_key
 from ocboost.fleet.record import DamagedRecordError, KeyState, from_record, require_codes, to_record
 from ocboost.fleet.scoring import DECAY, Scorer
-from ocboost.fleet.state import (
-    REFRESH,
-    STATE_KIND,
-    FleetState,
-    ReadSource,
-    as_facts,
-    as_source,
-    trust_at_first,
-)
+from ocboost.fleet.sources import PREFIX, ReadSource, as_facts, as_offsets, as_source
+from ocboost.fleet.state import REFRESH, STATE_KIND, FleetState, trust_at_first
 from ocboost.fleet.store import FleetStore
 
 WINDOW = 200
@@ -137,7 +130,7 @@ class Fleet:
         if given is not None and _digest(given.classifier) != _digest(self.classifier):
             raise FleetStoreError(
                 f"the store in '{store.folder}' belongs to another model. Give the one that it was made "
-                "with, or none; or another folder."
+                "with, or another folder."
             )
         if window not in (None, found):
             raise FleetStoreError(
@@ -145,9 +138,9 @@ class Fleet:
                 "or give another folder."
             )
         self._scorer = Scorer(self.classifier, found)
-        self._common: Committee | None = None
+        self._common: Committee | None = None  # of the store, once it was needed
         if not store.read_only:
-            self._common = self._common_from(common)
+            self._common_from(common)
         self._state()
 
     def _begin_new(self, given: Model, window: int) -> None:
@@ -179,6 +172,10 @@ class Fleet:
         except ModelFileError as error:
             raise self._damaged(str(error)) from None
 
+    def _common_in(self, txn: Any) -> Committee:
+        """The common weights of the store."""
+        return self._common or self._common_from(self._store.get(txn, b"common"))
+
     def _damaged(self, what: str) -> FleetStoreError:
         return FleetStoreError(f"the store in '{self._store.folder}' is damaged: {what} Put back a copy.")
 
@@ -204,11 +201,14 @@ class Fleet:
     @property
     def sources(self) -> dict[str, dict[str, Any]]:
         """Where rows came from: the ``offset`` up to which each source was learnt, and facts about it."""
-        return {name: {"offset": each.offset, **each.facts} for name, each in self._state().sources.items()}
+        with self._store.reading() as txn:
+            names = [name[len(PREFIX) :].decode() for name in self._store.names(txn, PREFIX)]
+            return {name: self._source(txn, name).shown() for name in names}
 
     def offset(self, source: str) -> int:
         """The number of the first row of a source that was not learnt yet."""
-        return self._state().sources.get(as_source(source), ReadSource()).offset
+        with self._store.reading() as txn:
+            return self._source(txn, as_source(source)).offset
 
     def __len__(self) -> int:
         with self._store.reading() as txn:
@@ -353,51 +353,45 @@ class Fleet:
     ) -> Floats:
         """Learn checked rows with the codes of their classes; returns the votes before that, see `learn`.
 
+        A row whose code is negative has no label: it is predicted only.
         ``before_commit`` gets these votes before anything is durable, and may give facts to be kept with the
         source, in the same transaction. If it fails nothing is learnt.
         """
         n = X.shape[0]
         groups = KeyGroups.of(keys, n)
-        numbers = _offsets(source, offset, n)
+        numbers = as_offsets(source, offset, n)
         answers = self._scorer.hypotheses.answers(X)
         codes = np.ascontiguousarray(codes, np.int64)
-        with self._writing:
-            before = self._state()
-            state, common = before.draft(), self._common
-            known = 0  # rows at the beginning that were learnt before
-            if source is not None:
-                record = before.sources.get(source, ReadSource())
-                known = int(np.searchsorted(numbers, record.offset))
-                end = max(record.offset, int(numbers[-1]) + 1) if n else record.offset
-                state = state.with_source(source, replace(record, offset=end))
+        with self._writing, self._store.writing() as txn:
+            # Whatever happens from here on, the next call begins with what the store has.
+            common, self._common = self._common_in(txn), None
+            state = self._state(txn).draft()
+            record = ReadSource() if source is None else self._source(txn, source)
+            known = int(np.searchsorted(numbers, record.offset))  # rows that were learnt before
             votes = np.empty((n, len(self._scorer.columns)))
-            with uninterrupted():
-                with self._store.writing() as txn:
-                    if known:
-                        first = KeyGroups(groups.keys, groups.index[:known])
-                        votes[:known] = self._predicted(txn, first, answers[:known], state)
-                    at = known
-                    while at < n:
-                        part = slice(at, min(n, at + REFRESH - len(state.pending)))
-                        state, votes[part] = self._learn_part(txn, groups, part, answers, codes, state)
-                        if len(state.pending) == REFRESH:
-                            assert common is not None
-                            common = self._refreshed(common, state)
-                            state = replace(
-                                state,
-                                alphas=[alpha.copy() for alpha in common.alphas],
-                                pending=state.pending[:0],
-                            )
-                            self._store.put(txn, b"common", to_bytes(COMMON_KIND, committee_tree(common)))
-                        at = part.stop
-                    facts = None if before_commit is None else before_commit(self._shaped(votes))
-                    if facts is not None and source is not None:
-                        state = state.with_source(
-                            source, replace(state.sources[source], facts=as_facts(facts))
-                        )
-                    data = to_bytes(STATE_KIND, state.tree())
-                    self._store.put(txn, b"state", data)
-                self._common, self._state_kept = common, (data, state)
+            if known:
+                first = KeyGroups(groups.keys, groups.index[:known])
+                votes[:known] = self._predicted(txn, first, answers[:known], state)
+            at = known
+            while at < n:
+                part = slice(at, _end_of_part(codes, at, REFRESH - len(state.pending)))
+                state, votes[part] = self._learn_part(txn, groups, part, answers, codes, state)
+                if len(state.pending) == REFRESH:
+                    common = self._refreshed(common, state)
+                    state = replace(
+                        state, alphas=[alpha.copy() for alpha in common.alphas], pending=state.pending[:0]
+                    )
+                    self._store.put(txn, b"common", to_bytes(COMMON_KIND, committee_tree(common)))
+                at = part.stop
+            facts = None if before_commit is None else before_commit(self._shaped(votes))
+            if source is not None:
+                end = max(record.offset, int(numbers[-1]) + 1) if n else record.offset
+                kept = ReadSource(end, record.facts if facts is None else as_facts(facts))
+                self._store.put(txn, PREFIX + source.encode(), kept.record(source))
+            self._store.put(txn, b"state", to_bytes(STATE_KIND, state.tree()))
+        with self._writing:
+            if self._common is None:  # nobody has learnt since
+                self._common = common
         return self._shaped(votes)
 
     def _learn_part(
@@ -414,7 +408,8 @@ class Fleet:
                 f"{_named(damaged)} cannot be read, so nothing of this call was learnt. Let it begin anew "
                 "with Fleet.drop, or ocboost fleet drop."
             )
-        own, packed = codes[part], scorer.code.packed(answers[part], codes[part])
+        own = codes[part]
+        packed, labelled = scorer.code.packed(answers[part], own), own >= 0
         keys = scorer.new_keys(stored)
         scored = scorer.score(keys, starts, order, answers[part], own, packed, state.alphas, state.trust)
         right = self._winners(scored.votes) == own
@@ -422,7 +417,11 @@ class Fleet:
         for k, name in enumerate(names):
             before = stored[k]
             hits, deployed_hits = (0.0, 0.0) if before is None else (before.right, before.deployed_right)
-            for i in order[starts[k] : starts[k + 1]].tolist():
+            mine = order[starts[k] : starts[k + 1]]
+            mine = mine[labelled[mine]]
+            if not len(mine):
+                continue
+            for i in mine.tolist():
                 hits = DECAY * hits + float(right[i])
                 deployed_hits = DECAY * deployed_hits + float(deployed_right[i])
             seen = int(keys.seen[k])
@@ -431,8 +430,8 @@ class Fleet:
             self._store.put_key(txn, name, to_record(name, after))
         state = replace(
             state,
-            pending=np.concatenate([state.pending, packed]),
-            rows=state.rows + len(own),
+            pending=np.concatenate([state.pending, packed[labelled]]),
+            rows=state.rows + int(labelled.sum()),
             right=state.right + int(right.sum()),
             deployed_right=state.deployed_right + int(deployed_right.sum()),
         )
@@ -451,17 +450,19 @@ class Fleet:
 
     def note_source(self, source: str, facts: dict[str, Any]) -> None:
         """Keep facts with a source, at once."""
-        source, facts = as_source(source), as_facts(facts)
-        with self._writing:
-            state = self._state()
-            state = state.with_source(
-                source, ReadSource(state.sources.get(source, ReadSource()).offset, facts)
-            )
-            data = to_bytes(STATE_KIND, state.tree())
-            with uninterrupted():
-                with self._store.writing() as txn:
-                    self._store.put(txn, b"state", data)
-                self._state_kept = data, state
+        name, facts = as_source(source), as_facts(facts)
+        with self._writing, self._store.writing() as txn:
+            kept = replace(self._source(txn, name), facts=facts)
+            self._store.put(txn, PREFIX + name.encode(), kept.record(name))
+
+    def _source(self, txn: Any, name: str) -> ReadSource:
+        record = self._store.get(txn, PREFIX + name.encode())
+        if record is None:
+            return ReadSource()
+        try:
+            return ReadSource.from_record(name, record)
+        except DamagedRecordError as error:
+            raise self._damaged(f"the record of the source {name!r:.80}, {error}.") from None
 
     # The shared state -------------------------------------------------------------------------------------
 
@@ -529,7 +530,7 @@ class Fleet:
         """How large it is, and how good it was."""
         state = self._state()
         J = len(self._scorer.hypotheses)
-        return FleetInfo.of(state, len(self), self.window, J, self._store.size)
+        return FleetInfo.of(state, self.sources, len(self), self.window, J, self._store.size)
 
     def table(self, top: int = 10, by: str = "worst") -> list[KeyFacts]:
         """The keys that are worst, that have moved most, or that have most rows.
@@ -542,11 +543,14 @@ class Fleet:
             "worst": those most often wrong lately, of at least 20 rows; "moved": those whose weights are
             farthest from the deployed ones.
         """
+        return self.tables([by], top)[by]
+
+    def tables(self, by: Iterable[str] = ("worst", "moved"), top: int = 10) -> dict[str, list[KeyFacts]]:
+        """Several such tables in one pass over all keys, see `table`."""
         top = as_count(top, "top", 1, None, "")
         with self._store.reading() as txn:
-            state = self._state(txn)
-            found = facts_of(self._store.records(txn), self._scorer, state)
-            return top_keys(found, top, by)
+            found = facts_of(self._store.records(txn), self._scorer, self._state(txn))
+            return top_keys(found, top, list(by))
 
     def compact(self) -> tuple[int, int]:
         """Give room that was left by dropped keys back to the disk; bytes before and after.
@@ -571,7 +575,9 @@ class Fleet:
 
 
 def _digest(clf: OCBClassifier) -> str:
-    return hashlib.sha256(to_bytes(CLASSIFIER_KIND, classifier_tree(clf))).hexdigest()
+    """What stands for a model: all of it but its history."""
+    tree = {key: value for key, value in classifier_tree(clf).items() if key != "history"}
+    return hashlib.sha256(to_bytes(CLASSIFIER_KIND, tree)).hexdigest()
 
 
 def _named(damaged: dict[bytes, str]) -> str:
@@ -580,20 +586,7 @@ def _named(damaged: dict[bytes, str]) -> str:
     return f"the record of key {key!r:.80}{more} ({why})"
 
 
-def _offsets(source: str | None, offset: Any, n: int) -> Ints:
-    """The numbers of the rows in their source."""
-    if (source is None) != (offset is None):
-        raise InputError("source and offset belong together; got one of them. Give both, or neither.")
-    if source is None:
-        return np.zeros(n, np.int64)
-    as_source(source)
-    numbers = np.asarray(offset)
-    if numbers.dtype.kind not in "iu" or numbers.ndim > 1 or (numbers.size and numbers.min() < 0):
-        raise InputError(
-            f"offset must be a whole number that is not negative, or one for each row; got {offset!r:.80}."
-        )
-    if numbers.ndim == 0:
-        return int(numbers) + np.arange(n)
-    if numbers.shape != (n,) or (np.diff(numbers) <= 0).any():
-        raise InputError(f"offset must be {n} increasing numbers, one for each row; got {offset!r:.80}.")
-    return numbers.astype(np.int64)
+def _end_of_part(codes: Ints, at: int, most: int) -> int:
+    """Where the rows from ``at`` on end of which at most so many have a label."""
+    labelled = np.flatnonzero(codes[at:] >= 0)
+    return len(codes) if len(labelled) <= most else at + int(labelled[most - 1]) + 1

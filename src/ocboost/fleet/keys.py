@@ -19,7 +19,7 @@ def as_key(key: Any) -> bytes:
     >>> as_key("Zürich"), as_key(17), as_key(b"17")
     (b'Z\xc3\xbcrich', b'17', b'17')
     """
-    if type(key) is str:
+    if isinstance(key, str):
         try:
             found = key.encode()
         except UnicodeEncodeError:
@@ -28,8 +28,6 @@ def as_key(key: Any) -> bytes:
             ) from None
     elif isinstance(key, bytes):
         found = bytes(key)
-    elif isinstance(key, str):
-        return as_key(str(key))
     elif isinstance(key, int | np.integer) and not isinstance(key, bool | np.bool_):
         found = str(int(key)).encode()
     else:

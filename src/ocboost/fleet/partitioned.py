@@ -39,7 +39,7 @@ def snapshot(fleet: Fleet) -> bytes:
     Of the keys themselves it has nothing; see `KeyLearner`.
     """
     state = fleet._state()
-    shared = replace(state, pending=state.pending[:0], sources={})
+    shared = replace(state, pending=state.pending[:0])
     return to_bytes(
         SNAPSHOT_KIND, {"model": fleet.model.tree(), "window": fleet.window, "state": shared.tree()}
     )

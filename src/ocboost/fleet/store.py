@@ -199,6 +199,15 @@ class FleetStore:
         """Replace it."""
         txn.put(name, data, db=self._fleet)
 
+    def names(self, txn: Any, prefix: bytes) -> list[bytes]:
+        """Names of what all keys share, those with this beginning."""
+        with txn.cursor(db=self._fleet) as cursor:
+            found, there = [], cursor.set_range(prefix)
+            while there and bytes(cursor.key()).startswith(prefix):
+                found.append(bytes(cursor.key()))
+                there = cursor.next()
+            return found
+
     def get_key(self, txn: Any, key: bytes) -> Any:
         """The record of a key, which lives as long as the transaction; None if it is new."""
         return txn.get(key, db=self._keys)
