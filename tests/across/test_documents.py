@@ -72,6 +72,7 @@ def test_the_public_page_has_exactly_the_public_names():
                 "dask",
                 "datasets",
                 "evaluation",
+                "fleet",
                 "hypotheses",
                 "learners",
                 "lineage",

@@ -6,6 +6,7 @@ import multiprocessing
 import random
 import time
 from collections import Counter
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class FleetKills:
 
     def run(self, kills: int, longest: float) -> None:
         """Kill it so many times, each within ``longest`` seconds, let it end, and compare."""
-        offsets = [self._start(self.luck.uniform(0.0, longest)) for _ in range(kills)]
+        offsets = [self._start(self.luck.uniform(0.0, longest), learning=i % 2 == 0) for i in range(kills)]
         self._start(None)
         known = [each for each in offsets if each is not None]
         self.counts["kills"] = kills
@@ -66,8 +67,11 @@ class FleetKills:
         self.counts["different rows that it was started at"] = len(set(known))
         self._compare()
 
-    def _start(self, seconds: float | None) -> int | None:
-        """Start it, and kill it after so many seconds; the row that it began with, if it came so far."""
+    def _start(self, seconds: float | None, *, learning: bool = False) -> int | None:
+        """Start it, and kill it after so many seconds; the row that it began with, if it came so far.
+
+        The time counts from when it opens the store, or begins to learn.
+        """
         told, telling = processes().Pipe(duplex=False)
         process = processes().Process(
             target=learn_on,
@@ -75,8 +79,11 @@ class FleetKills:
         )
         process.start()
         telling.close()
+        said = []
         try:
             told.recv()
+            if learning:
+                said.append(told.recv())
             if seconds is None:
                 process.join()
             else:
@@ -84,12 +91,9 @@ class FleetKills:
         finally:
             process.kill()
             process.join()
-        said = []
-        try:
+        with suppress(EOFError, OSError):
             while told.poll():
                 said.append(told.recv())
-        except (EOFError, OSError):
-            pass
         if seconds is not None and process.exitcode not in (-9, 0):
             self.wrong.append(f"it ended with {process.exitcode}")
         if seconds is None and said[1:] != [self.n]:

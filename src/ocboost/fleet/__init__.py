@@ -5,6 +5,6 @@ from __future__ import annotations
 from ocboost.errors import FleetStoreError
 from ocboost.fleet.facts import FleetInfo, KeyFacts
 from ocboost.fleet.fleet import Fleet
-from ocboost.fleet.partitioned import KeyLearner, LearntRows, snapshot
+from ocboost.fleet.partitioned import KeyLearner, KeyUpdate, snapshot
 
-__all__ = ["Fleet", "FleetInfo", "FleetStoreError", "KeyFacts", "KeyLearner", "LearntRows", "snapshot"]
+__all__ = ["Fleet", "FleetInfo", "FleetStoreError", "KeyFacts", "KeyLearner", "KeyUpdate", "snapshot"]

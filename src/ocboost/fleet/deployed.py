@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 from typing import Any
 
+from ocboost._core.file_format import to_bytes
 from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.deployment.model import Model
 from ocboost.errors import InputError
 from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
 from ocboost.estimators.classifier import OCBClassifier
+from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_tree
 from ocboost.estimators.committee import Committee
 from ocboost.estimators.decisions import is_balanced
 
@@ -89,3 +92,9 @@ def common_committee(clf: OCBClassifier) -> Committee:
         committee.apply_settings({**settings, "forgetting": FORGETTING})
         return committee
     return copy.copy(clf.committee_)
+
+
+def digest_of(clf: OCBClassifier) -> str:
+    """What stands for a model: all of it but its history."""
+    tree = {key: value for key, value in classifier_tree(clf).items() if key != "history"}
+    return hashlib.sha256(to_bytes(CLASSIFIER_KIND, tree)).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
 import threading
 import warnings
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_count
-from ocboost._core.codec import read
+from ocboost._core.codec import Fields, read
 from ocboost._core.file_format import from_bytes, to_bytes
 from ocboost._ctrl_c import uninterrupted
 from ocboost._kernels.arrays import Floats, Ints
@@ -25,24 +24,23 @@ from ocboost.errors import FleetStoreError, ModelFileError
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.estimators.classifier_file import (
     CLASSIFIER_KIND,
-    classifier_tree,
     committee_from_tree,
     committee_tree,
 )
 from ocboost.estimators.committee import Committee, probabilities, winners
-from ocboost.fleet.deployed import common_committee, deployed_model
+from ocboost.fleet.deployed import common_committee, deployed_model, digest_of
 from ocboost.fleet.export import exported
-from ocboost.fleet.facts import FleetInfo, KeyFacts, facts_of, top_keys
-from ocboost.fleet.keys import KeyGroups, as_key
+from ocboost.fleet.facts import KEYS_AT_ONCE, FleetInfo, KeyFacts, facts_of, top_keys
+from ocboost.fleet.keys import KeyGroups, as_key, listed
 from ocboost.fleet.record import DamagedRecordError, KeyState, from_record, require_codes, to_record
-from ocboost.fleet.scoring import DECAY, Scorer
+from ocboost.fleet.scoring import Scorer, key_after
 from ocboost.fleet.sources import PREFIX, ReadSource, as_facts, as_offsets, as_source
 from ocboost.fleet.state import REFRESH, STATE_KIND, FleetState, trust_at_first
 from ocboost.fleet.store import FleetStore
 
 WINDOW = 200
 MAX_WINDOW = 1 << 16
-COMMON_KIND = "FleetCommon"
+COMMON_KIND, SETTINGS_KIND = "FleetCommon", "FleetSettings"
 COMMON_BATCH = 64  # rows that the common weights learn at once
 ROWS_AT_ONCE = 1 << 13  # bounds the memory of a call
 
@@ -111,23 +109,24 @@ class Fleet:
         store = self._store
         with store.reading() as txn:
             model, settings, common = (store.get(txn, name) for name in (b"model", b"window", b"common"))
-        if model is None and given is not None:
+            new = store.names(txn, b"") in ([], [b"format"])
+        if new and given is not None:
             if store.read_only:
                 raise FleetStoreError(
                     f"the store in '{store.folder}' is empty. Begin with ocboost fleet adapt."
                 )
             self._begin_new(given, WINDOW if window is None else window)
             return
-        if model is None:
+        if new:
             raise FleetStoreError(f"the store in '{store.folder}' is empty. Give the model to begin with.")
         try:
             self.model = read(
-                from_bytes(model, CLASSIFIER_KIND), f"the model in '{store.folder}'", Model.from_tree
+                from_bytes(model or b"", CLASSIFIER_KIND), f"the model in '{store.folder}'", Model.from_tree
             )
-            found = int(settings or b"")
-        except (ModelFileError, ValueError) as error:
+            found = read(from_bytes(settings or b"", SETTINGS_KIND), "what it says of its windows", _window)
+        except ModelFileError as error:
             raise self._damaged(str(error)) from None
-        if given is not None and _digest(given.classifier) != _digest(self.classifier):
+        if given is not None and digest_of(given.classifier) != digest_of(self.classifier):
             raise FleetStoreError(
                 f"the store in '{store.folder}' belongs to another model. Give the one that it was made "
                 "with, or another folder."
@@ -156,7 +155,7 @@ class Fleet:
         with uninterrupted(), self._store.writing() as txn:
             put = self._store.put
             put(txn, b"model", to_bytes(CLASSIFIER_KIND, given.tree()))
-            put(txn, b"window", str(window).encode())
+            put(txn, b"window", to_bytes(SETTINGS_KIND, {"window": window}))
             put(txn, b"common", to_bytes(COMMON_KIND, committee_tree(committee)))
             put(txn, b"state", to_bytes(STATE_KIND, state.tree()))
         self._common = committee
@@ -219,10 +218,15 @@ class Fleet:
             return self._store.get_key(txn, as_key(key)) is not None
 
     def keys(self) -> Iterator[bytes]:
-        """All keys, as bytes in their order, as they are now."""
-        with self._store.reading() as txn:
-            for key, _ in self._store.records(txn):
-                yield key
+        """All keys, as bytes in their order; those that come or go meanwhile may be among them or not."""
+        last = b""
+        while True:
+            with self._store.reading() as txn:  # not all the time, as nobody knows when the next is wanted
+                some = self._store.keys_after(txn, last, KEYS_AT_ONCE)
+            yield from some
+            if len(some) < KEYS_AT_ONCE:
+                return
+            last = some[-1]
 
     def __repr__(self) -> str:
         what = f"{len(self):,} keys, {len(self._scorer.hypotheses)} hypotheses, {self.rows:,} rows learnt"
@@ -362,36 +366,35 @@ class Fleet:
         numbers = as_offsets(source, offset, n)
         answers = self._scorer.hypotheses.answers(X)
         codes = np.ascontiguousarray(codes, np.int64)
-        with self._writing, self._store.writing() as txn:
-            # Whatever happens from here on, the next call begins with what the store has.
-            common, self._common = self._common_in(txn), None
-            state = self._state(txn).draft()
-            record = ReadSource() if source is None else self._source(txn, source)
-            known = int(np.searchsorted(numbers, record.offset))  # rows that were learnt before
-            votes = np.empty((n, len(self._scorer.columns)))
-            if known:
-                first = KeyGroups(groups.keys, groups.index[:known])
-                votes[:known] = self._predicted(txn, first, answers[:known], state)
-            at = known
-            while at < n:
-                part = slice(at, _end_of_part(codes, at, REFRESH - len(state.pending)))
-                state, votes[part] = self._learn_part(txn, groups, part, answers, codes, state)
-                if len(state.pending) == REFRESH:
-                    common = self._refreshed(common, state)
-                    state = replace(
-                        state, alphas=[alpha.copy() for alpha in common.alphas], pending=state.pending[:0]
-                    )
-                    self._store.put(txn, b"common", to_bytes(COMMON_KIND, committee_tree(common)))
-                at = part.stop
-            facts = None if before_commit is None else before_commit(self._shaped(votes))
-            if source is not None:
-                end = max(record.offset, int(numbers[-1]) + 1) if n else record.offset
-                kept = ReadSource(end, record.facts if facts is None else as_facts(facts))
-                self._store.put(txn, PREFIX + source.encode(), kept.record(source))
-            self._store.put(txn, b"state", to_bytes(STATE_KIND, state.tree()))
-        with self._writing:
-            if self._common is None:  # nobody has learnt since
-                self._common = common
+        with self._writing, uninterrupted():
+            with self._store.writing() as txn:
+                # Whatever happens from here on, the next call begins with what the store has.
+                common, self._common = self._common_in(txn), None
+                state = self._state(txn).draft()
+                record = ReadSource() if source is None else self._source(txn, source)
+                known = int(np.searchsorted(numbers, record.offset))  # rows that were learnt before
+                votes = np.empty((n, len(self._scorer.columns)))
+                if known:
+                    first = KeyGroups(groups.keys, groups.index[:known])
+                    votes[:known] = self._predicted(txn, first, answers[:known], state)
+                at = known
+                while at < n:
+                    part = slice(at, _end_of_part(codes, at, REFRESH - len(state.pending)))
+                    state, votes[part] = self._learn_part(txn, groups, part, answers, codes, state)
+                    if len(state.pending) == REFRESH:
+                        common = self._refreshed(common, state)
+                        state = replace(
+                            state, alphas=[alpha.copy() for alpha in common.alphas], pending=state.pending[:0]
+                        )
+                        self._store.put(txn, b"common", to_bytes(COMMON_KIND, committee_tree(common)))
+                    at = part.stop
+                facts = None if before_commit is None else before_commit(self._shaped(votes))
+                if source is not None:
+                    end = max(record.offset, int(numbers[-1]) + 1) if n else record.offset
+                    kept = ReadSource(end, record.facts if facts is None else as_facts(facts))
+                    self._store.put(txn, PREFIX + source.encode(), kept.record(source))
+                self._store.put(txn, b"state", to_bytes(STATE_KIND, state.tree()))
+            self._common = common
         return self._shaped(votes)
 
     def _learn_part(
@@ -415,18 +418,11 @@ class Fleet:
         right = self._winners(scored.votes) == own
         deployed_right = self._winners(scored.deployed) == own
         for k, name in enumerate(names):
-            before = stored[k]
-            hits, deployed_hits = (0.0, 0.0) if before is None else (before.right, before.deployed_right)
             mine = order[starts[k] : starts[k + 1]]
             mine = mine[labelled[mine]]
             if not len(mine):
                 continue
-            for i in mine.tolist():
-                hits = DECAY * hits + float(right[i])
-                deployed_hits = DECAY * deployed_hits + float(deployed_right[i])
-            seen = int(keys.seen[k])
-            examples = keys.windows[k, : min(seen, self.window)]
-            after = KeyState(seen, float(keys.evidence[k]), hits, deployed_hits, examples)
+            after = key_after(stored[k], keys, k, right[mine], deployed_right[mine], self.window)
             self._store.put_key(txn, name, to_record(name, after))
         state = replace(
             state,
@@ -451,7 +447,7 @@ class Fleet:
     def note_source(self, source: str, facts: dict[str, Any]) -> None:
         """Keep facts with a source, at once."""
         name, facts = as_source(source), as_facts(facts)
-        with self._writing, self._store.writing() as txn:
+        with self._writing, uninterrupted(), self._store.writing() as txn:
             kept = replace(self._source(txn, name), facts=facts)
             self._store.put(txn, PREFIX + name.encode(), kept.record(name))
 
@@ -507,9 +503,7 @@ class Fleet:
 
     def drop(self, keys: Iterable[Any]) -> int:
         """Forget keys, all at once; how many were there. Their part in the common weights stays."""
-        if isinstance(keys, str | bytes):
-            keys = [keys]
-        names = [as_key(key) for key in keys]
+        names = [as_key(key) for key in ([keys] if isinstance(keys, str | bytes) else listed(keys))]
         with self._writing, uninterrupted(), self._store.writing() as txn:
             return sum(self._store.drop_key(txn, name) for name in names)
 
@@ -522,6 +516,8 @@ class Fleet:
             for key, record in self._store.records(txn):
                 try:
                     require_codes(from_record(key, record, self.window, self._scorer.code), self._scorer.code)
+                    if self._store.get_key(txn, key) is None:
+                        raise DamagedRecordError("the pages of the file do not lead to it")
                 except DamagedRecordError as error:
                     found.append((key, str(error)))
         return found
@@ -557,7 +553,7 @@ class Fleet:
 
         Other processes that read it see the old state until they open it again.
         """
-        with self._writing:
+        with self._writing, uninterrupted():
             return self._store.compact()
 
     # Closing ----------------------------------------------------------------------------------------------
@@ -574,10 +570,8 @@ class Fleet:
         self.close()
 
 
-def _digest(clf: OCBClassifier) -> str:
-    """What stands for a model: all of it but its history."""
-    tree = {key: value for key, value in classifier_tree(clf).items() if key != "history"}
-    return hashlib.sha256(to_bytes(CLASSIFIER_KIND, tree)).hexdigest()
+def _window(fields: Fields) -> int:
+    return fields.count("window", 1, MAX_WINDOW)
 
 
 def _named(damaged: dict[bytes, str]) -> str:

@@ -29,17 +29,22 @@ def as_key(key: Any) -> bytes:
     elif isinstance(key, bytes):
         found = bytes(key)
     elif isinstance(key, int | np.integer) and not isinstance(key, bool | np.bool_):
-        found = str(int(key)).encode()
+        found = _digits(int(key))
     else:
         raise InputError(
             f"a key must be a text, bytes or a whole number; got {key!r:.80} of type {type(key).__name__}."
         )
     if not 1 <= len(found) <= MAX_KEY_BYTES:
         raise InputError(
-            f"a key must have 1 to {MAX_KEY_BYTES} bytes; got {len(found):,}: {key!r:.80}. "
+            f"a key must have 1 to {MAX_KEY_BYTES} bytes; got {len(found):,}: {found[:40]!r}. "
             "Give a digest of longer ones."
         )
     return found
+
+
+def _digits(number: int) -> bytes:
+    """A whole number as it is written; of one that is far too long, as many digits as tell so."""
+    return str(number).encode() if abs(number) < 10**MAX_KEY_BYTES else b"0" * (MAX_KEY_BYTES + 1)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class KeyGroups:
     @classmethod
     def of(cls, keys: Any, n: int) -> KeyGroups:
         """Group n rows by their keys."""
-        given = _listed(keys)
+        given = listed(keys)
         if len(given) != n:
             raise InputError(f"keys must be one for each of the {n} rows of X; got {len(given)}.")
         place: dict[Any, int] = {}
@@ -81,11 +86,13 @@ def _distinct(key: Any) -> tuple[type, Any]:
     return type(key), key
 
 
-def _listed(keys: Any) -> list[Any]:
-    if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
+def listed(keys: Any) -> list[Any]:
+    """Keys as a list; something that is no sequence is refused."""
+    if isinstance(keys, str | bytes) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) == 0:
         raise InputError(
             f"keys must be a sequence, one for each row of X; got {keys!r:.80}. Write [{keys!r:.40}]."
         )
     if hasattr(keys, "to_pylist"):  # of Arrow
         return list(keys.to_pylist())
-    return keys.tolist() if hasattr(keys, "tolist") else list(keys)
+    of_times = getattr(getattr(keys, "dtype", None), "kind", "") in ("M", "m")  # which would become numbers
+    return keys.tolist() if hasattr(keys, "tolist") and not of_times else list(keys)

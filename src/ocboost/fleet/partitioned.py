@@ -17,17 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from ocboost._core.codec import Fields, read
 from ocboost._core.file_format import from_bytes, to_bytes
 from ocboost._kernels.arrays import Floats, Int8s, Ints
-from ocboost._kernels.fleet import N_SCORES, KeyStates, Trust
+from ocboost._kernels.fleet import KeyStates
 from ocboost.deployment.model import Model
 from ocboost.errors import FleetStoreError, InputError
 from ocboost.estimators.classifier import OCBClassifier
-from ocboost.estimators.classifier_file import CLASSIFIER_KIND, classifier_tree
 from ocboost.estimators.committee import winners
+from ocboost.fleet.deployed import digest_of
 from ocboost.fleet.fleet import MAX_WINDOW, Fleet
 from ocboost.fleet.keys import as_key
 from ocboost.fleet.record import DamagedRecordError, KeyState, from_record, to_record
-from ocboost.fleet.scoring import DECAY, Scorer
-from ocboost.fleet.state import N_CELLS, FleetState
+from ocboost.fleet.scoring import Scorer, key_after
+from ocboost.fleet.state import FleetState
 
 SNAPSHOT_KIND = "FleetSnapshot"
 _MAX_NUMBER = np.iinfo(np.int64).max
@@ -45,7 +45,7 @@ def snapshot(fleet: Fleet) -> bytes:
     )
 
 
-class LearntRows(NamedTuple):
+class KeyUpdate(NamedTuple):
     """What came out of some rows of one key.
 
     ``rows`` are those that were new, in the order in which they were learnt; ``predicted`` and ``votes`` say
@@ -96,8 +96,6 @@ class KeyLearner:
         self.classifier, self._scorer, self._state = read(
             from_bytes(shared, SNAPSHOT_KIND, name), name, _parts
         )
-        # A curvature beyond all numbers: no row moves the trust.
-        self._stiff = np.tile(np.diag(np.full(N_SCORES, np.inf)), (N_CELLS, 1, 1))
 
     @property
     def window(self) -> int:
@@ -107,8 +105,8 @@ class KeyLearner:
     @cached_property
     def model_id(self) -> str:
         """16 letters that stand for the model and the window: the states of other ones do not fit."""
-        model = to_bytes(CLASSIFIER_KIND, classifier_tree(self.classifier))
-        return hashlib.sha256(model + str(self.window).encode()).hexdigest()[:16]
+        both = digest_of(self.classifier) + str(self.window)
+        return hashlib.sha256(both.encode()).hexdigest()[:16]
 
     def predict(self, key: Any, X: Any, record: bytes | None = None) -> NDArray[Any]:
         """The class of each row, all of one key, by the weights of its record; None is a new key."""
@@ -125,7 +123,7 @@ class KeyLearner:
         *,
         record: bytes | None = None,
         last: int | None = None,
-    ) -> LearntRows:
+    ) -> KeyUpdate:
         """Learn rows of one key in the order of their sequence numbers, those that it has not learnt yet.
 
         Parameters
@@ -148,17 +146,13 @@ class KeyLearner:
         new = _new_rows(numbers, last)
         if not len(new):
             nothing = _shaped(np.zeros((0, len(self._scorer.columns))))
-            return LearntRows(new, self.classifier.classes_[:0], nothing, record, last)
+            return KeyUpdate(new, self.classifier.classes_[:0], nothing, record, last)
         codes = rows.codes[new]
         keys = self._scorer.new_keys([before])
         votes, deployed = self._score(keys, self._scorer.hypotheses.answers(rows.X[new]), codes)
-        hits, deployed_hits = (0.0, 0.0) if before is None else (before.right, before.deployed_right)
-        for a, b in zip(winners(votes) == codes, winners(deployed) == codes, strict=True):
-            hits, deployed_hits = DECAY * hits + float(a), DECAY * deployed_hits + float(b)
-        seen = int(keys.seen[0])
-        examples = keys.windows[0, : min(seen, self.window)]
-        after = KeyState(seen, float(keys.evidence[0]), hits, deployed_hits, examples)
-        return LearntRows(new, self._labels(votes), votes, to_record(name, after), int(numbers[new[-1]]))
+        right, deployed_right = winners(votes) == codes, winners(deployed) == codes
+        after = key_after(before, keys, 0, right, deployed_right, self.window)
+        return KeyUpdate(new, self._labels(votes), votes, to_record(name, after), int(numbers[new[-1]]))
 
     def _read(self, key: bytes, record: bytes | None) -> KeyState | None:
         if record is None:
@@ -174,10 +168,17 @@ class KeyLearner:
     def _score(self, keys: KeyStates, answers: Int8s, codes: Ints | None) -> tuple[Floats, Floats]:
         """The votes of rows of one key, and the deployed model's; the rows are learnt if they have codes."""
         n, state = len(answers), self._state
-        trust = Trust(state.trust.beta, self._stiff.copy())
         packed = None if codes is None else self._scorer.code.packed(answers, codes)
         found = self._scorer.score(
-            keys, np.array([0, n]), np.arange(n), answers, codes, packed, state.alphas, trust
+            keys,
+            np.array([0, n]),
+            np.arange(n),
+            answers,
+            codes,
+            packed,
+            state.alphas,
+            state.trust,
+            trust_learns=False,
         )
         return _shaped(found.votes), _shaped(found.deployed)
 

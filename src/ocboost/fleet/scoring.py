@@ -8,7 +8,7 @@ import numpy as np
 
 from ocboost._core.threads import get_num_threads, run
 from ocboost._kernels.answers import tally_rows
-from ocboost._kernels.arrays import Bytes, Floats, Int8s, Ints, Words
+from ocboost._kernels.arrays import Bytes, Flags, Floats, Int8s, Ints, Words
 from ocboost._kernels.fleet import (
     Boosters,
     KeyRoom,
@@ -88,11 +88,13 @@ class Scorer:
         alphas: list[Floats],
         trust: Trust,
         *,
+        trust_learns: bool = True,
         weights_too: bool = False,
     ) -> Scored:
         """The votes of rows, each before it is learnt; they are learnt, in order, if they have codes.
 
-        ``keys`` and ``trust`` change in place then. Rows of key k are ``order[starts[k] : starts[k + 1]]``.
+        ``keys``, and ``trust`` if it learns too, change in place then. Rows of key k are
+        ``order[starts[k] : starts[k + 1]]``.
         """
         n, C = len(answers), len(self.columns)
         learning = codes is not None
@@ -112,7 +114,7 @@ class Scorer:
         self._visit(keys, rows, alphas, learning, deltas)
         scores = np.stack([common, deployed - common, rows.own], axis=2)
         votes = np.empty((n, C))
-        how = (TRUST_MEMORY, TRUST_RIDGE, learning)
+        how = (TRUST_MEMORY, TRUST_RIDGE, learning and trust_learns)
         add_scores(scores, cells_of(rows.seen, rows.evidence), rows.codes, trust, *how, votes)
         return Scored(votes, deployed, keys, deltas)
 
@@ -176,3 +178,14 @@ class Scorer:
         common = self.joined(alphas)
         shared = np.stack([common, self.joined(self.deployed) - common])
         return beta[:, :2] @ shared + beta[:, 2:] * found.deltas
+
+
+def key_after(
+    before: KeyState | None, keys: KeyStates, k: int, right: Flags, deployed_right: Flags, window: int
+) -> KeyState:
+    """What is kept of a key after rows that the fleet, and the deployed model, had right or wrong."""
+    hits, deployed_hits = (0.0, 0.0) if before is None else (before.right, before.deployed_right)
+    for a, b in zip(right.tolist(), deployed_right.tolist(), strict=True):
+        hits, deployed_hits = DECAY * hits + a, DECAY * deployed_hits + b
+    seen = int(keys.seen[k])
+    return KeyState(seen, float(keys.evidence[k]), hits, deployed_hits, keys.windows[k, : min(seen, window)])

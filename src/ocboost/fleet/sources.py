@@ -84,7 +84,10 @@ def as_offsets(source: str | None, offset: Any, n: int) -> Ints:
     if source is None:
         return np.zeros(n, np.int64)
     as_source(source)
-    numbers = np.asarray(offset)
+    try:
+        numbers = np.asarray(offset)
+    except ValueError:  # lists of different lengths
+        numbers = np.zeros((0, 0))
     inside = numbers.dtype.kind in "iu" and numbers.ndim < 2
     if not inside or (numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) <= MAX_COUNT - n):
         raise InputError(

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ _OWN = {LOCK, f"{DATA}.new", ".fleet.lock", ".opening.lock"}  # what a process t
 STORE_FORMAT = b"ocboost fleet 1"
 MAX_READERS = 512
 _OPENING_ATTEMPTS, _OPENING_PAUSE = 1_000, 0.01
+_WRITES_PER_CHECK = 16  # for readers that are gone
+_LEAST_FREE = 1 << 20  # bytes of a disk that is not full
 _LEAST_MAP = 1 << 26  # bytes
 _MOST_MAP = 1 << 44
 
@@ -58,12 +61,16 @@ class FleetStore:
         self._lmdb = lmdb()
         self._opened = ExitStack()
         self._closing = threading.Condition()
-        self._readers = 0
+        self._readers: dict[object, int] = {}  # and the thread of each
+        self._paused = False  # while the file is replaced
         self._closed = False
+        self._process = os.getpid()
+        self._written = 0  # transactions
+        self._env: Any = None
         try:
             self._open()
         except BaseException:
-            self._opened.close()
+            self._disconnect()
             raise
 
     def _open(self) -> None:
@@ -84,7 +91,8 @@ class FleetStore:
             self._connect()
         with self.reading() as txn:
             found = self.get(txn, b"format")
-        if found is None and not self.read_only:
+            empty = not self.names(txn, b"") and not self.n_keys(txn)
+        if empty and not self.read_only:
             with self.writing() as txn:
                 self.put(txn, b"format", STORE_FORMAT)
             sync_folder(folder)
@@ -97,10 +105,23 @@ class FleetStore:
 
     def _connect(self) -> None:
         self._env = self._environment()
-        self._opened.callback(self._env.close)
         with self._translated():
+            info, page = self._env.info(), self._env.stat()["psize"]
+            if self.size < (info["last_pgno"] + 1) * page:
+                raise FleetStoreError(
+                    f"'{self.folder}' is damaged: its file was cut short, to {self.size:,} bytes. Put back a "
+                    "copy."
+                )
+            self._env.reader_check()  # pages that a process held which was killed are free again
             self._fleet = self._env.open_db(b"fleet", create=not self.read_only)
             self._keys = self._env.open_db(b"keys", create=not self.read_only)
+
+    def _disconnect(self) -> None:
+        try:
+            if self._env is not None:
+                self._env.close()
+        finally:
+            self._opened.close()
 
     def _environment(self) -> Any:
         """Open LMDB with room for all that the disk can take; addresses cost nothing."""
@@ -133,35 +154,62 @@ class FleetStore:
 
     # Transactions -----------------------------------------------------------------------------------------
 
+    def _require_open(self) -> None:
+        if os.getpid() != self._process:
+            raise ClosedError("a fleet does not survive a fork; open it again in this process.")
+        if self._closed:
+            raise ClosedError("the fleet was closed; open it again.")
+
     @contextmanager
     def reading(self) -> Iterator[Any]:
         """The store as it is now."""
-        with self._closing:
-            if self._closed:
-                raise ClosedError("the fleet was closed; open it again.")
-            self._readers += 1
+        if os.getpid() != self._process:  # whose locks are nobody's here
+            self._require_open()
+        reader = object()
         try:
-            with self._translated(), self._env.begin(buffers=True) as txn:
+            with self._closing:
+                while self._paused:
+                    self._closing.wait()
+                self._require_open()
+                self._readers[reader] = threading.get_ident()
+            with self._translated(), self._begun() as txn:
                 yield txn
         finally:
             with self._closing:
-                self._readers -= 1
+                self._readers.pop(reader, None)
                 self._closing.notify_all()
+
+    @property
+    def _others_read(self) -> bool:
+        """Whether another thread reads; one of this thread's own can only be what Ctrl-C has left behind."""
+        return any(thread != threading.get_ident() for thread in self._readers.values())
+
+    def _begun(self) -> Any:
+        """A transaction that reads; the file may have outgrown what was mapped of it."""
+        try:
+            return self._env.begin(buffers=True)
+        except self._lmdb.MapResizedError:
+            with self._closing:
+                while self._others_read:  # nobody may use the map while it changes
+                    self._closing.wait()
+                self._env.set_mapsize(0)
+            return self._env.begin(buffers=True)
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
         """Changes that are all made when the block ends, or none of them if it fails."""
         if self.read_only:
             raise InputError("the fleet was opened to be read only; open it without read_only to change it.")
-        with self._closing:
-            if self._closed:
-                raise ClosedError("the fleet was closed; open it again.")
+        self._require_open()
         with self._translated(), self._env.begin(write=True, buffers=True) as txn:
             yield txn
+        self._written += 1
+        if self._written % _WRITES_PER_CHECK == 0:
+            self._env.reader_check()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Errors of LMDB as ours."""
+        """Errors of LMDB and of the system as ours."""
         try:
             yield
         except self._lmdb.MapFullError:
@@ -172,21 +220,43 @@ class FleetStore:
             ) from None
         except self._lmdb.Error as error:
             raise self._as_own(error) from error
+        except StorageError:
+            raise
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            raise self._as_own(error) from error
 
     def _as_own(self, error: Exception) -> Exception:
         text = str(error)
-        code = next((each for each in (errno.ENOSPC, errno.ENOMEM, errno.EACCES, errno.EIO, errno.EROFS)
-                     if os.strerror(each) in text), None)  # fmt: skip
-        if code == errno.ENOSPC:
-            return StorageFullError(code, f"'{self.folder}' cannot be written: the disk is full; nothing of "
-                                    "this call was learnt. Make room, and try again")  # fmt: skip
+        if "already open in this process" in text:
+            return _open_here(self.folder)
+        known = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EACCES, errno.EIO, errno.EROFS)
+        code = next((each for each in known if os.strerror(each) in text), None)
+        # LMDB calls a page that was written in part, as on a full disk, an input/output error.
+        if code in (errno.ENOSPC, errno.EDQUOT) or (code == errno.EIO and self._free < _LEAST_FREE):
+            return StorageFullError(
+                errno.ENOSPC,
+                f"'{self.folder}' cannot be written: the disk is full; nothing of this call was learnt. Make "
+                "room, and try again",
+            )
         if code is not None:
-            return StorageError(code, f"'{self.folder}' cannot be used: {text}")
+            return StorageError(
+                code,
+                f"'{self.folder}' cannot be used: {text}; nothing of this call was learnt. Look at the "
+                "disk, and try again",
+            )
         if isinstance(error, self._lmdb.ReadersFullError):
             return StorageError(errno.EAGAIN, f"more than {MAX_READERS} threads read '{self.folder}' at once")
         return FleetStoreError(
             f"'{self.folder}' is damaged, or no store of a fleet: {text}. Put back a copy, or begin another."
         )
+
+    @property
+    def _free(self) -> int:
+        with suppress(OSError):
+            return shutil.disk_usage(self.folder).free
+        return 0
 
     # Records ----------------------------------------------------------------------------------------------
 
@@ -224,6 +294,12 @@ class FleetStore:
         """How many keys there are."""
         return int(txn.stat(self._keys)["entries"])
 
+    def keys_after(self, txn: Any, key: bytes, most: int) -> list[bytes]:
+        """The next keys in their order, at most so many."""
+        with txn.cursor(db=self._keys) as cursor:
+            there = cursor.set_range(key + b"\0")
+            return [bytes(each) for each in islice(cursor.iternext(values=False), most)] if there else []
+
     def records(self, txn: Any) -> Iterator[tuple[bytes, Any]]:
         """All keys in their order, with their records."""
         with txn.cursor(db=self._keys) as cursor:
@@ -240,6 +316,7 @@ class FleetStore:
         """
         if self.read_only:
             raise InputError("the fleet was opened to be read only; open it without read_only to compact it.")
+        self._require_open()
         before, new = self.size, self.folder / f"{DATA}.new"
         with suppress(FileNotFoundError):
             new.unlink()
@@ -254,26 +331,42 @@ class FleetStore:
                 new.unlink()
             raise
         with self._closing, _alone(self.folder, "opening"):
-            while self._readers:
-                self._closing.wait()
-            self._env.close()
-            # LMDB's own lock knows the old file's transactions: the new file must not meet it.
-            with suppress(FileNotFoundError):
-                (self.folder / LOCK).unlink()
-            os.replace(new, self.folder / DATA)
-            sync_folder(self.folder)
-            self._connect()
+            self._paused = True
+            try:
+                while self._others_read:
+                    self._closing.wait()
+                self._replace(new)
+            finally:
+                self._paused = False
+                self._closing.notify_all()
         return before, self.size
+
+    def _replace(self, new: Path) -> None:
+        self._env.close()
+        # LMDB's own lock knows the old file's transactions: the new file must not meet it.
+        with suppress(FileNotFoundError):
+            (self.folder / LOCK).unlink()
+        os.replace(new, self.folder / DATA)
+        sync_folder(self.folder)
+        self._connect()
 
     def close(self) -> None:
         """Wait for those who read, and close; closing twice does nothing."""
+        if os.getpid() != self._process:  # after a fork it is the other process's
+            return
         with self._closing:
             if self._closed:
                 return
             self._closed = True
-            while self._readers:
+            while self._others_read:
                 self._closing.wait()
-            self._opened.close()
+            self._disconnect()
+
+
+def _open_here(folder: Path) -> FleetStoreError:
+    return FleetStoreError(
+        f"the store in '{folder}' is open in this process already. Share that fleet, or close it."
+    )
 
 
 @contextmanager
@@ -284,6 +377,8 @@ def _held(folder: Path) -> Iterator[None]:
             stack.enter_context(locked(folder / "fleet"))
         except HeldError as error:
             who = re.search(r", process \d+", str(error))
+            if who and int(who[0].rpartition(" ")[2]) == os.getpid():
+                raise _open_here(folder) from None
             raise FleetStoreError(
                 f"another process{who[0].removeprefix(', process') if who else ''} learns in '{folder}'. "
                 "Wait for it, or open the store with read_only=True."
