@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-import stat
 from enum import Enum
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
-from sklearn.ensemble import AdaBoostClassifier
-from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import AdaptiveClassifier, InputError, Model, OCBClassifier
+from ocboost import InputError, OCBClassifier
 
 pytest.importorskip("lmdb")
 
-from ocboost.fleet import Fleet, FleetInfo, FleetStoreError, KeyFacts
+from ocboost.fleet import Fleet, FleetInfo, KeyFacts
 from ocboost.fleet.facts import LEAST_ROWS
 from ocboost.fleet.keys import KeyGroups, as_key
-from ocboost.fleet.state import REFRESH
 from tests.fleet.fleets import model, records, rows
 
 X, Y, KEYS = rows()
@@ -123,6 +119,39 @@ def test_prediction_changes_nothing(fleet):
     fleet.export("key 1")
     assert records(fleet) == before
     assert "nobody" not in fleet
+
+
+def test_more_rows_than_are_looked_at_at_once(fleet):
+    """A call of many rows gives what several calls give."""
+    some, _, keys = rows(n=9000)
+    found = fleet.votes(keys, some)
+    parts = [fleet.votes(keys[start : start + 3000], some[start : start + 3000]) for start in (0, 3000, 6000)]
+    np.testing.assert_array_equal(found, np.concatenate(parts))
+
+
+@pytest.mark.parametrize("cuts", [[1300], [500, 800], [510, 790], [100] * 13, [499, 1, 1, 799]])
+def test_rows_without_a_label_are_predicted_only(tmp_path, cuts):
+    """They change nothing, wherever the stream is cut; after 500 labels come 20 rows without one."""
+    labelled = np.ones(1300, np.bool_)
+    labelled[[3, 7, 150, *range(503, 523)]] = False
+    labelled[1100:] = False
+    codes = np.where(labelled, Y[:1300], -1)
+    with Fleet(model(), store=tmp_path / "a", window=40) as fleet:
+        at, votes = 0, []
+        for size in cuts:
+            part = slice(at, at + size)
+            votes.append(fleet.learn_coded(KEYS[part], X[part], codes[part], source="log", offset=at))
+            at += size
+        assert (fleet.rows, fleet.offset("log")) == (labelled.sum(), 1300)
+        found, kept = np.concatenate(votes), records(fleet)
+    with Fleet(model(), store=tmp_path / "b", window=40) as fleet:
+        expected, ends = [], [*np.flatnonzero(np.diff(labelled)) + 1, 1300]
+        for start, stop in pairwise([0, *ends]):
+            part = slice(start, stop)
+            one = fleet.learn_coded(KEYS[part], X[part], codes[part]) if labelled[start] else None
+            expected.append(fleet.votes(KEYS[part], X[part]) if one is None else one)
+        np.testing.assert_array_equal(found, np.concatenate(expected))
+        assert records(fleet)[0] == kept[0]
 
 
 # Keys -----------------------------------------------------------------------------------------------------
@@ -393,193 +422,3 @@ def test_accuracy_of_a_key_is_that_of_its_latest_rows(new):
     (facts,) = new.table()
     assert facts.accuracy == pytest.approx(right / total)
     assert facts.deployed_accuracy == pytest.approx(deployed / total)
-
-
-# Stores ---------------------------------------------------------------------------------------------------
-
-
-def test_a_store_is_opened_again(tmp_path):
-    """With the model, without it, and only to read it; what it learns is as if it had stayed open."""
-    store = tmp_path / "a folder" / "store"
-    with Fleet(model(), store=store, window=30) as fleet:
-        fleet.learn(KEYS[:650], X[:650], Y[:650])
-        votes = fleet.votes(KEYS, X)
-    with Fleet(store=str(store), read_only=True) as fleet:
-        np.testing.assert_array_equal(fleet.votes(KEYS, X), votes)
-        assert (fleet.window, fleet.rows) == (30, 650)
-    with Fleet(model(), store=store) as fleet:
-        fleet.learn(KEYS[650:1200], X[650:1200], Y[650:1200])
-    with Fleet(store=store, window=30) as fleet, Fleet(model(), store=tmp_path / "b", window=30) as other:
-        other.learn(KEYS[:1200], X[:1200], Y[:1200])
-        assert records(fleet) == records(other)
-        assert fleet.rows > 2 * REFRESH
-    assert stat.S_IMODE(os.stat(store).st_mode) == 0o700
-    assert stat.S_IMODE(os.stat(store / "data.mdb").st_mode) == 0o600
-
-
-def test_the_window_is_that_of_the_store(tmp_path):
-    with Fleet(model(), store=tmp_path / "store") as fleet:
-        assert fleet.window == 200
-    with Fleet(model(), store=tmp_path / "store", window=200) as fleet:
-        assert fleet.window == 200
-    with pytest.raises(FleetStoreError, match=r"window must be 200, as in the store in .*; got 100\. Leave"):
-        Fleet(model(), store=tmp_path / "store", window=100)
-
-
-def test_a_store_of_another_model(tmp_path):
-    with Fleet(model(), store=tmp_path / "store") as fleet:
-        fleet.learn(KEYS[:9], X[:9], Y[:9])
-        before = records(fleet)
-    for other in (model(J=11), model(3), model(threshold=0.3), model(n=201)):
-        with pytest.raises(FleetStoreError, match=r"belongs to another model\. Give the one"):
-            Fleet(other, store=tmp_path / "store")
-    with Fleet(copy.copy(model()), store=tmp_path / "store") as fleet:
-        assert records(fleet) == before
-
-
-def test_a_model_with_a_history_is_known_again(tmp_path):
-    given = Model(model(), None, [{"command": "fit"}])
-    Fleet(given, store=tmp_path / "store").close()
-    with Fleet(given, store=tmp_path / "store") as fleet:
-        assert fleet.model.history == [{"command": "fit"}]
-    Fleet(model(), store=tmp_path / "store").close()
-
-
-def test_room_of_dropped_keys_is_given_back(tmp_path):
-    with Fleet(model(), store=tmp_path / "store", window=40) as fleet:
-        many = np.arange(len(X))
-        fleet.learn(many, X, Y)
-        fleet.learn(KEYS[:300], X[:300], Y[:300])
-        fleet.drop(many)
-        expected, votes = records(fleet), fleet.votes(KEYS, X)
-        before, after = fleet.compact()
-        assert after < before / 3
-        assert after == fleet.info().bytes
-        assert records(fleet) == expected
-        np.testing.assert_array_equal(fleet.votes(KEYS, X), votes)
-        fleet.learn(KEYS[300:400], X[300:400], Y[300:400])
-        expected = records(fleet)
-    assert not (tmp_path / "store" / "data.mdb.new").exists()
-    with Fleet(store=tmp_path / "store") as fleet:
-        assert records(fleet) == expected
-
-
-# Models ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options", [{"booster": "oza"}, {"booster": "logistic"}, {"head": 50, "tail": False}]
-)
-def test_models_of_other_boosters(tmp_path, options):
-    check_model(tmp_path, OCBClassifier(n_hypotheses=8, random_state=0, **options).fit(X[:200], Y[:200]))
-
-
-def test_a_model_that_grows_does_not_grow_in_a_fleet(tmp_path):
-    clf = OCBClassifier(n_hypotheses=8, random_state=0, grow=50, forgetting=0.99, head=100).fit(
-        X[:300], Y[:300]
-    )
-    check_model(tmp_path, clf)
-    assert clf.grow == 50
-
-
-def test_a_deployed_adaboost(tmp_path):
-    for K in (2, 3):
-        X, y, _ = rows(K=K)
-        deployed = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=9, random_state=0)
-        clf = OCBClassifier.from_fitted(deployed.fit(X[:200], y[:200]), X[:200], y[:200])
-        check_model(tmp_path / str(K), clf, X, y)
-
-
-def test_sparse_rows(tmp_path):
-    dense = np.where(X > 0.5, X, 0.0)
-    some = csr_matrix(dense)
-    clf = OCBClassifier(n_hypotheses=12, random_state=0).fit(some[:200], Y[:200])
-    check_model(tmp_path, clf, some)
-    with Fleet(clf, store=tmp_path / "dense", window=20) as fleet:
-        fleet.learn(KEYS[:300], dense[:300], Y[:300])
-        expected = records(fleet)[0]
-    with Fleet(clf, store=tmp_path / "sparse", window=20) as fleet:
-        fleet.learn(KEYS[:300], some[:300], Y[:300])
-        assert records(fleet)[0] == expected
-
-
-def test_missing_values(tmp_path):
-    some = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
-    clf = OCBClassifier(n_hypotheses=12, random_state=0).fit(some[:200], Y[:200])
-    check_model(tmp_path, clf, some)
-
-
-def check_model(folder, clf, some=X, y=Y):
-    """A fleet begins as its model, learns, exports, and is opened again with it."""
-    with Fleet(clf, store=folder / "store", window=20) as fleet:
-        np.testing.assert_array_equal(fleet.votes(KEYS, some), clf.decision_function(some))
-        predicted = fleet.learn(KEYS[:600], some[:600], y[:600])
-        assert (predicted == y[:600]).mean() > (clf.predict(some[:600]) == y[:600]).mean() - 0.05
-        np.testing.assert_allclose(
-            fleet.export("key 0").decision_function(some[:50]),
-            fleet.votes(["key 0"] * 50, some[:50]),
-            atol=1e-9,
-        )
-        assert fleet.verify() == []
-        expected = records(fleet)
-    with Fleet(clf, store=folder / "store") as fleet:
-        assert records(fleet) == expected
-
-
-@pytest.fixture(scope="module")
-def adaptive():
-    return AdaptiveClassifier(random_state=0, threshold=0.7).fit(X[:300], Y[:300])
-
-
-def test_the_ocb_of_an_adaptive_classifier(tmp_path, adaptive):
-    """Itself, its file, and its model are the same."""
-    adaptive.save(tmp_path / "model.ocb")
-    pool = adaptive.bank_.pool
-    with Fleet(adaptive, store=tmp_path / "store") as fleet:
-        assert fleet.classifier.threshold == 0.7
-        assert len(fleet.classifier.hypotheses_) == len(pool.hypotheses)
-        shares = fleet.predict_proba(KEYS, X)
-        np.testing.assert_array_equal(fleet.predict(KEYS, X), (shares[:, 1] >= 0.7).astype(int))
-        fleet.learn(KEYS[:300], X[:300], Y[:300])
-        expected = records(fleet)
-    for each in (tmp_path / "model.ocb", str(tmp_path / "model.ocb"), Model.load(tmp_path / "model.ocb")):
-        with Fleet(each, store=tmp_path / "store") as fleet:
-            assert records(fleet) == expected
-
-
-def test_an_adaptive_classifier_that_was_deployed_with_an_ocb(tmp_path):
-    adopted = AdaptiveClassifier.from_fitted(model(), X[:200], Y[:200])
-    with Fleet(adopted, store=tmp_path / "store") as fleet:
-        np.testing.assert_array_equal(fleet.votes(KEYS, X), model().decision_function(X))
-
-
-@pytest.mark.parametrize("how", [{"threshold": 0.9}, {"costs": {(0, 1): 9.0}}, {"class_weight": {0: 9.0}}])
-def test_an_adopted_ocb_decides_as_the_adaptive_classifier_does(tmp_path, how):
-    adopted = AdaptiveClassifier.from_fitted(model(), X[:200], Y[:200], **how)
-    with Fleet(adopted, store=tmp_path / "store") as fleet:
-        np.testing.assert_array_equal(fleet.predict(KEYS, X), adopted.predict(X, issue=False))
-
-
-@pytest.mark.parametrize(
-    "how",
-    [{"class_weight": {0: 5.0, 1: 1.0}}, {"threshold": 0.8}, {"costs": {(0, 1): 5.0}}],
-    ids=["class_weight", "threshold", "costs"],
-)
-def test_decisions_are_those_of_the_model(tmp_path, how):
-    clf = model(**{name: value for name, value in how.items() if not isinstance(value, dict)})
-    clf = copy.copy(clf).set_params(**how)
-    with (
-        Fleet(clf, store=tmp_path / "store", window=30) as fleet,
-        Fleet(model(), store=tmp_path / "plain", window=30) as plain,
-    ):
-        np.testing.assert_array_equal(fleet.predict(KEYS, X), clf.predict(X))
-        predicted = fleet.learn(KEYS[:600], X[:600], Y[:600])
-        assert (predicted != plain.learn(KEYS[:600], X[:600], Y[:600])).any()
-        shares = fleet.predict_proba(KEYS, X)
-        np.testing.assert_array_equal(shares, plain.predict_proba(KEYS, X))  # they stay what they are
-        assert records(fleet)[0] == records(plain)[0]
-        at = 0.8 if "threshold" in how else 5.0 / 6.0
-        np.testing.assert_array_equal(fleet.predict(KEYS, X), (shares[:, 1] >= at).astype(int))
-        np.testing.assert_array_equal(fleet.export("key 1").predict(X), fleet.predict(["key 1"] * len(X), X))
-    with Fleet(clf, store=tmp_path / "store") as fleet:
-        np.testing.assert_array_equal(fleet.predict(KEYS, X), (shares[:, 1] >= at).astype(int))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
 import sys
 import threading
 import time
@@ -17,6 +16,8 @@ import pytest
 from ocboost.errors import ClosedError
 
 pytest.importorskip("lmdb")
+
+import lmdb
 
 from ocboost.fleet import Fleet
 from ocboost.fleet.state import REFRESH
@@ -323,7 +324,7 @@ def test_a_reader_that_was_killed_does_not_make_the_store_grow(tmp_path):
 
 
 def read_with_little_room(store, telling, until):
-    """Open a store on a disk that is nearly full, and read it when it has grown."""
+    """Open a store on a disk that is nearly full, and read it in threads when it has grown."""
     from types import SimpleNamespace
 
     from ocboost.fleet import store as store_module
@@ -333,10 +334,10 @@ def read_with_little_room(store, telling, until):
     with Fleet(store=store, read_only=True) as fleet:
         telling.send(len(fleet))
         until.recv()
-        try:
-            telling.send((len(fleet), votes_of(fleet)))
-        except Exception as error:
-            telling.send(repr(error))
+        with Threads(*[lambda: votes_of(fleet)] * 4) as readers:
+            with suppress(AssertionError):
+                readers.wait_for_all(3)
+            telling.send((readers.errors, min(readers.counts) >= 3, len(fleet), votes_of(fleet)))
 
 
 def test_a_store_that_outgrows_a_reader(tmp_path):
@@ -351,8 +352,49 @@ def test_a_store_that_outgrows_a_reader(tmp_path):
         fleet.learn(KEYS, X, Y)
         assert fleet.info().bytes > 1 << 19
         stop.send(None)
-        assert told.recv() == (len(fleet), votes_of(fleet))
-        process.join()
+        try:
+            assert told.poll(2 * LONGEST), "it hangs"
+            assert told.recv() == ([], True, len(fleet), votes_of(fleet))
+        finally:
+            process.kill()
+            process.join()
+
+
+class Outgrown:
+    """An environment of LMDB that tells two threads at once that the file has outgrown its map."""
+
+    def __init__(self, env):
+        self._env, self._both, self._told = env, threading.Barrier(2), set()
+
+    def begin(self, *args, **options):
+        if threading.get_ident() not in self._told:
+            self._told.add(threading.get_ident())
+            self._both.wait()
+            raise lmdb.MapResizedError
+        return self._env.begin(*args, **options)
+
+    def __getattr__(self, name):
+        return getattr(self._env, name)
+
+
+def test_threads_that_find_at_once_that_a_store_has_grown(tmp_path):
+    with Fleet(model(), store=tmp_path / "store", window=WINDOW) as fleet:
+        fleet.learn(KEYS[:60], X[:60], Y[:60])
+        expected, found, real = votes_of(fleet), [], fleet._store._env
+        fleet._store._env = Outgrown(real)
+        threads = [
+            threading.Thread(target=lambda: found.append(votes_of(fleet)), daemon=True) for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LONGEST)
+        hang = any(thread.is_alive() for thread in threads)
+        fleet._store._env = real
+        if hang:
+            fleet._store._readers.clear()  # so that it can be closed
+        assert not hang
+        assert found == [expected] * 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
@@ -375,127 +417,3 @@ def test_a_forked_process_must_open_the_store_itself(tmp_path):
         assert (tmp_path / "store" / ".fleet.lock").exists()  # it is still this process's
         assert code == 0
         fleet.learn(KEYS[:9], X[:9], Y[:9])
-
-
-# Ctrl-C ---------------------------------------------------------------------------------------------------
-
-
-def learn_interrupted(store, telling):
-    """Learn the whole stream, whatever is pressed meanwhile, in a process of its own."""
-    pressed, luck, armed = 0, random.Random(0), False
-
-    def interrupt(number, frame):
-        nonlocal armed
-        if armed:
-            armed = False
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    with Fleet(model(), store=store, window=WINDOW) as fleet:
-        fleet.learn(KEYS[:1], X[:1], Y[:1], source="log", offset=0)
-        telling.send(None)
-        while (at := fleet.offset("log")) < len(X):
-            part = slice(at, min(len(X), at + luck.randint(1, 12)))
-            try:
-                armed = True
-                fleet.learn(KEYS[part], X[part], Y[part], source="log", offset=at)
-                armed = False
-            except KeyboardInterrupt:
-                pressed += 1
-        telling.send((pressed, records(fleet), votes_of(fleet)))
-
-
-def test_ctrl_c_while_it_learns(tmp_path, alone):
-    """A call that was interrupted has learnt all or nothing, in memory and on the disk."""
-    expected, end = alone
-    told, telling = processes().Pipe(duplex=False)
-    process = processes().Process(target=learn_interrupted, args=(tmp_path / "store", telling))
-    process.start()
-    told.recv()
-    luck = random.Random(1)
-    while not told.poll(luck.uniform(0.0, 0.01)):
-        assert process.is_alive()
-        os.kill(process.pid, signal.SIGINT)
-    pressed, kept, votes = told.recv()
-    process.join(LONGEST)
-    assert process.exitcode == 0
-    assert pressed > 10
-    assert (kept, votes) == (end, expected["votes"][-1])
-    with Fleet(store=tmp_path / "store") as fleet:
-        assert records(fleet) == end
-
-
-WORKS = {
-    "votes": votes_of,
-    "learn": lambda fleet: fleet.learn(KEYS[:9], X[:9], Y[:9]),
-    "drop": lambda fleet: fleet.drop(["key 1"]),
-    "note": lambda fleet: fleet.note_source("log", {"a": 1}),
-    "compact": lambda fleet: fleet.compact(),
-}
-
-
-def interrupt_everywhere(folder, name, telling):
-    """Interrupt a call at each of the points where Python might, each in a store of its own."""
-    point, left = 0, 0
-
-    def trace(frame, event, arg):
-        nonlocal left
-        if os.path.basename(frame.f_code.co_filename) in ("store.py", "contextlib.py", "threading.py"):
-            left -= event in ("call", "line")
-            if left == 0:
-                telling.send(f"{frame.f_code.co_filename}:{frame.f_lineno}")
-                signal.raise_signal(signal.SIGINT)  # which waits where Ctrl-C does
-        return trace
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    while True:
-        shutil.rmtree(folder / "now", ignore_errors=True)
-        shutil.copytree(folder / "first", folder / "now")
-        point, left = point + 1, point  # the first time not at all, as kernels are loaded then
-        interrupted = False
-        try:
-            with Fleet(store=folder / "now") as fleet:
-                sys.settrace(trace if left else None)
-                try:
-                    WORKS[name](fleet)
-                finally:
-                    sys.settrace(None)
-        except KeyboardInterrupt:
-            interrupted = True
-        with Fleet(store=folder / "now") as fleet:
-            telling.send((interrupted, records(fleet)))
-        if not interrupted and point > 1:
-            return
-
-
-@pytest.mark.parametrize("name", list(WORKS))
-def test_ctrl_c_at_every_point(tmp_path, name):
-    """The fleet is closed, by its block, with the error on its way; the store is as before or as after."""
-    with Fleet(model(), store=tmp_path / "first", window=WINDOW) as fleet:
-        fleet.learn(KEYS[:60], X[:60], Y[:60])
-        before = records(fleet)
-    shutil.copytree(tmp_path / "first", tmp_path / "after")
-    with Fleet(store=tmp_path / "after") as fleet:
-        WORKS[name](fleet)
-        after = records(fleet)
-    told, telling = processes().Pipe(duplex=False)
-    process = processes().Process(target=interrupt_everywhere, args=(tmp_path, name, telling))
-    process.start()
-    telling.close()
-    where, points = "nothing", 0
-    try:
-        with suppress(EOFError):
-            while True:
-                assert told.poll(LONGEST), f"it hangs, interrupted at {where}"
-                said = told.recv()
-                if isinstance(said, str):
-                    where, points = said, points + 1
-                    continue
-                interrupted, found = said
-                assert found in (before, after), f"interrupted at {where}"
-        assert not interrupted, f"it ended, interrupted at {where}"
-        assert found == after
-        assert points > 30
-    finally:
-        process.kill()
-        process.join()

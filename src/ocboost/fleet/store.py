@@ -167,33 +167,37 @@ class FleetStore:
             self._require_open()
         reader = object()
         try:
+            with self._translated(), self._begun(reader) as txn:
+                yield txn
+        finally:
+            self._leave(reader)
+
+    def _begun(self, reader: object) -> Any:
+        """A transaction that reads; the file may have outgrown what is mapped of it."""
+        while True:
             with self._closing:
                 while self._paused:
                     self._closing.wait()
                 self._require_open()
                 self._readers[reader] = threading.get_ident()
-            with self._translated(), self._begun() as txn:
-                yield txn
-        finally:
-            with self._closing:
-                self._readers.pop(reader, None)
-                self._closing.notify_all()
+            try:
+                return self._env.begin(buffers=True)
+            except self._lmdb.MapResizedError:
+                self._leave(reader)
+                with self._closing:
+                    while self._others_read:  # nobody may use the map while it changes
+                        self._closing.wait()
+                    self._env.set_mapsize(0)
+
+    def _leave(self, reader: object) -> None:
+        with self._closing:
+            self._readers.pop(reader, None)
+            self._closing.notify_all()
 
     @property
     def _others_read(self) -> bool:
         """Whether another thread reads; one of this thread's own can only be what Ctrl-C has left behind."""
         return any(thread != threading.get_ident() for thread in self._readers.values())
-
-    def _begun(self) -> Any:
-        """A transaction that reads; the file may have outgrown what was mapped of it."""
-        try:
-            return self._env.begin(buffers=True)
-        except self._lmdb.MapResizedError:
-            with self._closing:
-                while self._others_read:  # nobody may use the map while it changes
-                    self._closing.wait()
-                self._env.set_mapsize(0)
-            return self._env.begin(buffers=True)
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
