@@ -230,6 +230,19 @@ def test_records_that_changed_places(store):
             fleet.learn(["key 2"], X[:1], Y[:1])
 
 
+def test_a_class_that_there_is_not_in_a_store(tmp_path):
+    """A record that somebody else wrote, with a checksum that fits."""
+    X, y, keys = rows(K=3)
+    with Fleet(model(3), store=tmp_path / "store", window=WINDOW) as fleet:
+        fleet.learn(keys[:60], X[:60], y[:60])
+        code = fleet._scorer.code
+    answers = np.ones((1, code.n_answers), np.int8)
+    other = to_record(b"key 2", KeyState(1, 0.0, 0.0, 0.0, code.packed(answers, np.array([3]))))
+    change(tmp_path / "store", b"key 2", lambda _: other)
+    with Fleet(store=tmp_path / "store") as fleet:
+        assert fleet.verify() == [(b"key 2", "an example has a class that there is not")]
+
+
 @pytest.mark.parametrize("how", [lambda r: r[:-1], lambda r: r + b"\0", lambda r: r[:10], lambda r: b""])
 def test_records_of_another_length(store, how):
     change(store, b"key 2", how)
