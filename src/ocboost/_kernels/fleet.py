@@ -17,7 +17,7 @@ import numpy as np
 
 from ocboost._kernels.arrays import Bytes, Floats, Int8s, Ints, Words
 from ocboost._kernels.compile import exact, helper, kernel, plain
-from ocboost._kernels.llvm_bits import add_by_bits, reweight_and_sum, transpose_bits
+from ocboost._kernels.llvm_bits import add_by_bits, reweight_and_sum, transpose_bits, word_at
 
 LARGE = 1e100  # sums of weights below its inverse are scaled to 1; they never grow
 N_SCORES = 3  # of a row: by the common weights, what the deployed ones add to it, and what the key's own add
@@ -45,13 +45,23 @@ class KeyRoom(NamedTuple):
 @helper
 def _tile(window: Bytes, block: int, held: int, tile: int, room: Words) -> None:
     """A word for each of the bits from ``64 · tile`` on, over 64 examples; in ``room[64:]``."""
-    begin, end = 8 * tile, min(8 * tile + 8, window.shape[1])
-    for i in range(64):
-        word = np.uint64(0)
-        if 64 * block + i < held:
+    n_bytes = window.shape[1]
+    begin, end = 8 * tile, min(8 * tile + 8, n_bytes)
+    n = min(64, held - 64 * block)
+    for i in range(n, 64):
+        room[i] = np.uint64(0)
+    if n_bytes >= 8:
+        # The last bytes are read together with those before them: no word reaches beyond its example.
+        place = window.ctypes.data + 64 * block * n_bytes + end - 8
+        beyond = np.uint64(8 * (8 - (end - begin)))
+        for i in range(n):
+            room[i] = word_at(place + i * n_bytes) >> beyond
+    else:
+        for i in range(n):
+            word = np.uint64(0)
             for b in range(begin, end):
                 word |= np.uint64(window[64 * block + i, b]) << np.uint64(8 * (b - begin))
-        room[i] = word
+            room[i] = word
     transpose_bits(room.ctypes.data, room.ctypes.data + 512)
 
 
@@ -215,8 +225,8 @@ def visit_keys(
 ) -> None:
     """Score the rows of the keys from ``low`` to ``high - 1`` by their own weights, and perhaps learn each.
 
-    A row is scored before it is learnt; one whose code is negative is scored only. ``deltas``, (keys, base[C]) or empty, gets the weights of each key
-    before its first row.
+    A row is scored before it is learnt; one whose code is negative is scored only. ``deltas``, (keys,
+    base[C]) or empty, gets the weights of each key before its first row.
     """
     C, window, n_answers = boosters.first.size, keys.windows.shape[1], rows.answers.shape[1]
     for k in range(low, high):
@@ -315,8 +325,8 @@ def add_scores(
     """The votes of rows, ``β · f`` of their scores f, (rows, C, N_SCORES); and β learns each row after that.
 
     Each booster's votes are half the log-odds of its class: β follows the gradient of the log-loss, scaled by
-    the inverse of the sums of f fᵀ so far, which fade by ``memory``. They bound the curvature of the loss from
-    above: where predictions are sure and wrong, Newton's own steps would be far too large.
+    the inverse of the sums of f fᵀ so far, which fade by ``memory``. They bound the curvature of the loss
+    from above: where predictions are sure and wrong, Newton's own steps would be far too large.
     """
     C = scores.shape[1]
     L, step = np.zeros((N_SCORES, N_SCORES)), np.zeros(N_SCORES)

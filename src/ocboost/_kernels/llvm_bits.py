@@ -226,6 +226,16 @@ def dot_halves(typing_context: Any, halves: Any, numbers: Any, n_groups: Any) ->
 
 
 @instruction
+def word_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """The word at any address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return load(builder, args[0], I64, align=1)
+
+    return types.uint64(ADDRESS), codegen
+
+
+@instruction
 def positive_bytes(typing_context: Any, address: Any) -> tuple[Any, Any]:
     """A word whose bit i says whether the i-th of 64 signed bytes is positive."""
 

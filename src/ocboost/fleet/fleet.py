@@ -582,5 +582,7 @@ def _named(damaged: dict[bytes, str]) -> str:
 
 def _end_of_part(codes: Ints, at: int, most: int) -> int:
     """Where the rows from ``at`` on end of which at most so many have a label."""
+    if (codes[at : at + most] >= 0).all():  # as a rule
+        return min(len(codes), at + most)
     labelled = np.flatnonzero(codes[at:] >= 0)
     return len(codes) if len(labelled) < most else at + int(labelled[most - 1]) + 1

@@ -44,7 +44,7 @@ def as_key(key: Any) -> bytes:
 
 def _digits(number: int) -> bytes:
     """A whole number as it is written; of one that is far too long, as many digits as tell so."""
-    return str(number).encode() if abs(number) < 10**MAX_KEY_BYTES else b"0" * (MAX_KEY_BYTES + 1)
+    return str(number).encode() if number.bit_length() < 4 * MAX_KEY_BYTES else b"0" * (MAX_KEY_BYTES + 1)
 
 
 @dataclass(frozen=True)

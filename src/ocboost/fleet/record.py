@@ -21,6 +21,7 @@ import math
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,12 @@ class ExampleCode:
     n_answers: int
     n_classes: int
 
-    @property
+    @cached_property
     def n_label_bits(self) -> int:
         """Bits of the class."""
         return max(1, (self.n_classes - 1).bit_length())
 
-    @property
+    @cached_property
     def n_bytes(self) -> int:
         """Bytes of an example."""
         return math.ceil((self.n_answers + self.n_label_bits) / 8)
