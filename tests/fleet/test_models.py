@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ocboost import AdaptiveClassifier, Model, OCBClassifier
+from ocboost import AdaptiveClassifier, InputError, Model, OCBClassifier
 
 pytest.importorskip("lmdb")
 
@@ -106,6 +106,20 @@ def test_room_of_dropped_keys_is_given_back(tmp_path):
         assert records(fleet) == expected
 
 
+def test_another_working_directory(tmp_path, monkeypatch):
+    """A store that was named by where it lies from here stays where it is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with Fleet(model(), store="store", window=40) as fleet:
+        fleet.learn(KEYS[:300], X[:300], Y[:300])
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert fleet.info().bytes == os.path.getsize(tmp_path / "store" / "data.mdb")
+        fleet.compact()
+        fleet.learn(KEYS[:3], X[:3], Y[:3])
+        assert fleet.rows == 303
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 # Models ---------------------------------------------------------------------------------------------------
 
 
@@ -130,6 +144,25 @@ def test_a_deployed_adaboost(tmp_path):
         deployed = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=9, random_state=0)
         clf = OCBClassifier.from_fitted(deployed.fit(X[:200], y[:200]), X[:200], y[:200])
         check_model(tmp_path / str(K), clf, X, y)
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e30, 9e98])
+def test_weights_beyond_all_measure(tmp_path, scale):
+    """Such a model is refused, or what is written can be read again."""
+    deployed = AdaBoostClassifier(n_estimators=9, random_state=0).fit(X[:200], Y[:200])
+    deployed.estimator_weights_ *= scale
+    clf = OCBClassifier.from_fitted(deployed, X[:200], Y[:200])
+    try:
+        fleet = Fleet(clf, store=tmp_path / "store", window=20)
+    except InputError:
+        return
+    with fleet:
+        fleet.learn(KEYS, X, Y)
+        assert np.isfinite(fleet.votes(KEYS, X)).all()
+    with Fleet(store=tmp_path / "store") as fleet:
+        fleet.learn(KEYS, X, Y)
+        assert np.isfinite(fleet.votes(KEYS, X)).all()
+        assert fleet.verify() == []
 
 
 def test_sparse_rows(tmp_path):
@@ -193,6 +226,13 @@ def test_an_adaptive_classifier_that_was_deployed_with_an_ocb(tmp_path):
     adopted = AdaptiveClassifier.from_fitted(model(), X[:200], Y[:200])
     with Fleet(adopted, store=tmp_path / "store") as fleet:
         np.testing.assert_array_equal(fleet.votes(KEYS, X), model().decision_function(X))
+
+
+def test_an_adopted_ocb_that_has_a_threshold(tmp_path):
+    """As long as it has learnt nothing the adaptive classifier answers as it does, threshold and all."""
+    adopted = AdaptiveClassifier.from_fitted(model(threshold=0.9), X[:200], Y[:200])
+    with Fleet(adopted, store=tmp_path / "store") as fleet:
+        np.testing.assert_array_equal(fleet.predict(KEYS, X), adopted.predict(X, issue=False))
 
 
 @pytest.mark.parametrize("how", [{"threshold": 0.9}, {"costs": {(0, 1): 9.0}}, {"class_weight": {0: 9.0}}])

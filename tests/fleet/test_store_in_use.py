@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ocboost.errors import StorageError, StorageFullError
+from ocboost.errors import ClosedError, StorageError, StorageFullError
 
 pytest.importorskip("lmdb")
 
@@ -82,6 +82,24 @@ def test_a_store_that_is_open_in_this_process(tmp_path, fleet):
         with pytest.raises(FleetStoreError, match="is open in this process already"):
             Fleet(store=tmp_path / "store", **how)
     fleet.learn(KEYS[:3], X[:3], Y[:3])
+
+
+def test_a_compaction_that_cannot_open_its_file_again(fleet, tmp_path, monkeypatch):
+    """The new file is there, as whole as the old one was; the fleet is closed."""
+    before = records(fleet)
+
+    def refuse():
+        raise StorageError(errno.ENOMEM, "no room for the map")
+
+    monkeypatch.setattr(fleet._store, "_connect", refuse)
+    with pytest.raises(StorageError, match="no room for the map"):
+        fleet.compact()
+    for call in (lambda: fleet.predict(KEYS[:3], X[:3]), lambda: fleet.learn(KEYS[:3], X[:3], Y[:3])):
+        with pytest.raises(ClosedError, match=r"the fleet was closed; open it again\."):
+            call()
+    fleet.close()
+    with Fleet(store=tmp_path / "store") as again:
+        assert records(again) == before
 
 
 # Disks that are full --------------------------------------------------------------------------------------

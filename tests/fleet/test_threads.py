@@ -300,9 +300,7 @@ def test_processes_read_while_one_learns(tmp_path, alone):
 
 def hold_a_reader(store, telling):
     """Begin to read, and never come to an end."""
-    with Fleet(store=store, read_only=True) as fleet:
-        keys = fleet.keys()
-        next(keys)
+    with Fleet(store=store, read_only=True) as fleet, fleet._store.reading():
         telling.send(None)
         time.sleep(LONGEST)
 

@@ -169,12 +169,8 @@ def _loss(margin: float) -> float:
 
 
 @helper
-def _append(
-    window: Bytes, packed: Bytes, row: Int8s, code: int, place: int, boosters: Boosters, room: KeyRoom
-) -> None:
-    """Write an example to its place in the window, and its margins."""
-    for b in range(packed.size):
-        window[place, b] = packed[b]
+def _append(row: Int8s, code: int, place: int, boosters: Boosters, room: KeyRoom) -> None:
+    """Write the margins of an example to its place in the window."""
     C, bit = boosters.first.size, np.uint64(1) << np.uint64(place & 63)
     to = room.margins[place >> 6]
     for c in range(C):
@@ -256,11 +252,13 @@ def visit_keys(
             if learnt:
                 evidence = decay * evidence + gain
                 place = seen % window
-                if place & 63 == 0 and seen < window:  # a block that nobody has written to
-                    room.margins[place >> 6, :] = np.uint64(0)
-                _append(
-                    keys.windows[k], rows.packed[i], rows.answers[i], rows.codes[i], place, boosters, room
-                )
+                to, packed = keys.windows[k, place], rows.packed[i]
+                for b in range(to.size):
+                    to[b] = packed[b]
+                if at + 1 < rows.starts[k + 1]:  # somebody looks at the margins again
+                    if place & 63 == 0 and seen < window:  # a block that nobody has written to
+                        room.margins[place >> 6, :] = np.uint64(0)
+                    _append(rows.answers[i], rows.codes[i], place, boosters, room)
                 seen += 1
                 solved = False
         if deltas.size:

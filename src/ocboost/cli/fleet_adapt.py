@@ -41,7 +41,7 @@ def adapt(
     skip: Skip = 0,
     leave_unseen: Flag = False,
     new: Flag = False,
-    batch: Count = 2_000,
+    batch: Count = 8_000,
     format: FileFormat = None,
     predictions: Lines = None,
 ) -> int:
