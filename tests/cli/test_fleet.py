@@ -302,7 +302,7 @@ class TestDropVerifyCompact:
     def test_not_while_somebody_learns(self, words, store, capsys):
         with Fleet(store=store):
             command, *more = words
-            assert "another process" in refused(capsys, "fleet", command, store, *more)
+            assert "is open in this process already" in refused(capsys, "fleet", command, store, *more)
 
 
 class TestRefused:

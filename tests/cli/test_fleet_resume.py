@@ -308,7 +308,7 @@ class TestSignals:
 def test_a_second_run_is_refused(tmp_path, ocb, capsys):
     stream, store = write(tmp_path / "s.csv", keyed_table(20)), tmp_path / "store"
     with Fleet(ocb, store=store):
-        assert "another process" in refused(capsys, *adapt_words(ocb, stream, store))
+        assert "is open in this process already" in refused(capsys, *adapt_words(ocb, stream, store))
 
 
 def test_gzip_in_the_middle_of_a_run(tmp_path, ocb, capsys, monkeypatch):

@@ -224,6 +224,45 @@ def test_compaction_while_others_read(tmp_path, alone, often):
         assert records(fleet) == end
 
 
+def test_compaction_waits_for_those_who_read(tmp_path):
+    with Fleet(model(), store=tmp_path / "store", window=WINDOW) as fleet:
+        fleet.learn(KEYS[:300], X[:300], Y[:300])
+        expected = records(fleet)[0]
+        compacting = threading.Thread(target=fleet.compact, daemon=True)
+        with fleet._store.reading() as txn:
+            compacting.start()
+            compacting.join(0.2)
+            assert compacting.is_alive()
+            found = {key: bytes(record) for key, record in fleet._store.records(txn)}
+        compacting.join(LONGEST)
+        assert not compacting.is_alive()
+        assert found == records(fleet)[0] == expected
+
+
+def test_compaction_where_somebody_reads_at_every_moment(tmp_path):
+    """Two take turns, and each stays until the other has come: who comes later waits for the compaction."""
+    with Fleet(model(), store=tmp_path / "store", window=WINDOW) as fleet:
+        fleet.learn(KEYS[:300], X[:300], Y[:300])
+        inside = [threading.Event(), threading.Event()]
+
+        def reader(me):
+            def read():
+                with fleet._store.reading():
+                    inside[me].set()
+                    inside[1 - me].wait(0.2)
+                    inside[1 - me].clear()
+
+            return read
+
+        with Threads(reader(0), reader(1)) as readers:
+            readers.wait_for_all(3)
+            compacting = threading.Thread(target=fleet.compact, daemon=True)
+            compacting.start()
+            compacting.join(LONGEST / 4)
+            assert not compacting.is_alive()
+        assert readers.errors == []
+
+
 def test_closing_while_others_read(tmp_path, alone, often):
     expected, end = alone
     for _ in range(3):

@@ -7,6 +7,8 @@ import hashlib
 import os
 from typing import Any
 
+import numpy as np
+
 from ocboost._core.file_format import to_bytes
 from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.deployment.model import Model
@@ -19,6 +21,7 @@ from ocboost.estimators.decisions import is_balanced
 
 FORGETTING = 0.9998  # of the common weights: half of what they know is of the last 3,500 rows of all keys
 MAX_CLASSES = 256
+MAX_ALPHA = 1e6
 
 
 def deployed_model(model: Any) -> Model:
@@ -49,6 +52,10 @@ def deployed_model(model: Any) -> Model:
         )
     if len(clf.classes_) > MAX_CLASSES:
         raise InputError(f"model must have at most {MAX_CLASSES} classes; it has {len(clf.classes_)}.")
+    if any(np.abs(alpha).max() > MAX_ALPHA for alpha in clf.alpha_):
+        raise InputError(
+            f"model must have weights of at most {MAX_ALPHA:g}; this one has larger ones. Fit it again."
+        )
     if clf.grow is not None:  # the hypotheses are shared, and stay
         clf.set_params(grow=None)
         clf.follow_settings()
@@ -67,7 +74,9 @@ def _ocb_of(clf: AdaptiveClassifier) -> OCBClassifier:
                 "one of it: OCBClassifier.from_fitted(model, X, y), or ocboost fit --method ocb."
             )
         found = copy.copy(adopted.model)
-        found.set_params(class_weight=clf.class_weight, threshold=clf.threshold, costs=clf.costs)
+        own = {name: getattr(clf, name) for name in ("class_weight", "threshold", "costs")}
+        if any(value is not None for value in own.values()):  # else it decides as the adopted one does
+            found.set_params(**own)
         return found
     if pool is None:
         raise InputError("model must have learnt enough rows to have hypotheses; this one has none yet.")

@@ -94,7 +94,7 @@ class Fleet:
             window = as_count(window, "window", 1, MAX_WINDOW, "It is how many examples a key keeps.")
         self._writing = threading.RLock()
         self._state_kept: tuple[bytes, FleetState] | None = None
-        place = Path(store)
+        place = Path(store).absolute()  # wherever the process goes
         if given is None and not place.exists():
             raise FleetStoreError(f"there is no store in '{place}', and model is None. Give the model.")
         self._store = FleetStore(place, read_only=read_only)

@@ -35,7 +35,6 @@ _OWN = {LOCK, f"{DATA}.new", ".fleet.lock", ".opening.lock"}  # what a process t
 STORE_FORMAT = b"ocboost fleet 1"
 MAX_READERS = 512
 _OPENING_ATTEMPTS, _OPENING_PAUSE = 1_000, 0.01
-_WRITES_PER_CHECK = 16  # for readers that are gone
 _LEAST_FREE = 1 << 20  # bytes of a disk that is not full
 _LEAST_MAP = 1 << 26  # bytes
 _MOST_MAP = 1 << 44
@@ -65,7 +64,6 @@ class FleetStore:
         self._paused = False  # while the file is replaced
         self._closed = False
         self._process = os.getpid()
-        self._written = 0  # transactions
         self._env: Any = None
         try:
             self._open()
@@ -207,13 +205,11 @@ class FleetStore:
         self._require_open()
         with self._translated(), self._env.begin(write=True, buffers=True) as txn:
             yield txn
-        self._written += 1
-        if self._written % _WRITES_PER_CHECK == 0:
-            self._env.reader_check()
+        self._env.reader_check()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Errors of LMDB and of the system as ours."""
+        """Errors of LMDB as ours."""
         try:
             yield
         except self._lmdb.MapFullError:
@@ -223,12 +219,6 @@ class FleetStore:
                 "call was learnt. Make room, and open the fleet again",
             ) from None
         except self._lmdb.Error as error:
-            raise self._as_own(error) from error
-        except StorageError:
-            raise
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-                raise
             raise self._as_own(error) from error
 
     def _as_own(self, error: Exception) -> Exception:
@@ -330,9 +320,11 @@ class FleetStore:
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(new, 0o600)
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):
                 new.unlink()
+            if isinstance(error, OSError) and not isinstance(error, StorageError):
+                raise self._as_own(error) from error
             raise
         with self._closing, _alone(self.folder, "opening"):
             self._paused = True
@@ -352,7 +344,12 @@ class FleetStore:
             (self.folder / LOCK).unlink()
         os.replace(new, self.folder / DATA)
         sync_folder(self.folder)
-        self._connect()
+        try:
+            self._connect()
+        except BaseException:
+            self._closed = True
+            self._disconnect()
+            raise
 
     def close(self) -> None:
         """Wait for those who read, and close; closing twice does nothing."""
