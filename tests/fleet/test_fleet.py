@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
 
@@ -201,6 +202,23 @@ def test_keys_of_every_kind_are_the_same(fleet):
     assert 18 not in fleet
 
 
+@pytest.mark.parametrize("size", [1, 3, 9, 4096])
+def test_many_keys_are_read_some_at_a_time(fleet, monkeypatch, size):
+    """As whoever asks for all keys may stop, the store is not held meanwhile; tables need bounded memory."""
+    expected, table = sorted({key.encode() for key in KEYS[:700]}), fleet.table(100, "rows")
+    monkeypatch.setattr("ocboost.fleet.fleet.KEYS_AT_ONCE", size)
+    monkeypatch.setattr("ocboost.fleet.facts.KEYS_AT_ONCE", size)
+    assert list(fleet.keys()) == expected
+    for one, before in zip(fleet.table(100, "rows"), table, strict=True):
+        assert replace(one, moved=0.0) == replace(before, moved=0.0)
+        assert one.moved == pytest.approx(before.moved)
+    keys = fleet.keys()
+    first = next(keys)
+    fleet.drop([first])
+    fleet.compact()
+    assert [first, *keys] == expected
+
+
 def test_seventeen_is_one_key_in_one_call(new, tmp_path):
     mixed = [17, "17", b"17", np.int32(17), "18", 18]
     new.learn(mixed, X[:6], Y[:6])
@@ -395,8 +413,9 @@ def test_info(fleet, tmp_path):
 
 
 def test_table(fleet):
+    fleet.learn(["seldom"] * 5, X[700:705], Y[700:705])
     everything = fleet.table(100, "rows")
-    counts = {key.encode(): KEYS[:700].count(key) for key in set(KEYS[:700])}
+    counts = {key.encode(): KEYS[:700].count(key) for key in set(KEYS[:700])} | {b"seldom": 5}
     assert {each.key: each.rows for each in everything} == counts
     assert [each.rows for each in everything] == sorted(counts.values(), reverse=True)
     assert fleet.table(3, "rows") == everything[:3]

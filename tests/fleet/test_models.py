@@ -188,6 +188,7 @@ def check_model(folder, clf, some=X, y=Y):
     """A fleet begins as its model, learns, exports, and is opened again with it."""
     with Fleet(clf, store=folder / "store", window=20) as fleet:
         np.testing.assert_array_equal(fleet.votes(KEYS, some), clf.decision_function(some))
+        assert fleet.classifier.grow is None
         predicted = fleet.learn(KEYS[:600], some[:600], y[:600])
         assert (predicted == y[:600]).mean() > (clf.predict(some[:600]) == y[:600]).mean() - 0.05
         np.testing.assert_allclose(

@@ -59,7 +59,8 @@ class FleetStore:
         self.folder, self.read_only = folder, read_only
         self._lmdb = lmdb()
         self._opened = ExitStack()
-        self._closing = threading.Condition()
+        self._lock = threading.RLock()  # taken by itself: Ctrl-C cannot come between taking and releasing it
+        self._closing = threading.Condition(self._lock)
         self._readers: dict[object, int] = {}  # and the thread of each
         self._paused = False  # while the file is replaced
         self._closed = False
@@ -168,12 +169,15 @@ class FleetStore:
             with self._translated(), self._begun(reader) as txn:
                 yield txn
         finally:
-            self._leave(reader)
+            try:
+                self._leave(reader)
+            finally:  # a Ctrl-C in the line above must not leave a reader behind, whom others would wait for
+                self._leave(reader)
 
     def _begun(self, reader: object) -> Any:
         """A transaction that reads; the file may have outgrown what is mapped of it."""
         while True:
-            with self._closing:
+            with self._lock:
                 while self._paused:
                     self._closing.wait()
                 self._require_open()
@@ -182,13 +186,13 @@ class FleetStore:
                 return self._env.begin(buffers=True)
             except self._lmdb.MapResizedError:
                 self._leave(reader)
-                with self._closing:
+                with self._lock:
                     while self._others_read:  # nobody may use the map while it changes
                         self._closing.wait()
                     self._env.set_mapsize(0)
 
     def _leave(self, reader: object) -> None:
-        with self._closing:
+        with self._lock:
             self._readers.pop(reader, None)
             self._closing.notify_all()
 
@@ -326,7 +330,7 @@ class FleetStore:
             if isinstance(error, OSError) and not isinstance(error, StorageError):
                 raise self._as_own(error) from error
             raise
-        with self._closing, _alone(self.folder, "opening"):
+        with self._lock, _alone(self.folder, "opening"):
             self._paused = True
             try:
                 while self._others_read:
@@ -355,7 +359,7 @@ class FleetStore:
         """Wait for those who read, and close; closing twice does nothing."""
         if os.getpid() != self._process:  # after a fork it is the other process's
             return
-        with self._closing:
+        with self._lock:
             if self._closed:
                 return
             self._closed = True
