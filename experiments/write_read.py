@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.sequences import KINDS, NumpyDraw, follow
+from tests.support.sequence_draws import NumpyDraw
+from tests.support.sequences import KINDS, follow
 
 MAX_STEPS = 14
 MEMORY = Path("/dev/shm")  # on a disk, syncing each file would take ten times as long as all the rest

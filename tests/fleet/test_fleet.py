@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocboost import InputError, OCBClassifier
+from ocboost import InputError, OCBClassifier, approximation_error
 
 pytest.importorskip("lmdb")
 
@@ -421,7 +421,10 @@ def test_table(fleet):
     assert fleet.table(3, "rows") == everything[:3]
     moved = fleet.table(100, "moved")
     assert [each.moved for each in moved] == sorted((each.moved for each in everything), reverse=True)
-    assert all(0.0 < each.moved <= 1.0 for each in moved)
+    deployed = np.append(model().alpha_[0], 0.0)  # and no bias
+    for each in moved:
+        expected = approximation_error(deployed, fleet.export(each.key).alpha_[0])
+        assert each.moved == pytest.approx(expected)
     worst = fleet.table(100)
     assert {each.key for each in worst} == {key for key, n in counts.items() if n >= LEAST_ROWS}
     assert [each.accuracy for each in worst] == sorted(each.accuracy for each in worst)

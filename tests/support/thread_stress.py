@@ -404,53 +404,10 @@ def river_twin() -> Iterator[Subject]:
     )
 
 
-def cascades() -> Iterator[Subject]:
-    """Adapters of cascades."""
-    from ocboost.cascade import StageAdapter, WholeAdapter
-    from tests.support.toy_cascade import noisy, toy_cascade
-
-    faces, others = noisy(3, 200)
-    order = np.random.default_rng(0).permutation(400)
-    windows = np.concatenate([faces, others])[order]
-    labels = np.repeat([1, -1], 200)[order]
-    parts = [slice(i, i + 20) for i in range(0, 400, 20)]
-    steps = [(lambda a, p=p: a.update(windows[p], labels[p])) for p in parts]
-
-    def leaves(adapter: Any) -> Any:
-        adapted = adapter.adapted()
-        return [adapted.leaf_pairs, adapted.stage_threshold]
-
-    def scores(view: Any) -> Any:
-        stand_in = WholeAdapter(toy_cascade())
-        stand_in._guard._present = view
-        return stand_in.score(windows[:5])
-
-    yield Subject(
-        "WholeAdapter",
-        lambda: WholeAdapter(toy_cascade(), smoothing=100.0, batch_size=10, calibrate_on=60, head=20),
-        steps,
-        {
-            "score": lambda a: a.score(windows[:5]),
-            "alpha": lambda a: a.alpha,
-            "n_held_out": lambda a: a.n_held_out,
-            "copy": lambda a: copy.copy(a).score(windows[:5]),
-            "pickle": lambda a: pickle.loads(pickle.dumps(a)).score(windows[:5]),
-        },
-        lambda a: digest([a.score(windows), *leaves(a)]),
-        lambda view: {"alpha": view.alpha, "score": scores(view)} if hasattr(view, "scale") else {},
-    )
-    yield Subject(
-        "StageAdapter",
-        lambda: StageAdapter(toy_cascade(), smoothing=100.0, batch_size=10, least_others=40),
-        steps,
-        {"n_adapted": lambda a: a.n_adapted, "n_held_out": lambda a: a.n_held_out, "adapted": leaves},
-        lambda a: digest(leaves(a)),
-    )
-
-
 def subjects() -> Iterator[Subject]:
     """Every public object that learns."""
     from tests.support.adaptive_threads import adaptive
+    from tests.support.cascade_threads import cascades
 
     yield from sketches()
     yield from boosters()

@@ -43,7 +43,7 @@ VERSION = 2
 MAX_HEADER = 1 << 24  # bytes
 MAX_TREE_DEPTH = 64
 MAX_ARRAY_AXES = 8
-_ARRAY_TYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "i1": "<i1", "u8": "<u8", "u2": "<u2"}
+_ARRAY_TYPES = {code: f"<{code}" for code in ("f8", "f4", "i8", "i4", "i1", "u8", "u2", "u1")}
 # What loads a file that the command line makes.
 _LOADERS = {
     kind: f"ocboost.{kind}.load, or with ocboost.Model.load"

@@ -28,6 +28,7 @@ from ocboost.errors import ModelFileError, NotSavableError
 
 BOOSTER, HYPOTHESES, OFFSET = "booster", "hypotheses", "offset"  # axes that can be part of something else
 FOREIGN = "foreign"
+CASCADE_ADAPTER = "cascade adapter"
 
 
 @cache
@@ -102,6 +103,24 @@ KINDS: dict[str, Kind] = {
         Kind("AdaptiveClassifier", "model", ".deployment.model:Model", "an adaptive model"),
         Kind("Adaptation", "checkpoint", ".deployment.adaptation:Adaptation", "a checkpoint"),
         Kind("FilterBoost", "filterboost", ".estimators.filterboost:FilterBoost", "a FilterBoost"),
+        Kind(
+            "WholeAdapter",
+            CASCADE_ADAPTER,
+            ".cascade.adapt_whole:WholeAdapter",
+            "a cascade adapted as a whole",
+        ),
+        Kind(
+            "StageAdapter",
+            CASCADE_ADAPTER,
+            ".cascade.adapt_stages:StageAdapter",
+            "a cascade adapted stage by stage",
+        ),
+        Kind(
+            "PictureAdapter",
+            CASCADE_ADAPTER,
+            ".cascade.adapt_pictures:PictureAdapter",
+            "a cascade adapted to whole pictures",
+        ),
         Kind("CacheEntry", "cache entry", ".paper.cache:OldEntry", "a cached result of an earlier version"),
     )
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ocboost._kernels.arrays import Bytes, Int32s, Ints, UInt32s
-from ocboost._kernels.cascade import Parts, addresses_of, contrast_of, passed_at
+from ocboost._kernels.arrays import Bytes, Floats, Int32s, Ints, UInt32s
+from ocboost._kernels.cascade import Parts, addresses_of, contrast_of, passed_at, stage_sum
 from ocboost._kernels.compile import exact, plain
 
 
@@ -62,14 +62,19 @@ def scan(
     columns: int,
     stride: int,
     parts: Parts,
+    lowest: float,
     found: Int32s,
+    scores: Floats,
 ) -> int:
-    """Slide a window over an image's tables; write x and y of those that pass, and say how many.
+    """Slide a window over an image's tables; write x, y and score of those it finds, and say how many.
 
-    As in OpenCV, a window that fails the first stage lets the next one be skipped. ``found`` has room for all
-    of them.
+    A score is the last stage's sum minus what it is compared with. Found are windows that pass all stages
+    before the last, and whose score is at least ``lowest``; 0 is the cascade as it is. As in OpenCV, a window
+    that fails the first stage lets the next one be skipped, whatever ``lowest`` is: if the last stage is the
+    first, one whose score is below 0. ``found`` and ``scores`` have room for all of them.
     """
-    n_stages = parts.bar.size
+    last = parts.bar.size - 1
+    bar = np.float64(parts.bar[last])
     at = addresses_of(parts)
     area = np.float64((width - 2) * (height - 2))
     count = 0
@@ -86,11 +91,16 @@ def scan(
             # Both have wrapped around with their tables, at 32 bits.
             factor, seen = contrast_of(area, np.float64(np.int32(total)), np.float64(np.uint32(square)))
             if seen:
-                passed = passed_at(table.ctypes.data + 4 * base, factor, at, n_stages)
-                if passed == n_stages:
-                    found[count, 0], found[count, 1] = x, y
-                    count += 1
-                elif passed == 0:
+                window = table.ctypes.data + 4 * base
+                passed = passed_at(window, factor, at, last)
+                if passed == last:
+                    score = stage_sum(window, factor, at, last) - bar
+                    if score >= lowest:
+                        found[count, 0], found[count, 1], scores[count] = x, y, score
+                        count += 1
+                    if score >= 0.0:
+                        passed += 1
+                if passed == 0:
                     x += stride
             x += stride
     return count
@@ -105,31 +115,85 @@ def _root(parent: Ints, i: int) -> int:
 
 
 @plain
-def label_similar(rects: Ints, eps: float, label: Ints) -> int:
-    """Number the groups of rectangles that similar ones link, in the order they begin; say how many.
+def label_similar(rects: Ints, eps: float, ends: Ints, label: Ints, counts: Ints) -> None:
+    """Number the groups of rectangles that similar ones link, in the order they begin, and count them.
 
-    Two are similar if each side of one is about where the other's is: ``eps`` is relative to their size.
+    Two are similar if each side of one is about where the other's is: ``eps`` is relative to their size. It
+    is done for the first ``ends[t]`` rectangles, for each t: rising, so that no pair is compared twice.
+    ``label[t]`` gets the numbers and ``counts[t]`` how many groups there are.
     """
     n = rects.shape[0]
     parent = np.arange(n)
-    for i in range(n):
-        for k in range(i):
-            apart = eps * np.float64(min(rects[i, 2], rects[k, 2]) + min(rects[i, 3], rects[k, 3])) * 0.5
-            right = abs(rects[i, 0] + rects[i, 2] - rects[k, 0] - rects[k, 2])
-            below = abs(rects[i, 1] + rects[i, 3] - rects[k, 1] - rects[k, 3])
+    name = np.empty(n, np.int64)
+    begin = 0
+    for t in range(ends.size):
+        for i in range(begin, ends[t]):
+            for k in range(i):
+                apart = eps * np.float64(min(rects[i, 2], rects[k, 2]) + min(rects[i, 3], rects[k, 3])) * 0.5
+                right = abs(rects[i, 0] + rects[i, 2] - rects[k, 0] - rects[k, 2])
+                below = abs(rects[i, 1] + rects[i, 3] - rects[k, 1] - rects[k, 3])
+                if (
+                    abs(rects[i, 0] - rects[k, 0]) <= apart
+                    and abs(rects[i, 1] - rects[k, 1]) <= apart
+                    and right <= apart
+                    and below <= apart
+                ):
+                    parent[_root(parent, i)] = _root(parent, k)
+        begin = ends[t]
+        count = 0
+        name[:begin] = -1
+        for i in range(begin):
+            root = _root(parent, i)
+            if name[root] < 0:
+                name[root] = count
+                count += 1
+            label[t, i] = name[root]
+        counts[t] = count
+
+
+@plain
+def hide_inside(means: Ints, sizes: Ints, eps: float, small: int, hidden_by: Ints) -> None:
+    """The size of the largest group that each one must give way to, or 0.
+
+    A group gives way to one that it lies within, give or take, if that is larger, and larger than ``small``;
+    a group below ``small`` gives way to any.
+    """
+    for g in range(sizes.size):
+        hidden_by[g] = 0
+        for k in range(sizes.size):
+            if k == g or sizes[k] <= hidden_by[g]:
+                continue
+            if sizes[k] <= max(small, sizes[g]) and sizes[g] >= small:
+                continue
+            across = np.int64(np.rint(np.float64(means[k, 2]) * eps))
+            down = np.int64(np.rint(np.float64(means[k, 3]) * eps))
             if (
-                abs(rects[i, 0] - rects[k, 0]) <= apart
-                and abs(rects[i, 1] - rects[k, 1]) <= apart
-                and right <= apart
-                and below <= apart
+                means[g, 0] >= means[k, 0] - across
+                and means[g, 1] >= means[k, 1] - down
+                and means[g, 0] + means[g, 2] <= means[k, 0] + means[k, 2] + across
+                and means[g, 1] + means[g, 3] <= means[k, 1] + means[k, 3] + down
             ):
-                parent[_root(parent, i)] = _root(parent, k)
-    count = 0
-    name = np.full(n, -1, np.int64)
-    for i in range(n):
-        root = _root(parent, i)
-        if name[root] < 0:
-            name[root] = count
-            count += 1
-        label[i] = name[root]
-    return count
+                hidden_by[g] = sizes[k]
+
+
+@plain
+def match_greedily(shared: Floats, least: float, partner: Ints) -> None:
+    """Pair rows with columns one to one, the largest entry first, while it is at least ``least``.
+
+    Of equal entries the first, row by row. ``partner`` gets each row's column, or -1.
+    """
+    n, m = shared.shape
+    partner[:] = -1
+    taken = np.zeros(m, np.bool_)
+    while True:
+        best, row, column = least, -1, -1
+        for i in range(n):
+            if partner[i] >= 0:
+                continue
+            for k in range(m):
+                if not taken[k] and (shared[i, k] > best or (row < 0 and shared[i, k] >= best)):
+                    best, row, column = shared[i, k], i, k
+        if row < 0:
+            return
+        partner[row] = column
+        taken[column] = True

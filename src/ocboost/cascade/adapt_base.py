@@ -8,14 +8,20 @@ F₀ + Σ_j α_j h_j: again a sum of leaves, which fits into a stage.
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_count, as_number, as_weights
-from ocboost._core.locks import DeepState, Guard
+from ocboost._core.codec import Fields, Tree, read
+from ocboost._core.file_format import load, load_any, save
+from ocboost._core.kinds import CASCADE_ADAPTER, KINDS, known
+from ocboost._core.locks import DeepState, Guard, reads
+from ocboost.boosters.base import Settings
+from ocboost.boosters.sketch.settings import plan_head
 from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.windows import as_windows, has_contrast
@@ -33,9 +39,28 @@ MAX_HELD_OUT = 20_000  # windows
 MIN_OF_EACH = 20  # faces, and other windows, before the scale of the score can be fitted
 MAX_HALF_LOG_ODDS = 600.0  # exp of it still fits into a double
 
+# What a sketch has where an adapter says nothing; and what decides which examples it keeps.
+_SKETCH_SETTINGS: Settings = {
+    "order": None,
+    "head": 1,
+    "memory": None,
+    "keep": None,
+    "tail": True,
+    "correction": "balanced",
+}
+_PLANNED = tuple(_SKETCH_SETTINGS)
+
 
 class CascadeAdapter(DeepState):
-    """Checks and counts the labelled windows of one camera; a subclass learns from them."""
+    """Checks and counts the labelled windows of one camera; a subclass learns from them.
+
+    A subclass that is to be saved has a ``kind`` with its entry in `ocboost._core.kinds`, names in
+    ``settings`` what it is made with besides the cascade, each an argument and an attribute, and has
+    `_state_tree` and `_resume` for what it has learnt.
+    """
+
+    kind: ClassVar[str]  # its name in files
+    settings: ClassVar[tuple[str, ...]] = ("face_weight", "smoothing", "forgetting", "batch_size")
 
     def __init__(
         self, cascade: Cascade, face_weight: float, smoothing: float, forgetting: float, batch_size: int
@@ -75,6 +100,82 @@ class CascadeAdapter(DeepState):
     def _take(self, windows: Pixels, labels: Signs, weights: Floats) -> None:
         """Learn from windows that have been checked."""
 
+    # Files ------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle); an old file is replaced at the very end.
+
+        The file holds the cascade, everything learnt, and the windows that are held out or wait: images of
+        the camera.
+        """
+        save(path, self.kind, self.tree())  # written while others may learn
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save` has written; it learns on exactly as the saved one would have.
+
+        ``CascadeAdapter.load`` loads an adapter of any class.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged, of another version, or not such an adapter. Nothing in a file is executed.
+        """
+        name, own = os.fspath(path), getattr(cls, "kind", None)
+        if own is not None:
+            return read(load(path, own), name, cls.from_tree)
+        found, tree = load_any(path)
+        made: Self = read(tree, name, known(found, CASCADE_ADAPTER, name).load().from_tree)
+        return made
+
+    @reads
+    def tree(self) -> Tree:
+        """What a file holds; nothing in it changes when the adapter learns on."""
+        return {
+            "cascade": self.cascade.tree(),
+            "settings": {name: getattr(self, name) for name in self.settings},
+            "n_seen": self.n_seen,
+            **self._state_tree(),
+        }
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """An adapter of what `tree` gave; a state that no windows lead to is a `ModelFileError`."""
+        cascade = fields.read("cascade", Cascade.from_tree)
+        settings = fields.read("settings", lambda each: {name: each.plain(name) for name in cls.settings})
+        adapter = fields.make(cls, cascade, **settings)
+        adapter.n_seen = fields.count("n_seen")
+        adapter._resume(fields)
+        return adapter
+
+    @abstractmethod
+    def _state_tree(self) -> Tree:
+        """What it has learnt; the caller holds the lock."""
+
+    @abstractmethod
+    def _resume(self, fields: Fields) -> None:
+        """Take over what `_state_tree` gave, once it is checked against the settings and ``n_seen``."""
+
+    def _read_newest(self, fields: Fields, key: str, n_shown: int) -> NewestWindows:
+        """The newest of so many windows that were shown."""
+        empty = self._newest()
+        n, height, width = empty.capacity, self.cascade.height, self.cascade.width
+        newest = fields.read(key, lambda each: NewestWindows.from_tree(each, n, height, width))
+        fields.require(
+            len(newest) == min(n, n_shown), f"{key} must hold the newest {min(n, n_shown)} windows"
+        )
+        usable = not len(newest) or has_contrast(newest.windows).all()
+        fields.require(usable, f"{key} has windows of low contrast")
+        return newest
+
+    def facts(self) -> dict[str, str]:
+        """What it is and how far it is, in words."""
+        return {
+            "adapter": KINDS[self.kind].title,
+            "cascade": repr(self.cascade).strip("<>"),
+            "has seen": f"{self.n_seen:,} windows",
+        }
+
 
 class Calibration(NamedTuple):
     """How a cascade's sums become half log-odds: scale · sum + shift."""
@@ -90,7 +191,7 @@ class AdaptedStumps:
     """Some of a cascade's stumps, and the sketch that corrects them once their sum is calibrated."""
 
     def __init__(self, cascade: Cascade, trees: slice) -> None:
-        self.stumps = cascade.stumps()[trees]
+        self.stumps = cascade._all_stumps[trees]
         leaves = cascade.leaf_pairs[trees].astype(np.float64)
         self.middle, self.reach = leaves.mean(axis=1), (leaves[:, 1] - leaves[:, 0]) / 2.0
         self.scale, self.shift = 0.5, 0.0
@@ -99,12 +200,16 @@ class AdaptedStumps:
     def calibrated(self, sums: Floats, labels: Signs, weights: Floats) -> Calibration:
         """The calibration that fits the sums of leaves of labelled windows."""
         a, b, turned = scale_and_shift(sums, labels.astype(np.float64), weights)
-        largest = a * (np.abs(self.reach).sum() + abs(self.middle.sum())) + abs(b)
         scale, shift = a / 2.0, b / 2.0
+        largest = self._largest(scale, shift)
         turned = turned or a == 0.0
-        unusable = turned or largest / 2.0 > MAX_HALF_LOG_ODDS
+        unusable = turned or largest > MAX_HALF_LOG_ODDS
         mean = 0.0 if unusable else float(reweighted(weights, labels, scale * sums + shift).mean())
-        return Calibration(scale, shift, mean, turned, largest / 2.0)
+        return Calibration(scale, shift, mean, turned, largest)
+
+    def _largest(self, scale: float, shift: float) -> float:
+        """Half log-odds that any window can get."""
+        return float(scale * (np.abs(self.reach).sum() + abs(self.middle.sum())) + abs(shift))
 
     def start(self, found: Calibration, smoothing: float, **settings: Any) -> None:
         """Use a calibration, with a new sketch on top of it."""
@@ -118,6 +223,31 @@ class AdaptedStumps:
         entering = reweighted(weights, labels, offset)
         answers *= labels[:, None]
         self.sketch.update_many(answers, batch_size=batch_size, sample_weight=entering)
+
+    def calibrated_tree(self) -> Tree | None:
+        """What a file holds of the calibration and the sketch on top of it; None before it."""
+        if self.sketch is None:
+            return None
+        return {"scale": self.scale, "shift": self.shift, "sketch": self.sketch.copy().tree()}
+
+    def resume(self, fields: Fields, key: str, settings: Settings) -> None:
+        """Take over what `calibrated_tree` gave, if the sketch has these settings."""
+        fields.read_optional(key, lambda each: self._resume(each, settings))
+
+    def _resume(self, fields: Fields, settings: Settings) -> None:
+        self.scale = fields.number("scale", 0.0, np.inf)
+        self.shift = fields.number("shift", -np.inf, np.inf)
+        usable = self.scale > 0.0 and self._largest(self.scale, self.shift) <= MAX_HALF_LOG_ODDS
+        fields.require(usable, "scale and shift must give half log-odds that can be learnt on top of")
+        sketch = fields.read("sketch", BoostingSketch.from_tree)
+        J = len(self.stumps)
+        fields.require(sketch.n_hypotheses == J, f"sketch must be over the {J} stumps")
+        given = {**_SKETCH_SETTINGS, **settings, "smoothing": sketch.smoothing}
+        keep = plan_head(J, **{name: given[name] for name in _PLANNED}).keep
+        fields.require(
+            sketch.has_settings({**given, "keep": keep}), "sketch must have the adapter's settings"
+        )
+        self.sketch = sketch
 
 
 def as_labelled(
@@ -143,6 +273,11 @@ def as_labelled(
         )
     counts &= has_contrast(found)
     return found[counts], labels[counts], weights[counts]
+
+
+def check_sketch(n_hypotheses: int, settings: Settings) -> None:
+    """Refuse settings that no sketch can have, without the memory of one."""
+    BoostingSketch.check_settings({**_SKETCH_SETTINGS, "smoothing": 1.0, **settings}, n_hypotheses)
 
 
 def every_nth(labels: Signs, kind: int, n_before: int, n: int) -> NDArray[np.int64]:
@@ -178,7 +313,7 @@ class NewestWindows:
     """
 
     def __init__(self, capacity: int, height: int, width: int) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self.windows: Pixels = np.empty((0, height, width), np.uint8)  # in no particular order
         self._next = 0
 
@@ -187,11 +322,24 @@ class NewestWindows:
 
     def add(self, windows: Pixels) -> None:
         """Add these as the newest."""
-        windows = windows[-self._capacity :]
-        free = self._capacity - len(self.windows)
+        windows = windows[-self.capacity :]
+        free = self.capacity - len(self.windows)
         if free:
             self.windows = np.concatenate([self.windows, windows[:free]])
             windows = windows[free:]
         if len(windows):
-            self.windows[(self._next + np.arange(len(windows))) % self._capacity] = windows
-            self._next = (self._next + len(windows)) % self._capacity
+            self.windows[(self._next + np.arange(len(windows))) % self.capacity] = windows
+            self._next = (self._next + len(windows)) % self.capacity
+
+    def tree(self) -> Tree:
+        """What a file holds: a copy, as `add` writes into the array."""
+        return {"windows": self.windows.copy(), "next": self._next}
+
+    @classmethod
+    def from_tree(cls, fields: Fields, capacity: int, height: int, width: int) -> Self:
+        """Those of what `tree` gave; who holds them knows how many and how large they may be."""
+        newest = cls(capacity, height, width)
+        newest.windows = fields.array("windows", np.uint8, (None, height, width))
+        fields.require(len(newest) <= capacity, f"windows must be at most {capacity}")
+        newest._next = fields.count("next", 0, capacity - 1 if len(newest) == capacity else 0)
+        return newest

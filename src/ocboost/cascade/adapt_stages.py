@@ -7,10 +7,14 @@ Late stages see few windows without a face: below 200 of them only the threshold
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ocboost._core.checks import as_count
+from ocboost._core.codec import Fields, Tree
 from ocboost._core.locks import reads, writes
+from ocboost.boosters.base import Settings
 from ocboost.cascade.adapt_base import (
     MAX_HALF_LOG_ODDS,
     MIN_OF_EACH,
@@ -21,6 +25,7 @@ from ocboost.cascade.adapt_base import (
     Signs,
     every_nth,
 )
+from ocboost.cascade.adapter_file import batches_from, batches_tree
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.roc import as_rate, threshold_for_hits
 from ocboost.cascade.windows import has_contrast, stage_sums
@@ -71,9 +76,37 @@ class _Stage(AdaptedStumps):
             if found.turned or found.largest > MAX_HALF_LOG_ODDS:  # the stage says nothing about this camera
                 self.given_up = True
                 return
-            settings = {"forgetting": adapter.forgetting, "head": HEAD, "keep": "newest"}
-            self.start(found, adapter.smoothing, **settings)
+            self.start(found, adapter.smoothing, **adapter._sketch_settings)
         self.update(answers, labels, weights, adapter.batch_size)
+
+    def tree(self) -> Tree:
+        """What a file holds of it."""
+        return {
+            "threshold": float(self.threshold),
+            "others": self.others,
+            "given_up": self.given_up,
+            "waiting": batches_tree(self.waiting),
+            "calibrated": self.calibrated_tree(),
+        }
+
+    def read(self, fields: Fields, adapter: StageAdapter) -> None:
+        """Take over what `tree` gave."""
+        n_faces, n_others = adapter._learnt
+        self.threshold = fields.number("threshold", -np.inf, np.inf)
+        self.others = fields.count("others", 0, n_others)
+        self.given_up = fields.flag("given_up")
+        self.waiting = batches_from(fields, "waiting", np.int8, (len(self.stumps),), adapter.face_weight)
+        self.resume(fields, "calibrated", adapter._sketch_settings)
+        signs = all((np.abs(answers) == 1).all() for answers, _, _ in self.waiting)
+        fields.require(signs, "waiting must hold answers of -1 and +1")
+        labels = np.concatenate([np.empty(0, np.int8), *(y for _, y, _ in self.waiting)])
+        fits = (labels > 0).sum() <= n_faces and (labels < 0).sum() <= self.others
+        fits &= len(labels) - len(self.waiting[0][1] if self.waiting else ()) <= MAX_WAITING
+        if self.sketch is not None:
+            least, most = adapter.least_others, n_faces + self.others
+            fits &= self.others >= least and self.sketch.n_seen <= most
+        states = bool(self.waiting) + self.given_up + (self.sketch is not None)
+        fields.require(fits and states <= 1, "the windows that reached the stage do not fit those shown")
 
 
 class StageAdapter(CascadeAdapter):
@@ -101,6 +134,9 @@ class StageAdapter(CascadeAdapter):
     n_seen : int
         Windows shown, those of low contrast aside, which OpenCV never looks at.
     """
+
+    kind = "StageAdapter"
+    settings: ClassVar = (*CascadeAdapter.settings, "pass_rate", "least_others")
 
     def __init__(
         self,
@@ -175,6 +211,40 @@ class StageAdapter(CascadeAdapter):
             thresholds[k] = threshold_for_hits(sums, self.pass_rate) - 1e-6 * float(np.abs(sums).max())
             faces = faces[sums >= thresholds[k]]
         return thresholds
+
+    @property
+    def _sketch_settings(self) -> Settings:
+        return {"forgetting": self.forgetting, "head": HEAD, "keep": "newest"}
+
+    # Files ------------------------------------------------------------------------------------------------
+
+    @property
+    def _learnt(self) -> tuple[int, int]:
+        """Faces and others that were shown and not held out."""
+        return self._faces - self._faces // 5, self.n_seen - self._faces
+
+    def _state_tree(self) -> Tree:
+        return {
+            "n_faces": self._faces,
+            "n_faces_at_thresholds": self._faces_at_thresholds,
+            "held": self._held.tree(),
+            "stages": [stage.tree() for stage in self._stages],
+        }
+
+    def _resume(self, fields: Fields) -> None:
+        self._faces = fields.count("n_faces", 0, self.n_seen)
+        self._faces_at_thresholds = fields.count("n_faces_at_thresholds", 0, self._faces)
+        self._held = self._read_newest(fields, "held", self._faces // 5)
+        stages = iter(self._stages)
+        fields.read_all("stages", lambda each: next(stages).read(each, self), len(self._stages))
+
+    def facts(self) -> dict[str, str]:
+        """What it is and how far it is, in words."""
+        return {
+            **super().facts(),
+            "held out": f"{self.n_held_out:,} faces, to set thresholds by",
+            "new weights": f"in {self.n_adapted:,} of {len(self._stages):,} stages",
+        }
 
 
 def new_thresholds(cascade: Cascade, faces: Pixels, pass_rate: float) -> Cascade:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.checks import as_count
+from ocboost._core.checks import MAX_SETTING, as_count
+from ocboost._core.codec import Fields, Tree
 from ocboost._core.locks import reads, writes
-from ocboost.boosters.sketch.sketch import BoostingSketch
+from ocboost.boosters.base import Settings
+from ocboost.boosters.sketch.settings import HEAD_ADVICE, ORDER_ADVICE
 from ocboost.cascade.adapt_base import (
     MAX_HALF_LOG_ODDS,
     MIN_OF_EACH,
@@ -21,16 +23,16 @@ from ocboost.cascade.adapt_base import (
     Floats,
     Pixels,
     Signs,
+    check_sketch,
     every_nth,
 )
+from ocboost.cascade.adapter_file import Batch, batches_from, batches_tree
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.measure import trees_evaluated
 from ocboost.cascade.roc import relaxed_thresholds, threshold_for_false_positives, threshold_for_hits
-from ocboost.cascade.windows import as_windows, stage_sums
+from ocboost.cascade.windows import as_windows, has_contrast, stage_sums
 from ocboost.errors import InputError
 from ocboost.hypotheses.cascade_stumps import CascadeStumps
-
-Batch = tuple[Pixels, Signs, Floats]
 
 MAX_FOR_COST = 5000  # other windows by which the cheapest cascade is found
 WINDOWS_AT_ONCE = 1024  # whose answers are held together
@@ -81,6 +83,9 @@ class WholeAdapter(CascadeAdapter):
         F₀ = scale · (sum of all leaves) + shift; 0.5 and 0 until enough windows have come.
     """
 
+    kind = "WholeAdapter"
+    settings: ClassVar = (*CascadeAdapter.settings, "order", "head", "calibrate_on")
+
     def __init__(
         self,
         cascade: Cascade,
@@ -96,12 +101,19 @@ class WholeAdapter(CascadeAdapter):
         self._adapted = AdaptedStumps(cascade, slice(None))
         super().__init__(cascade, face_weight, smoothing, forgetting, batch_size)
         self.calibrate_on = as_count(calibrate_on, "calibrate_on", 2 * MIN_OF_EACH, 1 << 20, "")
-        self._settings: dict[str, Any] = {"forgetting": forgetting, "order": order, "head": head}
-        BoostingSketch(len(self.stumps), **self._settings)  # what it refuses is refused now
+        J = len(self.stumps)
+        self.order = None if order is None else as_count(order, "order", 1, J, ORDER_ADVICE)
+        self.head = head if isinstance(head, str) else as_count(head, "head", 1, MAX_SETTING, HEAD_ADVICE)
+        check_sketch(J, self._settings)  # what it refuses is refused now
         self._counts = {1: 0, -1: 0}
         self._faces = self._newest()
         self._held = {1: self._newest(), -1: self._newest()}
         self._waiting: list[Batch] = []
+
+    @property
+    def _settings(self) -> Settings:
+        """What the sketch is made with."""
+        return {"forgetting": self.forgetting, "order": self.order, "head": self.head}
 
     @property
     def stumps(self) -> CascadeStumps:
@@ -320,6 +332,48 @@ class WholeAdapter(CascadeAdapter):
             some = slice(at, at + WINDOWS_AT_ONCE)
             votes[some] = self.stumps.answers(_rows(windows[some])) @ weights
         return votes
+
+    # Files ------------------------------------------------------------------------------------------------
+
+    def _state_tree(self) -> Tree:
+        return {
+            "n_faces": self._counts[1],
+            "faces": self._faces.tree(),
+            "held_faces": self._held[1].tree(),
+            "held_others": self._held[-1].tree(),
+            "waiting": batches_tree(self._waiting),
+            "calibrated": self._adapted.calibrated_tree(),
+        }
+
+    def _resume(self, fields: Fields) -> None:
+        n_faces = fields.count("n_faces", 0, self.n_seen)
+        self._counts = {1: n_faces, -1: self.n_seen - n_faces}
+        self._faces = self._read_newest(fields, "faces", n_faces)
+        for kind, key in ((1, "held_faces"), (-1, "held_others")):
+            self._held[kind] = self._read_newest(fields, key, self._counts[kind] // 10)
+        shape = (self.cascade.height, self.cascade.width)
+        self._waiting = batches_from(fields, "waiting", np.uint8, shape, self.face_weight)
+        self._adapted.resume(fields, "calibrated", self._settings)
+        labels = np.concatenate([np.empty(0, np.int8), *(y for _, y, _ in self._waiting)])
+        shown = {kind: n - n // 10 for kind, n in self._counts.items()}  # besides those held out
+        sketch = self._adapted.sketch
+        if sketch is None:
+            fits = all((labels == kind).sum() == n for kind, n in shown.items())
+        else:
+            fits = not len(labels) and sketch.n_seen == sum(shown.values())
+        fields.require(fits, "the windows that wait or were learnt must be those shown and not held out")
+        contrast = all(has_contrast(windows).all() for windows, _, _ in self._waiting)
+        fields.require(contrast, "waiting has windows of low contrast")
+
+    def facts(self) -> dict[str, str]:
+        """What it is and how far it is, in words."""
+        faces, others = self.n_held_out
+        waiting = self._adapted.sketch is None
+        return {
+            **super().facts(),
+            "held out": f"{faces:,} faces and {others:,} others, to set thresholds by",
+            "the rest": "waits for the score to be calibrated" if waiting else "learnt, for new weights",
+        }
 
 
 def _rows(windows: Pixels) -> NDArray[np.uint8]:

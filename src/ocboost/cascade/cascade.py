@@ -11,13 +11,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ocboost._core.checks import as_count
+from ocboost._core.codec import Fields, Tree
 from ocboost._kernels.cascade import Parts
 from ocboost.errors import InputError
+from ocboost.hypotheses.boxes import MAX_SIDE
 from ocboost.hypotheses.cascade_stumps import CascadeStumps, HaarFeatures, as_haar, as_singles, as_window_size
 
 OPENCV_TOLERANCE = np.float32(1e-5)  # OpenCV lowers every stage's threshold by this
 MAX_STAGES, MAX_NODES = 10_000, 200_000
 MAX_SINGLE = float(np.finfo(np.float32).max)
+# The arrays in ocboost's own files: their types, and how many axes they have.
+_SAVED = {
+    "rects": (np.int32, 3),
+    "weights": (np.float32, 2),
+    "tilted": (np.int8, 1),
+    **dict.fromkeys(("node_feature", "node_left", "node_right"), (np.int32, 1)),
+    **dict.fromkeys(("node_threshold", "leaf", "stage_threshold"), (np.float32, 1)),
+    **dict.fromkeys(("tree_node", "tree_leaf", "stage_tree"), (np.int32, 1)),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,11 +220,33 @@ class Cascade:
             stage_origin=np.append(self._origin, np.int32(-1)).astype(np.int32),
         )
 
+    def tree(self) -> Tree:
+        """What a file of ocboost holds; OpenCV's are written by `CascadeFile.write`."""
+        arrays = {key: getattr(self, key).astype(dtype) for key, (dtype, _) in _SAVED.items()}
+        return {"width": self.width, "height": self.height, **arrays, "stage_origin": self.stage_origin}
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """A cascade of what `tree` gave; one that could not be made is a `ModelFileError`."""
+        return fields.make(
+            cls,
+            **{key: fields.count(key, most=MAX_SIDE) for key in ("width", "height")},
+            **{key: fields.array(key, dtype, (None,) * axes) for key, (dtype, axes) in _SAVED.items()},
+            stage_origin=None
+            if fields.takes("stage_origin", None)
+            else fields.array("stage_origin", np.int32, (None,)),
+        )
+
     @property
     def _origin(self) -> NDArray[np.int32]:
         if self.stage_origin is None:
             return np.arange(self.n_stages, dtype=np.int32)
         return self.stage_origin
+
+    @cached_property
+    def _all_stumps(self) -> CascadeStumps:
+        """What `stumps` gives, for those who change nothing in it."""
+        return self.stumps()
 
     @cached_property
     def _window_parts(self) -> Parts:

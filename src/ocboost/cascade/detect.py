@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count, as_number
 from ocboost._kernels.cascade import integrate_image
-from ocboost._kernels.pyramid import label_similar, scan, shrink
+from ocboost._kernels.pyramid import hide_inside, label_similar, scan, shrink
 from ocboost.cascade.cascade import Cascade
 from ocboost.errors import InputError
 
@@ -69,30 +70,47 @@ def group_rectangles(
             f"rects must be at most {MAX_GROUPED:,} to be grouped; got {len(given):,}. Does the cascade "
             "accept almost everything? Take a larger min_size, or min_neighbors=0 for all of them."
         )
-    label = np.empty(len(given), np.int64)
-    n_groups = label_similar(given, eps, label)
-    sizes = np.bincount(label, minlength=n_groups)
-    totals = np.zeros((n_groups, 4), np.int64)
-    np.add.at(totals, label, given)
-    share = np.float32(1.0) / sizes.astype(np.float32)
-    means = np.rint(totals.astype(np.float32) * share[:, None]).astype(np.int64)
-    large = np.flatnonzero(sizes > min_neighbors).tolist()
-    kept = [g for g in large if not any(_inside(means, sizes, g, k, eps) for k in large if k != g)]
-    return means[kept], sizes[kept]
+    groups = groups_of(given, np.array([len(given)]), min_neighbors + 1, eps)[0]
+    kept = groups.kept(min_neighbors)
+    return groups.means[kept], groups.sizes[kept]
 
 
-def _inside(means: NDArray[np.int64], sizes: NDArray[np.int64], g: int, other: int, eps: float) -> bool:
-    """Whether a group lies within another, give or take, that is larger; small groups give way to any."""
-    if not (sizes[other] > max(SMALL_GROUP, sizes[g]) or sizes[g] < SMALL_GROUP):
-        return False
-    (x, y, w, h), (left, top, width, height) = means[g], means[other]
-    across, down = np.rint(width * eps), np.rint(height * eps)
-    return bool(
-        x >= left - across
-        and y >= top - down
-        and x + w <= left + width + across
-        and y + h <= top + height + down
-    )
+class Groups(NamedTuple):
+    """Similar rectangles put together, before any group is dropped."""
+
+    means: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    hidden_by: NDArray[np.int64]  # the size of the largest group that each one lies inside of, or 0
+
+    def kept(self, min_neighbors: int) -> NDArray[np.bool_]:
+        """Groups that are large enough, and not inside of a better one that is."""
+        kept: NDArray[np.bool_] = (self.sizes > min_neighbors) & (self.hidden_by <= min_neighbors)
+        return kept
+
+
+def groups_of(
+    rects: NDArray[np.int64], ends: NDArray[np.int64], smallest: int = 2, eps: float = 0.2
+) -> list[Groups]:
+    """The groups of the first ``ends[t]`` rectangles, for each t, rising; those below ``smallest`` left out.
+
+    From them follow the groups for every number of neighbours from ``smallest - 1`` on.
+    """
+    label = np.empty((len(ends), len(rects)), np.int64)
+    counts = np.empty(len(ends), np.int64)
+    label_similar(rects, eps, ends, label, counts)
+    found = []
+    for end, own, n_groups in zip(ends.tolist(), label, counts.tolist(), strict=True):
+        sizes = np.bincount(own[:end], minlength=n_groups)
+        totals = np.zeros((n_groups, 4), np.int64)
+        np.add.at(totals, own[:end], rects[:end])
+        large = sizes >= smallest
+        sizes, totals = sizes[large], totals[large]
+        share = np.float32(1.0) / sizes.astype(np.float32)
+        means = np.rint(totals.astype(np.float32) * share[:, None]).astype(np.int64)
+        hidden_by = np.empty_like(sizes)
+        hide_inside(means, sizes, eps, SMALL_GROUP, hidden_by)
+        found.append(Groups(means, sizes, hidden_by))
+    return found
 
 
 def detect(
@@ -123,11 +141,15 @@ def detect(
     """
     found = candidates(cascade, image, scale_factor, min_size, max_size)
     grouped, _ = group_rectangles(found, min_neighbors)
-    height, width = np.shape(image)
-    corner = np.clip(grouped[:, :2], 0, None)
-    end = np.minimum(grouped[:, :2] + grouped[:, 2:], [width, height])
-    inside = (end > corner).all(axis=1)
-    return [(int(x), int(y), int(w), int(h)) for x, y, w, h in np.hstack([corner, end - corner])[inside]]
+    cut, inside = clipped(grouped, *np.shape(image))
+    return [(int(x), int(y), int(w), int(h)) for x, y, w, h in cut[inside]]
+
+
+def clipped(rects: NDArray[np.int64], height: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Rectangles cut at the edges of an image, and which of them have something left."""
+    corner = np.clip(rects[:, :2], 0, None)
+    end = np.minimum(rects[:, :2] + rects[:, 2:], [width, height])
+    return np.hstack([corner, end - corner]), (end > corner).all(axis=1)
 
 
 def candidates(
@@ -138,14 +160,125 @@ def candidates(
     max_size: Size | None = None,
 ) -> NDArray[np.int64]:
     """Every window that passes all stages, (n, 4), before any are put together; as `detect`."""
-    image = _as_image(image)
+    found: NDArray[np.int64]
+    found, _ = scored_candidates(cascade, image, scale_factor, min_size, max_size, lowest=0.0)
+    return found
+
+
+def scored_candidates(
+    cascade: Cascade,
+    image: NDArray[np.uint8],
+    scale_factor: float = 1.1,
+    min_size: Size | None = None,
+    max_size: Size | None = None,
+    *,
+    lowest: float = -np.inf,
+    most: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Every window that passes all stages before the last, and by how much it clears the last one.
+
+    A score is the last stage's sum minus what OpenCV compares it with, the threshold lowered by 1e-5 in
+    single precision: the cascade itself accepts from 0 on. In a cascade of two stages and more, those that
+    score at least t are the `candidates` with the last threshold raised by t. In a cascade of one stage they
+    need not be: a window that fails it lets the next one be skipped, and it fails, for this, below 0.
+
+    Parameters
+    ----------
+    cascade, image, scale_factor, min_size, max_size
+        As in `detect`.
+    lowest : float, default -∞
+        Windows that score less are left out. 0 gives `candidates`.
+    most : int, optional
+        Only this many, those that score highest; of equal ones the first.
+
+    Returns
+    -------
+    rects : int64 (n, 4)
+        x, y, width and height, in the order of the scan.
+    scores : float64 (n,)
+    """
+    if isinstance(lowest, bool) or not isinstance(lowest, Real) or np.isnan(lowest):
+        raise InputError(
+            f"lowest must be a number or -∞; got {lowest!r:.80}. Take 0 for what the cascade accepts, "
+            "-np.inf for all windows that come to its last stage."
+        )
+    most = None if most is None else as_count(most, "most", 1, None, "Leave it out for all of them.")
+    found, scores = [np.empty((0, 4), np.int64)], [np.empty(0)]
+    for level in levels(cascade, image, scale_factor, min_size, max_size):
+        places, own_scores = scan_level(cascade, level, lowest)
+        found.append(level.rects_at(cascade, places))
+        scores.append(own_scores)
+    rects, values = np.concatenate(found), np.concatenate(scores)
+    if most is not None and len(values) > most:
+        best = np.sort(np.argsort(-values, kind="stable")[:most])
+        rects, values = rects[best], values[best]
+    return rects, values
+
+
+class Level(NamedTuple):
+    """One size of the pyramid: the shrunk image, and the places at which a window is looked at.
+
+    Corners of windows are at x = 0, stride, … below ``across`` and y = 0, stride, … below ``down``.
+    """
+
+    scale: np.float32
+    image: NDArray[np.uint8]
+    across: int
+    down: int
+    stride: int
+
+    @property
+    def n_windows(self) -> int:
+        """How many places there are. OpenCV skips some, after windows that fail the first stage."""
+        return -(-self.across // self.stride) * -(-self.down // self.stride)
+
+    def rects_at(self, cascade: Cascade, places: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The windows at these x and y of the shrunk image, (n, 4) in the whole image."""
+        size = np.rint(np.array([cascade.width, cascade.height], np.float32) * self.scale)
+        corners = np.rint(places.astype(np.float32) * self.scale)
+        return np.hstack([corners, np.broadcast_to(size, (len(places), 2))]).astype(np.int64)
+
+
+def scan_level(
+    cascade: Cascade, level: Level, lowest: float
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """X and y in the shrunk image of windows that score at least ``lowest``, and their scores."""
+    turned = bool(cascade.tilted.any())
+    rows, columns = level.image.shape
+    table = np.empty((columns + 1) * (rows + 1) * (2 if turned else 1), np.int32)
+    squares = np.empty((columns + 1) * (rows + 1), np.uint32)
+    integrate_image(level.image, turned, table, squares)
+    places, scores = np.empty((level.n_windows, 2), np.int32), np.empty(level.n_windows)
+    n = scan(
+        table,
+        squares,
+        columns + 1,
+        cascade.width,
+        cascade.height,
+        level.down,
+        level.across,
+        level.stride,
+        cascade._parts(columns, rows),
+        lowest,
+        places,
+        scores,
+    )
+    return places[:n].copy(), scores[:n].copy()
+
+
+def levels(
+    cascade: Cascade,
+    image: NDArray[np.uint8],
+    scale_factor: float = 1.1,
+    min_size: Size | None = None,
+    max_size: Size | None = None,
+) -> Iterator[Level]:
+    """The image at each size at which a cascade looks at it, as OpenCV shrinks it; as in `detect`."""
+    image = as_image(image)
     height, width = image.shape
     scale_factor = as_number(scale_factor, "scale_factor", 1.001, np.inf, "Take 1.1 or so.")
     smallest = _as_size(min_size, "min_size", (0, 0))
     largest = _as_size(max_size, "max_size", (width, height))
-    turned = bool(cascade.tilted.any())
-    found = [np.empty((0, 4), np.int64)]
-    stripes = 0
     scales = list(islice(_scales(cascade, (width, height), scale_factor, smallest, largest), MAX_SCALES + 1))
     if len(scales) > MAX_SCALES:
         raise InputError(
@@ -153,31 +286,25 @@ def candidates(
             f"min_size and max_size in an image of {width} × {height} pixels; got {scale_factor}. "
             "Take 1.1 or so."
         )
+    return _shrunk(cascade, image, scales)
+
+
+def _shrunk(cascade: Cascade, image: NDArray[np.uint8], scales: list[np.float32]) -> Iterator[Level]:
+    height, width = image.shape
+    stripes = 0
     for scale in scales:
         columns, rows = (int(np.rint(np.float32(side) / scale)) for side in (width, height))
-        table = np.empty((columns + 1) * (rows + 1) * (2 if turned else 1), np.int32)
-        squares = np.empty((columns + 1) * (rows + 1), np.uint32)
         small = image
         if (rows, columns) != image.shape:
             small = np.empty((rows, columns), np.uint8)
             shrink(image, small)
-        integrate_image(small, turned, table, squares)
         across, down = max(columns + 1 - cascade.width, 0), max(rows + 1 - cascade.height, 0)
         stride = 1 if scale >= 2 else 2
         if not stripes:
             stripes = max(math.ceil(across / STRIPE_WIDTH), 1)
         # OpenCV cuts the image into stripes, and rounding can leave out the last line.
         stripe = max((down // stride + stripes - 1) // stripes, 1) * stride
-        down = min(down, stripes * stripe)
-        room = np.empty((-(-down // stride) * -(-across // stride), 2), np.int32)
-        parts = cascade._parts(columns, rows)
-        n = scan(
-            table, squares, columns + 1, cascade.width, cascade.height, down, across, stride, parts, room
-        )
-        size = np.rint(np.array([cascade.width, cascade.height], np.float32) * scale)
-        places = np.rint(room[:n].astype(np.float32) * scale)
-        found.append(np.hstack([places, np.broadcast_to(size, (n, 2))]).astype(np.int64))
-    return np.concatenate(found)
+        yield Level(scale, small, across, min(down, stripes * stripe), stride)
 
 
 def _scales(
@@ -193,7 +320,8 @@ def _scales(
         factor *= scale_factor
 
 
-def _as_image(image: Any) -> NDArray[np.uint8]:
+def as_image(image: Any) -> NDArray[np.uint8]:
+    """Check a grey image of any size."""
     found = np.asarray(image)
     if found.dtype != np.uint8 or found.ndim != 2 or not 0 < found.size <= MAX_PIXELS:
         raise InputError(

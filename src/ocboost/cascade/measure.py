@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost.cascade.bounds import share_bounds
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.roc import RATES, Roc, one_minus_auc, roc
 from ocboost.cascade.windows import as_windows, has_contrast, passed, stage_sums
@@ -116,6 +117,7 @@ class Measurement:
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON can hold them; of the curve, what a figure needs."""
         drawn = self.curve.thinned()
+        n = self.curve.n_others
         return {
             "name": self.name,
             "stages": self.n_stages,
@@ -123,6 +125,7 @@ class Measurement:
             "score": self.kind,
             "hits": self.hits,
             "false_positives": self.false_positives,
+            "false_positives_bounds": list(share_bounds(round(self.false_positives * n), n)),
             "misses_at": {f"{rate:g}": self.curve.misses_at(rate) for rate in RATES},
             "one_minus_auc": self.one_minus_auc,
             "trees_per_window": self.cost,

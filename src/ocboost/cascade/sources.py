@@ -29,6 +29,8 @@ PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm", ".ti
 IMAGE_KIND = "an image (PNG, JPEG, BMP, PGM, PPM, TIFF or WebP)"
 MAX_BYTES_OF_WINDOWS = 1 << 31  # of one place
 _ORIENTATION = 0x0112  # the tag of EXIF
+_WIDTH, _HEIGHT = 0x0100, 0x0101  # those of TIFF
+_PNG_NOTES = (b"eXIf", b"tEXt", b"zTXt", b"iTXt")  # parts of a PNG that can hold EXIF or XMP
 SILENT = 0  # a log level of OpenCV
 VIDEO_ENDINGS = (".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
 
@@ -216,6 +218,39 @@ def images_in(
     return ImageSource(path, _files_of(path, name, "images, or an image or video file", notify))
 
 
+def grey_picture(path: Path) -> Pixels:
+    """One picture, grey with 8 bits, turned as its camera was held."""
+    return _read(path, lambda image: np.asarray(_upright(image).convert("L")))
+
+
+class PictureSize(NamedTuple):
+    """The size of a picture that `grey_picture` reads, and how it lies in its file."""
+
+    width: int
+    height: int
+    stored: tuple[int, int]  # width and height before it is turned
+    orientation: int  # of EXIF: 1 to 8
+
+
+def picture_size(path: Path) -> PictureSize:
+    """How large a picture is, without its pixels being unpacked where that can be avoided."""
+    return _read(path, lambda image: _size_of(path, image))
+
+
+def _size_of(path: Path, image: Image.Image) -> PictureSize:
+    stored, orientation = image.size, 1
+    if image.format == "TIFF":
+        tags: Any = image.tag_v2  # type: ignore[attr-defined]
+        stored = int(tags[_WIDTH]), int(tags[_HEIGHT])  # pillow gives the size after it is turned
+    if image.format != "PNG" or any(kind in path.read_bytes() for kind in _PNG_NOTES):
+        with suppress(Exception):  # damaged EXIF does not damage the pixels
+            orientation = image.getexif().get(_ORIENTATION, 1)  # of a PNG unpacks the pixels
+    if orientation not in range(1, 9):
+        orientation = 1
+    width, height = stored if orientation < 5 else stored[::-1]
+    return PictureSize(width, height, stored, int(orientation))
+
+
 def _files_of(folder: Path, name: str, what: str, notify: Notify) -> list[Path]:
     """The image files in a folder, by name."""
     if not folder.is_dir():
@@ -299,6 +334,10 @@ def _upright(image: Image.Image) -> Image.Image:
     """The picture with 8 bits, grey or coloured, turned as its camera was held."""
     from PIL import Image, ImageOps
 
+    if image.format == "TIFF":
+        # Pillow maps the file with the size that the picture has after it is turned, so that rows have a
+        # wrong length. Without a name it reads the file instead.
+        image.filename = ""  # type: ignore[attr-defined]
     image.load()
     if image.mode.startswith("I"):  # 16 bits: pillow would cut off what is above 255
         deep = np.asarray(image).astype(np.int64)

@@ -94,10 +94,16 @@ def has_contrast(windows: NDArray[np.uint8]) -> NDArray[np.bool_]:
     >>> has_contrast(np.concatenate([flat, stripes])).tolist()
     [False, True]
     """
-    inner = windows[:, 1:-1, 1:-1].reshape(len(windows), -1)
-    area = inner.shape[1]
+    inner = (windows.shape[1] - 2) * (windows.shape[2] - 2)
+    # As OpenCV: area / √(area·Σx² - (Σx)²) < 0.1.
+    result: NDArray[np.bool_] = inner_spread(windows) > (MIN_DEVIATION * inner) ** 2
+    return result
+
+
+def inner_spread(windows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Of each window's inner pixels x, all but a frame of one: their number · Σ x² - (Σ x)², (n,)."""
+    inner = windows[:, 1:-1, 1:-1].reshape(len(windows), (windows.shape[1] - 2) * (windows.shape[2] - 2))
     sums = inner.sum(axis=1, dtype=np.int64)
     squares = np.einsum("ij,ij->i", inner, inner, dtype=np.int64, casting="unsafe")
-    # As OpenCV: area / √(area·Σx² - (Σx)²) < 0.1.
-    result: NDArray[np.bool_] = area * squares - sums**2 > (MIN_DEVIATION * area) ** 2
-    return result
+    spread: NDArray[np.int64] = inner.shape[1] * squares - sums**2
+    return spread

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.cascade_adapt_pictures import AdaptOptions, adapt_to_pictures
 from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
 from ocboost.cli.files import check_out
-from ocboost.cli.options import Flag, Seed, UsageError
+from ocboost.cli.options import Count, Flag, Seed, UsageError
 from ocboost.cli.terminal import after_writing, results, say, steps_progress
 from ocboost.errors import InputError
 
@@ -27,6 +28,7 @@ Weight = Annotated[float, Parameter(validator=validators.Number(gte=1e-6, lte=1e
 Forgetting = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1))]
 Smoothing = Annotated[float, Parameter(validator=validators.Number(gte=0))]
 Keep = Annotated[int | None, Parameter(validator=validators.Number(gte=0), show_default=False)]
+Alarms = Annotated[float | None, Parameter(validator=validators.Number(gte=0), show_default=False)]
 Quiet = Annotated[Rate, Parameter(show_default=False)]
 
 PASS_RATE = 0.998
@@ -42,9 +44,15 @@ def adapt(
     detector: Path,
     /,
     *,
-    faces: Path,
-    others: Path,
+    faces: Path | None = None,
+    others: Path | None = None,
+    boxes: Path | None = None,
+    images: Path | None = None,
     out: Path,
+    false_alarms: Alarms = None,
+    every: Count = 1,
+    adapter: Path | None = None,
+    force: Flag = False,
     mode: Literal["whole", "stages"] = "whole",
     face_weight: Weight = 1.0,
     smoothing: Smoothing = 20_000.0,
@@ -56,7 +64,10 @@ def adapt(
     seed: Seed = 0,
     overwrite: Flag = False,
 ) -> int:
-    r"""Let a detector learn from labelled windows of one camera, and write it as OpenCV reads it.
+    r"""Let a detector learn from pictures or windows of one camera, and write it as OpenCV reads it.
+
+    From whole pictures with boxes around the faces:
+        ocboost cascade adapt detector.xml --boxes boxes.csv --out a.xml
 
     From two folders of images, each file one window:
         ocboost cascade adapt detector.xml --faces f/ --others o/ --out a.xml
@@ -69,8 +80,9 @@ def adapt(
         ocboost cascade adapt detector.xml --faces f.png --others o.png \
             --out a.xml --mode stages
 
-    Every tenth window of either kind is not shown to the detector: on those it
-    is compared, before and after.
+    Of whole pictures every fourth is held out, of windows every tenth: on those
+    the detector is compared, before and after. One that has become worse on
+    pictures is not written.
 
     Parameters
     ----------
@@ -80,8 +92,22 @@ def adapt(
         Windows with faces: a folder of images, each one window, or a grey PNG whose tiles are the windows.
     others
         Windows without, such as what the detector wrongly finds.
+    boxes
+        Whole pictures instead of windows: boxes in COCO, Pascal VOC, YOLO, CSV (image,x,y,w,h) or OpenCV's
+        info.dat, as a file or a folder. A picture without boxes shows no face.
+    images
+        With boxes: the folder of the pictures, if they are not beside the boxes, or a video.
     out
         The file for the adapted detector.
+    false_alarms
+        With boxes: how many false alarms a picture are wanted; as many as the shipped detector makes, at
+        most 0.3.
+    every
+        With boxes: of a video, every n-th frame only.
+    adapter
+        With boxes: a file to go on from if it exists, and to save to; it holds the pictures.
+    force
+        With boxes: write the detector even if it is worse on the pictures held out.
     mode
         whole: short stages, then one of all stumps. stages: each stage on its own.
     face_weight
@@ -110,12 +136,20 @@ def adapt(
         raise UsageError("--hits and --false-positives exclude each other: say which of them to hold.")
     if mode == "stages" and any(given is not None for given in (keep, hits, false_positives)):
         raise UsageError("--keep, --hits and --false-positives are for --mode whole; leave them out.")
-    check_out(out, detector, faces, others)
+    _check_places(faces, others, boxes, images)
+    check_out(out, detector, *(place for place in (faces, others, boxes, images) if place is not None))
     if os.path.lexists(out) and not overwrite:
         raise InputError(
             f"--out must be a new file; '{out}' exists already. Give another name, or --overwrite."
         )
     file = read_cascade(detector)
+    if boxes is not None:
+        return adapt_to_pictures(
+            file,
+            AdaptOptions(detector, boxes, images, out, false_alarms, every, adapter, seed, overwrite, force),
+        )
+    assert faces is not None
+    assert others is not None
     shipped = file.cascade
     if keep is not None and keep > shipped.n_stages:
         raise InputError(
@@ -128,17 +162,17 @@ def adapt(
         windows = _Windows(shipped, faces, others)
         shown, labels = windows.stream(seed)
         n = len(labels)
-        adapter = _adapter(mode, shipped, n, rate, settings)
+        learner = _adapter(mode, shipped, n, rate, settings)
         with steps_progress("adapting") as step:
             for at in range(0, n, WINDOWS_PER_UPDATE):
                 some = slice(at, at + WINDOWS_PER_UPDATE)
-                adapter.update(shown[some], labels[some])
+                learner.update(shown[some], labels[some])
                 step("windows", min(some.stop, n), n)
             step("thresholds", n, n)
-            if isinstance(adapter, StageAdapter):
-                adapted = adapter.adapted()
+            if isinstance(learner, StageAdapter):
+                adapted = learner.adapted()
             else:
-                adapted = adapter.adapted(
+                adapted = learner.adapted(
                     keep=keep, pass_rate=rate, hits=hits, false_positives=false_positives
                 )
             before = measure_cascade("before", shipped, windows.tests[0], windows.tests[1])
@@ -148,8 +182,20 @@ def adapt(
         return interrupted(out)
     with after_writing("the detector", out) as written:
         written()
-        _report(detector, out, windows, adapter, before, after, false_positives)
+        _report(detector, out, windows, learner, before, after, false_positives)
     return 0
+
+
+def _check_places(faces: Path | None, others: Path | None, boxes: Path | None, images: Path | None) -> None:
+    """Whole pictures or windows: one of the two."""
+    if boxes is not None and (faces is not None or others is not None):
+        raise UsageError("--boxes replaces --faces and --others: give pictures or windows, not both.")
+    if boxes is None and (faces is None or others is None):
+        raise UsageError(
+            "--boxes is missing, or --faces and --others: give whole pictures with boxes, or windows."
+        )
+    if boxes is None and images is not None:
+        raise UsageError("--images goes with --boxes; leave it out.")
 
 
 def _adapter(

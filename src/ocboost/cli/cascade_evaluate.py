@@ -1,15 +1,16 @@
-"""``ocboost cascade evaluate``: detectors side by side, on windows with faces and without."""
+"""``ocboost cascade evaluate``: detectors side by side, on windows with faces and without, or on pictures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
+from ocboost.cli.cascade_evaluate_pictures import PictureOptions, evaluate_on_pictures
 from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
-from ocboost.cli.options import UsageError
+from ocboost.cli.options import MaybeCount, UsageError
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
     from ocboost.cascade import Cascade
     from ocboost.cascade.measure import Measurement
+
+MaybeFactor = Annotated[float | None, Parameter(validator=validators.Number(gte=1.001))]
+MaybeNeighbors = Annotated[int | None, Parameter(validator=validators.Number(gte=0))]
+MaybeOverlap = Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=1))]
 
 RESULT_FILES = ["roc.png", "roc.svg", "results.json"]
 SCORES = {
@@ -32,40 +37,105 @@ KINDS_DIFFER = (
 
 def evaluate(
     *detectors: Annotated[Path, Parameter(negative="")],
-    faces: Path,
-    others: Path,
+    faces: Path | None = None,
+    others: Path | None = None,
+    boxes: Path | None = None,
+    images: Path | None = None,
+    scale_factor: MaybeFactor = None,
+    min_neighbors: MaybeNeighbors = None,
+    min_size: MaybeCount = None,
+    iou: MaybeOverlap = None,
+    every: MaybeCount = None,
     out: Path = Path("results/cascade"),
 ) -> int:
-    """Compare detectors on windows with faces and without: what they miss, what they wrongly find.
+    """Compare detectors on pictures with boxes, or on windows: what they miss, what they wrongly find.
 
-    Before and after:
+    Before and after, on windows with faces and without:
         ocboost cascade evaluate detector.xml adapted.xml --faces f/ --others o/
 
-    Hits and false positives are those of each detector with its own thresholds.
-    Moving these together gives a curve; from it come the misses when at most
-    0.01, 0.001 or 0.0001 of the other windows are accepted. The folder gets
-    roc.png, roc.svg and results.json.
+    As they are used, on whole pictures with boxes around the faces:
+        ocboost cascade evaluate detector.xml adapted.xml --boxes marked.json
+
+    On windows, hits and false positives are those of each detector with its own
+    thresholds. Moving these together gives a curve; from it come the misses when
+    at most 0.01, 0.001 or 0.0001 of the other windows are accepted. The folder
+    gets roc.png, roc.svg and results.json.
+
+    On pictures, a detection shows a face if they overlap enough; others are false
+    alarms. All figures have 95 % bounds. Moving the last threshold and the number
+    of neighbours gives a curve; from it come the misses at 0.1, 0.3 and 1 false
+    alarms a picture. Time is the processor's, with OpenCV in one thread. The
+    folder gets curve.png, curve.svg and results.json.
 
     Parameters
     ----------
     detectors
-        Cascades of Haar features in OpenCV's XML format, gzipped or not, for windows of the same size.
+        Cascades of Haar features in OpenCV's XML format, gzipped or not; on windows, for windows of the same
+        size. The others are compared with the first.
     faces
         Windows with faces: a folder of images, each one window, or a grey PNG whose tiles are the windows.
     others
         Windows without.
+    boxes
+        Pictures with boxes, instead of windows: a JSON file of COCO, a CSV file with the columns image, x, y,
+        w, h, an info.dat of OpenCV, or a folder with annotations of Pascal VOC or YOLO.
+    images
+        With --boxes: the folder of the pictures, or a video, if they are not beside the annotations.
+    scale_factor
+        With --boxes: the window grows by this from one size to the next; 1.1 if left out.
+    min_neighbors
+        With --boxes: how many windows at least, besides one, must be found at about the same place; 3 if left
+        out.
+    min_size
+        With --boxes: leave out what is smaller, in pixels; smaller faces do not count.
+    iou
+        With --boxes: the overlap, intersection over union, from which on a detection shows a face; 0.5 if
+        left out.
+    every
+        With --boxes: of a video, look at every n-th frame only.
     out
         Folder for the results; made if needed, older files are replaced.
     """
-    from ocboost._report.figures import render, require_matplotlib
+    from ocboost._report.figures import require_matplotlib
+    from ocboost.cascade import read_cascade
+
+    if not detectors:
+        raise UsageError("DETECTORS is missing: give at least one detector.")
+    if boxes is not None:
+        if faces is not None or others is not None:
+            raise UsageError(
+                "--boxes and --faces or --others do not go together: give pictures with boxes, or windows."
+            )
+        require_matplotlib()
+        given = PictureOptions(boxes, images, scale_factor, min_neighbors, min_size, iou, every)
+        files = [read_cascade(path) for path in detectors]
+        return evaluate_on_pictures(files, _names(detectors), given, out)
+    if faces is None or others is None:
+        raise UsageError(
+            "give pictures with boxes around the faces as --boxes, or windows as --faces and --others."
+        )
+    of_pictures = {
+        "--images": images,
+        "--scale-factor": scale_factor,
+        "--min-neighbors": min_neighbors,
+        "--min-size": min_size,
+        "--iou": iou,
+        "--every": every,
+    }
+    for option, value in of_pictures.items():
+        if value is not None:
+            raise UsageError(f"{option} goes with --boxes: windows are judged as they are. Leave it out.")
+    require_matplotlib()
+    return _evaluate_on_windows(detectors, faces, others, out)
+
+
+def _evaluate_on_windows(detectors: tuple[Path, ...], faces: Path, others: Path, out: Path) -> int:
+    from ocboost._report.figures import render
     from ocboost._report.output import OutputFolder, to_json, versions
     from ocboost.cascade import read_cascade
     from ocboost.cascade.figures import draw_roc
     from ocboost.cascade.measure import measure_cascade
 
-    if not detectors:
-        raise UsageError("DETECTORS is missing: give at least one detector.")
-    require_matplotlib()
     cascades = [read_cascade(path).cascade for path in detectors]
     _check_sizes(detectors, cascades)
     names = _names(detectors)
@@ -91,6 +161,8 @@ def evaluate(
         return interrupted(out)
     console = results(piped=120)
     _print_table(console, measurements, f"On {counts}")
+    bounds = (f"{m.name} {_with_bounds(m.false_positives, m.curve.n_others)}" for m in measurements)
+    console.print(f"False positives, 95 % bounds: {', '.join(bounds)}.", soft_wrap=True)
     if not _comparable(measurements):
         console.print(f"1 − AUC is left out: {KINDS_DIFFER}", soft_wrap=True)
     for kind, meaning in SCORES.items():
@@ -154,6 +226,18 @@ def _print_table(console: Console, measurements: list[Measurement], title: str) 
         for m in measurements
     )
     print_table(console, title, columns, rows)
+
+
+def _with_bounds(share: float, n: int) -> str:
+    """95 % bounds of a share of n windows.
+
+    >>> _with_bounds(0.0, 458)
+    '0.000% to 0.652%'
+    """
+    from ocboost.cascade.bounds import share_bounds
+
+    low, high = share_bounds(round(share * n), n)
+    return f"{low:.3%} to {high:.3%}"
 
 
 def _remarks(measured: Measurement) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
-from ocboost._core.kinds import BOOSTER, FOREIGN, HYPOTHESES, KINDS, OFFSET, known
+from ocboost._core.kinds import BOOSTER, CASCADE_ADAPTER, FOREIGN, HYPOTHESES, KINDS, OFFSET, known
 from ocboost.cli.terminal import results
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ocboost._core.kinds import Kind
     from ocboost.boosters.base import Booster
+    from ocboost.cascade import CascadeAdapter
     from ocboost.deployment.adaptation import Adaptation
     from ocboost.deployment.model import Model
     from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
@@ -48,7 +49,7 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
     ----------
     model
         A file that ocboost has saved: a model, a checkpoint, a classifier, a sketch or another booster,
-        hypotheses, a FilterBoost.
+        hypotheses, a FilterBoost, an adapter of a cascade.
     top
         Show so many of the largest weights for each class, or of the members with the largest shares.
     """
@@ -143,6 +144,10 @@ def _foreign(part: Any, path: Path, top: int) -> Iterator[Any]:
     yield f"A part of a fitted model: {KINDS[part.kind].title}."
 
 
+def _cascade_adapter(adapter: CascadeAdapter, path: Path, top: int) -> Iterator[Any]:
+    yield _facts_table([("file", f"{path}, {path.stat().st_size:,} bytes"), *adapter.facts().items()])
+
+
 def _cache_entry(entry: OldEntry, path: Path, top: int) -> Iterator[Any]:
     yield f"A cached result of an earlier version, {path.stat().st_size:,} bytes. It can be deleted."
 
@@ -156,6 +161,7 @@ CONTENTS: dict[str, Callable[[Any, Path, int], Iterator[Any]]] = {
     HYPOTHESES: _hypotheses,
     OFFSET: _offset,
     FOREIGN: _foreign,
+    CASCADE_ADAPTER: _cascade_adapter,
     "cache entry": _cache_entry,
 }
 

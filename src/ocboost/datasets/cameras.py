@@ -18,6 +18,7 @@ from ocboost.errors import InputError
 
 Floats = NDArray[np.float32]
 WINDOWS_AT_ONCE = 8192
+ROLL = 14.0  # degrees
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,14 @@ class Camera:
         What it does, in words.
     change : callable
         From grey values as float32 of shape (n, height, width) and a generator to grey values of that shape.
+    angle : float, default 0
+        By how many degrees it turns a picture, counter-clockwise.
     """
 
     name: str
     about: str
     change: Callable[[Floats, np.random.Generator], Floats]
+    angle: float = 0.0
 
     def __call__(self, windows: Pixels, rng: np.random.Generator) -> Pixels:
         """The windows as this camera sees them.
@@ -101,7 +105,7 @@ def _fog(x: Floats, rng: np.random.Generator) -> Floats:
 def _roll(x: Floats, rng: np.random.Generator) -> Floats:
     from scipy.ndimage import rotate
 
-    turned: Floats = rotate(x, 14.0, axes=(1, 2), reshape=False, order=1, mode="nearest")
+    turned: Floats = rotate(x, ROLL, axes=(1, 2), reshape=False, order=1, mode="nearest")
     return turned
 
 
@@ -112,7 +116,7 @@ CAMERAS = {
         Camera("dark", "little light: half of the range, noise of 6 grey values", _dark),
         Camera("backlight", "a bright window behind: the middle in shadow, one side flooded", _backlight),
         Camera("fog", "a veil that leaves half of the contrast, soft edges", _fog),
-        Camera("roll", "mounted askew by 14 degrees", _roll),
+        Camera("roll", "mounted askew by 14 degrees", _roll, ROLL),
         Camera("grain", "a bad sensor: noise of 28 grey values", _grainy),
     )
 }

@@ -86,7 +86,7 @@ def as_singles(
 ) -> NDArray[np.float32]:
     """Check numbers, and round them to single precision."""
     try:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # a file may hold a NaN that signals
             found = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be numbers of shape {shape}; got {values!r:.80}.") from None

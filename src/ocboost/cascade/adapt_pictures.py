@@ -1,0 +1,276 @@
+"""Adapting a cascade to the whole pictures of one camera, with thresholds set on pictures.
+
+The short stages and the last one are built from all pictures so far (`build_stages`). After that every
+picture is learnt on line by the last stage: its faces, and what the detector wrongly takes for one. Every
+third picture is spared instead: it sets the last threshold, so that as many false alarms are made as are
+wanted.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ocboost._core.checks import as_count, as_number
+from ocboost._core.codec import Fields, Tree, read
+from ocboost._core.file_format import load, save
+from ocboost._core.kinds import KINDS
+from ocboost._core.locks import DeepState, Guard, reads, writes
+from ocboost.cascade.adapt_base import AdaptedStumps
+from ocboost.cascade.build_stages import Builder, Progress, corrected, ignored_progress, stumps_of_last
+from ocboost.cascade.cascade import Cascade
+from ocboost.cascade.detect import Size
+from ocboost.cascade.mining import PyramidOf
+from ocboost.cascade.picture_guard import judge
+from ocboost.cascade.picture_threshold import threshold_on_pictures
+from ocboost.cascade.pictures import Picture
+from ocboost.cascade.roc import as_rate
+from ocboost.errors import InputError
+
+SPARED_EVERY = 3
+MOST_FALSE_ALARMS = 0.3  # a picture, where nothing is said
+LEARNT_FROM_A_PICTURE = 60  # windows without a face, those that score highest
+SHIFTED = 5  # windows of each face besides the face itself
+MAX_PICTURE_BYTES = 1 << 31  # of all pictures that are kept
+FEWEST_FACES = 10
+LOWEST = -1e30  # a threshold that everything passes
+
+
+class PictureAdapter(DeepState):
+    """Adapts a cascade to whole pictures of one camera, with boxes around the faces in them.
+
+    Show it pictures with `add`, call `build` once there are some, and from then on now and then: pictures
+    that come after a build are learnt on line by the last stage. `adapted` gives the cascade. All
+    pictures are kept, since each build searches them anew.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        Of stumps.
+    pass_rate : float, default 0.998
+        Share of the faces that each short stage must pass.
+    smoothing : float, default 2000
+        In windows of average weight: how strongly the score that was built is trusted on line.
+    seed : int, default 0
+
+    Attributes
+    ----------
+    n_pictures, n_faces : int
+        Shown so far.
+    """
+
+    kind: ClassVar[str] = "PictureAdapter"
+    settings: ClassVar[tuple[str, ...]] = ("pass_rate", "smoothing", "seed")
+
+    def __init__(
+        self, cascade: Cascade, *, pass_rate: float = 0.998, smoothing: float = 2000.0, seed: int = 0
+    ) -> None:
+        cascade._require_stumps("PictureAdapter")
+        self.cascade = cascade
+        self.pass_rate = as_rate(pass_rate, "pass_rate")
+        self.smoothing = as_number(smoothing, "smoothing", 0.0, 1e15, "2000 is usual.")
+        self.seed = as_count(seed, "seed", 0, None, "")
+        self._guard: Guard[Any] = Guard()
+        self._pictures: list[Picture] = []
+        self._bytes = 0
+        self._stages: Cascade | None = None
+        self._last: AdaptedStumps | None = None
+        self._face_weight = 1.0
+        self._built_on = 0  # pictures
+
+    @property
+    @reads
+    def n_pictures(self) -> int:
+        """Pictures shown."""
+        return len(self._pictures)
+
+    @property
+    @reads
+    def n_faces(self) -> int:
+        """Faces in them."""
+        return sum(len(picture.boxes) for picture in self._pictures)
+
+    @property
+    @reads
+    def is_built(self) -> bool:
+        """Whether there is a cascade to learn on line."""
+        return self._stages is not None
+
+    @writes
+    def add(self, picture: Picture) -> None:
+        """Show a picture. Once there is a build, the last stage learns it, unless it is spared."""
+        if self._bytes + picture.grey.size > MAX_PICTURE_BYTES:
+            raise InputError(
+                f"pictures must be at most {MAX_PICTURE_BYTES >> 30} GiB of grey pixels in all. Take fewer "
+                "or smaller ones."
+            )
+        self._pictures.append(picture)
+        self._bytes += picture.grey.size
+        if self._stages is not None and not self._is_spared(len(self._pictures) - 1):
+            self._learn(picture)
+
+    def build(self, progress: Progress = ignored_progress) -> None:
+        """Build all stages from the pictures shown so far: about half a minute, while others may read.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than ten faces or no room beside them.
+        """
+        pictures = self._shown()
+        spared = [self._is_spared_in(pictures, k) for k in range(len(pictures))]
+        learnt = [picture for picture, spare in zip(pictures, spared, strict=True) if not spare]
+        held = [picture for picture, spare in zip(pictures, spared, strict=True) if spare]
+        n_faces = sum(len(picture.boxes) for picture in pictures)
+        n_learnt = sum(len(picture.boxes) for picture in learnt)
+        if n_learnt < FEWEST_FACES:
+            raise InputError(
+                f"pictures must show at least {FEWEST_FACES} faces besides those spared; got {n_faces:,} "
+                f"faces in {len(pictures):,} pictures, {n_learnt:,} of them to learn from. Mark more faces."
+            )
+        built = Builder(
+            self.cascade,
+            learnt,
+            held,
+            pass_rate=self.pass_rate,
+            smoothing=self.smoothing,
+            seed=self.seed,
+            progress=progress,
+        ).build()
+        self._take_over(built.stages, built.last, built.face_weight, len(pictures))
+
+    @writes
+    def _take_over(self, stages: Cascade, last: AdaptedStumps, face_weight: float, n: int) -> None:
+        self._stages, self._last, self._face_weight, self._built_on = stages, last, face_weight, n
+        for k in range(n, len(self._pictures)):  # shown in the meantime
+            if not self._is_spared(k):
+                self._learn(self._pictures[k])
+
+    def adapted(self, *, false_alarms: float | None = None, min_size: Size | None = None) -> Cascade:
+        """The adapted cascade, its last threshold set on the pictures spared.
+
+        Parameters
+        ----------
+        false_alarms : float, optional
+            How many false alarms a picture are wanted, with ``min_neighbors=3``. If left out as many as the
+            shipped cascade makes on the pictures spared, at most 0.3.
+        min_size : (width, height), optional
+            The smallest window that will be looked for.
+        """
+        cascade, spared = self._now()
+        if not spared:
+            raise InputError("a threshold must be set on pictures spared, every third; there is none yet.")
+        if false_alarms is None:
+            false_alarms = min(judge(self.cascade, spared, min_size).a_picture, MOST_FALSE_ALARMS)
+        wanted = as_number(false_alarms, "false_alarms", 0.0, 1e6, "It is a number a picture, such as 0.1.")
+        threshold = threshold_on_pictures(cascade, spared, wanted, min_size)
+        return cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
+
+    @reads
+    def _now(self) -> tuple[Cascade, list[Picture]]:
+        if self._stages is None or self._last is None:
+            raise InputError("build() must be called before there is an adapted cascade.")
+        cascade = corrected(self._stages, self._last, 0.0)
+        spared = [picture for k, picture in enumerate(self._pictures) if self._is_spared(k)]
+        return cascade, spared
+
+    @reads
+    def _shown(self) -> list[Picture]:
+        return list(self._pictures)
+
+    def _is_spared(self, k: int) -> bool:
+        return self._is_spared_in(self._pictures, k)
+
+    @staticmethod
+    def _is_spared_in(pictures: list[Picture], k: int) -> bool:
+        """Every third of those with faces, and of those without."""
+        kind = bool(len(pictures[k].boxes))
+        before = sum(bool(len(picture.boxes)) == kind for picture in pictures[:k])
+        return before % SPARED_EVERY == SPARED_EVERY - 1
+
+    def _learn(self, picture: Picture) -> None:
+        """Let the last stage learn a picture: its faces, and what passes the short stages beside them."""
+        assert self._stages is not None
+        assert self._last is not None
+        pyramid = PyramidOf(self.cascade, picture)
+        rng = np.random.default_rng([self.seed, len(self._pictures)])
+        faces, _ = pyramid.faces(SHIFTED, rng)
+        present = corrected(self._stages, self._last, LOWEST)
+        others, _ = pyramid.passing(present, LEARNT_FROM_A_PICTURE)
+        windows = np.concatenate([faces, others])
+        if not len(windows):
+            return
+        labels = np.repeat(np.array([1, -1], np.int8), [len(faces), len(others)])
+        weights = np.where(labels > 0, self._face_weight, 1.0)
+        answers = self._last.stumps.answers(windows.reshape(len(windows), -1))
+        self._last.update(answers, labels, weights, len(labels))
+
+    # Files ------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a file, in ocboost's own format (no pickle). It holds the pictures."""
+        save(path, self.kind, self.tree())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load what `save` has written; it goes on exactly as the saved one would have."""
+        return read(load(path, cls.kind), os.fspath(path), cls.from_tree)
+
+    @reads
+    def tree(self) -> Tree:
+        """What a file holds."""
+        return {
+            "cascade": self.cascade.tree(),
+            "settings": {name: getattr(self, name) for name in self.settings},
+            "pictures": [
+                {"name": p.name[:1000], "grey": p.grey, "boxes": p.boxes, "ignored": p.ignored}
+                for p in self._pictures
+            ],
+            "built_on": self._built_on,
+            "face_weight": self._face_weight,
+            "stages": None if self._stages is None else self._stages.tree(),
+            "last": None if self._last is None else self._last.calibrated_tree(),
+        }
+
+    @classmethod
+    def from_tree(cls, fields: Fields) -> Self:
+        """An adapter of what `tree` gave."""
+        cascade = fields.read("cascade", Cascade.from_tree)
+        settings = fields.read("settings", lambda each: {name: each.plain(name) for name in cls.settings})
+        adapter = fields.make(cls, cascade, **settings)
+        adapter._pictures = fields.read_all("pictures", _picture_from)
+        adapter._bytes = sum(picture.grey.size for picture in adapter._pictures)
+        adapter._built_on = fields.count("built_on", most=len(adapter._pictures))
+        adapter._face_weight = fields.number("face_weight", 1e-9, 1e9)
+        adapter._stages = fields.read_optional("stages", Cascade.from_tree)
+        fields.require(
+            (adapter._stages is None) == (fields.take("last") is None), "stages and last go together"
+        )
+        if adapter._stages is not None:
+            same = all(
+                np.array_equal(one, other)
+                for one, other in zip(adapter._stages.features, cascade.features, strict=True)
+            )
+            fields.require(same, "stages must be over the cascade's features")
+            fields.require(adapter._stages.max_nodes == 1, "stages must be of stumps")
+            adapter._last = stumps_of_last(adapter._stages)
+            adapter._last.resume(fields, "last", {"head": 1, "keep": "newest"})
+        return adapter
+
+    def facts(self) -> dict[str, str]:
+        """What it is and how far it is, in words."""
+        return {
+            "adapter": KINDS[self.kind].title,
+            "cascade": repr(self.cascade).strip("<>"),
+            "has seen": f"{self.n_pictures:,} pictures with {self.n_faces:,} faces",
+            "built": "yes" if self.is_built else "no",
+        }
+
+
+def _picture_from(fields: Fields) -> Picture:
+    grey = fields.array("grey", np.uint8, (None, None))
+    boxes, ignored = (fields.array(key, np.int64, (None, 4)) for key in ("boxes", "ignored"))
+    picture: Picture = fields.make(Picture, fields.text("name"), grey, boxes, ignored)
+    return picture

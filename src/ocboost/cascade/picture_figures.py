@@ -1,0 +1,82 @@
+"""The curves of detectors on whole pictures: faces missed against false alarms per picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ocboost._report.figures import GREY, INK, any_script, house_style
+from ocboost._report.page import printable
+from ocboost.cascade.figures import CURVE_COLOURS, CURVE_STYLES
+from ocboost.cascade.picture_measure import PictureMeasurement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EDGE_NOTE = "On the left edge: no false alarm at all."
+RIGHT = 30.0  # false alarms per picture: nobody wants more
+
+
+def draw_picture_curves(
+    measurements: Sequence[PictureMeasurement], ms: Mapping[str, float] | None = None, *, note: str = ""
+) -> Figure:
+    """Draw a line for each detector, the best over numbers of neighbours, and a dot for it as it is.
+
+    ``ms`` are milliseconds per picture, by name, for the legend. Without faces there is nothing to draw but
+    axes, and the figure says so.
+    """
+    with house_style(), any_script():
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import FuncFormatter
+
+        figure = Figure(figsize=(10, 7))
+        axes = figure.add_axes((0.115, 0.105, 0.85, 0.735))
+        left = 0.5 / max(measured.n_pictures for measured in measurements)
+        right = max(RIGHT, *(1.3 * measured.alarms_per_picture for measured in measurements))
+        axes.set(xscale="log", xlim=(left, right))
+        highest = 0.0
+        for rank, measured in enumerate(measurements):
+            colour = CURVE_COLOURS[rank % len(CURVE_COLOURS)]
+            style = CURVE_STYLES[rank // len(CURVE_COLOURS) % len(CURVE_STYLES)]
+            label = printable(measured.name, 50)
+            if ms is not None and measured.name in ms:
+                label += f", {ms[measured.name]:.3g} ms a picture"
+            if measured.recall is None:
+                continue
+            alarms, misses = measured.curve.best()
+            x = np.append(np.maximum(alarms, left), max(right, alarms[-1]))
+            y = 100.0 * np.append(misses, misses[-1])
+            axes.plot(x, y, drawstyle="steps-post", color=colour, ls=style, lw=2.2, label=label)
+            own = 100.0 * (1.0 - measured.recall)
+            highest = max(highest, own, *y[x <= right])
+            axes.plot(
+                max(measured.alarms_per_picture, left),
+                own,
+                "o",
+                ms=9,
+                color=colour,
+                mec="white",
+                mew=1.4,
+                clip_on=False,
+                zorder=3,
+            )
+        axes.set_ylim(0.0, min(max(1.1 * highest, 5.0), 100.0))
+        axes.grid(True, axis="x")
+        axes.set_xlabel("false alarms per picture")
+        axes.set_ylabel("faces missed")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+        if any(measured.recall is not None for measured in measurements):
+            axes.plot([], [], "o", ms=9, color=INK, mec="white", label="as it is")
+            axes.legend(loc="upper right", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
+        else:
+            axes.text(
+                0.5, 0.5, "No face in any picture: nothing to miss.", transform=axes.transAxes, ha="center"
+            )
+        title = "Faces missed, false alarms, in whole pictures"
+        figure.text(0.115, 0.945, title, fontsize=17, fontweight="bold", va="center")
+        figure.text(0.115, 0.902, note, color=GREY, fontsize=12, va="center")
+        figure.text(0.115, 0.866, EDGE_NOTE, color=GREY, fontsize=12, va="center")
+        return figure
