@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ocboost._kernels.arrays import Bytes, Floats, Int32s, Ints, UInt32s
+from ocboost._kernels.arrays import Bytes, Flags, Floats, Int32s, Ints, UInt32s
 from ocboost._kernels.cascade import Parts, addresses_of, contrast_of, passed_at, stage_sum
 from ocboost._kernels.compile import exact, plain
 
@@ -177,23 +177,11 @@ def hide_inside(means: Ints, sizes: Ints, eps: float, small: int, hidden_by: Int
 
 
 @plain
-def match_greedily(shared: Floats, least: float, partner: Ints) -> None:
-    """Pair rows with columns one to one, the largest entry first, while it is at least ``least``.
+def match_greedily(rows: Ints, columns: Ints, free_row: Flags, free_column: Flags) -> None:
+    """Pair rows with columns one to one: of the pairs (rows[i], columns[i]) each in turn, if both are free.
 
-    Of equal entries the first, row by row. ``partner`` gets each row's column, or -1.
+    What gets a partner is no longer free.
     """
-    n, m = shared.shape
-    partner[:] = -1
-    taken = np.zeros(m, np.bool_)
-    while True:
-        best, row, column = least, -1, -1
-        for i in range(n):
-            if partner[i] >= 0:
-                continue
-            for k in range(m):
-                if not taken[k] and (shared[i, k] > best or (row < 0 and shared[i, k] >= best)):
-                    best, row, column = shared[i, k], i, k
-        if row < 0:
-            return
-        partner[row] = column
-        taken[column] = True
+    for i in range(rows.size):
+        if free_row[rows[i]] and free_column[columns[i]]:
+            free_row[rows[i]] = free_column[columns[i]] = False

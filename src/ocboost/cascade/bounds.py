@@ -57,13 +57,14 @@ def hit_bounds(misses: Ints, faces: Ints) -> Bounds:
 def rate_bounds(counts: Ints, of: Ints) -> Bounds:
     """Of Σ counts / Σ of, from each picture's; for rare events such as false alarms.
 
-    Exact Poisson bounds, or, where counts vary more between pictures than their mean, the wider of these and
-    a bootstrap over pictures.
+    Exact Poisson bounds, or, where counts vary more between pictures than Poisson counts with the same rate
+    in all of them, the wider of these and a bootstrap over pictures. Something must be counted ``of``.
     """
-    total = int(of.sum())
+    total, n = int(of.sum()), len(counts)
     low, high = count_bounds(int(counts.sum()))
     exact = low / total, high / total
-    if len(counts) < 2 or counts.var(ddof=1) <= counts.mean():
+    expected = of * (counts.sum() / total)
+    if n < 2 or ((counts - expected) ** 2).sum() * n / (n - 1) <= counts.sum():
         return exact
     return _wider(exact, resampled(counts, of))
 

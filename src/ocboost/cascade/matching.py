@@ -34,26 +34,27 @@ class Matcher:
 
     Faces and detections are matched one to one, those that overlap most first, as long as their intersection
     over union is at least ``iou``; of equal overlaps the first in the order of x, y, width and height. A
-    detection without a face counts as nothing if more than half of it lies in an ignored region, else it is
-    a false alarm. A face without a detection is a miss.
+    detection without a face counts as nothing if more than half of it lies in an ignored region, or if their
+    overlap is at least ``iou`` too; else it is a false alarm. A face without a detection is a miss.
     """
 
     def __init__(self, found: Boxes, truth: Truth, iou: float) -> None:
         self._order = np.lexsort(found.T[::-1])
         ordered = found[self._order]
-        self._shared = np.ascontiguousarray(overlaps(ordered, truth.boxes))
-        self._ignored = np.any(share_inside(ordered, truth.ignored) > MOSTLY, axis=1)
-        self._iou = iou
+        shared = overlaps(ordered, truth.boxes)
+        rows, columns = np.nonzero(shared >= iou)
+        best_first = np.argsort(-shared[rows, columns], kind="stable")
+        self._rows, self._columns = rows[best_first], columns[best_first]
+        self._n_faces = len(truth.boxes)
+        inside = share_inside(ordered, truth.ignored) > MOSTLY
+        self._ignored = (inside | (overlaps(ordered, truth.ignored) >= iou)).any(axis=1)
 
     def count(self, some: NDArray[np.bool_] | None = None) -> Counts:
         """Misses and false alarms if only ``some`` of the detections are there; by default all."""
-        kept = slice(None) if some is None else np.flatnonzero(some[self._order])
-        shared = self._shared[kept]
-        partner = np.empty(len(shared), np.int64)
-        match_greedily(shared, self._iou, partner)
-        alone = partner < 0
-        hits = len(partner) - int(alone.sum())
-        return Counts(shared.shape[1] - hits, int((alone & ~self._ignored[kept]).sum()))
+        alone = np.ones(len(self._order), np.bool_) if some is None else some[self._order]
+        missed = np.ones(self._n_faces, np.bool_)
+        match_greedily(self._rows, self._columns, alone, missed)
+        return Counts(int(missed.sum()), int((alone & ~self._ignored).sum()))
 
 
 def counts_in(picture: Picture, found: Boxes, iou: float = IOU) -> Counts:

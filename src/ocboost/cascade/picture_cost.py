@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._core.checks import as_count
+from ocboost._core.checks import as_count, as_number
 from ocboost.cascade.detect import Size, detect
 from ocboost.cascade.pictures import Picture
 from ocboost.cascade.xml import CascadeReader
@@ -70,8 +70,10 @@ def cpu_per_picture(
         Called with each picture's name, and how many are done.
     """
     repeats = as_count(repeats, "repeats", 1, None, "Take 3 or so.")
+    scale_factor = as_number(scale_factor, "scale_factor", 1.001, np.inf, "Take 1.1 or so.")
+    min_neighbors = as_count(min_neighbors, "min_neighbors", 0, None, "OpenCV takes 3.")
     if not cascades_xml:
-        raise InputError("cascades_xml must hold at least one detector; got none.")
+        raise InputError("cascades_xml must hold at least one detector; got none. Give its XML by a name.")
     total = np.zeros(len(cascades_xml))
     n = 0
     with _detectors(cascades_xml, scale_factor, min_size, min_neighbors) as (detectors, with_opencv):
@@ -101,9 +103,10 @@ def _detectors(
     cascades_xml: Mapping[str, bytes], scale_factor: float, min_size: Size | None, min_neighbors: int
 ) -> Iterator[tuple[list[Detector], bool]]:
     """A function of a picture for each detector; OpenCV has one thread meanwhile."""
-    try:
+    cv2: Any = None
+    with suppress(ImportError):
         import cv2
-    except ImportError:
+    if cv2 is None:
         cascades = [CascadeReader(data, name).read()[0] for name, data in cascades_xml.items()]
         yield [_own(cascade, scale_factor, min_neighbors, min_size) for cascade in cascades], False
         return
@@ -131,9 +134,12 @@ def _loaded(cv2: Any, name: str, data: bytes) -> Any:
         path = Path(folder) / "detector.xml"
         path.write_bytes(data)
         classifier = cv2.CascadeClassifier()
-        if not classifier.load(str(path)):
-            raise InputError(
-                f"cascades_xml must hold detectors that OpenCV loads; it does not load '{name}'. Was the "
-                "file unpacked?"
-            )
+        loaded = False
+        with suppress(cv2.error):  # of what is no XML at all; of other XML it says no
+            loaded = classifier.load(str(path))
+    if not loaded:
+        raise InputError(
+            f"cascades_xml must hold detectors that OpenCV loads; it does not load '{name}'. Was the file "
+            "unpacked?"
+        )
     return classifier

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from ocboost._core.checks import as_count, as_number
 from ocboost.cascade.bounds import TAIL, Bounds, hit_bounds, rate_bounds, resampled_sums
 from ocboost.cascade.cascade import Cascade
-from ocboost.cascade.detect import Size, clipped, group_rectangles, levels, scored_candidates
+from ocboost.cascade.detect import (
+    MAX_GROUPED,
+    Size,
+    clipped,
+    group_rectangles,
+    levels,
+    scored_candidates,
+)
 from ocboost.cascade.matching import NEIGHBOURS, Matcher, Truth
 from ocboost.cascade.picture_curve import PictureCurve, ScoredPicture, curve_of
 from ocboost.cascade.pictures import Picture
@@ -64,7 +71,7 @@ class PictureMeasurement:
     @property
     def recall(self) -> float | None:
         """The share of faces that are found."""
-        return 1.0 - int(self.misses.sum()) / self.n_faces if self.n_faces else None
+        return (self.n_faces - int(self.misses.sum())) / self.n_faces if self.n_faces else None
 
     @property
     def recall_bounds(self) -> Bounds | None:
@@ -159,7 +166,13 @@ def measure_on_pictures(
         truth = Truth(picture.boxes, picture.ignored)
         rects, scores = scored_candidates(cascade, picture.grey, scale_factor, min_size)
         shape = (picture.grey.shape[0], picture.grey.shape[1])
-        grouped, _ = group_rectangles(rects[scores >= 0.0], min_neighbors)
+        accepted = rects[scores >= 0.0]
+        if len(accepted) > MAX_GROUPED:
+            raise InputError(
+                f"cascade must accept at most {MAX_GROUPED:,} windows of a picture; '{name}' accepts "
+                f"{len(accepted):,} of '{picture.name}'. Take a larger min_size, or another cascade."
+            )
+        grouped, _ = group_rectangles(accepted, min_neighbors)
         cut, inside = clipped(grouped, *shape)
         counts = Matcher(cut[inside], truth, iou).count()
         windows = sum(level.n_windows for level in levels(cascade, picture.grey, scale_factor, min_size))
@@ -205,7 +218,7 @@ class PictureDifference:
     misses: float | None  # share of the faces
     misses_bounds: Bounds | None
     alarms_per_picture: float
-    alarms_per_picture_bounds: Bounds
+    alarms_per_picture_bounds: Bounds | None
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON can hold them."""
@@ -221,7 +234,8 @@ def bootstrap_difference(a: PictureMeasurement, b: PictureMeasurement) -> Pictur
     """What ``b`` does more than ``a`` at their own thresholds, with 95 % bounds.
 
     The bounds are a bootstrap over pictures, which are drawn together for both; the draws are always the
-    same. A difference that is 0 in every picture has bounds of 0.
+    same. A difference that is 0 in every picture has bounds of 0. A single picture, or a single one with
+    faces, says nothing about others: there are no bounds then.
     """
     if a.pictures != b.pictures or not np.array_equal(a.faces, b.faces):
         raise InputError(
@@ -234,9 +248,9 @@ def bootstrap_difference(a: PictureMeasurement, b: PictureMeasurement) -> Pictur
     with_faces = sums[sums[:, 1] > 0]
     return PictureDifference(
         misses=int(misses.sum()) / a.n_faces if a.n_faces else None,
-        misses_bounds=_middle(with_faces[:, 0] / with_faces[:, 1]) if a.n_faces else None,
+        misses_bounds=_middle(with_faces[:, 0] / with_faces[:, 1]) if (a.faces > 0).sum() > 1 else None,
         alarms_per_picture=float(alarms.mean()),
-        alarms_per_picture_bounds=_middle(sums[:, 2] / a.n_pictures),
+        alarms_per_picture_bounds=_middle(sums[:, 2] / a.n_pictures) if a.n_pictures > 1 else None,
     )
 
 

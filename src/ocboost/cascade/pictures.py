@@ -21,7 +21,10 @@ def as_boxes(boxes: ArrayLike, name: str = "boxes") -> Boxes:
     >>> as_boxes([[0, 0, 24, 24]]).shape, as_boxes([]).shape
     ((1, 4), (0, 4))
     """
-    found = np.array(boxes if np.size(boxes) else np.empty((0, 4), np.int64))
+    try:
+        found = np.array(boxes if np.size(boxes) else np.empty((0, 4), np.int64))
+    except ValueError:  # rows of different lengths
+        found = np.empty(0)
     good = found.ndim == 2 and found.shape[1] == 4 and found.dtype.kind in "iu"
     if not good or (np.abs(found) >= 2**31).any() or (found[:, 2:] < 1).any():
         raise InputError(

@@ -62,10 +62,10 @@ def evaluate(
     gets roc.png, roc.svg and results.json.
 
     On pictures, a detection shows a face if they overlap enough; others are false
-    alarms. All figures have 95 % bounds. Moving the last threshold and the number
-    of neighbours gives a curve; from it come the misses at 0.1, 0.3 and 1 false
-    alarms a picture. Time is the processor's, with OpenCV in one thread. The
-    folder gets curve.png, curve.svg and results.json.
+    alarms. Recall and false alarms have 95 % bounds. Moving the last threshold and
+    the number of neighbours gives a curve; from it come the misses with at most
+    0.1, 0.3 and 1 false alarms a picture. Time is the processor's, with OpenCV in
+    one thread. The folder gets curve.png, curve.svg and results.json.
 
     Parameters
     ----------
@@ -105,6 +105,10 @@ def evaluate(
         if faces is not None or others is not None:
             raise UsageError(
                 "--boxes and --faces or --others do not go together: give pictures with boxes, or windows."
+            )
+        if every is not None and (images is None or images.is_dir()):
+            raise UsageError(
+                "--every goes with a video as --images: pictures are all looked at. Leave it out."
             )
         require_matplotlib()
         given = PictureOptions(boxes, images, scale_factor, min_neighbors, min_size, iou, every)
@@ -188,13 +192,19 @@ def _check_sizes(detectors: tuple[Path, ...], cascades: list[Cascade]) -> None:
 def _names(detectors: tuple[Path, ...]) -> list[str]:
     """What the detectors are called: their files' names without the ending, or all of it if two are the same.
 
+    A file that is given twice is told apart by its place.
+
     >>> _names((Path("a/face.xml.gz"), Path("b/adapted.xml")))
     ['face', 'adapted']
     >>> _names((Path("a/face.xml"), Path("b/face.xml")))
     ['a/face.xml', 'b/face.xml']
+    >>> _names((Path("face.xml"), Path("face.xml")))
+    ['1: face.xml', '2: face.xml']
     """
     short = [shown(path.name.removesuffix(".gz").removesuffix(".xml")) for path in detectors]
-    return short if len(set(short)) == len(short) else [path.as_posix() for path in detectors]
+    whole = [shown(path.as_posix()) for path in detectors]
+    numbered = [f"{n}: {name}" for n, name in enumerate(whole, 1)]
+    return next(names for names in (short, whole, numbered) if len(set(names)) == len(detectors))
 
 
 def _comparable(measurements: list[Measurement]) -> bool:

@@ -65,7 +65,7 @@ def evaluate_on_pictures(
             measurements = _measured(detectors, names, pictures, given)
             costs = _timed(detectors, names, pictures, given)
             differences = [bootstrap_difference(measurements[0], other) for other in measurements[1:]]
-            counts = f"{len(pictures):,} pictures with {pictures.n_faces:,} faces"
+            counts = _counted(len(pictures), pictures.n_faces)
             note = f"{counts}. The best over thresholds and neighbours; lower is better."
             files = render(draw_picture_curves(measurements, costs.ms, note=note), "curve")
             remarks = _remarks(measurements[0], costs)
@@ -79,7 +79,10 @@ def evaluate_on_pictures(
                 "pictures": [shown(picture.name) for picture in pictures.pictures],
                 "faces": measurements[0].faces.tolist(),
                 "standings": [measured.as_dict() for measured in measurements],
-                "against_the_first": [difference.as_dict() for difference in differences],
+                "against_the_first": [
+                    {"name": measured.name, **difference.as_dict()}
+                    for measured, difference in zip(measurements[1:], differences, strict=True)
+                ],
                 "processor_time": costs.as_dict(),
                 "notes": remarks,
                 "versions": versions("pillow", "opencv-python-headless"),
@@ -163,14 +166,14 @@ def _timed(
 def print_picture_table(
     console: Console, measurements: Sequence[PictureMeasurement], costs: PictureCosts, title: str
 ) -> None:
-    """Each detector's figures, with 95 % bounds."""
+    """Each detector's figures, with 95 % bounds, and what they mean."""
     from ocboost.cascade.picture_curve import ALARMS
 
     columns = (
         "detector",
         "recall",
         "false alarms a picture",
-        "per million windows",
+        "alarms per million windows",
         *(f"misses at {alarms:g}" for alarms in ALARMS),
         "ms a picture",
     )
@@ -178,14 +181,35 @@ def print_picture_table(
         (
             m.name,
             _with_bounds(m.recall, m.recall_bounds, ".1%"),
-            _with_bounds(m.alarms_per_picture, m.alarms_per_picture_bounds, ".2f"),
-            _with_bounds(m.alarms_per_million, m.alarms_per_million_bounds, ".2f"),
+            _with_bounds(m.alarms_per_picture, m.alarms_per_picture_bounds, ",.2f"),
+            _with_bounds(m.alarms_per_million, m.alarms_per_million_bounds, ",.2f"),
             *(_or_dash(m.curve.misses_at(alarms), ".1%") for alarms in ALARMS),
             f"{costs.ms[m.name]:.3g} (× {costs.ratios[m.name]:.2f})",
         )
         for m in measurements
     )
     print_table(console, title, columns, rows)
+    settings = measurements[0].settings
+    at = ", ".join(f"{alarms:g}" for alarms in ALARMS)
+    program = "OpenCV in one thread" if costs.with_opencv else "ocboost's own detection"
+    for line in (
+        "In brackets: 95 % bounds. Recall and false alarms: with a detector's own thresholds and "
+        f"min_neighbors {settings.min_neighbors}; a face is found by a detection that overlaps it by "
+        f"{settings.iou:g} or more, intersection over union.",
+        f"Misses at {at}: the share of faces missed with at most so many false alarms a picture, by the best "
+        "of all last thresholds and neighbours for these pictures; for comparing detectors.",
+        f"ms a picture: processor time of {program}; × what the first detector takes.",
+    ):
+        console.print(line, soft_wrap=True)
+
+
+def _counted(n_pictures: int, n_faces: int) -> str:
+    """How many there are, in words.
+
+    >>> _counted(1, 1), _counted(1200, 0)
+    ('1 picture with 1 face', '1,200 pictures with 0 faces')
+    """
+    return f"{n_pictures:,} picture{'s' * (n_pictures != 1)} with {n_faces:,} face{'s' * (n_faces != 1)}"
 
 
 def _or_dash(value: float | None, form: str) -> str:
@@ -205,11 +229,13 @@ def _with_bounds(value: float | None, bounds: Bounds | None, form: str) -> str:
 
 def _difference(found: PictureDifference) -> str:
     words = []
-    if found.misses is not None and found.misses_bounds is not None:
-        low, high = found.misses_bounds
-        words.append(f"misses {found.misses:+.1%} of the faces ({low:+.1%} to {high:+.1%})")
-    low, high = found.alarms_per_picture_bounds
-    words.append(f"false alarms {found.alarms_per_picture:+.2f} a picture ({low:+.2f} to {high:+.2f})")
+    for what, value, bounds, of, form in (
+        ("misses", found.misses, found.misses_bounds, "of the faces", "+.1%"),
+        ("false alarms", found.alarms_per_picture, found.alarms_per_picture_bounds, "a picture", "+,.2f"),
+    ):
+        if value is not None:
+            between = f" ({bounds[0]:{form}} to {bounds[1]:{form}})" if bounds is not None else ""
+            words.append(f"{what} {value:{form}} {of}{between}")
     return ", ".join(words)
 
 
@@ -221,11 +247,12 @@ def _remarks(measured: PictureMeasurement, costs: PictureCosts) -> list[str]:
     if not faces:
         remarks.append("no picture has a face: recall and misses are not defined, false alarms are.")
     elif faces < FACES_FOR_BOUNDS or n < FEW_PICTURES:
-        few = f"{n:,} picture{'s' * (n != 1)} with {faces:,} face{'s' * (faces != 1)}"
+        few = _counted(n, faces)
         remarks.append(f"only {few}: the bounds are wide. More pictures with boxes help.")
     beyond = [f"{alarms:g}" for alarms in ALARMS if alarms * n < 1.0 - 1e-9]
     if beyond and faces:
-        allowed = f"{' and '.join(beyond)} false alarms a picture are less than one in {n:,} pictures"
+        pictures = f"{n:,} picture{'s' * (n != 1)}"
+        allowed = f"{' and '.join(beyond)} false alarms a picture are less than one in {pictures}"
         remarks.append(f"{allowed}: there, none may happen.")
     if not costs.with_opencv:
         remarks.append(
