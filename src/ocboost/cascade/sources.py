@@ -219,7 +219,7 @@ def images_in(
 
 
 def grey_picture(path: Path) -> Pixels:
-    """One picture, grey with 8 bits, turned as its camera was held."""
+    """One picture, grey with 8 bits, turned as its camera was held; of 16 bits, the upper 8."""
     return _read(path, lambda image: np.asarray(_upright(image).convert("L")))
 
 
@@ -230,6 +230,7 @@ class PictureSize(NamedTuple):
     height: int
     stored: tuple[int, int]  # width and height before it is turned
     orientation: int  # of EXIF: 1 to 8
+    deep: bool = False  # its pixels have 16 bits, of which the upper 8 are read
 
 
 def picture_size(path: Path) -> PictureSize:
@@ -248,7 +249,7 @@ def _size_of(path: Path, image: Image.Image) -> PictureSize:
     if orientation not in range(1, 9):
         orientation = 1
     width, height = stored if orientation < 5 else stored[::-1]
-    return PictureSize(width, height, stored, int(orientation))
+    return PictureSize(width, height, stored, int(orientation), image.mode.startswith("I"))
 
 
 def _files_of(folder: Path, name: str, what: str, notify: Notify) -> list[Path]:

@@ -149,6 +149,7 @@ class TestCoco:
             (b"[" * 200_000, "it is nested too deep"),
             (b'{"a":' * 200_000, "it is nested too deep"),
             (b'{"images": ' + b"9" * 5000 + b"}", "damaged or no JSON"),
+            (b'{"images": [], "images": []}', r"no JSON \(the key 'images' is there twice\)"),
             ('{"images": "é"}'.encode("latin-1"), r"must be text in UTF-8; byte 12 is not \(latin-1"),
             ('{"images": []}'.encode("utf-16"), "must be text in UTF-8"),
         ],

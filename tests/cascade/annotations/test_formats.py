@@ -17,6 +17,11 @@ from tests.support.marked_pictures import (
     write_format,
 )
 
+UNMARKED = {
+    "voc": ["1 picture has no XML file; it is taken for a picture without faces."],
+    "yolo": ["1 picture has no text file; it is taken for a picture without faces."],
+}
+
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("of_folder", [False, True])
@@ -37,9 +42,7 @@ def test_the_same_boxes_in_every_format(tmp_path, kind, of_folder):
         "yolo": "YOLO",
     }
     assert found.format == words[kind]
-    assert told == (
-        ["1 pictures have no XML file; they are taken for pictures without faces."] if kind == "voc" else []
-    )
+    assert told == (UNMARKED.get(kind, []))
     for picture in found:
         np.testing.assert_array_equal(picture.grey, np.asarray(Image.open(tmp_path / picture.name)))
         assert len(picture.ignored) == 0

@@ -141,6 +141,8 @@ class TestBoxesAtTheEdge:
         write_pictures(tmp_path)  # a.png has 60 × 40
         rows = ["-10,0,20,20", "-11,0,20,20", "50,30,20,12", "60,0,5,5", "1,1,30,30", "1,1,30,30", "2,2,3,9"]
         told = []
+        for name in ("b.png", "c.png"):
+            (tmp_path / name).unlink()
         (found,) = read_annotations(
             table(tmp_path, *(f"a.png,{row}" for row in rows)), min_side=4, notify=told.append
         )

@@ -55,7 +55,9 @@ class TestTables:
     @pytest.mark.parametrize(
         ("text", "match"),
         [
-            ("a.png 2 1 2 3 4\n", r"A line must be the path of an image, the number of faces.*line 1"),
+            ("a.png 2 1 2 3 4\n", r"A line must be the path of an image, .*, the number of faces.*line 1"),
+            ("a.png 2 5 6 20 0\n", "the number of faces in it, and for each x, y, width and height; got"),
+            ("a 1 5 6 20 20\n", "which ends in .png, .jpg or the like"),
             (
                 "a.png 0\na.png 1 1 2 x 4\n",
                 r"four finite numbers, x, y, width and height; got '1 2 x 4' .*line 2",
@@ -84,6 +86,15 @@ class TestTables:
         found = read_annotations(tmp_path)
         assert boxes_of(found) == BOXES
         assert found.format == "OpenCV info.dat and bg.txt"
+
+    def test_info_dat_has_boxes_even_if_it_is_cut_short(self, tmp_path):
+        with pytest.raises(InputError, match=r"the number of faces in it.*got 'a.png'"):
+            self.read(tmp_path, "a.png", "info.dat")
+        assert self.read(tmp_path, "a.png", "other.txt").format == "OpenCV bg.txt"
+
+    def test_a_frame_of_a_video_has_no_ending(self, tmp_path):
+        with pytest.raises(InputError, match="give the video as --images"):
+            self.read(tmp_path, "frame-000001 1 5 6 20 20", "info.dat")
 
     def test_lines_too_long(self, tmp_path, monkeypatch):
         monkeypatch.setattr("ocboost.cascade.annotations.text.MAX_LINE", 10)

@@ -57,6 +57,45 @@ class TestVoc:
         path = self.write(tmp_path, voc_text("a.png").replace(">a.png<", ">ü &amp; b.png<"), "z.xml")
         assert [picture.name for picture in read_annotations(path)] == ["ü & b.png"]
 
+    def test_characters_by_number_are_those_of_xml(self, tmp_path):
+        Image.new("L", SIZES["a.png"]).save(tmp_path / "\x80A'.png")
+        text = voc_text("a.png").replace(">a.png<", ">&#128;&#x41;&apos;.png<")
+        path = self.write(tmp_path, text, "z.xml")
+        assert [picture.name for picture in read_annotations(path)] == ["\x80A'.png"]
+
+    def test_a_part_of_an_object_may_have_a_box(self, tmp_path):
+        part = "<part><name>nose</name><bndbox><xmin>9</xmin></bndbox></part>"
+        text = voc_text("a.png", [("face", 1, 2, 30, 20, part)])
+        assert boxes_of(read_annotations(self.write(tmp_path, text))) == {"a.png": [[1, 2, 30, 20]]}
+
+    def test_a_damaged_file_does_not_make_its_picture_negative(self, tmp_path):
+        write_pictures(tmp_path, ["a.png", "b.png"])
+        (tmp_path / "b.xml").write_text(voc_text("b.png"))
+        for text, match in (
+            ("", "a.xml' is not XML, or is damaged or cut short"),
+            (voc_text("a.png").replace("annotation", "annotatjon"), "it begins with <annotatjon>"),
+        ):
+            self.write(tmp_path, text)
+            with pytest.raises(InputError, match=match):
+                read_annotations(tmp_path)
+        self.write(tmp_path, "<opencv_storage/>", "detector.xml")  # may lie there
+        self.write(tmp_path, voc_text("a.png"))
+        assert read_annotations(tmp_path).n_faces == 3
+
+    def test_each_file_is_for_one_picture(self, tmp_path):
+        write_pictures(tmp_path, ["a.png", "b.png"])
+        self.write(tmp_path, voc_text("a.png"))
+        path = self.write(tmp_path, voc_text("a.png"), "other.xml")
+        with pytest.raises(InputError, match=r"a.xml' and '.*other.xml' are both for '.*a.png'. Correct <f"):
+            read_annotations(tmp_path)
+        path.unlink()
+        self.write(tmp_path, voc_text("a.png"), "b.xml")
+        (tmp_path / "a.xml").unlink()
+        with pytest.raises(
+            InputError, match=r"b.xml' has the <filename> 'a.png', and there is also '.*b.png'"
+        ):
+            read_annotations(tmp_path)
+
     @pytest.mark.parametrize(
         ("old", "new", "text"),
         [
@@ -72,10 +111,19 @@ class TestVoc:
                 "<annotation>" + "<a>" * 40 + "</a>" * 40,
                 "is no annotation of Pascal VOC: .* too deep",
             ),
+            ("<xmin>5</xmin>", "", r"<bndbox> must hold <xmin>; there is none \('.*a.xml', line 4\)"),
+            ("<bndbox>", "<bndbox/><bndbox>", r"<object> must hold one <bndbox>; it holds 2 .*line 4\)"),
+            ("<xmin>5<", "<xmin>5</xmin><xmin>5<", "<bndbox> must hold one <xmin>; it holds 2"),
+            ("<name>face</name>", "<name>face</name><name>car</name>", "<object> must hold one <name>"),
+            ("<size>", "<size/><size>", "<annotation> must hold one <size>"),
+            ("<filename>", "<filename/><filename>", "<annotation> must hold one <filename>"),
+            ("<name>face<", "<name><![CDATA[face]]><", "<name> must hold plain text and nothing else"),
+            ("<name>face<", "<name>fa<!-- x -->ce<", "<name> must hold plain text and nothing else"),
+            ("<object>", "<objects/><x><bndbox/></x><object>", "<bndbox> must be in an <object> .*line 4"),
             (
-                "<bndbox>",
-                "<bndbox/><bndbox>",
-                r"<bndbox> must hold <xmin>; there is none \('.*a.xml', line 4\)",
+                "<annotation>",
+                "<?xml version='1.0' encoding='latin-1'?><annotation><!-- é -->",
+                "be text in UTF-8, and say so; it says that it is 'latin-1'",
             ),
             ("<xmin>5<", "<xmin>nan<", "<xmin> must be a finite number; got 'nan'"),
             ("<xmin>5<", "<xmin>1e99<", "four finite numbers, xmin, ymin, xmax and ymax"),

@@ -57,6 +57,9 @@ class TestYolo:
             ("classes.txt", "face\n", "must be one of the 1 that are named; got 1"),
             ("classes.txt", "car\nhead\n", "one of its classes called 'face'"),
             ("classes.txt", "\n", "name the classes; it names none"),
+            ("classes.txt", "car\n\nface\n", "line 2 is empty, and those after it would be of other classes"),
+            ("data.yaml", "names: ['fa,ce', car]\n", "it cannot be understood"),
+            ("data.yaml", "names: {0: car, 0: face}\n", "it cannot be understood"),
             ("data.yaml", "names: &x 3\n", "it cannot be understood.*classes.txt"),
             ("data.yaml", "nc: 1\n", "it cannot be understood"),
         ],
@@ -92,6 +95,40 @@ class TestYolo:
         Image.new("L", (9, 9)).save(tmp_path / "a.bmp")
         with pytest.raises(InputError, match="names that differ before the ending"):
             read_annotations(place)
+
+    def test_pictures_in_other_folders(self, tmp_path):
+        write_pictures(tmp_path / "i" / "deep")
+        labels = tmp_path / "l"
+        labels.mkdir()
+        (labels / "a.TXT").write_text(yolo_text("a.png"))
+        told = []
+        found = boxes_of(read_annotations(labels, tmp_path / "i", notify=told.append))
+        assert found == {"deep/a.png": BOXES["a.png"], "deep/b.png": [], "deep/c.png": []}
+        assert told == ["2 pictures have no text file; they are taken for pictures without faces."]
+        write_pictures(tmp_path / "i" / "other")
+        with pytest.raises(
+            InputError, match=r"one picture; '.*a.TXT' fits '.*deep/a.png' and '.*other/a.png'"
+        ):
+            read_annotations(labels, tmp_path / "i")
+
+    def test_labels_in_other_folders(self, tmp_path):
+        write_pictures(tmp_path / "i", ["a.png", "b.png"])
+        for part, names in (("train", ["a.png"]), ("val", ["b.png"])):
+            (tmp_path / "labels" / part).mkdir(parents=True)
+            for name in names:
+                (tmp_path / "labels" / part / f"{name[0]}.txt").write_text(yolo_text(name))
+        found = boxes_of(read_annotations(tmp_path / "labels", tmp_path / "i"))
+        assert found == {name: BOXES[name] for name in ("a.png", "b.png")}
+        (tmp_path / "labels" / "val" / "a.txt").write_text(yolo_text("a.png"))  # of another picture
+        with pytest.raises(InputError, match=r"one file of labels; '.*i/a.png' fits '.*train/a.txt' and '"):
+            read_annotations(tmp_path / "labels", tmp_path / "i")
+
+    def test_labels_of_other_pictures_are_not_taken(self, tmp_path):
+        write_pictures(tmp_path / "i" / "x")
+        (tmp_path / "labels" / "y").mkdir(parents=True)
+        (tmp_path / "labels" / "y" / "a.txt").write_text(yolo_text("a.png"))
+        with pytest.raises(InputError, match=r"1 of 4 are not in .*the first 'y/a'"):
+            read_annotations(tmp_path / "labels", tmp_path / "i")
 
     def test_a_file_of_labels_alone(self, tmp_path):
         _, path = write_format(tmp_path, "yolo")

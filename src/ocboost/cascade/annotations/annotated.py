@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,21 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ocboost._core.checks import as_integers
-from ocboost.cascade.annotations.boxes import (
-    MAX_ENTRIES,
-    Counted,
-    MarkedBox,
-    MarkedPicture,
-    placed,
-    turned,
-)
-from ocboost.cascade.annotations.lookup import ImageFinder, frame_number
 from ocboost.cascade.pictures import Boxes, Picture, Pixels
-from ocboost.cascade.sources import Notify, PictureSize, Video, grey_picture, picture_size
+from ocboost.cascade.sources import Video, grey_picture
 from ocboost.datasets.images import refused
 from ocboost.errors import InputError
-
-MAX_MISSING = 0.1  # of the pictures that are named
 
 
 class PictureFacts(NamedTuple):
@@ -42,7 +30,9 @@ class PictureFacts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Item:
+class PictureItem:
+    """A picture's file, size and boxes."""
+
     name: str
     path: Path  # of the picture, or of the video
     frame: int  # of the video, else -1
@@ -64,7 +54,7 @@ class AnnotatedPictures:
         In words, what the annotations were.
     """
 
-    def __init__(self, format: str, items: list[_Item], video: Path | None) -> None:
+    def __init__(self, format: str, items: list[PictureItem], video: Path | None) -> None:
         self.format = format
         self._items = items
         self._video = video
@@ -134,7 +124,7 @@ class AnnotatedPictures:
             )
 
 
-def _picture(item: _Item, grey: Pixels) -> Picture:
+def _picture(item: PictureItem, grey: Pixels) -> Picture:
     if grey.shape != (item.height, item.width):
         raise refused(
             item.path,
@@ -143,163 +133,3 @@ def _picture(item: _Item, grey: Pixels) -> Picture:
             "Do not change pictures while they are read; else save it anew.",
         )
     return Picture(item.name, grey, item.boxes, item.ignored)
-
-
-class Assembly:
-    """Finds the pictures that were named, and puts their boxes into them.
-
-    Parameters
-    ----------
-    finder : ImageFinder
-        Where pictures are, unless there is a ``video``.
-    every : int
-        Of a video, only frames whose number is a multiple of this.
-    source : str
-        The annotations, for messages.
-    """
-
-    def __init__(
-        self,
-        finder: ImageFinder,
-        video: Path | None,
-        every: int,
-        min_side: int,
-        names: tuple[str, str],
-        source: Path,
-        notify: Notify,
-    ) -> None:
-        self._finder = finder
-        self._video = video
-        self._every = every
-        self._min_side = min_side
-        self._name, self._images_name = names
-        self._source = source
-        self._notify = notify
-
-    def assemble(self, format: str, marked: list[MarkedPicture]) -> AnnotatedPictures:
-        """The pictures; those that are named twice are put together."""
-        if not marked:
-            raise InputError(
-                f"{self._name} must name at least one picture; '{self._source}' names none. Check that "
-                "it is the right file."
-            )
-        if max(len(marked), sum(len(picture.boxes) for picture in marked)) > MAX_ENTRIES:
-            raise InputError(
-                f"{self._name} must have at most {MAX_ENTRIES:,} pictures and boxes; '{self._source}' "
-                "has more. Give a part of it."
-            )
-        found = self._of_video(marked) if self._video is not None else self._of_files(marked)
-        counted = Counted()
-        items = []
-        for (path, frame), pictures in found.items():
-            size = self._frame_size if self._video is not None else picture_size(path)
-            boxes = [box for picture in pictures for box in _boxes_in(picture, size, path)]
-            faces, ignored = placed(boxes, size.width, size.height, self._min_side, counted)
-            items.append(_Item(pictures[0].name, path, frame, size.width, size.height, faces, ignored))
-        if 2 * counted.outside > counted.total:
-            raise InputError(
-                f"{self._name} must have its boxes inside the pictures; {counted.outside:,} of "
-                f"{counted.total:,} in '{self._source}' lie outside. They are in other units, or of "
-                "other pictures: check both."
-            )
-        for sentence in counted.sentences(self._min_side):
-            self._notify(sentence)
-        return AnnotatedPictures(format, items, self._video)
-
-    def _of_files(self, marked: list[MarkedPicture]) -> dict[tuple[Path, int], list[MarkedPicture]]:
-        found: dict[tuple[Path, int], list[MarkedPicture]] = {}
-        missing = []
-        for picture in marked:
-            path = picture.path or self._finder.find(picture.name, picture.where)
-            if path is None:
-                missing.append(picture)
-            else:
-                found.setdefault((Path(os.path.normpath(path)), -1), []).append(picture)
-        advice = f"Put them there, or give their folder as {self._images_name}."
-        if missing and frame_number(missing[0].name) is not None:
-            advice = f"It is named like a frame of a video: give the video as {self._images_name}."
-        self._refuse_missing(missing, len(marked), self._finder.places, advice)
-        return found
-
-    def _of_video(self, marked: list[MarkedPicture]) -> dict[tuple[Path, int], list[MarkedPicture]]:
-        assert self._video is not None
-        video = Video(self._video, 1)
-        frames: Any = iter(video)
-        with closing(frames):
-            first = next(frames, None)
-        if first is None:
-            raise refused(self._video, "be a video that OpenCV can read", "it has no frame")
-        height, width = first[1].shape
-        self._frame_size = PictureSize(width, height, (width, height), 1)
-        found: dict[tuple[Path, int], list[MarkedPicture]] = {}
-        missing = []
-        skipped = 0
-        for picture in marked:
-            number = frame_number(picture.name)
-            if number is None:
-                raise InputError(
-                    f"Pictures must be named like frame-000012 where {self._images_name} is a video, "
-                    f"'{self._video}'; got {picture.name!r:.80} ({picture.where}). Give the folder of "
-                    "the images instead."
-                )
-            if number % self._every:
-                skipped += 1
-            elif video.expected is not None and number >= video.expected:
-                missing.append(picture)
-            else:
-                found.setdefault((self._video, number), []).append(picture)
-        self._refuse_missing(
-            missing, len(marked) - skipped, f"'{self._video}'", "Is it the right video, and whole?"
-        )
-        if not found:
-            raise InputError(
-                f"every must leave some of the frames that '{self._source}' names; none is a multiple of "
-                f"{self._every}. Give a smaller number."
-            )
-        if skipped:
-            self._notify(
-                f"{skipped:,} of {len(marked):,} frames were left out, as only every {self._every}th is "
-                "taken."
-            )
-        return dict(sorted(found.items(), key=lambda item: item[0][1]))
-
-    def _refuse_missing(self, missing: list[MarkedPicture], total: int, places: str, advice: str) -> None:
-        if not missing:
-            return
-        first = missing[0]
-        if len(missing) == total or len(missing) > MAX_MISSING * total:
-            raise InputError(
-                f"{self._name} must name pictures that are there; {len(missing):,} of {total:,} are not "
-                f"in {places}, the first {first.name!r:.80} ({first.where}). {advice}"
-            )
-        self._notify(
-            f"{len(missing):,} of {total:,} pictures that are named are not in {places} and were left "
-            f"out, the first {first.name!r:.80}."
-        )
-
-
-def _boxes_in(picture: MarkedPicture, size: PictureSize, path: Path) -> list[MarkedBox]:
-    """The boxes of a picture in pixels, as it is seen upright."""
-    if picture.relative:
-        return [
-            box._replace(
-                x=box.x * size.width,
-                y=box.y * size.height,
-                width=box.width * size.width,
-                height=box.height * size.height,
-            )
-            for box in picture.boxes
-        ]
-    if picture.declared is None or picture.declared == (size.width, size.height):
-        return picture.boxes
-    if picture.declared != size.stored:
-        declared = f"{picture.declared[0]} × {picture.declared[1]}"
-        raise InputError(
-            f"The boxes are for a picture of another size: width and height must be those of '{path}', "
-            f"{size.width} × {size.height}; got {declared} ({picture.where}). Give the picture that was "
-            "annotated, or correct both."
-        )
-    return [
-        MarkedBox(*turned(box[:4], size.stored, size.orientation), box.where, box.ignored)
-        for box in picture.boxes
-    ]

@@ -15,6 +15,7 @@ from ocboost.errors import InputError
 
 MAX_ENTRIES = 1_000_000  # pictures, and boxes
 MAX_COORDINATE = float(1 << 30)
+MIN_FOR_CORNERS = 5  # boxes; fewer say little about their units
 Four = tuple[float, float, float, float]
 
 
@@ -39,6 +40,7 @@ class MarkedPicture:
     declared: tuple[int, int] | None = None  # the width and height that the boxes are for
     path: Path | None = None  # of its file, where that is known already
     relative: bool = False  # boxes are shares of the width and height
+    edges: bool = False  # boxes were given by their four edges
 
 
 def in_pixels(values: Sequence[Any], where: str, ignored: bool = False) -> MarkedBox:
@@ -101,6 +103,14 @@ def _finite(values: Sequence[Any], what: str, where: str) -> Four:
     return x, y, width, height
 
 
+def like_corners(picture: MarkedPicture, size: tuple[int, int]) -> int:
+    """How many boxes of a picture of this size would lie in it if they were x1, y1, x2 and y2."""
+    if picture.relative or picture.edges:
+        return 0
+    width, height = picture.declared or size
+    return sum(0 <= x < w <= width and 0 <= y < h <= height for x, y, w, h, *_ in picture.boxes)
+
+
 def turned(box: Four, size: tuple[int, int], orientation: int) -> Four:
     """A box in the stored picture, of this width and height, as it lies when EXIF has turned the picture.
 
@@ -130,6 +140,13 @@ class Counted:
     mostly_outside: int = 0
     outside: int = 0
     small: int = 0
+    like_corners: int = 0
+
+    @property
+    def are_corners(self) -> bool:
+        """Whether boxes seem to be two corners each, instead of a corner and a size."""
+        beyond = self.cut + self.mostly_outside + self.outside
+        return self.like_corners == self.total >= MIN_FOR_CORNERS and 2 * beyond >= self.total
 
     def sentences(self, min_side: int) -> list[str]:
         """A sentence about each thing that happened."""
@@ -142,6 +159,8 @@ class Counted:
                 f"had a side of less than {min_side} pixels, too small for the detector, {{was}} ignored",
             ),
         ]
+        if self.small == self.total:
+            facts[-1] = (self.small, f"{facts[-1][1]}: check that they are in pixels")
         return [
             f"{n:,} of {self.total:,} boxes "
             + text.replace(", {was}", " and {was}").format(
@@ -180,6 +199,17 @@ def placed(
                 ignore = True
         (ignored if ignore else faces)[x, y, w, h] = None
     return _as_array(faces), _as_array(ignored)
+
+
+def without_faces(n: int, lack: str) -> str:
+    """A sentence about pictures that lack something, and are taken for pictures without faces.
+
+    >>> without_faces(1, "XML file")
+    '1 picture has no XML file; it is taken for a picture without faces.'
+    """
+    if n == 1:
+        return f"1 picture has no {lack}; it is taken for a picture without faces."
+    return f"{n:,} pictures have no {lack}; they are taken for pictures without faces."
 
 
 def _edges(start: float, size: float) -> tuple[int, int]:

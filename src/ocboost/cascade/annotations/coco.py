@@ -121,7 +121,7 @@ def write_coco(pictures: Iterable[CocoPicture]) -> bytes:
 def _json(path: Path) -> dict[str, Any]:
     text = decoded(bytes_of(path, MAX_JSON_BYTES), path)
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_object)
     except RecursionError:
         raise refused(path, _SHAPE, "it is nested too deep", "Was another file meant?") from None
     except ValueError as error:  # also of numbers with thousands of digits
@@ -129,6 +129,16 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise refused(path, _SHAPE, f"it is a JSON {type(data).__name__}", "Was another file meant?")
     return data
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of a key that is there twice it would be unclear which one counts."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r:.40} is there twice")
+    return found
 
 
 def _list(data: dict[str, Any], key: str, path: Path) -> list[Any]:

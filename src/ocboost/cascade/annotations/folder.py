@@ -9,7 +9,7 @@ from ocboost.cascade.annotations.coco import is_coco
 from ocboost.cascade.annotations.lookup import pictures_under
 from ocboost.cascade.annotations.opencv import BACKGROUND, INFO
 from ocboost.cascade.annotations.table import is_table
-from ocboost.cascade.annotations.voc import is_voc
+from ocboost.cascade.annotations.voc import is_detector, is_voc
 from ocboost.cascade.annotations.yolo import NAME_FILES, label_files, looks_like_labels
 from ocboost.errors import InputError
 
@@ -38,7 +38,7 @@ def content_of(folder: Path, images: Path | None, name: str) -> FolderContent:
     deeper = [path for place in inner for path in sorted(place.iterdir()) if path.is_file()]
     kinds = {
         "COCO": [path for path in files + deeper if path.suffix.lower() == ".json" and is_coco(path)],
-        "Pascal VOC": [path for path in files + deeper if path.suffix.lower() == ".xml" and is_voc(path)],
+        "Pascal VOC": _voc_files([path for path in files + deeper if path.suffix.lower() == ".xml"]),
         "YOLO": _labels(folder, pictures, images),
         "CSV": [path for path in files if path.suffix.lower() == ".csv" and is_table(path)],
         "OpenCV": [path for path in files if path.name.lower() in (INFO, BACKGROUND)],
@@ -66,6 +66,14 @@ def content_of(folder: Path, images: Path | None, name: str) -> FolderContent:
             "file itself, or another folder."
         )
     return FolderContent("pictures", [], pictures)
+
+
+def _voc_files(files: list[Path]) -> list[Path]:
+    """All XML files if one of them is of Pascal VOC: without a damaged one its picture would have no face.
+
+    Detectors of OpenCV are XML files too, and may lie there.
+    """
+    return [path for path in files if not is_detector(path)] if any(map(is_voc, files)) else []
 
 
 def _labels(folder: Path, pictures: list[Path], images: Path | None) -> list[Path]:

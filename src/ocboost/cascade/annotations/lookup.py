@@ -49,8 +49,27 @@ def is_video(path: Path) -> bool:
     return path.suffix.lower() in VIDEO_ENDINGS
 
 
+def same_name(name: str, other: str) -> bool:
+    r"""Whether two names are the same but for how they are written.
+
+    >>> same_name("./a.png", "a.png"), same_name(r"x\a.png", "x/a.png"), same_name("x/a.png", "a.png")
+    (True, True, False)
+    """
+    return _split(name) == _split(other)
+
+
+def leads_to(name: str, path: Path) -> bool:
+    """Whether all of a name is the end of a file's path, not only the last part.
+
+    >>> leads_to("x/a.png", Path("y/x/a.png")), leads_to("z/a.png", Path("y/x/a.png"))
+    (True, False)
+    """
+    parts = _split(name)
+    return tuple(parts) == path.parts[-len(parts) :]
+
+
 class ImageFinder:
-    """Finds image files by the names in an annotation file.
+    """Finds image files by the names in an annotation file. Links are followed, wherever they lead.
 
     Parameters
     ----------
@@ -141,9 +160,13 @@ def _parts(name: str) -> tuple[list[str], bool]:
     ((['a', 'b.png'], True), (['b.png'], False), (['b.png'], False), (['b.png'], False))
     """
     slashed = name.replace("\\", "/")
-    parts = [part for part in slashed.split("/") if part not in ("", ".")]
+    parts = _split(name)
     safe = not slashed.startswith("/") and ".." not in parts and not _DRIVE.match(slashed)
     if not safe:
         parts = [part for part in parts[-1:] if part != ".."]
         parts = [_DRIVE.sub("", part) for part in parts if _DRIVE.sub("", part)]
     return parts, safe
+
+
+def _split(name: str) -> list[str]:
+    return [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]

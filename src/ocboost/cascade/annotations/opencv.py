@@ -19,8 +19,8 @@ _WORD = re.compile(r"\S+")
 
 def is_background(path: Path) -> bool:
     """Whether a file has only the names of pictures; else it has boxes too."""
-    if path.name.lower() == BACKGROUND:
-        return True
+    if path.name.lower() in (INFO, BACKGROUND):
+        return path.name.lower() == BACKGROUND
     first = next((line for _, line in lines_of(path)), "")
     return _split(first) is None and _is_picture(first)
 
@@ -34,8 +34,8 @@ def read_info(path: Path) -> list[MarkedPicture]:
         found = _split(line)
         if found is None:
             raise InputError(
-                "A line must be the path of an image, the number of faces in it, and for each x, y, "
-                f"width and height; got {line!r:.80} ({where}). Correct it."
+                "A line must be the path of an image, which ends in .png, .jpg or the like, the number of "
+                f"faces in it, and for each x, y, width and height; got {line!r:.80} ({where}). Correct it."
             )
         name, words = found
         picture = pictures.setdefault(name, MarkedPicture(name, where))
@@ -75,18 +75,25 @@ def _limit(total: int, path: Path) -> None:
 
 
 def _is_picture(line: str) -> bool:
-    return line.lower().endswith(PICTURE_ENDINGS) or frame_number(line) is not None
+    return _ends_like_picture(line) or frame_number(line) is not None
+
+
+def _ends_like_picture(name: str) -> bool:
+    return name.lower().endswith(PICTURE_ENDINGS)
 
 
 def _split(line: str) -> tuple[str, list[str]] | None:
     """The path, which may hold spaces, and the words of the boxes.
 
-    >>> _split("a b.png 1 2 3 4 5"), _split("a.png 0"), _split("a.png")
+    >>> _split("a b.png 1 2 3 4 5"), _split("a.png 0"), _split("a.png 2 3 0")
     (('a b.png', ['2', '3', '4', '5']), ('a.png', []), None)
     """
     words = list(_WORD.finditer(line))
     for k in range(1, len(words)):
         rest = len(words) - k - 1
-        if rest % 4 == 0 and _COUNT.fullmatch(words[k][0]) and int(words[k][0]) * 4 == rest:
+        if rest % 4 or not _COUNT.fullmatch(words[k][0]) or int(words[k][0]) * 4 != rest:
+            continue
+        # Otherwise a count that is wrong might be taken for a part of the name.
+        if _ends_like_picture(words[k - 1][0]) or (k == 1 and frame_number(words[0][0]) is not None):
             return line[: words[k - 1].end()], [word[0] for word in words[k + 1 :]]
     return None

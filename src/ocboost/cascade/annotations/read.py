@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from ocboost._core.checks import as_count
-from ocboost.cascade.annotations.annotated import AnnotatedPictures, Assembly
+from ocboost.cascade.annotations.annotated import AnnotatedPictures
+from ocboost.cascade.annotations.assembly import Assembly, Unnamed
 from ocboost.cascade.annotations.boxes import MarkedPicture
 from ocboost.cascade.annotations.coco import read_coco
 from ocboost.cascade.annotations.folder import FolderContent, content_of
@@ -41,9 +42,14 @@ def read_annotations(
 ) -> AnnotatedPictures:
     """Whole pictures with boxes around the faces in them, from annotations of any usual format.
 
-    Pictures without boxes have no face and are kept. Boxes are rounded to whole pixels, cut at the edge of
-    the picture, and become regions to ignore if less than half of them is inside, if they are marked as
-    crowds or as difficult, or if they are too small.
+    Pictures without boxes have no face and are kept; so are pictures in a folder for which it has no file of
+    Pascal VOC or YOLO, or no row of its CSV file. Boxes are rounded to whole pixels, cut at the edge of the
+    picture, and become regions to ignore if less than half of them is inside, if they are marked as crowds or
+    as difficult, or if they are too small.
+
+    Pictures become grey with 8 bits, the upper ones of 16, and are turned as EXIF says. Boxes are for the
+    upright picture, unless width and height of the picture are given and are those of the stored one. Links
+    are followed; a path that leads out of the folder is looked for by its file name.
 
     Parameters
     ----------
@@ -82,7 +88,7 @@ def read_annotations(
     reader = _Reader(path, folder, video, (name, images_name), notify)
     format, marked = reader.of_folder() if path.is_dir() else reader.of_file(path)
     assembly = Assembly(reader.finder, video, every, min_side, (name, images_name), path, notify)
-    return assembly.assemble(format, marked)
+    return assembly.assemble(format, marked, reader.unnamed)
 
 
 def _where_images_are(images: str | os.PathLike[str] | None, name: str) -> tuple[Path | None, Path | None]:
@@ -110,6 +116,7 @@ class _Reader:
         self._name, self._images_name = names
         self._notify = notify
         self.finder = self._finder([])
+        self.unnamed: Unnamed = "not looked for"  # of pictures that are there and not named
 
     def of_file(self, path: Path) -> tuple[str, list[MarkedPicture]]:
         ending = path.suffix.lower()
@@ -126,6 +133,7 @@ class _Reader:
         self.finder = self._finder([path.parent])
         if ending == ".csv":
             self._refuse_drawings(path)
+            self.unnamed = "without faces" if self._place.is_dir() else "left out"
             return "CSV", read_table(path)
         return self._opencv([path])
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ocboost.datasets.images import refused
-from ocboost.errors import InputError
 
 MAX_TEXT_BYTES = 16 << 20
 MAX_LINE = 1 << 20  # characters
@@ -72,11 +71,6 @@ def number_in(word: str) -> float | None:
     (15.0, None, None)
     """
     return float(word) if _DECIMAL.fullmatch(word) else None
-
-
-def one_line(error: InputError) -> str:
-    """An error's text, to be part of another."""
-    return " ".join(str(error).split())
 
 
 def _size(n: int) -> str:

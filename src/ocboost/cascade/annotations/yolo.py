@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ocboost.cascade.annotations.boxes import MarkedPicture, in_shares
+from ocboost.cascade.annotations.boxes import MarkedPicture, in_shares, without_faces
 from ocboost.cascade.annotations.categories import face_names, told
 from ocboost.cascade.annotations.lookup import pictures_under
 from ocboost.cascade.annotations.text import lines_of, number_in
@@ -21,8 +21,15 @@ _LABELS = "labels"
 
 def label_files(folder: Path) -> list[Path]:
     """The text files of a folder, at any depth if it is called labels; none that names classes."""
-    found = folder.rglob("*.txt") if folder.name.lower() == _LABELS else folder.glob("*.txt")
-    return sorted(p for p in found if p.name.lower() not in NAME_FILES and p.name[0] != "." and p.is_file())
+    found = folder.rglob("*") if folder.name.lower() == _LABELS else folder.iterdir()
+    return sorted(
+        path
+        for path in found
+        if path.suffix.lower() == ".txt"
+        and path.name.lower() not in NAME_FILES
+        and path.name[0] != "."
+        and path.is_file()
+    )
 
 
 def looks_like_labels(path: Path) -> bool:
@@ -56,12 +63,10 @@ def read_yolo(
                 "Pictures must have names that differ before the ending, as labels have only that; "
                 f"'{before.path}' and '{path}' do not. Rename one of them."
             )
+    n_pictures = len(by_stem)
+    labelled = _labelled(labels, folder, by_stem)
     boxes = []
-    for file in labels:
-        stem = file.relative_to(folder).with_suffix("").as_posix()
-        picture = by_stem.get(stem)
-        if picture is None:
-            picture = by_stem[stem] = MarkedPicture(stem, f"'{file}'", relative=True)
+    for file, picture in labelled.items():
         for number, line in lines_of(file):
             where = f"'{file}', line {number:,}"
             words = line.split()
@@ -88,7 +93,47 @@ def read_yolo(
             others += 1
     for sentence in told({all_names[id_] for id_ in faces} - {"0"}, others, "classes", f"'{folder}'"):
         notify(sentence)
+    unlabelled = n_pictures - sum(picture.path is not None for picture in labelled.values())
+    if unlabelled:
+        notify(without_faces(unlabelled, "text file"))
     return list(by_stem.values())
+
+
+def _labelled(
+    labels: list[Path], folder: Path, by_stem: dict[str, MarkedPicture]
+) -> dict[Path, MarkedPicture]:
+    """The picture of each file of labels: of the same path but for the ending, or else in another folder.
+
+    A file without a picture adds one, which is then missing.
+    """
+    stems = {file: file.relative_to(folder).with_suffix("").as_posix() for file in labels}
+    elsewhere: dict[str, list[str]] = {}
+    for stem in by_stem.keys() - set(stems.values()):
+        elsewhere.setdefault(stem.rsplit("/", 1)[-1], []).append(stem)
+    found: dict[Path, MarkedPicture] = {}
+    taken: dict[str, Path] = {}
+    for file, stem in stems.items():
+        fits = [stem] if stem in by_stem else []
+        if not fits:
+            candidates = elsewhere.get(stem.rsplit("/", 1)[-1], [])
+            fits = sorted(
+                s for s in candidates if f"/{s}".endswith(f"/{stem}") or f"/{stem}".endswith(f"/{s}")
+            )
+        if len(fits) > 1:
+            raise InputError(
+                f"A file of labels must be for one picture; '{file}' fits '{by_stem[fits[0]].path}' and "
+                f"'{by_stem[fits[1]].path}'. Put labels into folders as the pictures are."
+            )
+        if fits and taken.setdefault(fits[0], file) != file:
+            raise InputError(
+                f"A picture must have one file of labels; '{by_stem[fits[0]].path}' fits '{taken[fits[0]]}' "
+                f"and '{file}'. Remove one, or put pictures into folders as the labels are."
+            )
+        if not fits:
+            fits = [stem]
+            by_stem[stem] = MarkedPicture(stem, f"'{file}'", relative=True)
+        found[file] = by_stem[fits[0]]
+    return found
 
 
 def _unknown(class_: int, all_names: dict[int, str], names: list[Path], where: str) -> str:
@@ -109,7 +154,7 @@ def _face_classes(folders: list[Path], labels: Path) -> tuple[set[int], dict[int
     path = next((path for path in files if path.is_file()), None)
     if path is None:
         return {0}, {0: "0"}
-    names = _names_in_yaml(path) if path.suffix != ".txt" else [line for _, line in lines_of(path)]
+    names = _names_in_yaml(path) if path.suffix != ".txt" else _names_in_lines(path)
     found = names if isinstance(names, dict) else dict(enumerate(names))
     if not found:
         raise refused(
@@ -117,6 +162,19 @@ def _face_classes(folders: list[Path], labels: Path) -> tuple[set[int], dict[int
         )
     faces = face_names(found.values(), "classes", f"'{path}'")
     return {id_ for id_, name in found.items() if name in faces}, found
+
+
+def _names_in_lines(path: Path) -> list[str]:
+    lines = list(lines_of(path))
+    for k, (number, _) in enumerate(lines, 1):
+        if number != k:
+            raise refused(
+                path,
+                "have the name of a class in each line",
+                f"line {k:,} is empty, and those after it would be of other classes",
+                "Remove it, or write a name.",
+            )
+    return [line for _, line in lines]
 
 
 def _names_in_yaml(path: Path) -> list[str] | dict[int, str]:
@@ -139,6 +197,8 @@ def _names_in_yaml(path: Path) -> list[str] | dict[int, str]:
         if inline[:1] not in "[{" or inline[-1:] not in "]}":
             raise unclear
         words = [word.strip() for word in inline[1:-1].split(",") if word.strip()]
+        if any(word.count(quote) not in (0, 2) for word in words for quote in "'\""):  # a comma inside
+            raise unclear
         if inline[0] == "[":
             return [_unquoted(word) for word in words]
         items = [_ITEM.fullmatch(word) for word in words]
@@ -153,7 +213,10 @@ def _names_in_yaml(path: Path) -> list[str] | dict[int, str]:
             return [_unquoted(item[2]) for item in items if item is not None]
     if any(item is None or item[1] is None for item in items):
         raise unclear
-    return {int(item[1]): _unquoted(item[2]) for item in items if item is not None}
+    found = {int(item[1]): _unquoted(item[2]) for item in items if item is not None}
+    if len(found) != len(items):  # a class has two names
+        raise unclear
+    return found
 
 
 def _unquoted(word: str) -> str:
