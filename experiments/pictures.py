@@ -1,6 +1,7 @@
 """What adapting a face detector to the whole pictures of one camera gains, on synthetic scenes.
 
-    python experiments/pictures.py --data DIR [--only blur,dark] [--seeds 0,1,2] [--faces 500,100,20]
+    python experiments/pictures.py --data DIR [--only blur,dark] [--seeds 0,1,2] [--faces 500]
+    python experiments/pictures.py --data DIR --guard [--faces 20,100,500]
 
 OpenCV's frontal face cascade is adapted by `ocboost.cascade.PictureAdapter` to scenes that
 `ocboost.datasets.scenes` composes, behind each simulated camera and behind none: face windows of the one half
@@ -12,10 +13,18 @@ at the best threshold and number of neighbours with so many false alarms a pictu
 The control has no pasting in it: 3,000 faces and 30,000 other windows of the test half behind the same
 camera, misses where one of a thousand others is accepted, with a paired bootstrap of the difference.
 
+With ``--guard`` it is done as ``ocboost cascade adapt --boxes`` does it: a quarter of the labelled pictures is held
+out, and where the adapted cascade is worse on them the shipped one stays. What is left is judged on the same
+scenes as before, with its own threshold.
+
+With ``--choose`` both halves come from the adapting half of the data, faces and photos: on these the settings
+of `build_stages` were chosen.
+
 Every run is added to the results at once, and runs that are there already are left out.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import tempfile
@@ -28,8 +37,9 @@ from ocboost.cascade import Picture, PictureAdapter, detect, new_thresholds, rea
 from ocboost.cascade.measure import scores_of
 from ocboost.cascade.mining import PyramidOf
 from ocboost.cascade.picture_cost import cpu_per_picture
+from ocboost.cascade.picture_guard import judge, split, worse
 from ocboost.cascade.picture_measure import bootstrap_difference, measure_on_pictures
-from ocboost.datasets import load_faces
+from ocboost.datasets import load_faces, scenes
 from ocboost.datasets.cameras import CAMERAS
 from ocboost.datasets.scenes import SceneMaker
 
@@ -47,13 +57,13 @@ RESAMPLES = 1000
 def pictures(images, part, camera, seed, n, n_free):
     """Scenes with faces, then scenes without."""
     maker = SceneMaker(images, part, CAMERAS.get(camera), seed)
-    scenes = [*maker.scenes(n, FACES_A_SCENE), *maker.scenes(n_free, 0)]
-    return [Picture(f"{part} {k}", *scene) for k, scene in enumerate(scenes)]
+    made = [*maker.scenes(n, FACES_A_SCENE), *maker.scenes(n_free, 0)]
+    return [Picture(f"{part} {k}", *scene) for k, scene in enumerate(made)]
 
 
-def mixed(scenes, seed):
+def mixed(made, seed):
     """In an order drawn from the seed."""
-    return [scenes[k] for k in np.random.default_rng(seed).permutation(len(scenes))]
+    return [made[k] for k in np.random.default_rng(seed).permutation(len(made))]
 
 
 def figures(measured, ms):
@@ -69,7 +79,7 @@ def figures(measured, ms):
     }
 
 
-def same_as_opencv(file, cascade, scenes):
+def same_as_opencv(file, cascade, judged):
     """Whether OpenCV finds the same boxes with the file that is written."""
     import cv2
 
@@ -79,123 +89,174 @@ def same_as_opencv(file, cascade, scenes):
         theirs = cv2.CascadeClassifier(path)
         return all(
             sorted(detect(cascade, scene.grey)) == sorted(tuple(map(int, box)) for box in found)
-            for scene in scenes
+            for scene in judged
             for found in [theirs.detectMultiScale(scene.grey)]
         )
 
 
-def on_windows(images, camera, cascades, seed):
+def behind(camera, windows, rng):
+    """Windows as a camera sees them, each as a picture of its own."""
+    return CAMERAS[camera](windows, rng) if camera in CAMERAS else windows
+
+
+def behind_in_pictures(camera, windows, rng):
+    """The same for windows that lie side by side in pictures of 12 × 16 windows."""
+    whole = windows[: len(windows) // 192 * 192].reshape(-1, 12, 16, 24, 24)
+    pictures = whole.transpose(0, 1, 3, 2, 4).reshape(-1, 12 * 24, 16 * 24)
+    seen = CAMERAS[camera](np.ascontiguousarray(pictures), rng)
+    return seen.reshape(-1, 12, 24, 16, 24).transpose(0, 1, 3, 2, 4).reshape(-1, 24, 24)
+
+
+def on_windows(images, camera, cascades, seed, seen_as=behind):
     """Misses at one false positive in a thousand windows, and what the last does more than the first."""
     rng = np.random.default_rng([seed, 5])
     windows = [images.test_X[images.test_y == label][:n] for label, n in ((1, 3000), (-1, 30_000))]
-    if camera in CAMERAS:
-        windows = [CAMERAS[camera](some, rng) for some in windows]
-    missed = {}
-    scores = {}
-    for name, (cascade, kind) in cascades.items():
-        faces, others = (scores_of(cascade, some, kind) for some in windows)
-        missed[name] = faces <= np.sort(others)[::-1][30]
-        scores[name] = faces, others
+    windows = [seen_as(camera, some, rng) for some in windows]
+    allowed = len(windows[1]) // 1000
+    scores = [[scores_of(cascade, some, kind) for some in windows] for cascade, kind in cascades.values()]
+
+    def missed(faces, others):
+        return float(np.mean(faces <= np.partition(others, -allowed - 1)[-allowed - 1]))
+
     changes = []
     for _ in range(RESAMPLES):
-        rows = rng.integers(0, 3000, 3000)
-        columns = rng.integers(0, 30_000, 30_000)
-        rates = [
-            float(np.mean(faces[rows] <= np.partition(others[columns], -31)[-31]))
-            for faces, others in scores.values()
-        ]
-        changes.append(rates[-1] - rates[0])
+        rows, columns = (rng.integers(0, len(some), len(some)) for some in windows)
+        first, *_, last = (missed(faces[rows], others[columns]) for faces, others in scores)
+        changes.append(last - first)
     return {
-        "misses": {name: float(own.mean()) for name, own in missed.items()},
+        "misses": {name: missed(*own) for name, own in zip(cascades, scores, strict=True)},
         "difference_bounds": [float(q) for q in np.quantile(changes, [0.025, 0.975])],
+    }
+
+
+def labelled(images, camera, seed, n_faces):
+    """Labelled scenes with so many faces, mixed with scenes without."""
+    n = -(-n_faces // FACES_A_SCENE)
+    return mixed(pictures(images, "adapting", camera, seed, n, max(5, round(FREE_OF_FACES * n))), seed)
+
+
+def run_guarded(file, images, camera, seed, n_faces):
+    """As `ocboost cascade adapt --boxes` does it: judged on scenes that the guard has not seen."""
+    shipped = file.cascade
+    seen = labelled(images, camera, seed, n_faces)
+    judged = pictures(images, "judging", camera, seed, 80, 30)
+    adapter = PictureAdapter(shipped, seed=seed)
+    learnt, held = split([len(picture.boxes) > 0 for picture in seen])
+    for k in learnt:
+        adapter.add(seen[k])
+    adapter.build()
+    adapted = adapter.adapted()
+    guards = [seen[k] for k in held]
+    why = worse(judge(shipped, guards), judge(adapted, guards))
+    before, after = (
+        measure_on_pictures(name, each, judged, most=MOST)
+        for name, each in (("shipped", shipped), ("adapted", adapted))
+    )
+    costs = cpu_per_picture({"shipped": file.to_bytes(), "adapted": file.to_bytes(adapted)}, judged[::4])
+    return {
+        "refused": why,
+        "shipped": figures(before, costs.ms["shipped"]),
+        "adapted": figures(after, costs.ms["adapted"]),
+        "time_ratio": costs.ratios["adapted"],
+        "against_shipped": bootstrap_difference(before, after).as_dict(),
     }
 
 
 def run(file, images, camera, seed, n_faces):
     """One camera, one seed, so many labelled faces."""
     shipped = file.cascade
-    n = -(-n_faces // FACES_A_SCENE)
-    seen = mixed(pictures(images, "adapting", camera, seed, n, max(5, round(FREE_OF_FACES * n))), seed)
+    seen = labelled(images, camera, seed, n_faces)
     judged = pictures(images, "judging", camera, seed, 80, 30)
     adapter = PictureAdapter(shipped, seed=seed)
     for picture in seen:
         adapter.add(picture)
     adapter.build()
     adapted = adapter.adapted(false_alarms=WANTED)
-    as_usual = adapter.adapted()
     names = {"shipped": shipped, "adapted": adapted}
     costs = cpu_per_picture({name: file.to_bytes(each) for name, each in names.items()}, judged[::4])
-    measured = {
-        name: measure_on_pictures(name, each, judged, most=MOST)
-        for name, each in {**names, "as usual": as_usual}.items()
-    }
+    measured = {name: measure_on_pictures(name, each, judged, most=MOST) for name, each in names.items()}
     found = {
-        "camera": camera,
-        "seed": seed,
         "faces": adapter.n_faces,
         "stages": np.diff(adapted.stage_tree).tolist(),
         **{name: figures(measured[name], costs.ms[name]) for name in names},
         "time_ratio": costs.ratios["adapted"],
         "wanted": WANTED,
         "made": measured["adapted"].alarms_per_picture,
-        "with_its_own_threshold": {
-            "recall": measured["as usual"].recall,
-            "false_alarms_per_picture": measured["as usual"].alarms_per_picture,
-            "against_shipped": bootstrap_difference(measured["shipped"], measured["as usual"]).as_dict(),
-        },
         "boxes_as_opencv": same_as_opencv(file, adapted, judged[:COMPARED]),
     }
-    if n_faces >= 500:
-        rng = np.random.default_rng(0)
-        faces = np.concatenate([PyramidOf(shipped, picture).faces(5, rng)[0] for picture in seen])
-        curves = [
-            measure_on_pictures("set anew", new_thresholds(shipped, faces, rate), judged, most=MOST).curve
-            for rate in PASS_RATES
-        ]
-        found["thresholds_set_anew"] = {
-            f"{alarms:g}": min(curve.misses_at(alarms) for curve in curves) for alarms in ALARMS
-        }
-        cascades = {"shipped": (shipped, "slack"), "adapted": (adapted, "last stage")}
-        found["windows"] = on_windows(images, camera, cascades, seed)
+    rng = np.random.default_rng(0)
+    faces = np.concatenate([PyramidOf(shipped, picture).faces(5, rng)[0] for picture in seen])
+    curves = [
+        measure_on_pictures("set anew", new_thresholds(shipped, faces, rate), judged, most=MOST).curve
+        for rate in PASS_RATES
+    ]
+    found["thresholds_set_anew"] = {
+        f"{alarms:g}": min(curve.misses_at(alarms) for curve in curves) for alarms in ALARMS
+    }
+    cascades = {"shipped": (shipped, "slack"), "adapted": (adapted, "last stage")}
+    found["windows"] = on_windows(images, camera, cascades, seed)
+    if camera == "backlight":  # its light differs from place to place in a picture
+        found["windows_in_pictures"] = on_windows(images, camera, cascades, seed, behind_in_pictures)
     return found
 
 
+def choosing(images):
+    """The adapting half alone, cut in two: its faces, and its photos."""
+    scenes.PHOTOS.update({part: scenes.PHOTOS["adapting"][k::2] for k, part in enumerate(scenes.PHOTOS)})
+    scenes.SAMPLE_PHOTOS["judging"] = "none"
+    X, y = images.train_X, images.train_y
+    return dataclasses.replace(images, train_X=X[::2], train_y=y[::2], test_X=X[1::2], test_y=y[1::2])
+
+
+def line(found):
+    """A run in a line."""
+    own, before = found["adapted"], found["shipped"]
+    words = [
+        f"{found['camera']}, seed {found['seed']}, {found['asked']} faces: misses at 0.3 "
+        f"{own['misses_at']['0.3']:.3f} (shipped {before['misses_at']['0.3']:.3f}), time {found['time_ratio']:.2f}"
+    ]
+    if found["guarded"]:
+        words.append(f"{found['refused'] or 'taken'}; own threshold: {found['against_shipped']}")
+    else:
+        words.append(
+            f"set anew {found['thresholds_set_anew']['0.3']:.3f}, made {found['made']:.2f}, boxes "
+            f"{found['boxes_as_opencv']}, windows {found['windows']} {found.get('windows_in_pictures', '')}"
+        )
+    return ", ".join(words)
+
+
 def main():
+    """Run what is asked for, and add it to the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA"))
     parser.add_argument("--only", default=",".join(NAMES))
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--faces", default="500,100,20")
+    parser.add_argument("--faces", default="500")
+    parser.add_argument("--guard", action="store_true")
+    parser.add_argument("--choose", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "pictures.json")
     given = parser.parse_args()
     if given.data is None:
         parser.error("give --data DIR, or set OCBOOST_DATA: the scenes are made of its face windows")
     images = load_faces(Path(given.data))
+    if given.choose:
+        images = choosing(images)
     file = read_cascade(Path(given.data) / "faces" / "haarcascade_frontalface_default.xml.gz")
     runs = json.loads(given.out.read_text())["runs"] if given.out.exists() else []
-    done = {(each["camera"], each["seed"], each["asked"]) for each in runs}
+    done = {(each["camera"], each["seed"], each["asked"], each["guarded"]) for each in runs}
     for seed in map(int, given.seeds.split(",")):
         for n_faces in map(int, given.faces.split(",")):
             for camera in given.only.split(","):
-                if (camera, seed, n_faces) in done:
+                if (camera, seed, n_faces, given.guard) in done:
                     continue
-                found = {"asked": n_faces, **run(file, images, camera, seed, n_faces)}
-                runs.append(found)
+                asked = {"camera": camera, "seed": seed, "asked": n_faces, "guarded": given.guard}
+                one = run_guarded if given.guard else run
+                runs.append({**asked, **one(file, images, camera, seed, n_faces)})
                 record = {"runs": runs, "versions": versions("opencv-python-headless")}
                 beside = given.out.with_suffix(".part")
                 beside.write_text(json.dumps(record, indent=1) + "\n")
                 beside.replace(given.out)
-                own, usual = found["adapted"], found["with_its_own_threshold"]
-                print(
-                    f"{camera} seed {seed} faces {n_faces}: misses at 0.3 {own['misses_at']['0.3']:.3f} "
-                    f"(shipped {found['shipped']['misses_at']['0.3']:.3f}, set anew "
-                    f"{found.get('thresholds_set_anew', {}).get('0.3')}), made {found['made']:.2f}, time "
-                    f"{found['time_ratio']:.2f}, own: recall {usual['recall']:.3f} alarms "
-                    f"{usual['false_alarms_per_picture']:.2f} (shipped {found['shipped']['recall']:.3f}, "
-                    f"{found['shipped']['false_alarms_per_picture']:.2f}), boxes "
-                    f"{found['boxes_as_opencv']}, windows {found.get('windows')}",
-                    flush=True,
-                )
+                print(line(runs[-1]), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ from ocboost._core.file_format import load, save
 from ocboost._core.kinds import KINDS
 from ocboost._core.locks import DeepState, Guard, reads, writes
 from ocboost.cascade.adapt_base import AdaptedStumps
-from ocboost.cascade.build_stages import Builder, Progress, corrected, ignored_progress, stumps_of_last
+from ocboost.cascade.build_stages import Builder, Progress, ignored_progress
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import Size
+from ocboost.cascade.last_stage import corrected, stumps_of_last
 from ocboost.cascade.mining import PyramidOf
 from ocboost.cascade.picture_guard import judge
 from ocboost.cascade.picture_threshold import threshold_on_pictures

@@ -1,8 +1,10 @@
-"""A fast cascade from whole pictures: short stages, then a last one that learns on line.
+"""A fast cascade from whole pictures: short stages, then a last stage that learns on line.
 
 Each short stage (`short_stages`) is boosted on the windows that those before it let through. The last stage
-has a score as an offset, that of the shipped cascade or of new stumps, corrected by Online Coordinate
-Boosting on the windows that come so far. Pictures held out help to set the short stages' thresholds.
+(`last_stage`) has the shipped cascade's score as an offset, corrected by Online Coordinate Boosting on the
+windows that come so far. At the end the thresholds of all stages but
+the last are raised until a picture takes less time than with the shipped cascade, where that loses the
+fewest of the faces that the last stage would accept (the backward pruning of Zhang and Viola).
 """
 
 from __future__ import annotations
@@ -13,24 +15,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost.boosters.adaboost import adaboost_weights
-from ocboost.cascade.adapt_base import MAX_HALF_LOG_ODDS, MIN_OF_EACH, AdaptedStumps, Calibration
+from ocboost.cascade.adapt_base import MIN_OF_EACH, AdaptedStumps
 from ocboost.cascade.cascade import Cascade
+from ocboost.cascade.face_windows import FaceWindows
+from ocboost.cascade.last_stage import LastStage, corrected, slimmed
 from ocboost.cascade.mining import PyramidOf
+from ocboost.cascade.picture_threshold import threshold_on_pictures
 from ocboost.cascade.pictures import Picture
+from ocboost.cascade.raise_thresholds import raised_thresholds, stumps_a_place
 from ocboost.cascade.roc import threshold_for_hits
 from ocboost.cascade.short_stages import BinnedWindows, FeatureValues, Stage
-from ocboost.cascade.windows import accepts, stage_sums
+from ocboost.cascade.windows import accepts, passed, stage_sums
 from ocboost.errors import InputError
-from ocboost.offsets.base import reweighted
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
-Signs = NDArray[np.int8]
 Progress = Callable[[str, int, int], None]
 
 SIZES = (12, 16, 24, 40, 64, 128, 200)  # stumps of the short stages
-REJECTED_ENOUGH = 0.002  # of random windows may reach the last stage
+LAST_STUMPS = 1600  # of the shipped cascade, in the last stage
+FITTED_WINDOWS = 12_000  # that they are fitted to
+REJECTED_ENOUGH = 0.002  # of random windows may come to the last stage
 RANDOM_A_PICTURE = 400
 FEW_FACES = 60  # below, each gives more windows
 JITTERED, JITTERED_OF_FEW = 5, 17
@@ -40,10 +45,10 @@ MAX_FROM_A_PICTURE = 60
 MAX_FACES = 6000  # windows with faces that a short stage learns from
 LAST_SURVIVORS = 25_000
 LAST_FIRST, LAST_MORE = 3000, 2000  # windows that the last stage begins with, and those added twice
-MARGIN = 0.25  # by which thresholds are lowered further, in standard deviations of the faces' sums
-LAST_BOOSTED = 400  # stumps of the last stage where there are
-MANY_FACES = 300  # and more
 FEW_HELD = 50  # faces; a threshold set by fewer is lowered by its standard error
+ROOM_WHILE_BUILDING = 0.6  # thresholds lie so far below what the faces reach, in standard deviations
+TIME = 0.8  # of the shipped cascade's that a picture may take, as `stumps_a_place` estimates it
+LOOSEST = 10.0  # false alarms a picture; a face found only with more need not pass the stages before the last
 
 
 def ignored_progress(*_: object) -> None:
@@ -64,36 +69,8 @@ class Built(NamedTuple):
         return max(self.n_others, 1) / max(self.n_faces, 1)
 
 
-class FaceWindows:
-    """Windows of faces, which face each shows, and which have passed all stages so far."""
-
-    def __init__(
-        self, shipped: Cascade, pictures: Sequence[Picture], jittered: int, rng: np.random.Generator
-    ) -> None:
-        windows = [np.empty((0, shipped.height, shipped.width), np.uint8)]
-        faces = [np.empty(0, np.int64)]
-        self.n_faces = 0
-        for picture in pictures:
-            own, shown = PyramidOf(shipped, picture).faces(jittered, rng)
-            windows.append(own)
-            faces.append(shown + self.n_faces)
-            self.n_faces += len(picture.boxes)
-        self.windows, self._face = np.concatenate(windows), np.concatenate(faces)
-        self.alive = np.ones(len(self.windows), np.bool_)
-
-    def per_face(self, sums: Floats) -> Floats:
-        """Of each face that still passes, what half of its windows reach."""
-        face, own = self._face[self.alive], sums[self.alive]
-        order = np.lexsort((-own, face))
-        face, own = face[order], own[order]
-        starts = np.flatnonzero(np.append(True, np.diff(face) != 0)) if face.size else np.empty(0, np.int64)
-        counts = np.diff(np.append(starts, face.size))
-        found: Floats = own[starts + counts // 2]
-        return found
-
-
 class Builder:
-    """Builds the short stages and the last one from pictures to learn from and pictures held out."""
+    """Builds all stages from pictures to learn from, and pictures held out that only set thresholds."""
 
     def __init__(
         self,
@@ -106,34 +83,42 @@ class Builder:
         seed: int,
         progress: Progress = ignored_progress,
     ) -> None:
-        self._shipped, self._learnt = shipped, learnt
+        self._shipped, self._learnt, self._held = shipped, learnt, held
         self._pass_rate, self._smoothing = pass_rate, smoothing
         self._rng = np.random.default_rng(seed)
         self._progress = progress
         n = sum(len(picture.boxes) for picture in (*learnt, *held))
-        self._many = n >= MANY_FACES
         jittered = JITTERED if n >= FEW_FACES else JITTERED_OF_FEW
-        self._faces, self._held = (
-            FaceWindows(shipped, pictures, jittered, self._rng) for pictures in (learnt, held)
+        self._faces, self._held_faces = (
+            FaceWindows(shipped, pictures, jittered, self._rng, varied=varied)
+            for pictures, varied in ((learnt, True), (held, False))
         )
 
     def build(self) -> Built:
         """Short stages until hardly any random window passes them, then the last stage."""
+        steps = len(SIZES) + 2
+        short = self._short_stages(lambda k: self._progress("stages", k, steps))
+        self._progress("last stage", steps - 2, steps)
+        built = self._with_last(short)
+        self._progress("thresholds", steps - 1, steps)
+        return self._tightened(built)
+
+    def _short_stages(self, tell: Callable[[int], None]) -> Cascade:
         shipped, rng = self._shipped, self._rng
         pool = np.concatenate(
             [PyramidOf(shipped, picture).random(RANDOM_A_PICTURE, rng) for picture in self._learnt]
         )
         n_random = len(pool)
-        self._values = FeatureValues(shipped)
+        values = FeatureValues(shipped)
         short: Cascade | None = None
         for k, size in enumerate(SIZES):
-            self._progress("stages", k, len(SIZES))
+            tell(k)
             others = self._survivors(short, pool)
             if len(others) < MIN_OF_EACH:
                 break
             faces = self._faces.windows[self._faces.alive]
             faces = faces[np.sort(rng.permutation(len(faces))[:MAX_FACES])]
-            stage = BinnedWindows(self._values, faces, others).stage(size, rng)
+            stage = BinnedWindows(values, faces, others).stage(size, rng)
             short = stage.added_to(shipped if short is None else short, 0.0)
             if k == 0:
                 short = short.pick([short.n_stages - 1])
@@ -146,8 +131,7 @@ class Builder:
                 "pictures must show something without a face to learn from; these have hardly a window. "
                 "Add pictures without faces."
             )
-        self._progress("last stage", len(SIZES), len(SIZES))
-        return self._with_last(short)
+        return short
 
     def _survivors(self, short: Cascade | None, pool: Pixels) -> Pixels:
         """Windows without a face that pass the stages so far: random ones, or found by searching."""
@@ -170,105 +154,73 @@ class Builder:
     def _with_threshold(self, short: Cascade) -> Cascade:
         """The last of the stages set so low that faces pass it, those learnt from and those held out."""
         last = short.n_stages - 1
-        parts = [(part, stage_sums(short, part.windows, [last])[:, 0]) for part in (self._faces, self._held)]
-        faces = [own for own in (part.per_face(sums) for part, sums in parts) if own.size]
+        parts = [
+            (part, stage_sums(short, part.windows, [last])[:, 0]) for part in (self._faces, self._held_faces)
+        ]
+        faces = [own for own in (part.per_face(sums, part.alive) for part, sums in parts) if own.size]
         lowest = min(threshold_for_hits(own, self._pass_rate) for own in faces)
-        if self._held.n_faces < FEW_HELD:
-            lowest -= float(np.concatenate(faces).std()) / np.sqrt(max(self._held.n_faces, 1))
-        lowest -= MARGIN * float(np.concatenate(faces).std())
+        lowest -= self._room(ROOM_WHILE_BUILDING) * float(np.concatenate(faces).std())
         lowest -= 1e-6 * max(float(np.abs(own).max()) for own in faces)
         for part, sums in parts:
             part.alive &= sums >= lowest
         return short.with_thresholds([*short.stage_threshold[:-1], lowest])
 
-    def _with_last(self, short: Cascade) -> Built:
-        """The last stage, on what the short stages let through: corrections of a score that it has already.
+    def _room(self, room: float) -> float:
+        """In standard deviations; more where few faces are held out."""
+        n = self._held_faces.n_faces
+        return room if n >= FEW_HELD else room + 1.0 / np.sqrt(max(n, 1))
 
-        With many faces that is the score of new boosted stumps, with few that of the shipped cascade: all
-        its stumps, which cost more and know more.
-        """
+    def _with_last(self, short: Cascade) -> Built:
+        """The last stage, on what the short stages let through, with fewer stumps than the shipped cascade."""
         others = self._searched(short, LAST_SURVIVORS, 10 * MAX_FROM_A_PICTURE)
-        faces = self._faces.windows[self._faces.alive]
-        chosen = np.zeros(len(others), np.bool_)
-        chosen[self._rng.permutation(len(others))[:LAST_FIRST]] = True
-        shipped = self._shipped
-        stage = Stage(
+        faces = self._faces.plain[self._faces.alive]
+        shipped, rng = self._shipped, self._rng
+        all_stumps = Stage(
             shipped.node_feature.astype(np.int64),
             shipped.node_threshold,
             shipped.leaf_pairs.astype(np.float64),
         )
-        last: LastStage | None = None
-        for more in (LAST_MORE, LAST_MORE, 0):
-            if self._many:
-                stage = BinnedWindows(self._values, faces, others[chosen]).stage(LAST_BOOSTED, self._rng)
-            if last is None or self._many:
-                last = LastStage(stage.added_to(short, 0.0), faces, others, self._smoothing)
+        last = LastStage(all_stumps.added_to(short, 0.0), faces, others, self._smoothing)
+        chosen = np.zeros(len(others), np.bool_)
+        chosen[rng.permutation(len(others))[:LAST_FIRST]] = True
+        for _ in range(2):
             rest = np.flatnonzero(~chosen)
-            if not more or not rest.size:
+            if not rest.size:
                 break
             scores = last.scores(chosen)[rest]
-            chosen[rest[np.argsort(-scores, kind="stable")[:more]]] = True
-        assert last is not None
+            chosen[rest[np.argsort(-scores, kind="stable")[:LAST_MORE]]] = True
+        whole = corrected(last.stages, last.fitted(chosen), 0.0)
+        seen = np.concatenate([faces, others])
+        seen = seen[np.sort(rng.permutation(len(seen))[:FITTED_WINDOWS])]
+        slim = slimmed(whole, seen, min(LAST_STUMPS, shipped.n_trees))
+        last = LastStage(slim.added_to(short, 0.0), faces, others, self._smoothing)
         return Built(last.stages, last.fitted(chosen), len(faces), int(chosen.sum()))
 
-
-class LastStage:
-    """The last stage's stumps, and their answers to the windows that it may learn from."""
-
-    def __init__(self, stages: Cascade, faces: Pixels, others: Pixels, smoothing: float) -> None:
-        self.stages, self._smoothing = stages, smoothing
-        self._n_faces = len(faces)
-        windows = np.concatenate([faces, others])
-        self._answers = stumps_of_last(stages).stumps.answers(windows.reshape(len(windows), -1))
-
-    def scores(self, chosen: NDArray[np.bool_]) -> Floats:
-        """What all others score when the faces and the chosen others are learnt."""
-        stumps, margins, _, entering = self._calibrated(chosen)
-        alpha = adaboost_weights(margins, smoothing=self._smoothing_of(entering), sample_weight=entering)
-        scores: Floats = self._answers[self._n_faces :] @ (stumps.scale * stumps.reach + alpha)
-        return scores
-
-    def fitted(self, chosen: NDArray[np.bool_]) -> AdaptedStumps:
-        """The stumps with a sketch that has learnt the faces and the chosen others, as one batch."""
-        stumps, margins, found, entering = self._calibrated(chosen)
-        stumps.start(found, self._smoothing, head=1, keep="newest")
-        assert stumps.sketch is not None
-        stumps.sketch.update_many(margins, batch_size=len(margins), sample_weight=entering)
-        return stumps
-
-    def _smoothing_of(self, entering: Floats) -> float:
-        return self._smoothing * float(entering.mean())
-
-    def _calibrated(self, chosen: NDArray[np.bool_]) -> tuple[AdaptedStumps, Signs, Calibration, Floats]:
-        rows = np.concatenate([np.arange(self._n_faces), self._n_faces + np.flatnonzero(chosen)])
-        labels = np.where(rows < self._n_faces, 1, -1).astype(np.int8)
-        n_others = len(rows) - self._n_faces
-        weights = np.where(labels > 0, max(n_others, 1) / max(self._n_faces, 1), 1.0)
-        stumps = stumps_of_last(self.stages)
-        answers = self._answers[rows]
-        sums = answers @ stumps.reach + stumps.middle.sum()
-        found = stumps.calibrated(sums, labels, weights)
-        if found.turned or found.largest > MAX_HALF_LOG_ODDS:
-            raise InputError(
-                "boxes must be around faces; the detector's score is no higher for them than for what lies "
-                "beside them. Are the boxes those of these pictures, x, y, width and height in pixels?"
-            )
-        stumps.scale, stumps.shift = found.scale, found.shift
-        entering = reweighted(weights, labels, found.scale * sums + found.shift)
-        answers *= labels[:, None]
-        return stumps, answers, found, entering
+    def _tightened(self, built: Built) -> Built:
+        """Thresholds before the last stage as high as the faces allow that the last stage accepts."""
+        whole = corrected(built.stages, built.last, 0.0)
+        last = whole.n_stages - 1
+        bar = threshold_on_pictures(whole, self._held, LOOSEST)
+        found = np.concatenate([_sums_of_faces(whole, part) for part in (self._faces, self._held_faces)])
+        accepted = found[found[:, last] >= bar]
+        if not len(accepted):
+            accepted = found
+        windows = np.concatenate(
+            [PyramidOf(whole, picture).sample(RANDOM_A_PICTURE, self._rng) for picture in self._held]
+        )
+        raised = raised_thresholds(
+            built.stages.stage_threshold[:last].astype(np.float64),
+            accepted[:, :last],
+            stage_sums(whole, windows, range(last)),
+            np.diff(whole.stage_tree),
+            TIME * stumps_a_place(passed(self._shipped, windows), np.diff(self._shipped.stage_tree)),
+        )
+        stages = built.stages.with_thresholds([*raised, built.stages.stage_threshold[last]])
+        return built._replace(stages=stages)
 
 
-def stumps_of_last(stages: Cascade) -> AdaptedStumps:
-    """The stumps of a cascade's last stage, to be corrected."""
-    return AdaptedStumps(stages, stages.trees_of(stages.n_stages - 1))
-
-
-def corrected(stages: Cascade, last: AdaptedStumps, threshold: float) -> Cascade:
-    """The cascade with the last stage's leaves scaled and corrected, and another last threshold."""
-    alpha = 0.0 if last.sketch is None else last.sketch.alpha
-    leaves = stages.leaf_pairs.astype(np.float64)
-    own = stages.trees_of(stages.n_stages - 1)
-    leaves[own, 0] = last.scale * (last.middle - last.reach) - alpha
-    leaves[own, 1] = last.scale * (last.middle + last.reach) + alpha
-    return stages.with_leaves(leaves).with_thresholds([*stages.stage_threshold[:-1], threshold - last.shift])
+def _sums_of_faces(whole: Cascade, part: FaceWindows) -> Floats:
+    """Of each face and stage, what half of the face's windows reach, (faces, stages)."""
+    sums = stage_sums(whole, part.windows, range(whole.n_stages))
+    every = np.ones(len(part.windows), np.bool_)
+    return np.stack([part.per_face(sums[:, k], every) for k in range(whole.n_stages)], axis=1)

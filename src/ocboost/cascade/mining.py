@@ -6,7 +6,7 @@ they look as they will look to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from ocboost.cascade.windows import has_contrast
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
-SHIFT, GROWTH = 0.05, 0.08  # of a face's window, relative to its side
+SHIFT, GROWTH = 0.04, 0.06  # of a face's window, relative to its side
 FAR = 0.25  # intersection over union below which a window does not show the face
 SCALE_FACTOR = 1.1
 
@@ -64,6 +64,18 @@ class PyramidOf:
 
     def random(self, n: int, rng: np.random.Generator) -> Pixels:
         """So many windows of all sizes that show no face, fewer where there is little room."""
+        return self._drawn(n, rng, self._shows_no_face)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Pixels:
+        """So many windows of all sizes, whatever they show."""
+        return self._drawn(n, rng, lambda _, places: np.ones(len(places), np.bool_))
+
+    def _drawn(
+        self,
+        n: int,
+        rng: np.random.Generator,
+        wanted_at: Callable[[Level, NDArray[np.int32]], NDArray[np.bool_]],
+    ) -> Pixels:
         counts = np.array([level.n_windows for level in self.levels])
         if not counts.sum():
             return self._stacked([])
@@ -75,7 +87,7 @@ class PyramidOf:
                 continue
             places = np.stack([rng.integers(columns, size=wanted), rng.integers(lines, size=wanted)], axis=1)
             places = (places * level.stride).astype(np.int32)
-            found += self._cut(level, places[self._shows_no_face(level, places)])
+            found += self._cut(level, places[wanted_at(level, places)])
         windows = self._stacked(found)
         return windows[has_contrast(windows)]
 

@@ -16,6 +16,7 @@ from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Picture, as_boxes
 
 SURE = 0.95
+GUARD_EVERY = 4  # pictures that only judge: every fourth of those with faces, and of those without
 
 
 class Judged(NamedTuple):
@@ -46,6 +47,21 @@ class Judged(NamedTuple):
     def a_picture(self) -> float:
         """False alarms a picture."""
         return self.false_alarms / self.n_pictures
+
+
+def split(have_faces: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """Pictures to learn from, and those held out to judge by: every fourth of either kind.
+
+    >>> split([True, True, True, False, True])
+    ([0, 1, 2, 3], [4])
+    """
+    learnt: list[int] = []
+    judged: list[int] = []
+    counts = {True: 0, False: 0}
+    for k, kind in enumerate(have_faces):
+        counts[kind] += 1
+        (judged if counts[kind] % GUARD_EVERY == 0 else learnt).append(k)
+    return learnt, judged
 
 
 def judge(cascade: Cascade, pictures: Sequence[Picture], min_size: Size | None = None) -> Judged:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ocboost.cascade.picture_cost import PictureCosts
     from ocboost.cascade.picture_measure import PictureMeasurement
 
-GUARD_EVERY = 4  # pictures that only judge: every fourth of those with faces, and of those without
 FEWEST_PICTURES = 8
 FEW_FACES = 100
 TIMED_PICTURES = 12
@@ -119,19 +118,16 @@ def read_pictures(boxes: Path, images: Path | None, every: int, min_side: int) -
 
 def _split(annotated: AnnotatedPictures) -> tuple[list[int], list[int]]:
     """Pictures to learn from, and those to judge by."""
-    learnt: list[int] = []
-    judged: list[int] = []
-    counts = {True: 0, False: 0}
-    for k, picture in enumerate(annotated.pictures):
-        kind = picture.n_boxes > 0
-        counts[kind] += 1
-        (judged if counts[kind] % GUARD_EVERY == 0 else learnt).append(k)
-    if len(annotated) < FEWEST_PICTURES or counts[True] < GUARD_EVERY:
+    from ocboost.cascade.picture_guard import GUARD_EVERY, split
+
+    have_faces = [picture.n_boxes > 0 for picture in annotated.pictures]
+    n = sum(have_faces)
+    if len(annotated) < FEWEST_PICTURES or n < GUARD_EVERY:
         raise InputError(
             f"--boxes must name at least {FEWEST_PICTURES} pictures, {GUARD_EVERY} of them with faces; got "
-            f"{len(annotated):,}, {counts[True]:,} with faces. A quarter is held out to judge by. Mark more."
+            f"{len(annotated):,}, {n:,} with faces. A quarter is held out to judge by. Mark more."
         )
-    return learnt, judged
+    return split(have_faces)
 
 
 def _same(one: object, other: object) -> bool:
