@@ -171,7 +171,7 @@ class Builder:
         return room if n >= FEW_HELD else room + 1.0 / np.sqrt(max(n, 1))
 
     def _with_last(self, short: Cascade) -> Built:
-        """The last stage, on what the short stages let through, with fewer stumps than the shipped cascade."""
+        """The last stage, on what the short stages let through, with fewer stumps than shipped."""
         others = self._searched(short, LAST_SURVIVORS, 10 * MAX_FROM_A_PICTURE)
         faces = self._faces.plain[self._faces.alive]
         shipped, rng = self._shipped, self._rng

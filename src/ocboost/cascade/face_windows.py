@@ -72,4 +72,5 @@ def vary(windows: Pixels, rng: np.random.Generator) -> Pixels:
     slopes = rng.uniform(-LIGHT, LIGHT, (2, n, 1, 1))
     noise = rng.normal(0.0, 1.0, windows.shape) * rng.uniform(0.0, NOISE, (n, 1, 1))
     seen = windows * (1.0 + slopes[0] * down + slopes[1] * across) + noise
-    return np.rint(seen).clip(0, 255).astype(np.uint8)
+    found: Pixels = np.rint(seen).clip(0, 255).astype(np.uint8)
+    return found

@@ -1,6 +1,8 @@
-"""Raising the thresholds of early stages until a cascade is fast enough, where that loses the fewest faces."""
+"""Raising early stages' thresholds until a cascade is fast enough, where that loses the fewest faces."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,11 @@ BLUR = 0.25  # each face stands for others that lie about it, so many standard d
 FEW = 1e-9  # so that no loss at all is not divided by
 
 
-def stumps_a_place(n_passed: Ints, sizes: Ints) -> float:
+def stumps_a_place(n_passed: NDArray[np.integer[Any]], sizes: Ints) -> float:
     """How many stumps OpenCV looks at for each place of a window in a picture.
 
-    ``n_passed`` are the stages that windows drawn from pictures pass, ``sizes`` the stumps of each stage. After
-    a window that fails the first stage one place is skipped.
+    ``n_passed`` are the stages that windows drawn from pictures pass, ``sizes`` the stumps of each stage.
+    After a window that fails the first stage one place is skipped.
 
     >>> stumps_a_place(np.array([0, 0, 1, 2]), np.array([10, 20]))
     13.333333333333334
