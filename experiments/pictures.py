@@ -13,8 +13,8 @@ at the best threshold and number of neighbours with so many false alarms a pictu
 The control has no pasting in it: 3,000 faces and 30,000 other windows of the test half behind the same
 camera, misses where one of a thousand others is accepted, with a paired bootstrap of the difference.
 
-With ``--guard`` it is done as ``ocboost cascade adapt --boxes`` does it: a quarter of the labelled pictures is
-held out, and where the adapted cascade is worse on them the shipped one stays. What is left is judged on the
+With ``--guard`` it is done as ``ocboost cascade adapt --boxes`` does it: a quarter of the labelled pictures
+is held out, and where the adapted cascade is worse on them the shipped one stays. What is left is judged on the
 same scenes as before, with its own threshold.
 
 With ``--choose`` both halves come from the adapting half of the data, faces and photos: on these the settings

@@ -45,7 +45,8 @@ CASCADE_TYPE = "opencv-cascade-classifier"
 OLD_CASCADE_TYPE = "opencv-haar-classifier"
 _DECIMAL = re.compile(rb"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?")
 _WORD = re.compile(rb"\S+")
-_INTEGER = re.compile(rb"[+-]?\d{1,9}\.?")
+_INTEGER = re.compile(rb"[+-]?(0|[1-9]\d{0,8})\.?")
+_OCTAL = re.compile(rb"[+-]?0\d+")  # OpenCV reads 010 as 8
 FLOAT32_OVERFLOW = float(np.finfo(np.float32).max) + 2.0**103  # rounds to infinity in single precision
 MAX_ELEMENT_WORDS = 4_000  # OpenCV's own have at most 12
 MAX_ELEMENT_BYTES = 200_000
@@ -423,6 +424,9 @@ class CascadeReader:
         words = self._words(element)
         numbers: list[float] = []
         for word in words:
+            if _OCTAL.fullmatch(word):
+                what = f"<{element.tag}> must be numbers without leading zeros, which OpenCV reads as octal"
+                self._refuse(element, f"{what}; got {word.decode()!r:.40}")
             number = float(word) if _DECIMAL.fullmatch(word) else FLOAT32_OVERFLOW
             if not -FLOAT32_OVERFLOW < number < FLOAT32_OVERFLOW:
                 what = word.decode("utf-8", "replace")
