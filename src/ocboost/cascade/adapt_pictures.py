@@ -8,8 +8,9 @@ wanted.
 
 from __future__ import annotations
 
+import hashlib
 import os
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -38,13 +39,16 @@ MAX_PICTURE_BYTES = 1 << 31  # of all pictures that are kept
 FEWEST_FACES = 10
 LOWEST = -1e30  # a threshold that everything passes
 
+Known = Literal["learnt", "held out"]
+
 
 class PictureAdapter(DeepState):
     """Adapts a cascade to whole pictures of one camera, with boxes around the faces in them.
 
     Show it pictures with `add`, call `build` once there are some, and from then on now and then: pictures
     that come after a build are learnt on line by the last stage. `adapted` gives the cascade. All
-    pictures are kept, since each build searches them anew.
+    pictures are kept, since each build searches them anew. Those that only judge are kept by `hold_out`,
+    and never learnt.
 
     Parameters
     ----------
@@ -60,6 +64,8 @@ class PictureAdapter(DeepState):
     ----------
     n_pictures, n_faces : int
         Shown so far.
+    held_out : tuple of Picture
+        Kept to judge by.
     """
 
     kind: ClassVar[str] = "PictureAdapter"
@@ -75,6 +81,8 @@ class PictureAdapter(DeepState):
         self.seed = as_count(seed, "seed", 0, None, "")
         self._guard: Guard[Any] = Guard()
         self._pictures: list[Picture] = []
+        self._held_out: list[Picture] = []
+        self._known: dict[bytes, tuple[Known, Picture]] = {}  # by what the pixels are
         self._bytes = 0
         self._stages: Cascade | None = None
         self._last: AdaptedStumps | None = None
@@ -95,22 +103,83 @@ class PictureAdapter(DeepState):
 
     @property
     @reads
+    def n_of_each_kind(self) -> dict[bool, int]:
+        """How many pictures with faces, and without, were shown or held out."""
+        kinds = [len(picture.boxes) > 0 for picture in (*self._pictures, *self._held_out)]
+        return {True: sum(kinds), False: len(kinds) - sum(kinds)}
+
+    @property
+    @reads
     def is_built(self) -> bool:
         """Whether there is a cascade to learn on line."""
         return self._stages is not None
 
+    @property
+    @reads
+    def is_built_on_all(self) -> bool:
+        """Whether no picture has been added since the build."""
+        return self._stages is not None and self._built_on == len(self._pictures)
+
+    @property
+    @reads
+    def held_out(self) -> tuple[Picture, ...]:
+        """Pictures kept to judge by."""
+        return tuple(self._held_out)
+
+    @reads
+    def known(self, picture: Picture) -> tuple[Known, Picture] | None:
+        """Whether a picture of the same pixels was learnt or held out, and that picture; else None."""
+        return self._known.get(_digest(picture))
+
     @writes
-    def add(self, picture: Picture) -> None:
-        """Show a picture. Once there is a build, the last stage learns it, unless it is spared."""
+    def add(self, picture: Picture, *, learn: bool = True) -> None:
+        """Show a picture. Once there is a build, the last stage learns it, unless it is spared.
+
+        Parameters
+        ----------
+        picture : Picture
+        learn : bool, default True
+            Whether it is learnt on line; if not, the next build is the first to use it.
+
+        Raises
+        ------
+        InputError
+            If it was held out, or if there are too many pixels in all.
+        """
+        if self._is(picture, "held out"):
+            raise InputError(
+                f"picture must be none that is held out to judge by; '{picture.name}' is. Leave it out."
+            )
+        self._keep(picture, "learnt")
+        if learn and self._stages is not None and not self._is_spared(len(self._pictures) - 1):
+            self._learn(picture)
+
+    @writes
+    def hold_out(self, picture: Picture) -> None:
+        """Keep a picture to judge by, which is never learnt.
+
+        Raises
+        ------
+        InputError
+            If it was learnt already, or if there are too many pixels in all.
+        """
+        if self._is(picture, "learnt"):
+            raise InputError(f"picture must be none that was learnt; '{picture.name}' was. Leave it out.")
+        self._keep(picture, "held out")
+
+    def _is(self, picture: Picture, what: Known) -> bool:
+        known = self._known.get(_digest(picture))
+        return known is not None and known[0] == what
+
+    def _keep(self, picture: Picture, what: Known) -> None:
         if self._bytes + picture.grey.size > MAX_PICTURE_BYTES:
             raise InputError(
                 f"pictures must be at most {MAX_PICTURE_BYTES >> 30} GiB of grey pixels in all. Take fewer "
                 "or smaller ones."
             )
-        self._pictures.append(picture)
+        (self._pictures if what == "learnt" else self._held_out).append(picture)
+        self._known[_digest(picture)] = (what, picture)
         self._bytes += picture.grey.size
-        if self._stages is not None and not self._is_spared(len(self._pictures) - 1):
-            self._learn(picture)
 
     def build(self, progress: Progress = ignored_progress) -> None:
         """Build all stages from the pictures shown so far: about half a minute, while others may read.
@@ -225,10 +294,8 @@ class PictureAdapter(DeepState):
         return {
             "cascade": self.cascade.tree(),
             "settings": {name: getattr(self, name) for name in self.settings},
-            "pictures": [
-                {"name": p.name[:1000], "grey": p.grey, "boxes": p.boxes, "ignored": p.ignored}
-                for p in self._pictures
-            ],
+            "pictures": [_picture_tree(picture) for picture in self._pictures],
+            "held_out": [_picture_tree(picture) for picture in self._held_out],
             "built_on": self._built_on,
             "face_weight": self._face_weight,
             "stages": None if self._stages is None else self._stages.tree(),
@@ -241,15 +308,20 @@ class PictureAdapter(DeepState):
         cascade = fields.read("cascade", Cascade.from_tree)
         settings = fields.read("settings", lambda each: {name: each.plain(name) for name in cls.settings})
         adapter = fields.make(cls, cascade, **settings)
-        adapter._pictures = fields.read_all("pictures", _picture_from)
-        adapter._bytes = sum(picture.grey.size for picture in adapter._pictures)
+        for what, key in (("learnt", "pictures"), ("held out", "held_out")):
+            for picture in fields.read_all(key, _picture_from):
+                fields.require(
+                    what == "learnt" or not adapter._is(picture, "learnt"),
+                    "a picture must not be both learnt and held out",
+                )
+                adapter._keep(picture, what)
         adapter._built_on = fields.count("built_on", most=len(adapter._pictures))
         adapter._face_weight = fields.number("face_weight", 1e-9, 1e9)
         adapter._stages = fields.read_optional("stages", Cascade.from_tree)
-        fields.require(
-            (adapter._stages is None) == (fields.take("last") is None), "stages and last go together"
-        )
-        if adapter._stages is not None:
+        if adapter._stages is None:
+            fields.require(fields.takes("last", None), "stages and last go together")
+        else:
+            fields.require(not fields.takes("last", None), "stages and last go together")
             same = all(
                 np.array_equal(one, other)
                 for one, other in zip(adapter._stages.features, cascade.features, strict=True)
@@ -266,8 +338,23 @@ class PictureAdapter(DeepState):
             "adapter": KINDS[self.kind].title,
             "cascade": repr(self.cascade).strip("<>"),
             "has seen": f"{self.n_pictures:,} pictures with {self.n_faces:,} faces",
+            "holds out": f"{len(self.held_out):,} pictures, to judge by",
             "built": "yes" if self.is_built else "no",
         }
+
+
+def _digest(picture: Picture) -> bytes:
+    """What tells pictures apart: their pixels, not their names."""
+    return hashlib.sha256(repr(picture.grey.shape).encode() + picture.grey.tobytes()).digest()
+
+
+def _picture_tree(picture: Picture) -> Tree:
+    return {
+        "name": picture.name[:1000],
+        "grey": picture.grey,
+        "boxes": picture.boxes,
+        "ignored": picture.ignored,
+    }
 
 
 def _picture_from(fields: Fields) -> Picture:

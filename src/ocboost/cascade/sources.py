@@ -28,6 +28,8 @@ FORMATS = ("PNG", "JPEG", "BMP", "PPM", "TIFF", "WEBP")
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm", ".tif", ".tiff", ".webp")
 IMAGE_KIND = "an image (PNG, JPEG, BMP, PGM, PPM, TIFF or WebP)"
 MAX_BYTES_OF_WINDOWS = 1 << 31  # of one place
+MANY_TIMES = 4  # an image whose side is more than so many times the window's is hardly a window
+MAX_STRETCH = 1.25  # of width against height; a large image that needs more is a whole picture
 _ORIENTATION = 0x0112  # the tag of EXIF
 _WIDTH, _HEIGHT = 0x0100, 0x0101  # those of TIFF
 _PNG_NOTES = (b"eXIf", b"tEXt", b"zTXt", b"iTXt")  # parts of a PNG that can hold EXIF or XMP
@@ -146,9 +148,10 @@ def windows_in(
     """The windows in a folder or in a file, (n, height, width), grey; ``name`` is for errors.
 
     The place is a folder of image files, each one window, in the order of their names; other sizes are
-    scaled by averaging over areas. Or a grey PNG whose tiles are the windows, row by row. Or one image of
-    the window's size. ``notify`` is called with a sentence about what was left out or scaled, ``progress``
-    with how many files are done, and of how many.
+    scaled by averaging over areas. Images that are large and of another shape are whole pictures, and are
+    refused, as no detector ever sees a picture squashed into one window. Or a grey PNG whose tiles are the
+    windows, row by row. Or one image of the window's size. ``notify`` is called with a sentence about what
+    was left out or scaled, ``progress`` with how many files are done, and of how many.
     """
     path = Path(place)
     size = (width, height)
@@ -167,10 +170,32 @@ def windows_in(
         )
     found = np.empty((len(files), height, width), np.uint8)
     scaled = 0
+    large: list[str] = []  # of the window's shape
+    pictures: list[str] = []
     for n, file in enumerate(files):
-        found[n], whole = _read(file, lambda image: _scaled(image, size))
-        scaled += not whole
+        found[n], (across, down) = _read(file, lambda image: _scaled(image, size))
+        scaled += (across, down) != size
+        if max(across / width, down / height) > MANY_TIMES:
+            stretch = (across / width) / (down / height)
+            fits = 1.0 / MAX_STRETCH <= stretch <= MAX_STRETCH
+            (large if fits else pictures).append(f"'{file.name}' with {across} × {down} pixels")
         progress(n + 1, len(files))
+    advice = (
+        "Whole pictures go with --boxes: a folder with info.dat for those with faces and bg.txt for those "
+        "without; or cut windows out of them"
+    )
+    if pictures:
+        raise InputError(
+            f"{name} must hold windows of {width} × {height} pixels, or such as can be scaled to it; "
+            f"{len(pictures):,} of {len(files):,} images in '{path}' are whole pictures, such as "
+            f"{pictures[0]}. {advice}."
+        )
+    if large:
+        notify(
+            f"{len(large):,} of {len(files):,} images in '{path}' are more than {MANY_TIMES} times as large "
+            f"as a window, such as {large[0]}, and each was scaled down to one window. Is each one window? "
+            f"{advice}."
+        )
     if scaled:
         notify(f"{scaled:,} of {len(files):,} images in '{path}' were scaled to {width} × {height} pixels.")
     return found
@@ -316,14 +341,14 @@ def _read(path: Path, turned: Callable[[Image.Image], T], check: Any = None, kin
     )
 
 
-def _scaled(image: Image.Image, size: tuple[int, int]) -> tuple[Pixels, bool]:
-    """A window of a size, and whether it had it already."""
+def _scaled(image: Image.Image, size: tuple[int, int]) -> tuple[Pixels, tuple[int, int]]:
+    """A window of a size, and the width and height that it had before."""
     from PIL import Image
 
     grey = _upright(image).convert("L")
     if grey.size == size:
-        return np.asarray(grey), True
-    return np.asarray(grey.resize(size, Image.Resampling.BOX)), False
+        return np.asarray(grey), grey.size
+    return np.asarray(grey.resize(size, Image.Resampling.BOX)), grey.size
 
 
 def _both(image: Image.Image) -> tuple[Pixels, Pixels]:

@@ -11,7 +11,7 @@ from cyclopts import Parameter, validators
 
 from ocboost.cli.cascade_adapt_pictures import AdaptOptions, adapt_to_pictures
 from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
-from ocboost.cli.files import check_out
+from ocboost.cli.files import check_out, is_same
 from ocboost.cli.options import Count, Flag, Seed, UsageError
 from ocboost.cli.terminal import after_writing, results, say, steps_progress
 from ocboost.errors import InputError
@@ -82,7 +82,8 @@ def adapt(
 
     Of whole pictures every fourth is held out, of windows every tenth: on those
     the detector is compared, before and after. One that has become worse on
-    pictures is not written.
+    pictures is not written. Go on another day, with more pictures:
+        ocboost cascade adapt detector.xml --boxes day2.csv --out b.xml --adapter a.ocb
 
     Parameters
     ----------
@@ -105,7 +106,8 @@ def adapt(
     every
         With boxes: of a video, every n-th frame only.
     adapter
-        With boxes: a file to go on from if it exists, and to save to; it holds the pictures.
+        With boxes: a file to go on from if it exists, and to save to; it holds the pictures. Those that it
+        has already are not learnt again, and those held out stay so.
     force
         With boxes: write the detector even if it is worse on the pictures held out.
     mode
@@ -137,7 +139,20 @@ def adapt(
     if mode == "stages" and any(given is not None for given in (keep, hits, false_positives)):
         raise UsageError("--keep, --hits and --false-positives are for --mode whole; leave them out.")
     _check_places(faces, others, boxes, images)
-    check_out(out, detector, *(place for place in (faces, others, boxes, images) if place is not None))
+    defaults = (face_weight, smoothing, forgetting, mode) == (1.0, 20_000.0, 1.0, "whole")
+    if boxes is not None and not (defaults and keep is pass_rate is hits is false_positives is None):
+        raise UsageError(
+            "--mode, --face-weight, --smoothing, --forgetting, --keep, --pass-rate, --hits and "
+            "--false-positives are for windows; leave them out with --boxes."
+        )
+    if boxes is None and (adapter is not None or force or false_alarms is not None or every != 1):
+        raise UsageError("--adapter, --force, --false-alarms and --every go with --boxes; leave them out.")
+    places = [detector, *(place for place in (faces, others, boxes, images) if place is not None)]
+    check_out(out, *places)
+    if adapter is not None:
+        check_out(adapter, *places, option="--adapter")
+        if is_same(adapter, out):
+            raise InputError(f"--adapter must not be --out; got '{adapter}' for both. Give another name.")
     if os.path.lexists(out) and not overwrite:
         raise InputError(
             f"--out must be a new file; '{out}' exists already. Give another name, or --overwrite."

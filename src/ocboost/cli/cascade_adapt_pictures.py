@@ -11,6 +11,7 @@ from ocboost.cli.terminal import after_writing, results, say, steps_progress
 from ocboost.errors import InputError
 
 if TYPE_CHECKING:
+    from ocboost.cascade import Cascade, PictureAdapter
     from ocboost.cascade.annotations import AnnotatedPictures
     from ocboost.cascade.file import CascadeFile
     from ocboost.cascade.picture_cost import PictureCosts
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 FEWEST_PICTURES = 8
 FEW_FACES = 100
 TIMED_PICTURES = 12
+USELESS_RECALL = 0.1  # a detector that finds fewer is not written
 
 
 class AdaptOptions(NamedTuple):
@@ -38,39 +40,26 @@ class AdaptOptions(NamedTuple):
 
 def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
     """Adapt the detector, judge it on pictures held out, and write it if it is not worse."""
-    from ocboost.cascade import PictureAdapter
     from ocboost.cascade.picture_cost import cpu_per_picture
-    from ocboost.cascade.picture_guard import Judged, worse
     from ocboost.cascade.picture_measure import measure_on_pictures
 
     shipped = file.cascade
     console = results()
     try:
+        adapter = _begin(given, shipped)
         annotated = read_pictures(given.boxes, given.images, given.every, shipped.width)
         console.print(
             f"{given.boxes}: {annotated.format}; {len(annotated):,} pictures with {annotated.n_faces:,} "
             "faces.",
             soft_wrap=True,
         )
-        learnt, judged = _split(annotated)
-        if given.adapter is not None and given.adapter.exists():
-            adapter = PictureAdapter.load(given.adapter)
-            if not _same(adapter.cascade, shipped):
-                raise InputError(
-                    f"--adapter must have begun with the detector '{given.detector}'; '{given.adapter}' "
-                    "began with another. Give the detector that it began with."
-                )
-        else:
-            adapter = PictureAdapter(shipped, seed=given.seed)
-        with steps_progress("reading") as step:
-            for n, picture in enumerate(annotated.subset(learnt), 1):
-                adapter.add(picture)
-                step("pictures", n, len(learnt))
-            guards = list(annotated.subset(judged))
+        _show(adapter, annotated, given)
         with steps_progress("adapting") as step:
-            adapter.build(progress=step)
+            if not adapter.is_built_on_all:
+                adapter.build(progress=step)
             step("threshold", 1, 1)
             adapted = adapter.adapted(false_alarms=given.false_alarms)
+        guards = list(adapter.held_out)
         with steps_progress("judging") as step:
             step("before", 0, 3)
             before = measure_on_pictures("before", shipped, guards)
@@ -79,18 +68,19 @@ def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
             step("time", 2, 3)
             xml = {"before": file.to_bytes(), "after": file.to_bytes(adapted)}
             costs = cpu_per_picture(xml, guards[:TIMED_PICTURES])
-        why = worse(Judged.of(before), Judged.of(after), given.false_alarms)
-        if given.adapter is not None:
-            adapter.save(given.adapter)
+        why = _why_not(before, after, given.false_alarms)
         if why is None or given.force:
+            if given.adapter is not None:
+                adapter.save(given.adapter)
             file.write(given.out, adapted, overwrite=given.overwrite)
     except KeyboardInterrupt:
         return interrupted(given.out)
     if why is not None and not given.force:
         _report(before, after, costs)
+        also = "" if given.adapter is None else f", and '{given.adapter}' is as it was"
         raise InputError(
             f"the adapted detector must not be worse than the shipped one on {len(guards):,} pictures that "
-            f"were held out; {why}. Nothing was written to '{given.out}'. Mark more pictures, or give "
+            f"were held out; {why}. Nothing was written to '{given.out}'{also}. {_remedy(before)}, or give "
             "--force to write it all the same."
         )
     with after_writing("the detector", given.out) as written:
@@ -106,6 +96,11 @@ def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
         console.print(f"Wrote {given.out}", soft_wrap=True)
         if given.adapter is not None:
             console.print(f"Wrote {given.adapter}, to go on from", soft_wrap=True)
+        console.print(
+            f"Next, on pictures of other days: ocboost cascade evaluate {given.detector} {given.out} "
+            "--boxes …",
+            soft_wrap=True,
+        )
     return 0
 
 
@@ -116,18 +111,107 @@ def read_pictures(boxes: Path, images: Path | None, every: int, min_side: int) -
     return read_annotations(boxes, images, every=every, min_side=min_side, notify=say)
 
 
-def _split(annotated: AnnotatedPictures) -> tuple[list[int], list[int]]:
-    """Pictures to learn from, and those to judge by."""
-    from ocboost.cascade.picture_guard import GUARD_EVERY, split
+def _begin(given: AdaptOptions, shipped: Cascade) -> PictureAdapter:
+    """The adapter that was saved, or a new one."""
+    from ocboost.cascade import PictureAdapter
 
-    have_faces = [picture.n_boxes > 0 for picture in annotated.pictures]
-    n = sum(have_faces)
-    if len(annotated) < FEWEST_PICTURES or n < GUARD_EVERY:
+    if given.adapter is None or not given.adapter.exists():
+        return PictureAdapter(shipped, seed=given.seed)
+    adapter = PictureAdapter.load(given.adapter)
+    if not _same(adapter.cascade, shipped):
+        raise InputError(
+            f"--adapter must have begun with the detector '{given.detector}'; '{given.adapter}' "
+            "began with another. Give the detector that it began with."
+        )
+    return adapter
+
+
+def _show(adapter: PictureAdapter, annotated: AnnotatedPictures, given: AdaptOptions) -> None:
+    """Show the adapter the pictures that it has not seen; every fourth of either kind is held out.
+
+    The count goes on from the pictures of earlier days, and what was held out then is never learnt.
+    """
+    import numpy as np
+
+    from ocboost.cascade.picture_guard import GUARD_EVERY
+
+    counts = adapter.n_of_each_kind
+    coming = sum(picture.n_boxes > 0 for picture in annotated.pictures)
+    _check_enough(counts[True] + coming, counts[False] + len(annotated) - coming)
+    again = {"learnt": 0, "held out": 0}
+    twice = changed = 0
+    began_with = counts[True] + counts[False]
+    new: set[int] = set()
+    with steps_progress("reading") as step:
+        for n, picture in enumerate(annotated, 1):
+            step("pictures", n, len(annotated))
+            known = adapter.known(picture)
+            if known is not None:
+                what, own = known
+                twice += id(own) in new
+                again[what] += id(own) not in new
+                changed += not np.array_equal(own.boxes, picture.boxes)
+                continue
+            kind = len(picture.boxes) > 0
+            counts[kind] += 1
+            new.add(id(picture))
+            if counts[kind] % GUARD_EVERY == 0:
+                adapter.hold_out(picture)
+            else:
+                adapter.add(picture, learn=False)
+    _check_enough(counts[True], counts[False])
+    if twice:
+        say(f"{twice:,} of {len(annotated):,} pictures are there twice, and were taken once.")
+    if sum(again.values()):
+        say(
+            f"'{given.adapter}' has {sum(again.values()):,} of {len(annotated):,} pictures already: "
+            f"{again['learnt']:,} are not learnt again, {again['held out']:,} stay held out."
+        )
+    if changed:
+        say(
+            f"{changed:,} of those have other boxes now, which were not taken. To learn them, begin with a "
+            "new --adapter."
+        )
+    if annotated.is_video:
+        say("frames held out look like those beside them, which were learnt: judge on another video, too.")
+    if began_with:
+        n_new = counts[True] + counts[False] - began_with
+        say(f"going on from {began_with:,} pictures, with {n_new:,} new ones.")
+
+
+def _check_enough(with_faces: int, without: int) -> None:
+    from ocboost.cascade.picture_guard import GUARD_EVERY
+
+    if with_faces + without < FEWEST_PICTURES or with_faces < GUARD_EVERY:
         raise InputError(
             f"--boxes must name at least {FEWEST_PICTURES} pictures, {GUARD_EVERY} of them with faces; got "
-            f"{len(annotated):,}, {n:,} with faces. A quarter is held out to judge by. Mark more."
+            f"{with_faces + without:,}, {with_faces:,} with faces. A quarter is held out to judge by. Mark "
+            "more."
         )
-    return split(have_faces)
+
+
+def _why_not(before: PictureMeasurement, after: PictureMeasurement, wanted: float | None) -> str | None:
+    """Why the adapted detector should not be written, if there is a reason."""
+    from ocboost.cascade.picture_guard import Judged, worse
+
+    shipped, adapted = Judged.of(before), Judged.of(after)
+    why = worse(shipped, adapted, wanted)
+    if why is None and adapted.hits < USELESS_RECALL * adapted.n_faces:
+        why = f"it finds {adapted.hits:,} of {adapted.n_faces:,} faces"
+    return why
+
+
+def _remedy(before: PictureMeasurement) -> str:
+    """What may help: where the shipped detector finds nearly nothing, boxes may lie beside the faces."""
+    from ocboost.cascade.picture_guard import Judged
+
+    shipped = Judged.of(before)
+    if shipped.hits < USELESS_RECALL * shipped.n_faces:
+        return (
+            f"The shipped detector finds {shipped.hits:,} faces in the boxes, and {shipped.false_alarms:,} "
+            "things elsewhere: check that x and y are the upper left corners, in pixels"
+        )
+    return "Mark more pictures"
 
 
 def _same(one: object, other: object) -> bool:

@@ -38,31 +38,31 @@ def bad_rows_of(out: Path) -> Path:
     return place.with_name(place.name + BAD_ROWS_SUFFIX)
 
 
-def check_out(path: Path, *inputs: Path) -> None:
+def check_out(path: Path, *inputs: Path, option: str = "--out") -> None:
     """Refuse an output that could not be written after the work, or would replace an input."""
     place = place_of(path)
     if place.is_symlink():
-        raise InputError(f"--out must be a file; '{path}' is a link that leads back to itself. Remove it.")
+        raise InputError(f"{option} must be a file; '{path}' is a link that leads back to itself. Remove it.")
     if place.is_dir():
-        raise InputError(f"--out must be a file; got the folder '{path}'. Add the name of a file.")
+        raise InputError(f"{option} must be a file; got the folder '{path}'. Add the name of a file.")
     if not place.parent.is_dir():
         raise InputError(
-            f"--out must lie in a folder that exists; there is no '{place.parent}'. Make it first."
+            f"{option} must lie in a folder that exists; there is no '{place.parent}'. Make it first."
         )
     if place.exists() and not place.is_file():
         raise InputError(
-            f"--out must be an ordinary file; '{path}' is a device or a pipe. Give another name."
+            f"{option} must be an ordinary file; '{path}' is a device or a pipe. Give another name."
         )
     if not os.access(place.parent, os.W_OK):
-        raise InputError(f"--out must lie in a folder that can be written; '{place.parent}' cannot.")
+        raise InputError(f"{option} must lie in a folder that can be written; '{place.parent}' cannot.")
     if place.name.endswith(CHECKPOINT_SUFFIX):
         raise InputError(
-            f"--out must not end in {CHECKPOINT_SUFFIX}, as the checkpoints of adapt do; got '{path}'. "
+            f"{option} must not end in {CHECKPOINT_SUFFIX}, as the checkpoints of adapt do; got '{path}'. "
             "Give another name."
         )
     for read in inputs:
         if str(read) != "-" and is_same(read, path):
-            raise InputError(f"--out must not be the data; got '{path}' for both. Give another name.")
+            raise InputError(f"{option} must not be the data; got '{path}' for both. Give another name.")
 
 
 def check_apart(out: Path, **inputs: Path) -> None:

@@ -71,6 +71,11 @@ class AnnotatedPictures:
         return sum(len(item.boxes) for item in self._items)
 
     @property
+    def is_video(self) -> bool:
+        """Whether the pictures are frames of a video."""
+        return self._video is not None
+
+    @property
     def pictures(self) -> list[PictureFacts]:
         """Name, numbers of boxes and of regions to ignore, width and height of each; no picture is read."""
         return [
