@@ -135,12 +135,12 @@ def labelled(images, camera, seed, n_faces):
     return mixed(pictures(images, "adapting", camera, seed, n, max(5, round(FREE_OF_FACES * n))), seed)
 
 
-def run_guarded(file, images, camera, seed, n_faces):
+def run_guarded(file, images, camera, seed, n_faces, time):
     """As `ocboost cascade adapt --boxes` does it: judged on scenes that the guard has not seen."""
     shipped = file.cascade
     seen = labelled(images, camera, seed, n_faces)
     judged = pictures(images, "judging", camera, seed, 80, 30)
-    adapter = PictureAdapter(shipped, seed=seed)
+    adapter = PictureAdapter(shipped, seed=seed, time=time)
     learnt, held = split([len(picture.boxes) > 0 for picture in seen])
     for k in learnt:
         adapter.add(seen[k])
@@ -162,12 +162,12 @@ def run_guarded(file, images, camera, seed, n_faces):
     }
 
 
-def run(file, images, camera, seed, n_faces):
+def run(file, images, camera, seed, n_faces, time):
     """One camera, one seed, so many labelled faces."""
     shipped = file.cascade
     seen = labelled(images, camera, seed, n_faces)
     judged = pictures(images, "judging", camera, seed, 80, 30)
-    adapter = PictureAdapter(shipped, seed=seed)
+    adapter = PictureAdapter(shipped, seed=seed, time=time)
     for picture in seen:
         adapter.add(picture)
     adapter.build()
@@ -233,6 +233,7 @@ def main():
     parser.add_argument("--only", default=",".join(NAMES))
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--faces", default="500")
+    parser.add_argument("--time", type=float, help="that a picture may take, beside the shipped cascade's")
     parser.add_argument("--guard", action="store_true")
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "pictures.json")
@@ -244,15 +245,21 @@ def main():
         images = choosing(images)
     file = read_cascade(Path(given.data) / "faces" / "haarcascade_frontalface_default.xml.gz")
     runs = json.loads(given.out.read_text())["runs"] if given.out.exists() else []
-    done = {(each["camera"], each["seed"], each["asked"], each["guarded"]) for each in runs}
+    done = {(each["camera"], each["seed"], each["asked"], each["guarded"], each["time"]) for each in runs}
     for seed in map(int, given.seeds.split(",")):
         for n_faces in map(int, given.faces.split(",")):
             for camera in given.only.split(","):
-                if (camera, seed, n_faces, given.guard) in done:
+                if (camera, seed, n_faces, given.guard, given.time) in done:
                     continue
-                asked = {"camera": camera, "seed": seed, "asked": n_faces, "guarded": given.guard}
+                asked = {
+                    "camera": camera,
+                    "seed": seed,
+                    "asked": n_faces,
+                    "guarded": given.guard,
+                    "time": given.time,
+                }
                 one = run_guarded if given.guard else run
-                runs.append({**asked, **one(file, images, camera, seed, n_faces)})
+                runs.append({**asked, **one(file, images, camera, seed, n_faces, given.time)})
                 record = {"runs": runs, "versions": versions("opencv-python-headless")}
                 beside = given.out.with_suffix(".part")
                 beside.write_text(json.dumps(record, indent=1) + "\n")

@@ -1,10 +1,10 @@
 """A fast cascade from whole pictures: short stages, then a last stage that learns on line.
 
 Each short stage (`short_stages`) is boosted on the windows that those before it let through. The last stage
-(`last_stage`) has the shipped cascade's score as an offset, corrected by Online Coordinate Boosting on the
-windows that come so far. At the end the thresholds of all stages but
-the last are raised until a picture takes less time than with the shipped cascade, where that loses the
-fewest of the faces that the last stage would accept (the backward pruning of Zhang and Viola).
+(`last_stage`) has the shipped cascade's score as an offset, corrected by logistic regression on the windows
+that come so far, and by Online Coordinate Boosting on those that come later. At the end the thresholds of all
+stages but the last are raised until a picture takes as little time as is wanted, where that loses the fewest
+of the faces that the last stage would accept (the backward pruning of Zhang and Viola).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ocboost.cascade.adapt_base import MIN_OF_EACH, AdaptedStumps
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.face_windows import FaceWindows
-from ocboost.cascade.last_stage import LastStage, corrected, slimmed
+from ocboost.cascade.last_stage import LastStage, corrected, ready_to_learn
 from ocboost.cascade.mining import PyramidOf
 from ocboost.cascade.picture_threshold import threshold_on_pictures
 from ocboost.cascade.pictures import Picture
@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], None]
 
 SIZES = (12, 16, 24, 40, 64, 128, 200)  # stumps of the short stages
 LAST_STUMPS = 1600  # of the shipped cascade, in the last stage
-FITTED_WINDOWS = 12_000  # that they are fitted to
+PENALTY = 10.0  # of the logistic regression, for each face learnt from
 REJECTED_ENOUGH = 0.002  # of random windows may come to the last stage
 RANDOM_A_PICTURE = 400
 FEW_FACES = 60  # below, each gives more windows
@@ -47,7 +47,9 @@ LAST_SURVIVORS = 25_000
 LAST_FIRST, LAST_MORE = 3000, 2000  # windows that the last stage begins with, and those added twice
 FEW_HELD = 50  # faces; a threshold set by fewer is lowered by its standard error
 ROOM_WHILE_BUILDING = 0.6  # thresholds lie so far below what the faces reach, in standard deviations
-TIME = 0.8  # of the shipped cascade's that a picture may take, as `stumps_a_place` estimates it
+TIME, TIME_OF_FEW = 0.9, 1.3  # of the shipped cascade's, that a picture may take
+MANY_FACES = 300
+SAFETY = 0.8  # `stumps_a_place` is an estimate, and too low by up to a quarter
 LOOSEST = 10.0  # false alarms a picture; a face found only with more need not pass the stages before the last
 
 
@@ -80,6 +82,7 @@ class Builder:
         *,
         pass_rate: float,
         smoothing: float,
+        time: float | None,
         seed: int,
         progress: Progress = ignored_progress,
     ) -> None:
@@ -88,11 +91,18 @@ class Builder:
         self._rng = np.random.default_rng(seed)
         self._progress = progress
         n = sum(len(picture.boxes) for picture in (*learnt, *held))
+        self._time = (TIME if n >= MANY_FACES else TIME_OF_FEW) if time is None else time
         jittered = JITTERED if n >= FEW_FACES else JITTERED_OF_FEW
         self._faces, self._held_faces = (
             FaceWindows(shipped, pictures, jittered, self._rng, varied=varied)
             for pictures, varied in ((learnt, True), (held, False))
         )
+        if not len(self._faces.windows):
+            raise InputError(
+                f"boxes must be around faces of at least {shipped.width} × {shipped.height} pixels, the "
+                "detector's window, that lie inside their pictures; none of those to learn from is. Take "
+                "larger pictures."
+            )
 
     def build(self) -> Built:
         """Short stages until hardly any random window passes them, then the last stage."""
@@ -173,6 +183,11 @@ class Builder:
     def _with_last(self, short: Cascade) -> Built:
         """The last stage, on what the short stages let through, with fewer stumps than shipped."""
         others = self._searched(short, LAST_SURVIVORS, 10 * MAX_FROM_A_PICTURE)
+        if not len(others):
+            raise InputError(
+                "pictures must show something that looks a little like a face; nothing in these does. Add "
+                "more pictures without faces."
+            )
         faces = self._faces.plain[self._faces.alive]
         shipped, rng = self._shipped, self._rng
         all_stumps = Stage(
@@ -180,21 +195,18 @@ class Builder:
             shipped.node_threshold,
             shipped.leaf_pairs.astype(np.float64),
         )
-        last = LastStage(all_stumps.added_to(short, 0.0), faces, others, self._smoothing)
+        penalty = PENALTY / max(self._faces.n_faces, 1)
+        last = LastStage(all_stumps.added_to(short, 0.0), faces, others, penalty)
         chosen = np.zeros(len(others), np.bool_)
         chosen[rng.permutation(len(others))[:LAST_FIRST]] = True
+        reach = last.reach(chosen)
         for _ in range(2):
             rest = np.flatnonzero(~chosen)
-            if not rest.size:
-                break
-            scores = last.scores(chosen)[rest]
-            chosen[rest[np.argsort(-scores, kind="stable")[:LAST_MORE]]] = True
-        whole = corrected(last.stages, last.fitted(chosen), 0.0)
-        seen = np.concatenate([faces, others])
-        seen = seen[np.sort(rng.permutation(len(seen))[:FITTED_WINDOWS])]
-        slim = slimmed(whole, seen, min(LAST_STUMPS, shipped.n_trees))
-        last = LastStage(slim.added_to(short, 0.0), faces, others, self._smoothing)
-        return Built(last.stages, last.fitted(chosen), len(faces), int(chosen.sum()))
+            chosen[rest[np.argsort(-last.scores(reach)[rest], kind="stable")[:LAST_MORE]]] = True
+            reach = last.reach(chosen)
+        stages = last.slimmed(reach, min(LAST_STUMPS, shipped.n_trees), rng).added_to(short, 0.0)
+        stumps = ready_to_learn(stages, faces, others[chosen], self._smoothing)
+        return Built(stages, stumps, len(faces), int(chosen.sum()))
 
     def _tightened(self, built: Built) -> Built:
         """Thresholds before the last stage as high as the faces allow that the last stage accepts."""
@@ -208,12 +220,16 @@ class Builder:
         windows = np.concatenate(
             [PyramidOf(whole, picture).sample(RANDOM_A_PICTURE, self._rng) for picture in self._held]
         )
+        if not len(windows):  # pictures smaller than the window
+            return built
         raised = raised_thresholds(
             built.stages.stage_threshold[:last].astype(np.float64),
             accepted[:, :last],
             stage_sums(whole, windows, range(last)),
             np.diff(whole.stage_tree),
-            TIME * stumps_a_place(passed(self._shipped, windows), np.diff(self._shipped.stage_tree)),
+            SAFETY
+            * self._time
+            * stumps_a_place(passed(self._shipped, windows), np.diff(self._shipped.stage_tree)),
         )
         stages = built.stages.with_thresholds([*raised, built.stages.stage_threshold[last]])
         return built._replace(stages=stages)

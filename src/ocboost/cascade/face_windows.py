@@ -67,10 +67,13 @@ class FaceWindows:
 def vary(windows: Pixels, rng: np.random.Generator) -> Pixels:
     """The windows with light that falls off to some side, and with noise: of each another amount."""
     n, height, width = windows.shape
-    down = np.linspace(-1.0, 1.0, height)[None, :, None]
-    across = np.linspace(-1.0, 1.0, width)[None, None, :]
+    down = np.linspace(-1.0, 1.0, height)[:, None]
+    across = np.linspace(-1.0, 1.0, width)[None, :]
     slopes = rng.uniform(-LIGHT, LIGHT, (2, n, 1, 1))
-    noise = rng.normal(0.0, 1.0, windows.shape) * rng.uniform(0.0, NOISE, (n, 1, 1))
-    seen = windows * (1.0 + slopes[0] * down + slopes[1] * across) + noise
-    found: Pixels = np.rint(seen).clip(0, 255).astype(np.uint8)
+    noise = rng.normal(0.0, 1.0, windows.shape)  # in place from here on: they may be many
+    noise *= rng.uniform(0.0, NOISE, (n, 1, 1))
+    found = np.empty_like(windows)
+    for k in range(n):
+        seen = windows[k] * (1.0 + slopes[0, k] * down + slopes[1, k] * across) + noise[k]
+        found[k] = np.rint(seen).clip(0, 255)
     return found

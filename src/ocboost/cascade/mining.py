@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import Level, levels, scan_level
+from ocboost.cascade.matching import MOSTLY, share_inside
 from ocboost.cascade.pictures import Picture, overlaps
 from ocboost.cascade.windows import has_contrast
 
@@ -92,15 +93,16 @@ class PyramidOf:
         return windows[has_contrast(windows)]
 
     def passing(
-        self, cascade: Cascade, most: int, rng: np.random.Generator | None = None
+        self, cascade: Cascade, most: int, rng: np.random.Generator | None = None, *, lowest: float = 0.0
     ) -> tuple[Pixels, Floats]:
         """Windows without a face that pass all stages, with their last stage's scores.
 
-        At most so many: drawn at random, or without a generator those that score highest.
+        At most so many: drawn at random, or without a generator those that score highest. With
+        ``lowest=-np.inf`` the last stage rejects none.
         """
         found: list[tuple[Level, NDArray[np.int32], Floats]] = []
         for level in self.levels:
-            places, scores = scan_level(cascade, level, 0.0)
+            places, scores = scan_level(cascade, level, lowest)
             free = self._shows_no_face(level, places)
             found.append((level, places[free], scores[free]))
         scores = np.concatenate([np.empty(0), *(own for _, _, own in found)])
@@ -124,10 +126,10 @@ class PyramidOf:
         return level.image[y : y + size[1], x : x + size[0]]
 
     def _shows_no_face(self, level: Level, places: NDArray[np.int32]) -> NDArray[np.bool_]:
-        shown = np.concatenate([self.picture.boxes, self.picture.ignored])
-        if not len(shown) or not len(places):
-            return np.ones(len(places), np.bool_)
-        free: NDArray[np.bool_] = overlaps(level.rects_at(self.cascade, places), shown).max(axis=1) < FAR
+        boxes, ignored = self.picture.boxes, self.picture.ignored
+        rects = level.rects_at(self.cascade, places)
+        free: NDArray[np.bool_] = (overlaps(rects, np.concatenate([boxes, ignored])) < FAR).all(axis=1)
+        free &= (share_inside(rects, ignored) <= MOSTLY).all(axis=1)  # a crowd is larger than its faces
         return free
 
     def _cut(self, level: Level, places: NDArray[np.int32]) -> Iterator[Pixels]:

@@ -33,7 +33,8 @@ def raised_thresholds(lowest: Floats, faces: Floats, windows: Floats, sizes: Int
     """Thresholds of all stages but the last with which a place costs at most ``allowed`` stumps.
 
     Step by step that threshold is raised which saves the most stumps for the faces it loses. Of the faces'
-    sums, each blurred, those below a threshold count as lost.
+    sums, each blurred, those below a threshold count as lost. A stage that
+    saves nothing is not raised.
 
     Parameters
     ----------
@@ -59,20 +60,29 @@ def raised_thresholds(lowest: Floats, faces: Floats, windows: Floats, sizes: Int
     def lost(k: int, threshold: float) -> float:
         return float(ndtr((threshold - faces[:, k]) / (BLUR * spread[k])).mean())
 
+    def steps(k: int) -> float:
+        """How many steps reject at least one more window."""
+        come = np.logical_and.accumulate(windows >= found, axis=1)[:, k]
+        if not come.any():
+            return np.inf
+        return float(np.floor((windows[come, k].min() - found[k]) / (STEP * spread[k])) + 1.0)
+
     now = cost(found) if len(windows) else 0.0
     while now > allowed:
-        best, chosen, after = -1.0, -1, now
-        for k in range(len(found)):
-            raised = found.copy()
-            raised[k] += STEP * spread[k]
-            if raised[k] > highest[k]:
-                continue
-            costs = cost(raised)
-            gain = (now - costs) / (lost(k, raised[k]) - lost(k, found[k]) + FEW)
-            if gain > best:
-                best, chosen, after = gain, k, costs
-        if chosen < 0:
+        best, chosen, after = 0.0, found, now
+        for ahead in (False, True):  # several steps at once only where no single one saves anything
+            for k in range(len(found)):
+                raised = found.copy()
+                raised[k] += (steps(k) if ahead else 1.0) * STEP * spread[k]
+                if raised[k] > highest[k]:
+                    continue
+                costs = cost(raised)
+                gain = (now - costs) / (lost(k, raised[k]) - lost(k, found[k]) + FEW)
+                if gain > best:
+                    best, chosen, after = gain, raised, costs
+            if best > 0.0:
+                break
+        if best <= 0.0:
             break
-        found[chosen] += STEP * spread[chosen]
-        now = after
+        found, now = chosen, after
     return found

@@ -1,0 +1,89 @@
+"""The threshold that makes as many false alarms a picture as are wanted, against `detect` itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ocboost.cascade import Picture, detect
+from ocboost.cascade.detect import scored_candidates
+from ocboost.cascade.picture_guard import judge
+from ocboost.cascade.picture_threshold import threshold_on_pictures
+from tests.naive.matching import plain_counts
+from tests.support.judged_pictures import blotches, judged_pictures, splitting_cascade
+
+
+def loosened(share=0.5):
+    """A cascade whose last stage rejects little; the pictures are its own."""
+    cascade = splitting_cascade()
+    return cascade.with_thresholds([*cascade.stage_threshold[:-1], -3.0])
+
+
+def alarms(cascade, threshold, pictures, min_size=None):
+    """False alarms with another last threshold, by `detect`."""
+    moved = cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
+    return sum(
+        plain_counts(detect(moved, p.grey, 1.1, 3, min_size), p.boxes.tolist(), p.ignored.tolist())[1]
+        for p in pictures
+    )
+
+
+def scores(cascade, pictures, min_size=None):
+    """All sums of last stages, from the highest down."""
+    found = [scored_candidates(cascade, p.grey, min_size=min_size)[1] for p in pictures]
+    return np.unique(np.concatenate(found))[::-1] + float(cascade.stage_threshold[-1])
+
+
+@pytest.mark.parametrize("min_size", [None, (10, 10)])
+@pytest.mark.parametrize("wanted", [0.0, 0.3, 1.0, 2.0])
+def test_no_lower_threshold_keeps_to_what_is_wanted(wanted, min_size):
+    cascade, pictures = loosened(), judged_pictures()
+    found = threshold_on_pictures(cascade, pictures, wanted, min_size)
+    allowed = int(wanted * len(pictures))
+    assert alarms(cascade, found, pictures, min_size) <= allowed
+    every = scores(cascade, pictures, min_size)
+    step = max(len(every) // 60, 1)
+    for threshold in every[::step]:  # all above it keep to it
+        if threshold > found:
+            assert alarms(cascade, threshold, pictures, min_size) <= allowed
+    below = [t for t in every if t < found][: len(every) // 25]  # 200 thresholds are tried, not all
+    assert any(alarms(cascade, t, pictures, min_size) > allowed for t in below)
+
+
+def test_more_wanted_is_a_lower_threshold():
+    cascade, pictures = loosened(), judged_pictures()
+    found = [threshold_on_pictures(cascade, pictures, wanted) for wanted in (0.0, 0.5, 1.0, 3.0)]
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) > 2
+
+
+def test_the_cascade_with_it_is_judged_so():
+    cascade, pictures = loosened(), judged_pictures()
+    found = threshold_on_pictures(cascade, pictures, 1.0)
+    moved = cascade.with_thresholds([*cascade.stage_threshold[:-1], found])
+    assert judge(moved, pictures).a_picture <= 1.0
+    assert judge(moved, pictures).hits > 0
+
+
+def test_it_does_not_hang_on_the_threshold_before():
+    cascade, pictures = loosened(), judged_pictures()
+    other = cascade.with_thresholds([*cascade.stage_threshold[:-1], 1.5])
+    want = threshold_on_pictures(cascade, pictures, 1.0)
+    assert threshold_on_pictures(other, pictures, 1.0) == pytest.approx(want, abs=1e-5)
+
+
+def test_where_nothing_may_be_found_nothing_is():
+    """No threshold that lets anything pass makes few enough: all of it is a false alarm."""
+    cascade = loosened()
+    grey = np.tile(blotches(3, (42, 54)), (2, 2))
+    picture = Picture("none", grey)
+    found = threshold_on_pictures(cascade, [picture], 0.0)
+    moved = cascade.with_thresholds([*cascade.stage_threshold[:-1], found])
+    assert detect(moved, grey) == []
+    assert detect(cascade, grey) != []
+
+
+def test_pictures_in_which_nothing_comes_so_far_change_nothing():
+    cascade = loosened()
+    assert threshold_on_pictures(cascade, [Picture("tiny", blotches(1, (6, 6)))], 1.0) == -3.0
+    assert threshold_on_pictures(cascade, [], 1.0) == -3.0
