@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -37,7 +39,6 @@ LEARNT_FROM_A_PICTURE = 60  # windows without a face, those that score highest
 SHIFTED = 5  # windows of each face besides the face itself
 MAX_PICTURE_BYTES = 1 << 31  # of all pictures that are kept
 FEWEST_FACES = 10
-LOWEST = -1e30  # a threshold that everything passes
 
 Known = Literal["learnt", "held out"]
 
@@ -84,6 +85,11 @@ class PictureAdapter(DeepState):
         seed: int = 0,
     ) -> None:
         cascade._require_stumps("PictureAdapter")
+        if cascade.tilted.all():
+            raise InputError(
+                "cascade must have features that are not tilted: short stages are made of them. Take another "
+                "one, such as haarcascade_frontalface_default."
+            )
         self.cascade = cascade
         self.pass_rate = as_rate(pass_rate, "pass_rate")
         self.smoothing = as_number(smoothing, "smoothing", 0.0, 1e15, "2000 is usual.")
@@ -145,6 +151,8 @@ class PictureAdapter(DeepState):
     def add(self, picture: Picture, *, learn: bool = True) -> None:
         """Show a picture. Once there is a build, the last stage learns it, unless it is spared.
 
+        It is copied: its pixels may be overwritten afterwards.
+
         Parameters
         ----------
         picture : Picture
@@ -160,9 +168,12 @@ class PictureAdapter(DeepState):
             raise InputError(
                 f"picture must be none that is held out to judge by; '{picture.name}' is. Leave it out."
             )
+        self._require_room(picture)
+        n = len(self._pictures)
+        spared = which_spared([*self._pictures, picture])[n]
+        if learn and not spared and self._stages is not None and self._last is not None:
+            self._learn(self._stages, self._last, self._face_weight, picture, n)
         self._keep(picture, "learnt")
-        if learn and self._stages is not None and not self._is_spared(len(self._pictures) - 1):
-            self._learn(picture)
 
     @writes
     def hold_out(self, picture: Picture) -> None:
@@ -175,18 +186,22 @@ class PictureAdapter(DeepState):
         """
         if self._is(picture, "learnt"):
             raise InputError(f"picture must be none that was learnt; '{picture.name}' was. Leave it out.")
+        self._require_room(picture)
         self._keep(picture, "held out")
 
     def _is(self, picture: Picture, what: Known) -> bool:
         known = self._known.get(_digest(picture))
         return known is not None and known[0] == what
 
-    def _keep(self, picture: Picture, what: Known) -> None:
+    def _require_room(self, picture: Picture) -> None:
         if self._bytes + picture.grey.size > MAX_PICTURE_BYTES:
             raise InputError(
                 f"pictures must be at most {MAX_PICTURE_BYTES >> 30} GiB of grey pixels in all. Take fewer "
                 "or smaller ones."
             )
+
+    def _keep(self, picture: Picture, what: Known) -> None:
+        picture = replace(picture, grey=picture.grey.copy())
         (self._pictures if what == "learnt" else self._held_out).append(picture)
         self._known[_digest(picture)] = (what, picture)
         self._bytes += picture.grey.size
@@ -197,10 +212,10 @@ class PictureAdapter(DeepState):
         Raises
         ------
         InputError
-            If there are fewer than ten faces or no room beside them.
+            If there are fewer than ten faces, no room beside them, or no picture spared.
         """
         pictures = self._shown()
-        spared = [self._is_spared_in(pictures, k) for k in range(len(pictures))]
+        spared = which_spared(pictures)
         learnt = [picture for picture, spare in zip(pictures, spared, strict=True) if not spare]
         held = [picture for picture, spare in zip(pictures, spared, strict=True) if spare]
         n_faces = sum(len(picture.boxes) for picture in pictures)
@@ -209,6 +224,11 @@ class PictureAdapter(DeepState):
             raise InputError(
                 f"pictures must show at least {FEWEST_FACES} faces besides those spared; got {n_faces:,} "
                 f"faces in {len(pictures):,} pictures, {n_learnt:,} of them to learn from. Mark more faces."
+            )
+        if not held:
+            raise InputError(
+                f"pictures must be so many that every third is spared to set thresholds by; got "
+                f"{len(pictures):,}. Add more."
             )
         built = Builder(
             self.cascade,
@@ -224,10 +244,11 @@ class PictureAdapter(DeepState):
 
     @writes
     def _take_over(self, stages: Cascade, last: AdaptedStumps, face_weight: float, n: int) -> None:
-        self._stages, self._last, self._face_weight, self._built_on = stages, last, face_weight, n
+        spared = which_spared(self._pictures)
         for k in range(n, len(self._pictures)):  # shown in the meantime
-            if not self._is_spared(k):
-                self._learn(self._pictures[k])
+            if not spared[k]:
+                self._learn(stages, last, face_weight, self._pictures[k], k)
+        self._stages, self._last, self._face_weight, self._built_on = stages, last, face_weight, n
 
     def adapted(self, *, false_alarms: float | None = None, min_size: Size | None = None) -> Cascade:
         """The adapted cascade, its last threshold set on the pictures spared.
@@ -254,39 +275,27 @@ class PictureAdapter(DeepState):
         if self._stages is None or self._last is None:
             raise InputError("build() must be called before there is an adapted cascade.")
         cascade = corrected(self._stages, self._last, 0.0)
-        spared = [picture for k, picture in enumerate(self._pictures) if self._is_spared(k)]
-        return cascade, spared
+        spared = which_spared(self._pictures)
+        return cascade, [p for p, spare in zip(self._pictures, spared, strict=True) if spare]
 
     @reads
     def _shown(self) -> list[Picture]:
         return list(self._pictures)
 
-    def _is_spared(self, k: int) -> bool:
-        return self._is_spared_in(self._pictures, k)
-
-    @staticmethod
-    def _is_spared_in(pictures: list[Picture], k: int) -> bool:
-        """Every third of those with faces, and of those without."""
-        kind = bool(len(pictures[k].boxes))
-        before = sum(bool(len(picture.boxes)) == kind for picture in pictures[:k])
-        return before % SPARED_EVERY == SPARED_EVERY - 1
-
-    def _learn(self, picture: Picture) -> None:
-        """Let the last stage learn a picture: its faces, and what passes the short stages beside them."""
-        assert self._stages is not None
-        assert self._last is not None
+    def _learn(
+        self, stages: Cascade, last: AdaptedStumps, face_weight: float, picture: Picture, k: int
+    ) -> None:
+        """Let a last stage learn picture k: its faces, and what passes the short stages beside them."""
         pyramid = PyramidOf(self.cascade, picture)
-        rng = np.random.default_rng([self.seed, len(self._pictures)])
-        faces, _ = pyramid.faces(SHIFTED, rng)
-        present = corrected(self._stages, self._last, LOWEST)
-        others, _ = pyramid.passing(present, LEARNT_FROM_A_PICTURE)
+        faces, _ = pyramid.faces(SHIFTED, np.random.default_rng([self.seed, k + 1]))
+        others, _ = pyramid.passing(corrected(stages, last, 0.0), LEARNT_FROM_A_PICTURE, lowest=-np.inf)
         windows = np.concatenate([faces, others])
         if not len(windows):
             return
         labels = np.repeat(np.array([1, -1], np.int8), [len(faces), len(others)])
-        weights = np.where(labels > 0, self._face_weight, 1.0)
-        answers = self._last.stumps.answers(windows.reshape(len(windows), -1))
-        self._last.update(answers, labels, weights, len(labels))
+        weights = np.where(labels > 0, face_weight, 1.0)
+        answers = last.stumps.answers(windows.reshape(len(windows), -1))
+        last.update(answers, labels, weights, len(labels))
 
     # Files ------------------------------------------------------------------------------------------------
 
@@ -319,30 +328,32 @@ class PictureAdapter(DeepState):
         cascade = fields.read("cascade", Cascade.from_tree)
         settings = fields.read("settings", lambda each: {name: each.plain(name) for name in cls.settings})
         adapter = fields.make(cls, cascade, **settings)
-        for what, key in (("learnt", "pictures"), ("held out", "held_out")):
+        kept: tuple[tuple[Known, str], ...] = (("learnt", "pictures"), ("held out", "held_out"))
+        for what, key in kept:
             for picture in fields.read_all(key, _picture_from):
                 fields.require(
                     what == "learnt" or not adapter._is(picture, "learnt"),
                     "a picture must not be both learnt and held out",
                 )
+                fields.make(adapter._require_room, picture)
                 adapter._keep(picture, what)
         adapter._built_on = fields.count("built_on", most=len(adapter._pictures))
         adapter._face_weight = fields.number("face_weight", 1e-9, 1e9)
         adapter._stages = fields.read_optional("stages", Cascade.from_tree)
         if adapter._stages is None:
             fields.require(fields.takes("last", None), "stages and last go together")
+            fields.require(not adapter._built_on, "built_on must be 0 without stages")
         else:
             fields.require(not fields.takes("last", None), "stages and last go together")
-            same = all(
-                np.array_equal(one, other)
-                for one, other in zip(adapter._stages.features, cascade.features, strict=True)
-            )
+            mine, its = ([np.array([c.width, c.height]), *c.features] for c in (adapter._stages, cascade))
+            same = all(np.array_equal(one, other) for one, other in zip(mine, its, strict=True))
             fields.require(same, "stages must be over the cascade's features")
             fields.require(adapter._stages.max_nodes == 1, "stages must be of stumps")
             adapter._last = stumps_of_last(adapter._stages)
             adapter._last.resume(fields, "last", {"head": 1, "keep": "newest"})
         return adapter
 
+    @reads
     def facts(self) -> dict[str, str]:
         """What it is and how far it is, in words."""
         return {
@@ -352,6 +363,17 @@ class PictureAdapter(DeepState):
             "holds out": f"{len(self.held_out):,} pictures, to judge by",
             "built": "yes" if self.is_built else "no",
         }
+
+
+def which_spared(pictures: Sequence[Picture]) -> list[bool]:
+    """Every third of the pictures with faces, and of those without."""
+    counts = {True: 0, False: 0}
+    found = []
+    for picture in pictures:
+        kind = len(picture.boxes) > 0
+        counts[kind] += 1
+        found.append(counts[kind] % SPARED_EVERY == 0)
+    return found
 
 
 def _digest(picture: Picture) -> bytes:

@@ -128,9 +128,9 @@ class PyramidOf:
     def _shows_no_face(self, level: Level, places: NDArray[np.int32]) -> NDArray[np.bool_]:
         boxes, ignored = self.picture.boxes, self.picture.ignored
         rects = level.rects_at(self.cascade, places)
-        free: NDArray[np.bool_] = (overlaps(rects, np.concatenate([boxes, ignored])) < FAR).all(axis=1)
-        free &= (share_inside(rects, ignored) <= MOSTLY).all(axis=1)  # a crowd is larger than its faces
-        return free
+        far: NDArray[np.bool_] = np.all(overlaps(rects, np.concatenate([boxes, ignored])) < FAR, axis=1)
+        far[(share_inside(rects, ignored) > MOSTLY).any(axis=1)] = False  # a crowd is larger than its faces
+        return far
 
     def _cut(self, level: Level, places: NDArray[np.int32]) -> Iterator[Pixels]:
         width, height = self.cascade.width, self.cascade.height
