@@ -16,6 +16,7 @@ from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Picture, as_boxes
 
 SURE = 0.95
+FEWEST_TO_JUDGE = 15  # faces held out; of fewer a detector may find more and be worse all the same
 GUARD_EVERY = 4  # pictures that only judge: every fourth of those with faces, and of those without
 
 
@@ -80,7 +81,7 @@ def worse(shipped: Judged, adapted: Judged, wanted: float | None = None) -> str 
     """Why the adapted cascade is worse, in words; None if it is not.
 
     It must not miss more faces, nor make more false alarms than the shipped one, or than were wanted: within
-    what chance gives where that many are expected.
+    what chance gives where that many are expected. With too few faces to tell it counts as worse.
 
     >>> worse(Judged(50, 100, 9, 30), Judged(80, 100, 9, 30)) is None
     True
@@ -104,4 +105,6 @@ def worse(shipped: Judged, adapted: Judged, wanted: float | None = None) -> str 
             f"it finds no more faces, and makes {adapted.false_alarms:,} false alarms where the shipped "
             f"detector makes {shipped.false_alarms:,}"
         )
+    if 0 < adapted.n_faces < FEWEST_TO_JUDGE:
+        return f"{adapted.n_faces:,} faces are too few to tell, at least {FEWEST_TO_JUDGE} are needed"
     return None

@@ -14,6 +14,9 @@ from ocboost.cascade.pictures import Boxes, Picture
 MIN_NEIGHBORS = 3  # OpenCV's own default
 HIGHEST_SCORES = 2000  # windows of a picture: grouping compares all pairs
 STEPS = 200  # thresholds tried
+TAIL, FEWEST_IN_TAIL = 10, 3  # false alarms that tell how many there would be with a higher threshold
+CAUTION = 3.0  # pictures: with so many, half of what is wanted is aimed at
+LEAST = 0.1  # false alarms in all pictures, where none are wanted
 
 
 def _false_alarms(rects: Boxes, picture: Picture) -> int:
@@ -29,6 +32,38 @@ def threshold_on_pictures(
 
     From high thresholds down to the first that makes too many, so that no lucky one below is taken.
     """
+    allowed = int(np.floor(wanted * len(pictures) + 1e-9))
+    return _lowest_of_each(cascade, pictures, allowed, min_size)[-1]
+
+
+def cautious_threshold(
+    cascade: Cascade, pictures: Sequence[Picture], wanted: float, min_size: Size | None = None
+) -> float:
+    """The same, and higher where few pictures tell little.
+
+    If the wanted rate allows fewer than ten false alarms in all these pictures, how they become fewer is
+    read from the first ten: as if their thresholds were exponentially distributed. Of a few pictures less
+    is taken than is wanted.
+    """
+    n = len(pictures)
+    allowed = int(np.floor(wanted * n + 1e-9))
+    lowest = _lowest_of_each(cascade, pictures, max(allowed, TAIL), min_size)
+    plain = lowest[min(allowed, len(lowest) - 1)]
+    made = len(lowest) - 1
+    if allowed >= TAIL or made < FEWEST_IN_TAIL:
+        return plain
+    decline = float(np.mean(np.array(lowest[:-1]) - lowest[-1]))
+    aim = max(wanted * n / (1.0 + CAUTION / n), LEAST)
+    return max(plain, lowest[-1] + decline * float(np.log(made / aim)))
+
+
+def _lowest_of_each(
+    cascade: Cascade, pictures: Sequence[Picture], most: int, min_size: Size | None
+) -> list[float]:
+    """The lowest thresholds, from the top, that make at most 0, 1, … false alarms in all; up to ``most``.
+
+    Shorter where the lowest threshold of all makes fewer.
+    """
     own = float(cascade.stage_threshold[-1])
     found = [
         scored_candidates(cascade, picture.grey, min_size=min_size, most=HIGHEST_SCORES)
@@ -36,18 +71,18 @@ def threshold_on_pictures(
     ]
     scores = np.concatenate([np.empty(0), *(values for _, values in found)])
     if not scores.size:
-        return own
+        return [own]
     above = float(np.nextafter(np.float32(scores.max()), np.float32(np.inf)))
     tried = np.unique(np.quantile(scores, 1.0 - np.geomspace(1.0, 1.0 / max(scores.size, 2), STEPS)))[::-1]
-    best = above
-    allowed = int(np.floor(wanted * len(pictures) + 1e-9))
+    lowest = [above]
     for threshold in tried.tolist():
         made = 0
         for picture, (rects, values) in zip(pictures, found, strict=True):
             made += _false_alarms(rects[values >= threshold], picture)
-            if made > allowed:
+            if made > most:
                 break
-        if made > allowed:
+        lowest += [lowest[-1]] * (min(made, most + 1) - len(lowest) + 1)
+        if made > most:
             break
-        best = threshold
-    return own + best + float(OPENCV_TOLERANCE)
+        lowest[made:] = [threshold] * (len(lowest) - made)
+    return [own + threshold + float(OPENCV_TOLERANCE) for threshold in lowest[: most + 1]]

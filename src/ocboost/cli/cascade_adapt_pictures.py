@@ -31,6 +31,7 @@ class AdaptOptions(NamedTuple):
     images: Path | None
     out: Path
     false_alarms: float | None
+    time: float | None
     every: int
     adapter: Path | None
     seed: int
@@ -116,12 +117,17 @@ def _begin(given: AdaptOptions, shipped: Cascade) -> PictureAdapter:
     from ocboost.cascade import PictureAdapter
 
     if given.adapter is None or not given.adapter.exists():
-        return PictureAdapter(shipped, seed=given.seed)
+        return PictureAdapter(shipped, time=given.time, seed=given.seed)
     adapter = PictureAdapter.load(given.adapter)
     if not _same(adapter.cascade, shipped):
         raise InputError(
             f"--adapter must have begun with the detector '{given.detector}'; '{given.adapter}' "
             "began with another. Give the detector that it began with."
+        )
+    if given.time is not None and given.time != adapter.time:
+        raise InputError(
+            f"--time must be as it was when '{given.adapter}' began, {adapter.time or 'left out'}; got "
+            f"{given.time:g}. Leave it out, or begin another adapter."
         )
     return adapter
 
