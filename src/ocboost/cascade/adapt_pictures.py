@@ -350,7 +350,7 @@ class PictureAdapter(DeepState):
             fields.require(same, "stages must be over the cascade's features")
             fields.require(adapter._stages.max_nodes == 1, "stages must be of stumps")
             adapter._last = stumps_of_last(adapter._stages)
-            adapter._last.resume(fields, "last", {"head": 1, "keep": "newest"})
+            adapter._last.resume(fields, "last", {"head": 1, "keep": "newest", "forgetting": 1.0})
         return adapter
 
     @reads
