@@ -14,11 +14,13 @@ The control has no pasting in it: 3,000 faces and 30,000 other windows of the te
 camera, misses where one of a thousand others is accepted, with a paired bootstrap of the difference.
 
 With ``--guard`` it is done as ``ocboost cascade adapt --boxes`` does it: a quarter of the labelled pictures
-is held out, and where the adapted cascade is worse on them the shipped one stays. What is left is judged on the
-same scenes as before, with its own threshold.
+is held out, and where the adapted cascade is worse on them the shipped one stays. Both are judged on the same
+scenes as before, with their own thresholds.
 
 With ``--choose`` both halves come from the adapting half of the data, faces and photos: on these the settings
 of `build_stages` were chosen.
+
+``--table`` prints the results as tables instead, and draws their curves beside them.
 
 Every run is added to the results at once, and runs that are there already are left out.
 """
@@ -226,6 +228,85 @@ def line(found):
     return ", ".join(words)
 
 
+def mean_of(runs, value):
+    """The mean of a value over seeds, in per cent."""
+    return f"{100 * np.mean([value(run) for run in runs]):.1f}"
+
+
+def tables(runs):
+    """The results as tables: means over the seeds, times from the lowest to the highest."""
+    full = [run for run in runs if not run["guarded"]]
+    for time in sorted({run["time"] for run in full}, key=lambda time: time or 0.0):
+        print(
+            f"\n500 faces, time {time or 'as it is'}: misses in % at 0.1 / 0.3 / 1 false alarms a picture\n"
+        )
+        print(
+            "| camera | seeds | shipped | set anew | adapted | made | time | windows shipped | adapted | more |"
+        )
+        print("| --- " * 10 + "|")
+        for camera in NAMES:
+            own = [run for run in full if run["camera"] == camera and run["time"] == time]
+            if not own:
+                continue
+            curves = [
+                " / ".join(mean_of(own, lambda run, a=a, get=get: get(run)[a]) for a in ("0.1", "0.3", "1"))
+                for get in (
+                    lambda run: run["shipped"]["misses_at"],
+                    lambda run: run["thresholds_set_anew"],
+                    lambda run: run["adapted"]["misses_at"],
+                )
+            ]
+            span = [
+                f"{min(values):.2f}–{max(values):.2f}"
+                for values in ([run[key] for run in own] for key in ("made", "time_ratio"))
+            ]
+            windows = [
+                mean_of(own, lambda run, who=who: run["windows"]["misses"][who])
+                for who in ("shipped", "adapted")
+            ]
+            more = "; ".join(
+                "{:+.1f} to {:+.1f}".format(*(100 * bound for bound in run["windows"]["difference_bounds"]))
+                for run in own
+            )
+            print(f"| {camera} | {len(own)} | {' | '.join([*curves, *span, *windows, more])} |")
+    print("\nAs `cascade adapt --boxes` does it, own thresholds: recall and false alarms a picture\n")
+    print("| faces | camera | seed | shipped | adapted | time | guard |\n" + "| --- " * 7 + "|")
+    for run in (run for run in runs if run["guarded"]):
+        both = [
+            f"{run[who]['recall']:.3f}, {run[who]['false_alarms_per_picture']:.2f}"
+            for who in ("shipped", "adapted")
+        ]
+        told = [run["asked"], run["camera"], run["seed"], *both, f"{run['time_ratio']:.2f}"]
+        print(f"| {' | '.join(map(str, told))} | {run['refused'] or 'written'} |")
+
+
+def draw(runs, path):
+    """Misses against false alarms of the first seed, a panel for each camera."""
+    from ocboost._report.figures import house_style
+
+    with house_style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(15, 8))
+        panels = figure.subplots(2, 4, sharey=True)
+        for axes, camera in zip(panels.flat, NAMES, strict=False):
+            chosen = [r for r in runs if r["camera"] == camera and not r["guarded"] and r["time"] is None]
+            for name, colour in (("shipped", "#777777"), ("adapted", "#0072b2")):
+                for run in chosen[:1]:
+                    alarms, misses = run[name]["curve"]
+                    x = np.append(np.maximum(alarms, 0.005), 3.0)
+                    y = 100 * np.append(misses, misses[-1])
+                    label = f"{name}, {run[name]['ms']:.0f} ms"
+                    axes.plot(x, y, drawstyle="steps-post", color=colour, lw=2, label=label)
+            axes.set(title=camera, xscale="log", xlim=(0.008, 3.0), ylim=(0, 80))
+            axes.legend(frameon=False, fontsize=9)
+        panels[1, 3].axis("off")
+        figure.supxlabel("false alarms a picture (synthetic scenes)")
+        figure.supylabel("faces missed, %")
+        figure.tight_layout()
+        figure.savefig(path, dpi=110)
+
+
 def main():
     """Run what is asked for, and add it to the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -237,7 +318,13 @@ def main():
     parser.add_argument("--guard", action="store_true")
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "pictures.json")
+    parser.add_argument("--table", action="store_true", help="print what the results say, and run nothing")
     given = parser.parse_args()
+    if given.table:
+        runs = json.loads(given.out.read_text())["runs"]
+        tables(runs)
+        draw(runs, given.out.with_suffix(".svg"))
+        return
     if given.data is None:
         parser.error("give --data DIR, or set OCBOOST_DATA: the scenes are made of its face windows")
     images = load_faces(Path(given.data))
