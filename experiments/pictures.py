@@ -240,9 +240,7 @@ def tables(runs):
         print(
             f"\n500 faces, time {time or 'as it is'}: misses in % at 0.1 / 0.3 / 1 false alarms a picture\n"
         )
-        print(
-            "| camera | seeds | shipped | set anew | adapted | made | time | windows shipped | adapted | more |"
-        )
+        print("| camera | seeds | shipped | set anew | adapted | made | time | windows | adapted | more |")
         print("| --- " * 10 + "|")
         for camera in NAMES:
             own = [run for run in full if run["camera"] == camera and run["time"] == time]

@@ -78,7 +78,7 @@ def evaluate(
         Windows without.
     boxes
         Pictures with boxes, instead of windows: a JSON file of COCO, a CSV file with the columns image, x, y,
-        w, h, an info.dat of OpenCV, or a folder with annotations of Pascal VOC or YOLO.
+        w, h, an info.dat or bg.txt of OpenCV, or a folder with annotations of Pascal VOC or YOLO.
     images
         With --boxes: the folder of the pictures, or a video, if they are not beside the annotations.
     scale_factor
