@@ -78,7 +78,7 @@ def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
         return interrupted(given.out)
     if why is not None and not given.force:
         _report(before, after, costs)
-        also = "" if given.adapter is None else f", and '{given.adapter}' is as it was"
+        also = "" if given.adapter is None else f" or '{given.adapter}'"
         raise InputError(
             f"the adapted detector must not be worse than the shipped one on {len(guards):,} pictures that "
             f"were held out; {why}. Nothing was written to '{given.out}'{also}. {_remedy(before)}, or give "
