@@ -8,7 +8,7 @@ import pytest
 from ocboost.cascade import Picture, detect
 from ocboost.cascade.detect import scored_candidates
 from ocboost.cascade.picture_guard import judge
-from ocboost.cascade.picture_threshold import threshold_on_pictures
+from ocboost.cascade.picture_threshold import cautious_threshold, threshold_on_pictures
 from tests.naive.matching import plain_counts
 from tests.support.judged_pictures import blotches, judged_pictures, splitting_cascade
 
@@ -89,3 +89,30 @@ def test_pictures_in_which_nothing_comes_so_far_change_nothing():
     cascade = loosened()
     assert threshold_on_pictures(cascade, [Picture("tiny", blotches(1, (6, 6)))], 1.0) == -3.0
     assert threshold_on_pictures(cascade, [], 1.0) == -3.0
+
+
+def test_few_pictures_make_it_cautious():
+    cascade, pictures = loosened(), judged_pictures()
+    few, many = list(pictures[:2]), list(pictures) * (1 + 12 // len(pictures))
+    for wanted in (0.0, 0.5, 1.0):
+        plain = threshold_on_pictures(cascade, few, wanted)
+        assert cautious_threshold(cascade, few, wanted) >= plain
+    assert cautious_threshold(cascade, few, 0.5) > threshold_on_pictures(cascade, few, 0.5)
+    assert cautious_threshold(cascade, many, 1.0) == threshold_on_pictures(cascade, many, 1.0)
+    found = [cautious_threshold(cascade, few, wanted) for wanted in (0.0, 0.25, 0.5, 1.0)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_the_tail_is_exponential():
+    """The mean excess over the tenth false alarm's threshold tells how far one must go for fewer."""
+    cascade, pictures = loosened(), judged_pictures()
+    n = len(pictures)
+    lowest = [threshold_on_pictures(cascade, pictures, k / n) for k in range(11)]
+    decline = sum(each - lowest[-1] for each in lowest[:-1]) / 10
+    further = 0
+    for k in range(1, 10):
+        want = lowest[-1] + decline * np.log(10 / (k / (1.0 + 3.0 / n)))
+        found = cautious_threshold(cascade, pictures, k / n)
+        assert found == pytest.approx(max(want, lowest[k]), abs=1e-6)
+        further += want > lowest[k]
+    assert further

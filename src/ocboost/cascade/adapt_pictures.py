@@ -28,7 +28,7 @@ from ocboost.cascade.detect import Size
 from ocboost.cascade.last_stage import corrected, stumps_of_last
 from ocboost.cascade.mining import PyramidOf
 from ocboost.cascade.picture_guard import judge
-from ocboost.cascade.picture_threshold import threshold_on_pictures
+from ocboost.cascade.picture_threshold import cautious_threshold
 from ocboost.cascade.pictures import Picture
 from ocboost.cascade.roc import as_rate
 from ocboost.errors import InputError
@@ -60,7 +60,7 @@ class PictureAdapter(DeepState):
     smoothing : float, default 2000
         In windows of average weight: how strongly the score that was built is trusted on line.
     time : float, optional
-        How long a picture may take, about, as a share of the shipped cascade's time; 0.9 if left out, 1.3
+        How long a picture may take, about, as a share of the shipped cascade's time; 0.9 if left out, 1.0
         with fewer than 300 faces. With more time fewer faces are lost before the last stage.
     seed : int, default 0
 
@@ -256,8 +256,8 @@ class PictureAdapter(DeepState):
         Parameters
         ----------
         false_alarms : float, optional
-            How many false alarms a picture are wanted, with ``min_neighbors=3``. If left out as many as the
-            shipped cascade makes on the pictures spared, at most 0.3.
+            How many false alarms a picture are wanted, with ``min_neighbors=3``; where few pictures are
+            spared fewer are aimed at. If left out as many as the shipped cascade makes on them, at most 0.3.
         min_size : (width, height), optional
             The smallest window that will be looked for.
         """
@@ -267,7 +267,7 @@ class PictureAdapter(DeepState):
         if false_alarms is None:
             false_alarms = min(judge(self.cascade, spared, min_size).a_picture, MOST_FALSE_ALARMS)
         wanted = as_number(false_alarms, "false_alarms", 0.0, 1e6, "It is a number a picture, such as 0.1.")
-        threshold = threshold_on_pictures(cascade, spared, wanted, min_size)
+        threshold = cautious_threshold(cascade, spared, wanted, min_size)
         return cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
 
     @reads

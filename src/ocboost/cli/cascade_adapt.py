@@ -107,7 +107,7 @@ def adapt(
         most 0.3.
     time
         With boxes: how long a picture may take, about, where the shipped detector takes 1; 0.9 if left out,
-        1.3 with fewer than 300 faces. With more time fewer faces are missed.
+        1 with fewer than 300 faces. With more time fewer faces are missed.
     every
         With boxes: of a video, every n-th frame only.
     adapter
