@@ -16,7 +16,7 @@ from tests.support.makers import random_margins
 from tests.support.sequences import KINDS, follow
 
 STEPS = {"BoostingSketch": 12, "FilterBoost": 12}
-EXAMPLES = {"BoostingSketch": 100, "OCBClassifier": 30}
+EXAMPLES = {"BoostingSketch": 100, "OCBClassifier": 30, "PictureAdapter": 8}
 
 
 class HypothesisDraw:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import ocboost
-from ocboost.cascade import StageAdapter, WholeAdapter
+from ocboost.cascade import PictureAdapter, StageAdapter, WholeAdapter
+from tests.support.quick_builds import build_quickly, small_cascade, small_picture, small_pictures
 from tests.support.thread_stress import Subject, saved
 from tests.support.toy_cascade import noisy, toy_cascade
 
@@ -61,6 +62,40 @@ def cascades() -> Iterator[Subject]:
             "n_held_out": lambda a: a.n_held_out,
             "adapted": leaves,
             "save": saved,
+        },
+        saved,
+    )
+    yield from adapters_of_pictures(leaves)
+
+
+def adapters_of_pictures(leaves: Callable[[Any], Any]) -> Iterator[Subject]:
+    """One that is built while others read, and then learns on line."""
+
+    def start() -> PictureAdapter:
+        adapter = PictureAdapter(small_cascade(), smoothing=100.0)
+        for picture in small_pictures(range(11)):
+            adapter.add(picture)
+        return adapter
+
+    def shows(seed: int) -> Callable[[Any], Any]:
+        return lambda adapter: adapter.add(small_picture(seed))
+
+    yield Subject(
+        "PictureAdapter",
+        start,
+        [
+            shows(11),
+            shows(12),
+            build_quickly,
+            *(shows(seed) for seed in range(13, 16)),
+            lambda adapter: adapter.hold_out(small_picture(77)),
+        ],
+        {
+            "counts": lambda a: list(a.facts().items()),
+            "is_built": lambda a: a.is_built,
+            "adapted": leaves,
+            "save": saved,
+            "deepcopy": lambda a: saved(copy.deepcopy(a)),
         },
         saved,
     )

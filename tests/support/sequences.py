@@ -36,7 +36,7 @@ from tests.support.sequence_draws import (
     some_size,
     some_weights,
 )
-from tests.support.sequences_of_adapters import OfAdapters
+from tests.support.sequences_of_adapters import OfAdapters, OfPictureAdapters
 
 
 def learn(draw, J, heaviest=np.inf):
@@ -434,6 +434,7 @@ KINDS = {
         WholeAdapter, order=(None, None, 3), head=(1, 20, "auto"), calibrate_on=(40, 90)
     ),
     "StageAdapter": OfAdapters(StageAdapter, pass_rate=(0.9, 0.998), least_others=(20, 60)),
+    "PictureAdapter": OfPictureAdapters,
 }
 
 

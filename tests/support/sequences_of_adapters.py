@@ -8,7 +8,8 @@ import functools
 import numpy as np
 
 import ocboost
-from ocboost.cascade import CascadeAdapter
+from ocboost.cascade import CascadeAdapter, PictureAdapter
+from tests.support.quick_builds import build_quickly, small_cascade, small_picture, small_pictures
 from tests.support.sequence_draws import Step, seeded
 from tests.support.toy_cascade import noisy, toy_cascade
 
@@ -46,6 +47,45 @@ class OfAdapters:
                 model.adapted()
 
         return Step(f"update({n} from {at}, {y[:3]}, {'no ' * (weights is None)}weights)", act)
+
+
+class OfPictureAdapters:
+    """`PictureAdapter`: pictures with faces and without, shown, held out or kept for later, and builds."""
+
+    load = staticmethod(CascadeAdapter.load)
+
+    @staticmethod
+    def start(draw):
+        model = PictureAdapter(
+            small_cascade(),
+            pass_rate=draw.one((0.998, 0.9)),
+            smoothing=draw.one((100.0, 0.0, 1e15)),
+            time=draw.one((None, 1.0)),
+            seed=draw.one((0, 2**70)),
+        )
+        for picture in small_pictures(range(draw.one((0, 11, 11)))):
+            model.add(picture)
+        if model.n_pictures and draw.whole(0, 1):
+            build_quickly(model)
+        return model
+
+    @staticmethod
+    def step(draw, model):
+        what = draw.one(("add", "add", "add", "later", "hold_out", "build", "read"))
+        picture = small_picture(draw.whole(0, 40), draw.one((0, 1, 2)))
+        shown = {
+            "add": lambda model: model.add(picture),
+            "later": lambda model: model.add(picture, learn=False),
+            "hold_out": lambda model: model.hold_out(picture),
+            "build": build_quickly,
+            "read": lambda model: model.adapted(),
+        }[what]
+
+        def act(model):
+            with contextlib.suppress(ocboost.InputError):  # held out before, too few faces, not built
+                shown(model)
+
+        return Step(f"{what}({picture.name})", act)
 
 
 @functools.cache
