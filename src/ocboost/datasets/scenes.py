@@ -82,8 +82,8 @@ class SceneMaker:
         self._photos = _photos(part)
         self.source = (
             f"Synthetic scenes of {SCENE_WIDTH} × {SCENE_HEIGHT} pixels, {part} part: "
-            f"{len(self._faces):,} face windows and {len(self._others):,} others, "
-            f"pasted into {len(self._photos)} photos and into textures"
+            f"{len(self._faces):,} face windows and {len(self._others):,} others, pasted into "
+            + (f"{len(self._photos)} photos and into textures" if self._photos else "textures")
             + (f"; the camera: {camera.about}." if camera is not None else "; no distortion.")
         )
 
@@ -304,16 +304,19 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--faces", type=int, default=4, help="in a scene, at most")
     parser.add_argument("--seed", type=int, default=0)
     given: Any = parser.parse_args(words)
-    if given.out.exists() and any(given.out.iterdir()):
-        parser.error(f"OUT must be a new or an empty folder; '{given.out}' holds something.")
+    if given.out.exists() and (not given.out.is_dir() or any(given.out.iterdir())):
+        parser.error(f"OUT must be a new or an empty folder; '{given.out}' is none.")
     if min(given.scenes, given.faces + 1, given.seed + 1) < 1:
         parser.error("--scenes must be at least 1, --faces and --seed at least 0.")
     camera = CAMERAS[given.camera] if given.camera else None
     try:
-        maker = SceneMaker(load_faces(given.data), given.part, camera, given.seed)
+        images = load_faces(given.data)
+        maker = SceneMaker(images, given.part, camera, given.seed)
         write_scenes(given.out, list(maker.scenes(given.scenes, given.faces)))
     except InputError as error:
         parser.error(str(error))
+    if images.fallback:
+        print(f"{images.source} Few or drawn faces are for a try: give --data, or set OCBOOST_DATA.")
     print(f"{maker.source}\nWrote {given.scenes} scenes with {maker.n_faces} faces to {given.out}.")
     return 0
 
