@@ -31,7 +31,7 @@ MAX_BYTES_OF_WINDOWS = 1 << 31  # of one place
 MANY_TIMES = 4  # an image whose side is more than so many times the window's is hardly a window
 MAX_STRETCH = 1.25  # of width against height; a large image that needs more is a whole picture
 _ORIENTATION = 0x0112  # the tag of EXIF
-_WIDTH, _HEIGHT = 0x0100, 0x0101  # those of TIFF
+_TIFF_WIDTH, _TIFF_HEIGHT = 0x0100, 0x0101  # those of TIFF
 _PNG_NOTES = (b"eXIf", b"tEXt", b"zTXt", b"iTXt")  # parts of a PNG that can hold EXIF or XMP
 SILENT = 0  # a log level of OpenCV
 VIDEO_ENDINGS = (".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
@@ -267,7 +267,7 @@ def _size_of(path: Path, image: Image.Image) -> PictureSize:
     stored, orientation = image.size, 1
     if image.format == "TIFF":
         tags: Any = image.tag_v2  # type: ignore[attr-defined]
-        stored = int(tags[_WIDTH]), int(tags[_HEIGHT])  # pillow gives the size after it is turned
+        stored = int(tags[_TIFF_WIDTH]), int(tags[_TIFF_HEIGHT])  # pillow gives the size after it is turned
     if image.format != "PNG" or any(kind in path.read_bytes() for kind in _PNG_NOTES):
         with suppress(Exception):  # damaged EXIF does not damage the pixels
             orientation = image.getexif().get(_ORIENTATION, 1)  # of a PNG unpacks the pixels
