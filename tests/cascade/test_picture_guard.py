@@ -76,11 +76,10 @@ def test_why_it_is_worse(adapted, why):
 
 @pytest.mark.parametrize("expected", [0, 1, 4, 10, 30])
 def test_as_many_false_alarms_as_chance_gives(expected):
-    """Fewer than one in twenty counts of a Poisson variable are refused, and the next smaller bound is not."""
+    """Up to the largest mean that so few false alarms, by chance, are not unlikely for."""
     shipped = Judged(50, 100, expected, 40)
     most = max(n for n in range(200) if worse(shipped, Judged(60, 100, n, 40)) is None)
     assert all(worse(shipped, Judged(60, 100, n, 40)) is None for n in range(most))
-    # The upper bound at 0.95 of the mean, given so many.
     assert poisson.cdf(expected, most) >= 0.05 or most == expected
     assert poisson.cdf(expected, most + 1) < 0.05
 
