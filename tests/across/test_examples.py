@@ -30,6 +30,10 @@ def test_the_camera(tmp_path):
     pytest.importorskip("skimage")
     told = told_by("camera.py", tmp_path)
     assert "inside scikit-image" in told
+    assert "the shipped detector is kept" in told
+    found = [line.split()[0] for line in told.splitlines() if line.endswith(" found")]
+    assert len(found) == 2
+    assert int(found[1]) <= int(found[0])  # so few windows must do no harm
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "adapted.xml.gz",
         "camera-1-windows.png",
