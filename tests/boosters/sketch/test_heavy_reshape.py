@@ -52,7 +52,7 @@ def agree(sketch, plain, more):
 
 
 @every_few(
-    3,
+    2,
     changes=[{"head": 12}, {"head": 5}, {"memory": 1_000}, {"memory": 560}],
     n=[0, 4, 150],
     room=ROOMS,
@@ -65,7 +65,7 @@ def test_another_room(changes, n, room, options):
 
 
 @every_few(
-    3,
+    2,
     gone=[[0], [J - 1], [2, 3, 5], range(1, J), []],
     n=[4, 150],
     room=ROOMS,
@@ -80,7 +80,7 @@ def test_fewer_hypotheses(gone, n, room, options, ties):
 
 
 @every_few(
-    3,
+    2,
     k=[1, 2],
     n=[0, 4, 150],
     room=[*ROOMS, {"head": J}, {"memory": 800}],
@@ -94,7 +94,7 @@ def test_more_hypotheses(k, n, room, options, ties):
     agree(other, plain.appended(new, **of(other)), more[:, : J + k])
 
 
-@every_few(3, head=[1, 7, 40], n=[0, 4, 150], room=ROOMS, options=OPTIONS, ties=[False, True])
+@every_few(2, head=[1, 7, 40], n=[0, 4, 150], room=ROOMS, options=OPTIONS, ties=[False, True])
 def test_to_the_newest(head, n, room, options, ties):
     sketch, plain, more = fed(n, ties=ties, **room, **options)
     other = sketch.remade(keep="newest", head=head)
