@@ -15,7 +15,7 @@ MIN_NEIGHBORS = 3  # OpenCV's own default
 HIGHEST_SCORES = 2000  # windows of a picture: grouping compares all pairs
 STEPS = 200  # thresholds tried
 TAIL, FEWEST_IN_TAIL = 10, 3  # false alarms that tell how many there would be with a higher threshold
-CAUTION = 3.0  # pictures: with so many, half of what is wanted is aimed at
+CAUTION = 1.0  # pictures: with so many, half of what is wanted is aimed at
 LEAST = 0.1  # false alarms in all pictures, where none are wanted
 
 
@@ -39,7 +39,7 @@ def threshold_on_pictures(
 def cautious_threshold(
     cascade: Cascade, pictures: Sequence[Picture], wanted: float, min_size: Size | None = None
 ) -> float:
-    """The same, and higher where few pictures tell little.
+    """The same, and steadier where few pictures tell little.
 
     If the wanted rate allows fewer than ten false alarms in all these pictures, how they become fewer is
     read from the first ten: as if their thresholds were exponentially distributed. Of a few pictures less
@@ -54,7 +54,7 @@ def cautious_threshold(
         return plain
     decline = float(np.mean(np.array(lowest[:-1]) - lowest[-1]))
     aim = max(wanted * n / (1.0 + CAUTION / n), LEAST)
-    return max(plain, lowest[-1] + decline * float(np.log(made / aim)))
+    return lowest[-1] + decline * float(np.log(made / aim))
 
 
 def _lowest_of_each(
