@@ -17,6 +17,7 @@ from ocboost.cascade.adapt_pictures import which_spared
 from ocboost.cascade.last_stage import corrected
 from ocboost.cascade.mining import PyramidOf
 from ocboost.cascade.picture_guard import judge
+from ocboost.cascade.picture_threshold import cautious_threshold
 from ocboost.errors import InputError, ModelFileError
 from tests.support.cascades import as_xml, random_cascade
 from tests.support.cli_runs import ran
@@ -176,9 +177,9 @@ class TestOnLine:
     def test_pictures_spared_move_the_last_threshold_alone(self, built):
         while not which_spared([*built._pictures, small_picture(40)])[-1]:
             built.add(small_picture(30 + built.n_pictures))
-        before, learnt = built.adapted(), built._last.sketch.n_seen
+        before, learnt = built.adapted(false_alarms=0.5), built._last.sketch.n_seen
         built.add(small_picture(40))
-        after = built.adapted()
+        after = built.adapted(false_alarms=0.5)
         assert built._last.sketch.n_seen == learnt > 0
         np.testing.assert_array_equal(after.leaf, before.leaf)
         assert after.stage_threshold[-1] != before.stage_threshold[-1]
@@ -406,3 +407,16 @@ class TestErrors:
             with pytest.raises(InputError, match="grey pixels in all"):
                 show(small_picture(N))
         assert bytes_of(built) == before
+
+
+def test_left_out_no_kind_of_picture_has_more_false_alarms_wanted_than_shipped(built):
+    """The higher of the thresholds that pictures with faces, and those without, would have alone."""
+    threshold = float(built.adapted().stage_threshold[-1])
+    cascade, spared = built._now()
+    each = []
+    for kind in (True, False):
+        own = [picture for picture in spared if (len(picture.boxes) > 0) == kind]
+        wanted = min(judge(built.cascade, own).a_picture, 0.3)
+        each.append(cautious_threshold(cascade, own, wanted))
+    assert threshold == pytest.approx(max(each), abs=1e-5)
+    assert each[0] != each[1]

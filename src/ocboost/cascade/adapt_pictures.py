@@ -257,7 +257,8 @@ class PictureAdapter(DeepState):
         ----------
         false_alarms : float, optional
             How many false alarms a picture are wanted, with ``min_neighbors=3``; where few pictures are
-            spared fewer are aimed at. If left out as many as the shipped cascade makes on them, at most 0.3.
+            spared fewer are aimed at. If left out no more than the shipped cascade makes on them, at most
+            0.3, on those with faces and on those without.
         min_size : (width, height), optional
             The smallest window that will be looked for.
         """
@@ -265,10 +266,17 @@ class PictureAdapter(DeepState):
         if not spared:
             raise InputError("a threshold must be set on pictures spared, every third; there is none yet.")
         if false_alarms is None:
-            false_alarms = min(judge(self.cascade, spared, min_size).a_picture, MOST_FALSE_ALARMS)
+            kinds = ([p for p in spared if bool(len(p.boxes)) == kind] for kind in (True, False))
+            threshold = max(self._as_shipped(cascade, own, min_size) for own in kinds if own)
+            return cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
         wanted = as_number(false_alarms, "false_alarms", 0.0, 1e6, "It is a number a picture, such as 0.1.")
         threshold = cautious_threshold(cascade, spared, wanted, min_size)
         return cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
+
+    def _as_shipped(self, cascade: Cascade, pictures: list[Picture], min_size: Size | None) -> float:
+        """The threshold with which no more false alarms are made than by the shipped cascade, or 0.3."""
+        wanted = min(judge(self.cascade, pictures, min_size).a_picture, MOST_FALSE_ALARMS)
+        return cautious_threshold(cascade, pictures, wanted, min_size)
 
     @reads
     def _now(self) -> tuple[Cascade, list[Picture]]:
