@@ -160,11 +160,13 @@ def _show(adapter: PictureAdapter, annotated: AnnotatedPictures, given: AdaptOpt
                 continue
             kind = len(picture.boxes) > 0
             counts[kind] += 1
-            new.add(id(picture))
             if counts[kind] % GUARD_EVERY == 0:
                 adapter.hold_out(picture)
             else:
                 adapter.add(picture, learn=False)
+            kept = adapter.known(picture)
+            assert kept is not None
+            new.add(id(kept[1]))  # the adapter's own, which lives as long as this
     _check_enough(counts[True], counts[False])
     if twice:
         say(f"{twice:,} of {len(annotated):,} pictures are there twice, and were taken once.")
