@@ -15,6 +15,7 @@ from ocboost.cascade.measure import Measurement
 from ocboost.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Box = tuple[int, int, int, int]
@@ -72,16 +73,8 @@ def draw_roc(measurements: Sequence[Measurement], *, note: str = "") -> Figure:
             y = np.maximum(100.0 * np.append(curve.misses[first:], curve.misses[-1]), bottom)
             name = printable(measured.name, 60)
             axes.plot(x, y, drawstyle="steps-post", color=colour, ls=style, lw=2.2, label=name)
-            axes.plot(
-                max(measured.false_positives, left),
-                max(100.0 * (1.0 - measured.hits), bottom),
-                "o",
-                ms=9,
-                color=colour,
-                mec="white",
-                mew=1.4,
-                clip_on=False,
-                zorder=3,
+            draw_dot(
+                axes, max(measured.false_positives, left), max(100.0 * (1.0 - measured.hits), bottom), colour
             )
         axes.plot([], [], "o", ms=9, color=INK, mec="white", label="with its own thresholds")
         axes.grid(True, axis="x")
@@ -98,3 +91,8 @@ def draw_roc(measurements: Sequence[Measurement], *, note: str = "") -> Figure:
         if flat:
             figure.text(0.115, 0.866, FLAT_CURVE_NOTE, color=GREY, fontsize=12, va="center")
         return figure
+
+
+def draw_dot(axes: Axes, x: float, y: float, colour: str) -> None:
+    """Mark where a detector is with its own thresholds."""
+    axes.plot(x, y, "o", ms=9, color=colour, mec="white", mew=1.4, clip_on=False, zorder=3)

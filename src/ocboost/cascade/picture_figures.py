@@ -9,7 +9,7 @@ import numpy as np
 
 from ocboost._report.figures import GREY, INK, any_script, house_style
 from ocboost._report.page import printable
-from ocboost.cascade.figures import CURVE_COLOURS, CURVE_STYLES
+from ocboost.cascade.figures import CURVE_COLOURS, CURVE_STYLES, draw_dot
 from ocboost.cascade.picture_measure import PictureMeasurement
 
 if TYPE_CHECKING:
@@ -55,17 +55,7 @@ def draw_picture_curves(
             axes.plot(x, y, drawstyle="steps-post", color=colour, ls=style, lw=2.2, label=f"line {rank}")
             missed = 100.0 * (1.0 - measured.recall)
             highest = max(highest, missed, *y[x <= right])
-            axes.plot(
-                max(measured.alarms_per_picture, left),
-                missed,
-                "o",
-                ms=9,
-                color=colour,
-                mec="white",
-                mew=1.4,
-                clip_on=False,
-                zorder=3,
-            )
+            draw_dot(axes, max(measured.alarms_per_picture, left), missed, colour)
         axes.set_ylim(0.0, min(max(1.1 * highest, 5.0), 100.0))
         axes.grid(True, axis="x")
         axes.set_xlabel("false alarms per picture")

@@ -50,6 +50,11 @@ class Judged(NamedTuple):
         return self.false_alarms / self.n_pictures
 
 
+def is_held_out(nth: int) -> bool:
+    """Whether the n-th picture of its kind, counted from 1, only judges."""
+    return nth % GUARD_EVERY == 0
+
+
 def split(have_faces: Sequence[bool]) -> tuple[list[int], list[int]]:
     """Pictures to learn from, and those held out to judge by: every fourth of either kind.
 
@@ -61,7 +66,7 @@ def split(have_faces: Sequence[bool]) -> tuple[list[int], list[int]]:
     counts = {True: 0, False: 0}
     for k, kind in enumerate(have_faces):
         counts[kind] += 1
-        (judged if counts[kind] % GUARD_EVERY == 0 else learnt).append(k)
+        (judged if is_held_out(counts[kind]) else learnt).append(k)
     return learnt, judged
 
 

@@ -97,13 +97,13 @@ def adapt(
         Windows without, such as what the detector wrongly finds.
     boxes
         Whole pictures instead of windows: boxes in COCO, Pascal VOC, YOLO, CSV (image,x,y,w,h) or OpenCV's
-        info.dat, as a file or a folder. A picture without boxes shows no face.
+        info.dat and bg.txt, as a file or a folder. A picture without boxes shows no face.
     images
         With boxes: the folder of the pictures, if they are not beside the boxes, or a video.
     out
         The file for the adapted detector.
     false_alarms
-        With boxes: how many false alarms a picture are wanted; as many as the shipped detector makes, at
+        With boxes: how many false alarms a picture are wanted; no more than the shipped detector makes, at
         most 0.3.
     time
         With boxes: how long a picture may take, about, where the shipped detector takes 1; 0.9 if left out,

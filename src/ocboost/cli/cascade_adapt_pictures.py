@@ -139,7 +139,7 @@ def _show(adapter: PictureAdapter, annotated: AnnotatedPictures, given: AdaptOpt
     """
     import numpy as np
 
-    from ocboost.cascade.picture_guard import GUARD_EVERY
+    from ocboost.cascade.picture_guard import is_held_out
 
     counts = adapter.n_of_each_kind
     coming = sum(picture.n_boxes > 0 for picture in annotated.pictures)
@@ -160,7 +160,7 @@ def _show(adapter: PictureAdapter, annotated: AnnotatedPictures, given: AdaptOpt
                 continue
             kind = len(picture.boxes) > 0
             counts[kind] += 1
-            if counts[kind] % GUARD_EVERY == 0:
+            if is_held_out(counts[kind]):
                 adapter.hold_out(picture)
             else:
                 adapter.add(picture, learn=False)
