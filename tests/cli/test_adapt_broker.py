@@ -14,6 +14,7 @@ import pytest
 from tests.support import live
 from tests.support.cli_runs import ran, refused
 from tests.support.memory_log import as_json, label, mixed_log, request
+from tests.support.modules import forget_modules
 from tests.support.processes import Ocboost
 from tests.support.redis_server import free_port, missing
 
@@ -239,7 +240,7 @@ def test_passwords_are_not_shown(capsys, model):
 
 def test_without_the_package_the_extra_is_named(capsys, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
-    monkeypatch.delitem(sys.modules, "ocboost.live.brokers.redis", raising=False)
+    forget_modules(monkeypatch, "ocboost.live.brokers.redis")
     assert "ocboost[redis]" in refused(capsys, "adapt", model, "redis://h", "--out", model)
 
 

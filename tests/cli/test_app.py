@@ -19,6 +19,7 @@ from ocboost.errors import InputError
 from ocboost.paper import synthetic
 from ocboost.paper.synthetic import SyntheticResult, SyntheticSettings, run_synthetic
 from tests.support.cli_runs import process, shown_on_terminal, started
+from tests.support.modules import forget_modules
 
 WRITTEN = {"results.json", "report.html", "report.md", "synthetic.png", "synthetic.svg"}
 INSTALL = "pip install 'ocboost[all]'"
@@ -211,9 +212,7 @@ class TestErrors:
     def test_without_the_command_line_extra(
         self, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        for name in list(sys.modules):
-            if name.partition(".")[0] == package or name.startswith("ocboost.cli"):
-                monkeypatch.delitem(sys.modules, name)
+        forget_modules(monkeypatch, package, "ocboost.cli")
         monkeypatch.setitem(sys.modules, package, None)
         assert main(["--version"]) == 1
         message = capsys.readouterr().err

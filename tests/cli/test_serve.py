@@ -15,6 +15,7 @@ import pytest
 
 from ocboost.serve import run
 from tests.support.cli_runs import fitted, refused
+from tests.support.modules import forget_modules
 from tests.support.processes import Ocboost
 
 ROW = {"a": 0.5, "b": -0.25, "c": 1.0, "d": None}
@@ -164,7 +165,6 @@ def test_what_is_refused_before_it_begins(model, tmp_path, capsys, monkeypatch):
 
 
 def test_a_missing_package_is_named(model, capsys, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("ocboost.serve")]:
-        monkeypatch.delitem(sys.modules, name)
+    forget_modules(monkeypatch, "ocboost.serve")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert "pip install 'ocboost[serve]'" in refused(capsys, "serve", model)
