@@ -40,7 +40,6 @@ from ocboost.datasets.cameras import CAMERAS
 from ocboost.datasets.scenes import PHOTOS, SAMPLE_PHOTOS, SceneMaker
 
 N_PHOTOS, N_FACES, N_SCENES, N_JUDGED, N_FOUND = 90, 100, 60, 60, 40
-HEADS = "coins"  # shows heads in relief, which the shipped detector finds: not a photo without a face
 SKIMAGE = Path(skimage.__file__).parent / "data"
 SKLEARN = Path(sklearn.datasets.__file__).parent / "images"
 SHOWN = {"astronaut, one face": "astronaut.png", "rocket": "rocket.jpg", "cat": "chelsea.png", "flower": None}
@@ -54,7 +53,7 @@ def grey(path):
 
 def photos(part):
     """The photos of a part of the scenes' data, whole."""
-    names = [path for name in PHOTOS[part] if name != HEADS for path in sorted(SKIMAGE.glob(f"{name}.*"))]
+    names = [path for name in PHOTOS[part] for path in sorted(SKIMAGE.glob(f"{name}.*"))]
     return [grey(path) for path in [*names, SKLEARN / SAMPLE_PHOTOS[part]]]
 
 

@@ -159,34 +159,34 @@ class TestPictures:
 class TestOnLine:
     def test_the_last_stage_learns_faces_and_what_scores_highest_beside_them(self, built):
         n, picture = built.n_pictures, small_picture(N)
-        twin = copy.deepcopy(built._last)
+        twin = copy.deepcopy(built._built.last)
         built.add(picture)
         pyramid = PyramidOf(small_cascade(), picture)
         faces, _ = pyramid.faces(5, np.random.default_rng([0, n + 1]))
-        others, scores = pyramid.passing(corrected(built._stages, twin, 0.0), 10**6, lowest=-np.inf)
+        others, scores = pyramid.passing(corrected(built._built.stages, twin, 0.0), 10**6, lowest=-np.inf)
         assert len(others) > 60
         hardest = np.sort(np.argsort(-scores, kind="stable")[:60])
         windows = np.concatenate([faces, others[hardest]])
         labels = np.repeat(np.array([1, -1], np.int8), [len(faces), 60])
-        weights = np.where(labels > 0, built._face_weight, 1.0)
+        weights = np.where(labels > 0, built._built.face_weight, 1.0)
         twin.update(twin.stumps.answers(windows.reshape(len(windows), -1)), labels, weights, len(labels))
         assert twin.sketch.n_seen == len(labels)
-        np.testing.assert_array_equal(built._last.sketch.alpha, twin.sketch.alpha)
-        np.testing.assert_array_equal(built.adapted().leaf, corrected(built._stages, twin, 0.0).leaf)
+        np.testing.assert_array_equal(built._built.last.sketch.alpha, twin.sketch.alpha)
+        np.testing.assert_array_equal(built.adapted().leaf, corrected(built._built.stages, twin, 0.0).leaf)
 
     def test_pictures_spared_move_the_last_threshold_alone(self, built):
         while not which_spared([*built._pictures, small_picture(40)])[-1]:
             built.add(small_picture(30 + built.n_pictures))
-        before, learnt = built.adapted(false_alarms=0.5), built._last.sketch.n_seen
+        before, learnt = built.adapted(false_alarms=0.5), built._built.last.sketch.n_seen
         built.add(small_picture(40))
         after = built.adapted(false_alarms=0.5)
-        assert built._last.sketch.n_seen == learnt > 0
+        assert built._built.last.sketch.n_seen == learnt > 0
         np.testing.assert_array_equal(after.leaf, before.leaf)
         assert after.stage_threshold[-1] != before.stage_threshold[-1]
 
     def test_it_may_wait_for_the_next_build(self, built):
         built.add(small_picture(N), learn=False)
-        assert built._last.sketch.n_seen == 0
+        assert built._built.last.sketch.n_seen == 0
         assert built.n_pictures == N + 1
         assert not built.is_built_on_all
 
@@ -221,7 +221,7 @@ class TestOnLine:
         for picture in late:
             built.add(picture)
         assert bytes_of(adapter) == bytes_of(built)
-        assert built._last.sketch.n_seen > 100
+        assert built._built.last.sketch.n_seen > 100
 
     def test_copies_go_on_by_themselves(self, built):
         copies = [copy.deepcopy(built), copy.copy(built), pickle.loads(pickle.dumps(built))]
@@ -250,7 +250,7 @@ class TestFiles:
                 else:
                     adapter.add(step)
             assert bytes_of(stopped) == bytes_of(straight)
-        assert straight._last.sketch.n_seen > 0
+        assert straight._built.last.sketch.n_seen > 0
         assert numbers(stopped.adapted()) == numbers(straight.adapted())
 
     def test_info_says_what_it_is(self, first, tmp_path, capsys):

@@ -164,7 +164,9 @@ class TestPassing:
 class TestFaceWindows:
     def test_faces_of_several_pictures_are_counted_on(self):
         first, second = picture((10, 10, 16, 14), (0, 20, 4, 30)), picture((50, 30, 20, 18))
-        made = FaceWindows(CASCADE(), [first, second], 2, np.random.default_rng(0), varied=False)
+        made = FaceWindows(
+            CASCADE(), [first, second], 2, np.random.default_rng(0), mirrored=True, varied=False
+        )
         assert made.n_faces == 3
         assert made._face.tolist() == [0] * 6 + [2] * 6
         assert made.windows is made.plain
@@ -174,7 +176,7 @@ class TestFaceWindows:
         np.testing.assert_array_equal(made.plain, np.concatenate(want))
 
     def test_half_of_a_faces_windows_reach_what_it_is_said_to(self):
-        made = FaceWindows(CASCADE(), [SHOWN], 6, np.random.default_rng(0), varied=False)
+        made = FaceWindows(CASCADE(), [SHOWN], 6, np.random.default_rng(0), mirrored=True, varied=False)
         sums = np.random.default_rng(1).normal(size=len(made.windows))
         some = np.random.default_rng(2).random(len(sums)) < 0.7
         want = []

@@ -21,8 +21,7 @@ from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.file_format import load, save
 from ocboost._core.kinds import KINDS
 from ocboost._core.locks import DeepState, Guard, reads, writes
-from ocboost.cascade.adapt_base import AdaptedStumps
-from ocboost.cascade.build_stages import Builder, Progress, ignored_progress
+from ocboost.cascade.build_stages import Builder, Built, Progress, ignored_progress, windows_a_face
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import Size
 from ocboost.cascade.last_stage import corrected, stumps_of_last
@@ -100,9 +99,7 @@ class PictureAdapter(DeepState):
         self._held_out: list[Picture] = []
         self._known: dict[bytes, tuple[Known, Picture]] = {}  # by what the pixels are
         self._bytes = 0
-        self._stages: Cascade | None = None
-        self._last: AdaptedStumps | None = None
-        self._face_weight = 1.0
+        self._built: Built | None = None
         self._built_on = 0  # pictures
 
     @property
@@ -128,13 +125,13 @@ class PictureAdapter(DeepState):
     @reads
     def is_built(self) -> bool:
         """Whether there is a cascade to learn on line."""
-        return self._stages is not None
+        return self._built is not None
 
     @property
     @reads
     def is_built_on_all(self) -> bool:
         """Whether no picture has been added since the build."""
-        return self._stages is not None and self._built_on == len(self._pictures)
+        return self._built is not None and self._built_on == len(self._pictures)
 
     @property
     @reads
@@ -171,8 +168,8 @@ class PictureAdapter(DeepState):
         self._require_room(picture)
         n = len(self._pictures)
         spared = which_spared([*self._pictures, picture])[n]
-        if learn and not spared and self._stages is not None and self._last is not None:
-            self._learn(self._stages, self._last, self._face_weight, picture, n)
+        if learn and not spared and self._built is not None:
+            self._learn(self._built, picture, n)
         self._keep(picture, "learnt")
 
     @writes
@@ -240,15 +237,15 @@ class PictureAdapter(DeepState):
             seed=self.seed,
             progress=progress,
         ).build()
-        self._take_over(built.stages, built.last, built.face_weight, len(pictures))
+        self._take_over(built, len(pictures))
 
     @writes
-    def _take_over(self, stages: Cascade, last: AdaptedStumps, face_weight: float, n: int) -> None:
+    def _take_over(self, built: Built, n: int) -> None:
         spared = which_spared(self._pictures)
         for k in range(n, len(self._pictures)):  # shown in the meantime
             if not spared[k]:
-                self._learn(stages, last, face_weight, self._pictures[k], k)
-        self._stages, self._last, self._face_weight, self._built_on = stages, last, face_weight, n
+                self._learn(built, self._pictures[k], k)
+        self._built, self._built_on = built, n
 
     def adapted(self, *, false_alarms: float | None = None, min_size: Size | None = None) -> Cascade:
         """The adapted cascade, its last threshold set on the pictures spared.
@@ -280,9 +277,9 @@ class PictureAdapter(DeepState):
 
     @reads
     def _now(self) -> tuple[Cascade, list[Picture]]:
-        if self._stages is None or self._last is None:
+        if self._built is None:
             raise InputError("build() must be called before there is an adapted cascade.")
-        cascade = corrected(self._stages, self._last, 0.0)
+        cascade = corrected(self._built.stages, self._built.last, 0.0)
         spared = which_spared(self._pictures)
         return cascade, [p for p, spare in zip(self._pictures, spared, strict=True) if spare]
 
@@ -290,20 +287,23 @@ class PictureAdapter(DeepState):
     def _shown(self) -> list[Picture]:
         return list(self._pictures)
 
-    def _learn(
-        self, stages: Cascade, last: AdaptedStumps, face_weight: float, picture: Picture, k: int
-    ) -> None:
+    def _learn(self, built: Built, picture: Picture, k: int) -> None:
         """Let a last stage learn picture k: its faces, and what passes the short stages beside them."""
         pyramid = PyramidOf(self.cascade, picture)
-        faces, _ = pyramid.faces(SHIFTED, np.random.default_rng([self.seed, k + 1]))
-        others, _ = pyramid.passing(corrected(stages, last, 0.0), LEARNT_FROM_A_PICTURE, lowest=-np.inf)
+        faces, _ = pyramid.faces(
+            windows_a_face(SHIFTED, mirrored=built.mirrored),
+            np.random.default_rng([self.seed, k + 1]),
+            mirrored=built.mirrored,
+        )
+        detector = corrected(built.stages, built.last, 0.0)
+        others, _ = pyramid.passing(detector, LEARNT_FROM_A_PICTURE, lowest=-np.inf)
         windows = np.concatenate([faces, others])
         if not len(windows):
             return
         labels = np.repeat(np.array([1, -1], np.int8), [len(faces), len(others)])
-        weights = np.where(labels > 0, face_weight, 1.0)
-        answers = last.stumps.answers(windows.reshape(len(windows), -1))
-        last.update(answers, labels, weights, len(labels))
+        weights = np.where(labels > 0, built.face_weight, 1.0)
+        answers = built.last.stumps.answers(windows.reshape(len(windows), -1))
+        built.last.update(answers, labels, weights, len(labels))
 
     # Files ------------------------------------------------------------------------------------------------
 
@@ -325,9 +325,7 @@ class PictureAdapter(DeepState):
             "pictures": [_picture_tree(picture) for picture in self._pictures],
             "held_out": [_picture_tree(picture) for picture in self._held_out],
             "built_on": self._built_on,
-            "face_weight": self._face_weight,
-            "stages": None if self._stages is None else self._stages.tree(),
-            "last": None if self._last is None else self._last.calibrated_tree(),
+            "built": None if self._built is None else _built_tree(self._built),
         }
 
     @classmethod
@@ -346,19 +344,10 @@ class PictureAdapter(DeepState):
                 fields.make(adapter._require_room, picture)
                 adapter._keep(picture, what)
         adapter._built_on = fields.count("built_on", most=len(adapter._pictures))
-        adapter._face_weight = fields.number("face_weight", 1e-9, 1e9)
-        adapter._stages = fields.read_optional("stages", Cascade.from_tree)
-        if adapter._stages is None:
-            fields.require(fields.takes("last", None), "stages and last go together")
-            fields.require(not adapter._built_on, "built_on must be 0 without stages")
-        else:
-            fields.require(not fields.takes("last", None), "stages and last go together")
-            mine, its = ([np.array([c.width, c.height]), *c.features] for c in (adapter._stages, cascade))
-            same = all(np.array_equal(one, other) for one, other in zip(mine, its, strict=True))
-            fields.require(same, "stages must be over the cascade's features")
-            fields.require(adapter._stages.max_nodes == 1, "stages must be of stumps")
-            adapter._last = stumps_of_last(adapter._stages)
-            adapter._last.resume(fields, "last", {"head": 1, "keep": "newest", "forgetting": 1.0})
+        adapter._built = fields.read_optional("built", lambda own: _built_from(own, cascade))
+        fields.require(
+            adapter._built is not None or not adapter._built_on, "built_on must be 0 without a build"
+        )
         return adapter
 
     @reads
@@ -387,6 +376,27 @@ def which_spared(pictures: Sequence[Picture]) -> list[bool]:
 def _digest(picture: Picture) -> bytes:
     """What tells pictures apart: their pixels, not their names."""
     return hashlib.sha256(repr(picture.grey.shape).encode() + picture.grey.tobytes()).digest()
+
+
+def _built_tree(built: Built) -> Tree:
+    return {
+        "stages": built.stages.tree(),
+        "last": built.last.calibrated_tree(),
+        "face_weight": built.face_weight,
+        "mirrored": built.mirrored,
+    }
+
+
+def _built_from(fields: Fields, cascade: Cascade) -> Built:
+    """What was built over a cascade's features."""
+    stages = fields.read("stages", Cascade.from_tree)
+    mine, its = ([np.array([c.width, c.height]), *c.features] for c in (stages, cascade))
+    same = all(np.array_equal(one, other) for one, other in zip(mine, its, strict=True))
+    fields.require(same, "stages must be over the cascade's features")
+    fields.require(stages.max_nodes == 1, "stages must be of stumps")
+    last = stumps_of_last(stages)
+    last.resume(fields, "last", {"head": 1, "keep": "newest", "forgetting": 1.0})
+    return Built(stages, last, fields.number("face_weight", 1e-9, 1e9), fields.flag("mirrored"))
 
 
 def _picture_tree(picture: Picture) -> Tree:

@@ -25,6 +25,7 @@ from ocboost.cascade.pictures import Picture
 from ocboost.cascade.raise_thresholds import raised_thresholds, stumps_a_place
 from ocboost.cascade.roc import threshold_for_hits
 from ocboost.cascade.short_stages import BinnedWindows, FeatureValues, Stage
+from ocboost.cascade.symmetry import mirrored_look_alike
 from ocboost.cascade.windows import accepts, passed, stage_sums
 from ocboost.errors import InputError
 
@@ -62,13 +63,8 @@ class Built(NamedTuple):
 
     stages: Cascade  # the shipped cascade's features; the last stage not yet corrected
     last: AdaptedStumps  # the last stage's stumps, with corrections
-    n_faces: int  # windows of faces learnt from
-    n_others: int  # and without
-
-    @property
-    def face_weight(self) -> float:
-        """As how many other windows one of a face has counted."""
-        return max(self.n_others, 1) / max(self.n_faces, 1)
+    face_weight: float  # as how many other windows one of a face counts
+    mirrored: bool  # whether mirrored faces are learnt, too
 
 
 class Builder:
@@ -92,9 +88,13 @@ class Builder:
         self._progress = progress
         n = sum(len(picture.boxes) for picture in (*learnt, *held))
         self._time = (TIME if n >= MANY_FACES else TIME_OF_FEW) if time is None else time
-        jittered = JITTERED if n >= FEW_FACES else JITTERED_OF_FEW
+        plain = [
+            PyramidOf(shipped, picture).faces(0, self._rng, mirrored=False)[0] for picture in (*learnt, *held)
+        ]
+        self._mirrored = mirrored_look_alike(np.concatenate(plain))
+        jittered = windows_a_face(JITTERED if n >= FEW_FACES else JITTERED_OF_FEW, mirrored=self._mirrored)
         self._faces, self._held_faces = (
-            FaceWindows(shipped, pictures, jittered, self._rng, varied=varied)
+            FaceWindows(shipped, pictures, jittered, self._rng, mirrored=self._mirrored, varied=varied)
             for pictures, varied in ((learnt, True), (held, False))
         )
         if not len(self._faces.windows):
@@ -206,7 +206,7 @@ class Builder:
             reach = last.reach(chosen)
         stages = last.slimmed(reach, min(LAST_STUMPS, shipped.n_trees), rng).added_to(short, 0.0)
         stumps = ready_to_learn(stages, faces, others[chosen], self._smoothing)
-        return Built(stages, stumps, len(faces), int(chosen.sum()))
+        return Built(stages, stumps, int(chosen.sum()) / max(len(faces), 1), self._mirrored)
 
     def _tightened(self, built: Built) -> Built:
         """Thresholds before the last stage as high as the faces allow that the last stage accepts."""
@@ -233,6 +233,15 @@ class Builder:
         )
         stages = built.stages.with_thresholds([*raised, built.stages.stage_threshold[last]])
         return built._replace(stages=stages)
+
+
+def windows_a_face(jittered: int, *, mirrored: bool) -> int:
+    """How many shifted windows of each face: with no mirrored ones, so many more.
+
+    >>> windows_a_face(5, mirrored=True), windows_a_face(5, mirrored=False)
+    (5, 11)
+    """
+    return jittered if mirrored else 2 * jittered + 1
 
 
 def _sums_of_faces(whole: Cascade, part: FaceWindows) -> Floats:

@@ -26,8 +26,10 @@ class FaceWindows:
     shipped : Cascade
     pictures : sequence of Picture
     jittered : int
-        Windows of each face besides the face itself; all of them are mirrored, too.
+        Windows of each face besides the face itself.
     rng : numpy.random.Generator
+    mirrored : bool
+        Whether there is a mirrored window for each of them.
     varied : bool
         Whether windows get lights and noise of their own: few faces then teach more.
     """
@@ -39,13 +41,14 @@ class FaceWindows:
         jittered: int,
         rng: np.random.Generator,
         *,
+        mirrored: bool,
         varied: bool,
     ) -> None:
         windows = [np.empty((0, shipped.height, shipped.width), np.uint8)]
         faces = [np.empty(0, np.int64)]
         self.n_faces = 0
         for picture in pictures:
-            own, shown = PyramidOf(shipped, picture).faces(jittered, rng)
+            own, shown = PyramidOf(shipped, picture).faces(jittered, rng, mirrored=mirrored)
             windows.append(own)
             faces.append(shown + self.n_faces)
             self.n_faces += len(picture.boxes)

@@ -37,7 +37,9 @@ class PyramidOf:
         """The sizes, the largest picture first."""
         return list(levels(self.cascade, self.picture.grey, SCALE_FACTOR))
 
-    def faces(self, n_jittered: int, rng: np.random.Generator) -> tuple[Pixels, NDArray[np.int64]]:
+    def faces(
+        self, n_jittered: int, rng: np.random.Generator, *, mirrored: bool = True
+    ) -> tuple[Pixels, NDArray[np.int64]]:
         """Windows of every face, and which face each shows: as it is, with small shifts, and mirrored.
 
         Boxes that are not square are taken as squares of the same middle and area. Faces that are smaller
@@ -57,8 +59,8 @@ class PyramidOf:
                 level = self.levels[int(np.abs(np.log(scales * self.cascade.width / grown)).argmin())]
                 window = self._window_about(level, middle + shift)
                 if window is not None:
-                    found += [window, window[:, ::-1]]
-                    shown += [face, face]
+                    found += [window, window[:, ::-1]] if mirrored else [window]
+                    shown += [face, face] if mirrored else [face]
         windows = self._stacked(found)
         clear = has_contrast(windows)
         return windows[clear], np.array(shown, np.int64)[clear]

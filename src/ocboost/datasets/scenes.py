@@ -34,8 +34,8 @@ Part = Literal["adapting", "judging"]
 
 SCENE_WIDTH, SCENE_HEIGHT = 400, 300
 SMALLEST_SIDE, LARGEST_SIDE = 26, 60  # sides of pasted windows
-PHOTOS = {  # of scikit-image; none shows a person, but coins have heads in relief
-    "adapting": ("brick", "coffee", "coins", "motorcycle_left", "page", "hubble_deep_field", "retina"),
+PHOTOS = {  # of scikit-image; none shows a person
+    "adapting": ("brick", "coffee", "motorcycle_left", "page", "hubble_deep_field", "retina"),
     "judging": ("grass", "gravel", "rocket", "chelsea", "text", "moon", "microaneurysms"),
 }
 SAMPLE_PHOTOS = {"adapting": "china.jpg", "judging": "flower.jpg"}  # of scikit-learn
