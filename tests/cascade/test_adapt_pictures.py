@@ -46,6 +46,14 @@ def shown(n=N, **settings):
     return adapter
 
 
+def lit(picture):
+    """The same with its light from the left, on each face."""
+    grey = picture.grey.astype(float)
+    for x, y, w, h in picture.boxes.tolist():
+        grey[y : y + h, x : x + w] *= np.linspace(1.3, 0.7, w)
+    return Picture(picture.name, np.rint(grey).clip(0, 255).astype(np.uint8), picture.boxes)
+
+
 @pytest.fixture(scope="module")
 def first():
     """Built from so many pictures; nobody changes it."""
@@ -174,6 +182,24 @@ class TestOnLine:
         np.testing.assert_array_equal(built._built.last.sketch.alpha, twin.sketch.alpha)
         np.testing.assert_array_equal(built.adapted().leaf, corrected(built._built.stages, twin, 0.0).leaf)
 
+    def test_faces_lit_from_one_side_are_not_learnt_mirrored(self, built):
+        assert built._built.mirrored
+        adapter = PictureAdapter(small_cascade(), smoothing=100.0)
+        for picture in small_pictures(range(31)):
+            adapter.add(lit(picture))
+        build_quickly(adapter)
+        assert not adapter._built.mirrored
+        twin, seen = copy.deepcopy(adapter._built.last), []
+        adapter._built.last.update = lambda answers, labels, *_: seen.append((answers, labels))
+        picture = lit(small_picture(31))
+        adapter.add(picture)
+        (answers, labels), n_windows = seen[0], 2 * 12  # two faces as they are, and eleven windows about each
+        assert (labels > 0).sum() == n_windows
+        faces, _ = PyramidOf(small_cascade(), picture).faces(
+            11, np.random.default_rng([0, 32]), mirrored=False
+        )
+        np.testing.assert_array_equal(answers[:n_windows], twin.stumps.answers(faces.reshape(n_windows, -1)))
+
     def test_pictures_spared_move_the_last_threshold_alone(self, built):
         while not which_spared([*built._pictures, small_picture(40)])[-1]:
             built.add(small_picture(30 + built.n_pictures))
@@ -265,13 +291,15 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("path", "value", "message"),
         [
-            ("last", None, "stages and last go together"),
-            ("last", GONE, "last is missing"),
-            ("stages", None, "stages and last go together"),
-            ("last.sketch.n_hypotheses", 3, "do not fit|must be over|wrong shape"),
-            ("last.scale", 1e6, "half log-odds"),
+            ("built", None, "built_on must be 0 without a build"),
+            ("built.last", None, "last must have learnt"),
+            ("built.last", GONE, "last is missing"),
+            ("built.stages", None, "stages must be"),
+            ("built.mirrored", 2, "mirrored must be"),
+            ("built.last.sketch.n_hypotheses", 3, "do not fit|must be over|wrong shape"),
+            ("built.last.scale", 1e6, "half log-odds"),
             ("built_on", N + 1, "built_on must be a whole number from 0 to 13"),
-            ("face_weight", 0.0, "face_weight must be"),
+            ("built.face_weight", 0.0, "face_weight must be"),
             ("settings.pass_rate", 2.0, "pass_rate must be"),
             ("settings.seed", -1, "seed must be"),
             ("settings.more", 1, "not known: 'more'"),
@@ -280,11 +308,11 @@ class TestFiles:
             ("pictures.0.grey", lambda a: a[:20], "boxes must lie inside"),
             ("pictures.0.boxes", lambda a: -a, "boxes must be"),
             ("pictures.0.name", 3, "name must be a text"),
-            ("stages.width", 40, "over the cascade's features"),
-            ("stages.height", 25, "over the cascade's features"),
-            ("stages.rects", lambda a: a[:, ::-1].copy(), "rects must|over the cascade's features"),
-            ("stages.weights", lambda a: 2 * a, "over the cascade's features"),
-            ("stages.leaf", lambda a: a * np.float32(np.nan), "leaf must be finite"),
+            ("built.stages.width", 40, "over the cascade's features"),
+            ("built.stages.height", 25, "over the cascade's features"),
+            ("built.stages.rects", lambda a: a[:, ::-1].copy(), "rects must|over the cascade's features"),
+            ("built.stages.weights", lambda a: 2 * a, "over the cascade's features"),
+            ("built.stages.leaf", lambda a: a * np.float32(np.nan), "leaf must be finite"),
         ],
     )
     def test_what_no_adapter_has_written(self, path, value, message, first, tmp_path):
@@ -293,11 +321,11 @@ class TestFiles:
         with pytest.raises(ModelFileError, match=message):
             PictureAdapter.load(tmp_path / "bad")
 
-    def test_built_without_stages(self, tmp_path):
+    def test_built_on_pictures_without_a_build(self, tmp_path):
         (tmp_path / "bad").write_bytes(
             file_format.to_bytes("PictureAdapter", changed(shown(3).tree(), "built_on", 2))
         )
-        with pytest.raises(ModelFileError, match="built_on must be 0 without stages"):
+        with pytest.raises(ModelFileError, match="built_on must be 0 without a build"):
             PictureAdapter.load(tmp_path / "bad")
 
     def test_a_picture_both_learnt_and_held_out(self, first, tmp_path):

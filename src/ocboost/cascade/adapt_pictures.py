@@ -396,6 +396,7 @@ def _built_from(fields: Fields, cascade: Cascade) -> Built:
     fields.require(stages.max_nodes == 1, "stages must be of stumps")
     last = stumps_of_last(stages)
     last.resume(fields, "last", {"head": 1, "keep": "newest", "forgetting": 1.0})
+    fields.require(last.sketch is not None, "last must have learnt")
     return Built(stages, last, fields.number("face_weight", 1e-9, 1e9), fields.flag("mirrored"))
 
 
