@@ -33,7 +33,10 @@ from ocboost.cascade.roc import as_rate
 from ocboost.errors import InputError
 
 SPARED_EVERY = 3
-MOST_FALSE_ALARMS = 0.3  # a picture, where nothing is said
+OF_SHIPPED, MOST_FALSE_ALARMS = (
+    1.0 / 3.0,
+    0.1,
+)  # of the shipped cascade's, and a picture, where nothing is said
 LEARNT_FROM_A_PICTURE = 60  # windows without a face, those that score highest
 SHIFTED = 5  # windows of each face besides the face itself
 MAX_PICTURE_BYTES = 1 << 31  # of all pictures that are kept
@@ -254,8 +257,9 @@ class PictureAdapter(DeepState):
         ----------
         false_alarms : float, optional
             How many false alarms a picture are wanted, with ``min_neighbors=3``; where few pictures are
-            spared fewer are aimed at. If left out no more than the shipped cascade makes on them, at most
-            0.3, on those with faces and on those without.
+            spared fewer are aimed at. If left out a third of what the shipped cascade makes on them, at most
+            0.1, on those with faces and on those without: pictures of other places bring more false alarms
+            than those spared, which are like those learnt.
         min_size : (width, height), optional
             The smallest window that will be looked for.
         """
@@ -271,9 +275,9 @@ class PictureAdapter(DeepState):
         return cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
 
     def _as_shipped(self, cascade: Cascade, pictures: list[Picture], min_size: Size | None) -> float:
-        """The threshold with which no more false alarms are made than by the shipped cascade, or 0.3."""
-        wanted = min(judge(self.cascade, pictures, min_size).a_picture, MOST_FALSE_ALARMS)
-        return cautious_threshold(cascade, pictures, wanted, min_size)
+        """The threshold with which fewer false alarms are made than by the shipped cascade."""
+        shipped = judge(self.cascade, pictures, min_size).a_picture
+        return cautious_threshold(cascade, pictures, min(OF_SHIPPED * shipped, MOST_FALSE_ALARMS), min_size)
 
     @reads
     def _now(self) -> tuple[Cascade, list[Picture]]:
