@@ -16,8 +16,8 @@ from ocboost.cascade import adapt_pictures as module
 from ocboost.cascade.adapt_pictures import which_spared
 from ocboost.cascade.last_stage import corrected
 from ocboost.cascade.mining import PyramidOf
+from ocboost.cascade.own_threshold import own_threshold
 from ocboost.cascade.picture_guard import judge
-from ocboost.cascade.picture_threshold import cautious_threshold
 from ocboost.errors import InputError, ModelFileError
 from tests.support.cascades import as_xml, random_cascade
 from tests.support.cli_runs import ran
@@ -370,6 +370,13 @@ class TestErrors:
         with pytest.raises(InputError, match=message):
             PictureAdapter(small_cascade(), **settings)
 
+    def test_what_is_no_cascade_and_no_picture(self, built):
+        with pytest.raises(InputError, match=r"cascade must be a Cascade; got str. Give read_cascade"):
+            PictureAdapter("detector.xml")
+        for show in (built.add, built.hold_out):
+            with pytest.raises(InputError, match=r"picture must be a Picture; got ndarray. Make one of"):
+                show(np.zeros((40, 40), np.uint8))
+
     def test_cascades(self):
         with pytest.raises(InputError, match="cascade of stumps"):
             PictureAdapter(random_cascade(0, max_nodes=3))
@@ -437,14 +444,8 @@ class TestErrors:
         assert bytes_of(built) == before
 
 
-def test_left_out_no_kind_of_picture_has_more_false_alarms_wanted_than_shipped(built):
-    """The higher of the thresholds that pictures with faces, and those without, would have alone."""
-    threshold = float(built.adapted().stage_threshold[-1])
+def test_left_out_it_is_the_own_threshold(built):
     cascade, spared = built._now()
-    each = []
-    for kind in (True, False):
-        own = [picture for picture in spared if (len(picture.boxes) > 0) == kind]
-        wanted = min(judge(built.cascade, own).a_picture, 0.3)
-        each.append(cautious_threshold(cascade, own, wanted))
-    assert threshold == pytest.approx(max(each), abs=1e-5)
-    assert each[0] != each[1]
+    for size in (None, (40, 40)):
+        threshold = built.adapted(min_size=size).stage_threshold[-1]
+        assert threshold == np.float32(own_threshold(built.cascade, cascade, spared, size))

@@ -10,7 +10,9 @@ import pytest
 from PIL import Image
 
 from ocboost.cascade import StageAdapter, WholeAdapter, accepts, detect, read_cascade, stage_sums
+from ocboost.cascade.bounds import share_bounds
 from ocboost.cascade.measure import measure_cascade, trees_evaluated
+from ocboost.cli import cascade_adapt
 from tests.support.cascades import as_xml, random_cascade
 from tests.support.cli_runs import left_in, ran, refused
 from tests.support.toy_cascade import (
@@ -57,12 +59,26 @@ class TestAdapt:
         tests = [windows[rng.permutation(N)[9::10]] for windows in noisy(11, N)]
         for word, file in (("before", "toy.xml"), ("after", "a.xml")):
             cascade = read_cascade(file).cascade
-            row = re.search(rf"{word} +([\d.]+)% +([\d.]+)% +([\d.]+) +(\d+)", printed)
-            hits, false, cost, stages = map(float, row.groups())
-            assert hits == pytest.approx(100 * accepts(cascade, tests[0]).mean(), abs=0.01)
-            assert false == pytest.approx(100 * accepts(cascade, tests[1]).mean(), abs=0.001)
+            share = r"([\d.]+)% \(([\d.]+)%–([\d.]+)%\) +"
+            row = re.search(rf"{word} +{share}{share}([\d.]+) +(\d+)", printed)
+            *shares, cost, stages = map(float, row.groups())
+            for k, test in enumerate(tests):
+                accepted = accepts(cascade, test)
+                wanted = [accepted.mean(), *share_bounds(int(accepted.sum()), len(test))]
+                assert shares[3 * k : 3 * k + 3] == pytest.approx([100 * w for w in wanted], abs=0.051)
             assert cost == pytest.approx(trees_evaluated(cascade, tests[1]).mean(), abs=0.05)
             assert stages == cascade.n_stages
+
+    def test_few_others_cannot_tell(self, cascade_folder, capsys, monkeypatch):
+        monkeypatch.setattr(cascade_adapt, "MAX_FALSE_POSITIVES", 0.3)
+        code, printed, err = ran(capsys, *ADAPT, "--out", "a.xml", "--hits", "0.02")
+        assert code == 0
+        assert "40 others cannot tell how often it is wrong: up to 7.22% may pass" not in err
+        monkeypatch.setattr(cascade_adapt, "MAX_FALSE_POSITIVES", 1e-3)
+        code, printed, err = ran(capsys, *ADAPT, "--out", "b.xml", "--hits", "0.02")
+        assert (code, "0.000% (0.000%–7.216%)" in printed) == (0, True)
+        assert "40 others cannot tell how often it is wrong: up to 7.22% may pass" in err
+        assert "ocboost cascade evaluate toy.xml b.xml --boxes …" in err
 
     def test_stages(self, cascade_folder, capsys):
         words = ["--mode", "stages", "--pass-rate", "0.9", "--out", "a.xml"]

@@ -313,6 +313,33 @@ class TestRefused:
         printed = refused(capsys, *ADAPT, "--faces", "f", "--others", "o", "--out", "b.xml", *words, code=2)
         assert "go with --boxes" in printed
 
+    def test_frames_of_a_folder(self, folder, capsys, no_build):
+        words = ["--boxes", "day1", "--every", "5", "--out", "b.xml"]
+        assert "--every goes with a video as --images" in refused(capsys, *ADAPT, *words, code=2)
+
+    def test_another_seed_than_the_adapter_began_with(self, folder, capsys, no_build):
+        words = ["--boxes", "day1", "--adapter", "a.ocb", "--seed", "7", "--out", "b.xml"]
+        printed = refused(capsys, *ADAPT, *words)
+        assert "--seed must be as it was when 'a.ocb' began, 0; got 7. Leave it out" in printed
+
+    def test_an_adapter_that_cannot_be_written(self, folder, capsys, monkeypatch):
+        def save(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(PictureAdapter, "save", save)
+        words = ["--boxes", "day1", "--adapter", "c.ocb", "--out", "b.xml", *WANTED]
+        printed = refused(capsys, *ADAPT, *words)
+        assert "--adapter 'c.ocb' could not be written: No space left on device. 'b.xml' was." in printed
+        assert (folder / "b.xml").exists()
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(PictureAdapter, "save", interrupted)
+        code, _, err = ran(capsys, *ADAPT, *words, "--overwrite")
+        assert (code, left_in(folder)) == (130, [])
+        assert "interrupted; 'b.xml' was written, 'c.ocb' was not" in err
+
     def test_places_of_the_adapter(self, folder, capsys, no_build):
         def said(place):
             words = ["--boxes", "day1/boxes.csv", "--out", "b.xml", "--adapter", place]

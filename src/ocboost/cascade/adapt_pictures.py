@@ -26,7 +26,7 @@ from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import Size
 from ocboost.cascade.last_stage import corrected, stumps_of_last
 from ocboost.cascade.mining import PyramidOf
-from ocboost.cascade.picture_guard import judge
+from ocboost.cascade.own_threshold import own_threshold
 from ocboost.cascade.picture_threshold import cautious_threshold
 from ocboost.cascade.pictures import Picture
 from ocboost.cascade.roc import as_rate
@@ -86,6 +86,10 @@ class PictureAdapter(DeepState):
         time: float | None = None,
         seed: int = 0,
     ) -> None:
+        if not isinstance(cascade, Cascade):
+            raise InputError(
+                f"cascade must be a Cascade; got {type(cascade).__name__}. Give read_cascade(path).cascade."
+            )
         cascade._require_stumps("PictureAdapter")
         if cascade.tilted.all():
             raise InputError(
@@ -164,6 +168,7 @@ class PictureAdapter(DeepState):
         InputError
             If it was held out, or if there are too many pixels in all.
         """
+        _require_picture(picture)
         if self._is(picture, "held out"):
             raise InputError(
                 f"picture must be none that is held out to judge by; '{picture.name}' is. Leave it out."
@@ -184,6 +189,7 @@ class PictureAdapter(DeepState):
         InputError
             If it was learnt already, or if there are too many pixels in all.
         """
+        _require_picture(picture)
         if self._is(picture, "learnt"):
             raise InputError(f"picture must be none that was learnt; '{picture.name}' was. Leave it out.")
         self._require_room(picture)
@@ -257,9 +263,9 @@ class PictureAdapter(DeepState):
         ----------
         false_alarms : float, optional
             How many false alarms a picture are wanted, with ``min_neighbors=3``; where few pictures are
-            spared fewer are aimed at. If left out a third of what the shipped cascade makes on them, at most
-            0.1, on those with faces and on those without: pictures of other places bring more false alarms
-            than those spared, which are like those learnt.
+            spared fewer are aimed at. If left out a third of what the shipped cascade makes on them, on
+            those with faces and on those without, or more where that finds too few faces: see
+            `ocboost.cascade.own_threshold`.
         min_size : (width, height), optional
             The smallest window that will be looked for.
         """
@@ -267,17 +273,13 @@ class PictureAdapter(DeepState):
         if not spared:
             raise InputError("a threshold must be set on pictures spared, every third; there is none yet.")
         if false_alarms is None:
-            kinds = ([p for p in spared if bool(len(p.boxes)) == kind] for kind in (True, False))
-            threshold = max(self._as_shipped(cascade, own, min_size) for own in kinds if own)
-            return cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
-        wanted = as_number(false_alarms, "false_alarms", 0.0, 1e6, "It is a number a picture, such as 0.1.")
-        threshold = cautious_threshold(cascade, spared, wanted, min_size)
+            threshold = own_threshold(self.cascade, cascade, spared, min_size)
+        else:
+            wanted = as_number(
+                false_alarms, "false_alarms", 0.0, 1e6, "It is a number a picture, such as 0.1."
+            )
+            threshold = cautious_threshold(cascade, spared, wanted, min_size)
         return cascade.with_thresholds([*cascade.stage_threshold[:-1], threshold])
-
-    def _as_shipped(self, cascade: Cascade, pictures: list[Picture], min_size: Size | None) -> float:
-        """The threshold with which fewer false alarms are made than by the shipped cascade."""
-        shipped = judge(self.cascade, pictures, min_size).a_picture
-        return cautious_threshold(cascade, pictures, min(OF_SHIPPED * shipped, MOST_FALSE_ALARMS), min_size)
 
     @reads
     def _now(self) -> tuple[Cascade, list[Picture]]:
@@ -375,6 +377,14 @@ def which_spared(pictures: Sequence[Picture]) -> list[bool]:
         counts[kind] += 1
         found.append(counts[kind] % SPARED_EVERY == 0)
     return found
+
+
+def _require_picture(picture: object) -> None:
+    if not isinstance(picture, Picture):
+        raise InputError(
+            f"picture must be a Picture; got {type(picture).__name__}. Make one of a grey array and boxes, "
+            "or take those that read_annotations gives."
+        )
 
 
 def _digest(picture: Picture) -> bytes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.detect import Size, clipped, group_rectangles, scored_candidates
-from ocboost.cascade.matching import counts_in
+from ocboost.cascade.matching import Counts, counts_in
 from ocboost.cascade.pictures import Boxes, Picture
 
 MIN_NEIGHBORS = 3  # OpenCV's own default
@@ -19,10 +19,11 @@ CAUTION = 1.0  # pictures: with so many, half of what is wanted is aimed at
 LEAST = 0.1  # false alarms in all pictures, where none are wanted
 
 
-def _false_alarms(rects: Boxes, picture: Picture) -> int:
+def counts_of_grouped(rects: Boxes, picture: Picture) -> Counts:
+    """What windows that were found in a picture come to, once they are grouped as OpenCV groups them."""
     grouped, _ = group_rectangles(rects, MIN_NEIGHBORS)
     cut, inside = clipped(grouped, *picture.grey.shape)
-    return counts_in(picture, cut[inside]).false_alarms
+    return counts_in(picture, cut[inside])
 
 
 def threshold_on_pictures(
@@ -78,7 +79,7 @@ def _lowest_of_each(
     for threshold in tried.tolist():
         made = 0
         for picture, (rects, values) in zip(pictures, found, strict=True):
-            made += _false_alarms(rects[values >= threshold], picture)
+            made += counts_of_grouped(rects[values >= threshold], picture).false_alarms
             if made > most:
                 break
         lowest += [lowest[-1]] * (min(made, most + 1) - len(lowest) + 1)

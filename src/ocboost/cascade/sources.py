@@ -268,7 +268,8 @@ def _size_of(path: Path, image: Image.Image) -> PictureSize:
     if image.format == "TIFF":
         tags: Any = image.tag_v2  # type: ignore[attr-defined]
         stored = int(tags[_TIFF_WIDTH]), int(tags[_TIFF_HEIGHT])  # pillow gives the size after it is turned
-    if image.format != "PNG" or any(kind in path.read_bytes() for kind in _PNG_NOTES):
+    stored_bytes = path.read_bytes() if image.format == "PNG" else b""
+    if image.format != "PNG" or any(kind in stored_bytes for kind in _PNG_NOTES):
         with suppress(Exception):  # damaged EXIF does not damage the pixels
             orientation = image.getexif().get(_ORIENTATION, 1)  # of a PNG unpacks the pixels
     if orientation not in range(1, 9):

@@ -12,7 +12,7 @@ from cyclopts import Parameter, validators
 from ocboost.cli.cascade_adapt_pictures import AdaptOptions, adapt_to_pictures
 from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
 from ocboost.cli.files import check_out, is_same
-from ocboost.cli.options import Count, Flag, Seed, UsageError
+from ocboost.cli.options import Flag, MaybeCount, Seed, UsageError
 from ocboost.cli.terminal import after_writing, results, say, steps_progress
 from ocboost.errors import InputError
 
@@ -52,7 +52,7 @@ def adapt(
     out: Path,
     false_alarms: Alarms = None,
     time: Time = None,
-    every: Count = 1,
+    every: MaybeCount = None,
     adapter: Path | None = None,
     force: Flag = False,
     mode: Literal["whole", "stages"] = "whole",
@@ -151,11 +151,13 @@ def adapt(
             "--false-positives are for windows; leave them out with --boxes."
         )
     if boxes is None and (
-        adapter is not None or force or false_alarms is not None or time is not None or every != 1
+        adapter is not None or force or false_alarms is not None or time is not None or every is not None
     ):
         raise UsageError(
             "--adapter, --force, --false-alarms, --time and --every go with --boxes; leave them out."
         )
+    if every is not None and (images is None or images.is_dir()):
+        raise UsageError("--every goes with a video as --images: pictures are all looked at. Leave it out.")
     places = [detector, *(place for place in (faces, others, boxes, images) if place is not None)]
     check_out(out, *places)
     if adapter is not None:
@@ -171,7 +173,7 @@ def adapt(
         return adapt_to_pictures(
             file,
             AdaptOptions(
-                detector, boxes, images, out, false_alarms, time, every, adapter, seed, overwrite, force
+                detector, boxes, images, out, false_alarms, time, every or 1, adapter, seed, overwrite, force
             ),
         )
     assert faces is not None
@@ -319,6 +321,17 @@ def _remarks(adapter: WholeAdapter | StageAdapter, n: int, false_positives: floa
         )
 
 
+def _bounds(share: float, n: int) -> tuple[float, float]:
+    from ocboost.cascade.bounds import share_bounds
+
+    return share_bounds(round(share * n), n)
+
+
+def _with_bounds(share: float, n: int, decimals: int) -> str:
+    low, high = _bounds(share, n)
+    return f"{share:.{decimals}%} ({low:.{decimals}%}–{high:.{decimals}%})"
+
+
 def _report(
     detector: Path,
     out: Path,
@@ -344,13 +357,26 @@ def _report(
             "looks at such windows, and they were left out."
         )
     rows = (
-        (m.name, f"{m.hits:.2%}", f"{m.false_positives:.3%}", f"{m.cost:.1f}", f"{m.n_stages}")
+        (
+            m.name,
+            _with_bounds(m.hits, held[0], 1),
+            _with_bounds(m.false_positives, held[1], 3),
+            f"{m.cost:.1f}",
+            f"{m.n_stages}",
+        )
         for m in (before, after)
     )
-    title = f"On {held[0]:,} faces and {held[1]:,} others that were not shown"
+    title = f"On {held[0]:,} faces and {held[1]:,} others that were not shown (95 % bounds)"
     print_table(console, title, ("", "hits", "false positives", "stumps per other window", "stages"), rows)
     for remark in _remarks(adapter, sum(learnt), false_positives):
         say(remark)
+    most = _bounds(after.false_positives, held[1])[1]
+    if false_positives is None and after.false_positives <= MAX_FALSE_POSITIVES < most:
+        say(
+            f"{held[1]:,} others cannot tell how often it is wrong: up to {most:.2%} may pass, and a picture "
+            "has some hundred thousand windows. Judge it on whole pictures before it is used: ocboost "
+            f"cascade evaluate {detector} {out} --boxes …"
+        )
     if false_positives is None and after.false_positives > MAX_FALSE_POSITIVES:
         stages = isinstance(adapter, StageAdapter)
         lower = "a lower --pass-rate" if stages else "--false-positives 1e-4, or less,"

@@ -48,7 +48,7 @@ def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
     console = results()
     try:
         adapter = _begin(given, shipped)
-        annotated = read_pictures(given.boxes, given.images, given.every, shipped.width)
+        annotated = read_pictures(given.boxes, given.images, given.every, min(shipped.width, shipped.height))
         console.print(
             f"{given.boxes}: {annotated.format}; {len(annotated):,} pictures with {annotated.n_faces:,} "
             "faces.",
@@ -71,8 +71,6 @@ def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
             costs = cpu_per_picture(xml, guards[:TIMED_PICTURES])
         why = _why_not(before, after, given.false_alarms)
         if why is None or given.force:
-            if given.adapter is not None:
-                adapter.save(given.adapter)
             file.write(given.out, adapted, overwrite=given.overwrite)
     except KeyboardInterrupt:
         return interrupted(given.out)
@@ -84,6 +82,8 @@ def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
             f"were held out; {why}. Nothing was written to '{given.out}'{also}. {_remedy(before)}, or give "
             "--force to write it all the same."
         )
+    if given.adapter is not None and not _saved(adapter, given.adapter, given.out):
+        return 130
     with after_writing("the detector", given.out) as written:
         written()
         _report(before, after, costs)
@@ -103,6 +103,21 @@ def adapt_to_pictures(file: CascadeFile, given: AdaptOptions) -> int:
             soft_wrap=True,
         )
     return 0
+
+
+def _saved(adapter: PictureAdapter, path: Path, out: Path) -> bool:
+    """Save the adapter beside the detector, which is written already; whether it was not interrupted."""
+    try:
+        adapter.save(path)
+    except KeyboardInterrupt:
+        say(f"interrupted; '{out}' was written, '{path}' was not.")
+        return False
+    except OSError as error:
+        raise InputError(
+            f"--adapter '{path}' could not be written: {error.strerror or error}. '{out}' was. Give another "
+            "name, and --overwrite, to try again."
+        ) from None
+    return True
 
 
 def read_pictures(boxes: Path, images: Path | None, every: int, min_side: int) -> AnnotatedPictures:
@@ -128,6 +143,11 @@ def _begin(given: AdaptOptions, shipped: Cascade) -> PictureAdapter:
         raise InputError(
             f"--time must be as it was when '{given.adapter}' began, {adapter.time or 'left out'}; got "
             f"{given.time:g}. Leave it out, or begin another adapter."
+        )
+    if given.seed not in (0, adapter.seed):
+        raise InputError(
+            f"--seed must be as it was when '{given.adapter}' began, {adapter.seed}; got {given.seed}. Leave "
+            "it out, or begin another adapter."
         )
     return adapter
 

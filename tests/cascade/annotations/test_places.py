@@ -224,8 +224,8 @@ class TestLookup:
         told = []
         found = read_annotations(table(tmp_path, *rows, "no.png,1,2,3,4", "no2.png,,,,"), notify=told.append)
         assert len(found) == 20
-        assert told[0].startswith("2 of 22 pictures that are named are not in")
-        assert "the first 'no.png'" in told[0]
+        assert told[0].startswith("2 pictures that are named are not in")
+        assert "the first 'no.png'; 20 are there." in told[0]
         bad = table(tmp_path, *rows, "no.png,,,,", "no2.png,,,,", "no3.png,,,,")
         refused(
             r"B must name pictures that are there; 3 of 23 are not in .*first 'no.png' .*give their",
@@ -287,7 +287,7 @@ class TestVideos:
         told = []
         found = read_annotations(path, video, every=6, notify=told.append)
         assert [p.name for p in found] == ["frame-000000", "frame-000006"]
-        assert told[0] == "1 of 3 frames were left out, as only every 6th is taken."
+        assert told[0] == "1 of 3 frames were left out, as only one in 6 is taken."
 
     def test_what_is_wrong(self, tmp_path):
         video = write_video(tmp_path / "v.avi")
@@ -366,11 +366,30 @@ class TestFolders:
         )
         refused("'.*none' does not exist. Check the name", tmp_path / "none")
 
-    @pytest.mark.parametrize("name", ["boxes.csv", "x.json", "x.xml", "notes.txt", "other.dat"])
+    @pytest.mark.parametrize("name", ["x.xml", "notes.txt", "other.dat"])
     def test_what_is_not_understood_does_not_make_pictures_negative(self, tmp_path, name):
         write_pictures(tmp_path)
         (tmp_path / name).write_text("a.png,1,2,3,4\n")
         refused(f"'{name}' is none of them", tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("boxes.csv", "a.png,1,2,3,4\n", "boxes.csv.* columns"),
+            ("boxes.csv", "image;x;y;w;h\na.png;1;2;3;4\n", "boxes.csv.* columns"),
+            ("x.json", '{"images": [{"id": 1, ', "x.json.* JSON"),
+        ],
+    )
+    def test_a_damaged_file_says_what_is_wrong_with_it(self, tmp_path, name, content, message):
+        write_pictures(tmp_path)
+        (tmp_path / name).write_text(content)
+        refused(message, tmp_path)
+
+    def test_the_pictures_of_yolo_without_its_labels(self, tmp_path):
+        write_pictures(tmp_path / "images")
+        (tmp_path / "labels").mkdir()
+        (tmp_path / "labels" / "a.txt").write_text("0 0.5 0.5 0.5 0.5\n")
+        refused("holds only pictures, and '.*labels' beside it the labels of YOLO", tmp_path / "images")
 
     def test_pictures_are_no_annotations(self, tmp_path):
         write_pictures(tmp_path)

@@ -59,12 +59,30 @@ class TestUnits:
     def test_all_too_small(self, tmp_path):
         write_pictures(tmp_path, ["a.png"])
         small = "too small for the detector and were ignored"
-        _, told = read(table(tmp_path, *self.rows([(1, 1, 9, 9), (3, 3, 9, 9)])), min_side=20)
-        assert told == [
-            f"2 of 2 boxes had a side of less than 20 pixels, {small}: check that they are in pixels."
-        ]
+        with pytest.raises(InputError, match=r"at least 20 pixels.*all 2 in .* such as per cent"):
+            read(table(tmp_path, *self.rows([(1, 1, 9, 9), (3, 3, 9, 9)])), min_side=20)
         _, told = read(table(tmp_path, *self.rows([(1, 1, 9, 9), (3, 3, 9, 9), (3, 3, 20, 20)])), min_side=20)
         assert told == [f"2 of 3 boxes had a side of less than 20 pixels, {small}."]
+
+
+class TestOutside:
+    def test_a_picture_whose_boxes_all_lie_outside_is_neither(self, tmp_path):
+        write_pictures(tmp_path, ["a.png", "b.png"])
+        rows = [f"a.png,{k},1,9,9" for k in range(10)]
+        (first, second), told = read(table(tmp_path, *rows, "b.png,500,1,9,9"))
+        assert (len(first.boxes), len(first.ignored)) == (10, 0)
+        height, width = second.grey.shape
+        assert (second.boxes.tolist(), second.ignored.tolist()) == ([], [[0, 0, width, height]])
+        assert told == ["1 of 11 boxes lay outside of the picture and was left out."]
+
+    def test_more_than_one_in_ten(self, tmp_path):
+        write_pictures(tmp_path, ["a.png"])
+        inside = [f"a.png,{k},1,9,9" for k in range(18)]
+        outside = ["a.png,900,1,9,9", "a.png,1,900,9,9", "a.png,900,900,9,9"]
+        found, _ = read(table(tmp_path, *inside, *outside[:2]))
+        assert len(found) == 1
+        with pytest.raises(InputError, match="boxes inside the pictures; 3 of 21"):
+            read(table(tmp_path, *inside, *outside))
 
 
 class TestHowPicturesAre:
@@ -137,13 +155,26 @@ class TestUnnamedPictures:
             "instead of the file if they have no faces."
         ]
 
+    @pytest.mark.parametrize("form", ["COCO", "OpenCV"])
+    def test_of_a_folder_whose_file_names_all_pictures(self, tmp_path, form):
+        write_pictures(tmp_path)
+        name, text = ("x.json", coco_text()) if form == "COCO" else ("info.dat", info_text())
+        (tmp_path / name).write_text(text)
+        Image.new("L", (60, 40)).save(tmp_path / "more.png")
+        found, told = read(tmp_path)
+        assert "more.png" not in boxes_of(found)
+        assert any(
+            sentence.startswith("1 picture is in") and "left out. Name them there if they have no" in sentence
+            for sentence in told
+        )
+
     def test_not_of_a_video(self, tmp_path):
         video = write_video(tmp_path / "v.avi")
         write_pictures(tmp_path)
         table(tmp_path, "frame-000001,1,2,20,20")
         found, told = read(tmp_path, video)
         assert [picture.name for picture in found] == ["frame-000001"]
-        assert told == []
+        assert [sentence[:15] for sentence in told] == ["about 9 frames "]
 
 
 class TestNames:

@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ocboost.cascade.annotations.annotated import AnnotatedPictures, PictureItem
 from ocboost.cascade.annotations.boxes import (
     MAX_ENTRIES,
@@ -24,6 +26,7 @@ from ocboost.datasets.images import refused
 from ocboost.errors import InputError
 
 MAX_MISSING = 0.1  # of the pictures that are named
+MAX_OUTSIDE = 0.1  # of the boxes may lie outside of their pictures
 Unnamed = Literal["without faces", "left out", "not looked for"]
 
 
@@ -84,12 +87,22 @@ class Assembly:
             stored += any(_is_stored(picture, size) for picture in pictures)
             sizes.append(size)
             faces, ignored = placed(boxes, size.width, size.height, self._min_side, counted)
+            if (
+                boxes and not len(faces) and not len(ignored)
+            ):  # all of them outside: nobody knows what it shows
+                ignored = np.array([[0, 0, size.width, size.height]], np.int64)
             items.append(PictureItem(pictures[0].name, path, frame, size.width, size.height, faces, ignored))
-        if 2 * counted.outside > counted.total:
+        if counted.outside > max(MAX_OUTSIDE * counted.total, 1):
             raise InputError(
                 f"{self._name} must have its boxes inside the pictures; {counted.outside:,} of "
                 f"{counted.total:,} in '{self._source}' lie outside. They are in other units, or of "
                 "other pictures: check both."
+            )
+        if counted.small == counted.total > 0:
+            raise InputError(
+                f"{self._name} must have boxes of at least {self._min_side} pixels, the detector's window; "
+                f"all {counted.total:,} in '{self._source}' have a shorter side. Are they in other units, "
+                "such as per cent? Give them in pixels, or larger pictures."
             )
         if counted.are_corners:
             raise InputError(
@@ -141,9 +154,14 @@ class Assembly:
             return
         if unnamed == "left out":
             which = "picture is" if len(rest) == 1 else "pictures are"
+            advice = (
+                "Name them there if they have no faces"
+                if self._source.is_dir()
+                else "Give the folder instead of the file if they have no faces"
+            )
             self._notify(
                 f"{len(rest):,} {which} in {self._finder.places} and not in '{self._source}', and left out. "
-                "Give the folder instead of the file if they have no faces."
+                f"{advice}."
             )
             return
         if self._missing:
@@ -194,8 +212,13 @@ class Assembly:
             )
         if skipped:
             self._notify(
-                f"{skipped:,} of {len(marked):,} frames were left out, as only every {self._every}th is "
-                "taken."
+                f"{skipped:,} of {len(marked):,} frames were left out, as only one in {self._every} is taken."
+            )
+        unnamed = (video.expected or 0) // self._every - len(found)
+        if unnamed > 0:
+            self._notify(
+                f"about {unnamed:,} frames of '{self._video}' are not in '{self._source}', and left out. "
+                "Name them there if they have no faces."
             )
         return dict(sorted(found.items(), key=lambda item: item[0][1]))
 
@@ -208,9 +231,10 @@ class Assembly:
                 f"{self._name} must name pictures that are there; {len(missing):,} of {total:,} are not "
                 f"in {places}, the first {first.name!r:.80} ({first.where}). {advice}"
             )
+        which = "picture that is named is" if len(missing) == 1 else "pictures that are named are"
         self._notify(
-            f"{len(missing):,} of {total:,} pictures that are named are not in {places} and were left "
-            f"out, the first {first.name!r:.80}."
+            f"{len(missing):,} {which} not in {places} and left out, the first {first.name!r:.80}; "
+            f"{total - len(missing):,} are there."
         )
 
 

@@ -159,8 +159,6 @@ class Counted:
                 f"had a side of less than {min_side} pixels, too small for the detector, {{was}} ignored",
             ),
         ]
-        if self.small == self.total:
-            facts[-1] = (self.small, f"{facts[-1][1]}: check that they are in pixels")
         return [
             f"{n:,} of {self.total:,} boxes "
             + text.replace(", {was}", " and {was}").format(

@@ -59,6 +59,11 @@ def content_of(folder: Path, images: Path | None, name: str) -> FolderContent:
             )
         return FolderContent(kind, found, pictures)
     strange = [path.name for path in files if path.suffix.lower() in ENDINGS and not _is_note(path)]
+    alone = (
+        {".json": "COCO", ".csv": "CSV"}.get(Path(strange[0]).suffix.lower()) if len(strange) == 1 else None
+    )
+    if alone is not None:  # read as what it seems to be, which says what is wrong with it
+        return FolderContent(alone, [folder / strange[0]], pictures)
     if not pictures or strange:
         what = f"'{strange[0]}' is none of them" if strange else "there is none of them"
         raise InputError(

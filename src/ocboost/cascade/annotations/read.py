@@ -15,7 +15,7 @@ from ocboost.cascade.annotations.lookup import ImageFinder, is_video
 from ocboost.cascade.annotations.opencv import BACKGROUND, INFO, is_background, read_background, read_info
 from ocboost.cascade.annotations.table import read_table
 from ocboost.cascade.annotations.voc import read_voc
-from ocboost.cascade.annotations.yolo import looks_like_labels, read_yolo
+from ocboost.cascade.annotations.yolo import label_files, looks_like_labels, read_yolo
 from ocboost.cascade.sources import PICTURE_ENDINGS, Notify
 from ocboost.errors import InputError
 
@@ -127,6 +127,8 @@ class _Reader:
             )
         if ending == ".json":
             self.finder = self._finder([path.parent, path.parent / "images", *self._beside(path, "images")])
+            if self._place.is_dir():
+                self.unnamed = "left out"
             return f"COCO ({path.name})", read_coco(path, self._notify)
         if ending == ".xml":
             return self._voc([path], alone=True)
@@ -145,6 +147,7 @@ class _Reader:
             return self._yolo(content)
         if content.kind == "OpenCV":
             self.finder = self._finder([self._place])
+            self.unnamed = "left out"
             return self._opencv(content.files)
         if content.kind in ("COCO", "CSV"):
             return self.of_file(content.files[0])
@@ -192,6 +195,12 @@ class _Reader:
             raise InputError(
                 f"{self._name} must be annotations where {self._images_name} is given; '{self._place}' "
                 f"holds only pictures. Leave {self._images_name} out if none of them has a face."
+            )
+        labels = self._place.parent / "labels"
+        if self._place.name.lower() == "images" and label_files(labels):
+            raise InputError(
+                f"{self._name} must be annotations; '{self._place}' holds only pictures, and '{labels}' "
+                f"beside it the labels of YOLO. Give '{self._place.parent}', which holds both."
             )
         n = len(content.pictures)
         self._notify(
