@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ocboost._core.cluster import require_address
 from ocboost._core.escaping import shown
 from ocboost.cli.compare_runs import (
     CURVES,
@@ -170,6 +169,8 @@ def compare(
             "number of workers, or --dask to run in processes of this machine."
         )
     if dask is not None:
+        from ocboost._core.cluster import require_address
+
         require_address(dask)
     chosen = methods_named(methods)
     for method in chosen if methods not in ("usual", "fast", "all") else ():
