@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.estimators.growth import Growth
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AdaBoostSums",
