@@ -1,6 +1,6 @@
 """How long a user waits for a first result: the import, first calls and commands, with compiled code cached.
 
-``python benchmarks/startup.py`` measures the commands, in CPU time, which other work on the machine changes less.
+``python benchmarks/startup.py`` measures the commands, in CPU time, which other work changes less.
 `speed.py` measures the import and first calls.
 """
 
@@ -127,9 +127,8 @@ def measure_commands(runs: int) -> list[dict[str, object]]:
             seconds = [cpu_seconds(line.split(), place) for _ in range(runs + 1)][1:]
             middle = statistics.median(seconds)
             rows.append({"command": line, "cpu_seconds": middle, "limit": limit, "rounds": seconds})
-            verdict = (
-                "" if limit is None else f", may be {limit} s" + (": too slow" if middle > limit else "")
-            )
+            slow = ": too slow" if limit is not None and middle > limit else ""
+            verdict = "" if limit is None else f", may be {limit} s{slow}"
             print(f"ocboost {line}: {middle:.2f} s{verdict}", flush=True)
     return rows
 
