@@ -15,16 +15,6 @@ True
 from typing import TYPE_CHECKING
 
 from ocboost._core.lazy import lazy_names
-from ocboost._core.threads import get_num_threads, set_num_threads
-from ocboost.boosters.adaboost import (
-    AdaBoostSums,
-    IncrementalAdaBoost,
-    adaboost_sums,
-    adaboost_weights,
-    approximation_error,
-)
-from ocboost.boosters.oza_russell import OzaRussell
-from ocboost.boosters.sketch.sketch import BoostingSketch
 from ocboost.errors import (
     InputError,
     LeftOutWarning,
@@ -36,12 +26,22 @@ from ocboost.errors import (
 
 if TYPE_CHECKING:
     from ocboost import boosters, evaluation, hypotheses, learners, lineage, offsets, streams
+    from ocboost._core.threads import get_num_threads, set_num_threads
+    from ocboost.boosters.adaboost import (
+        AdaBoostSums,
+        IncrementalAdaBoost,
+        adaboost_sums,
+        adaboost_weights,
+        approximation_error,
+    )
+    from ocboost.boosters.oza_russell import OzaRussell
+    from ocboost.boosters.sketch.sketch import BoostingSketch
     from ocboost.deployment.model import Model
     from ocboost.estimators.adaptive.classifier import AdaptiveClassifier
     from ocboost.estimators.classifier import OCBClassifier
     from ocboost.estimators.growth import Growth
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AdaBoostSums",
@@ -75,16 +75,25 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "AdaBoostSums": "boosters.adaboost",
         "AdaptiveClassifier": "estimators.adaptive.classifier",
+        "BoostingSketch": "boosters.sketch.sketch",
         "Growth": "estimators.growth",
+        "IncrementalAdaBoost": "boosters.adaboost",
         "Model": "deployment.model",
         "OCBClassifier": "estimators.classifier",
+        "OzaRussell": "boosters.oza_russell",
+        "adaboost_sums": "boosters.adaboost",
+        "adaboost_weights": "boosters.adaboost",
+        "approximation_error": "boosters.adaboost",
         "boosters": "",
         "evaluation": "",
+        "get_num_threads": "_core.threads",
         "hypotheses": "",
         "learners": "",
         "lineage": "",
         "offsets": "",
+        "set_num_threads": "_core.threads",
         "streams": "",
     },
 )

@@ -20,6 +20,8 @@ Every message names the argument, what it must be, what was given, and what to d
 
 from __future__ import annotations
 
+from ocboost._extras import install_line
+
 
 class OcboostError(Exception):
     """The base of every error that ocboost raises on purpose."""
@@ -71,7 +73,7 @@ class MissingExtraError(OcboostError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}, which is not installed. "
-            f"Install it with: pip install 'ocboost[{extra}]'"
+            f"Install it with: {install_line(extra)}"
         )
         self._given = package, extra, purpose
 

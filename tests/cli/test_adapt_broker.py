@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from ocboost._extras import install_line
 from tests.support import live
 from tests.support.cli_runs import ran, refused
 from tests.support.memory_log import as_json, label, mixed_log, request
@@ -241,7 +242,7 @@ def test_passwords_are_not_shown(capsys, model):
 def test_without_the_package_the_extra_is_named(capsys, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
     forget_modules(monkeypatch, "ocboost.live.brokers.redis")
-    assert "ocboost[redis]" in refused(capsys, "adapt", model, "redis://h", "--out", model)
+    assert install_line("redis") in refused(capsys, "adapt", model, "redis://h", "--out", model)
 
 
 # Processes ------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 
 import ocboost
 from ocboost.__main__ import main
+from ocboost._extras import install_line
 from ocboost.errors import InputError
 from ocboost.paper import synthetic
 from ocboost.paper.synthetic import SyntheticResult, SyntheticSettings, run_synthetic
@@ -22,7 +23,7 @@ from tests.support.cli_runs import process, shown_on_terminal, started
 from tests.support.modules import forget_modules
 
 WRITTEN = {"results.json", "report.html", "report.md", "synthetic.png", "synthetic.svg"}
-INSTALL = "pip install 'ocboost[all]'"
+INSTALL = install_line("all")
 
 
 @pytest.fixture

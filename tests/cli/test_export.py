@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from ocboost._extras import install_line
 from ocboost.deployment.model import Model
 from tests.support.cli_runs import fitted, ran, refused, table, write
 from tests.support.onnx_runs import answered, session
@@ -68,4 +69,4 @@ class TestExport:
     def test_without_onnx(self, tmp_path, capsys, monkeypatch):
         model = fitted(tmp_path)
         monkeypatch.setitem(sys.modules, "onnx.helper", None)
-        assert "pip install 'ocboost[onnx]'" in refused(capsys, "export", model, tmp_path / "model.onnx")
+        assert install_line("onnx") in refused(capsys, "export", model, tmp_path / "model.onnx")

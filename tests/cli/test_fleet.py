@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ocboost.__main__ import main
+from ocboost._extras import install_line
 from ocboost.fleet import Fleet
 from tests.support.cli_runs import feed, fitted, process, ran, refused
 from tests.support.fleet_runs import KEYED, damage, entries, keyed_table, learnt, write
@@ -374,7 +375,7 @@ class TestRefused:
     def test_without_lmdb(self, tmp_path, ocb, stream, store, monkeypatch, capsys):
         monkeypatch.setitem(sys.modules, "lmdb", None)
         for words in (adapt_words(ocb, stream, store), ["fleet", "info", store]):
-            assert "pip install 'ocboost[fleet]'" in refused(capsys, *words)
+            assert install_line("fleet") in refused(capsys, *words)
 
 
 @pytest.mark.parametrize("command", ["adapt", "predict", "info", "export", "drop", "verify", "compact"])

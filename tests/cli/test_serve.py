@@ -13,6 +13,7 @@ import urllib.request
 
 import pytest
 
+from ocboost._extras import install_line
 from ocboost.serve import run
 from tests.support.cli_runs import fitted, refused
 from tests.support.modules import forget_modules
@@ -167,4 +168,4 @@ def test_what_is_refused_before_it_begins(model, tmp_path, capsys, monkeypatch):
 def test_a_missing_package_is_named(model, capsys, monkeypatch):
     forget_modules(monkeypatch, "ocboost.serve")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert "pip install 'ocboost[serve]'" in refused(capsys, "serve", model)
+    assert install_line("serve") in refused(capsys, "serve", model)

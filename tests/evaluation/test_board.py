@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ocboost._extras import install_line
 from ocboost._report.document import Illustration
 from ocboost._report.tables import width_of
 from ocboost.evaluation import methods
@@ -94,7 +95,7 @@ class TestBoard:
         skipped = Board.of("toy", [compared(300, names="static,hoeffding")])
         written = board_table(skipped, "toy")
         assert written.rows[-1].cells[:2] == ("Hoeffding tree†", "–")
-        assert "needs the package 'river': pip install 'ocboost[river]': Hoeffding tree" in written.caption
+        assert f"needs the package 'river': {install_line('river')}: Hoeffding tree" in written.caption
 
     def test_report(self, board):
         about = {"stream": "<script>"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ocboost._extras import install_line
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.estimators.classifier import OCBClassifier
 from ocboost.evaluation import View, methods
@@ -57,7 +58,7 @@ class TestMethods:
 
     def test_without_river(self, monkeypatch):
         monkeypatch.setattr(methods, "find_spec", lambda name: None)
-        assert "ocboost[river]" in METHODS["forest"].refuses(3)
+        assert install_line("river") in METHODS["forest"].refuses(3)
         assert METHODS["ocb"].refuses(3) is None
         with pytest.raises(MissingExtraError, match="The method 'forest'"):
             METHODS["forest"].require()

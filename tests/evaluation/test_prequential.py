@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ocboost._extras import install_line
 from ocboost.errors import InputError
 from ocboost.evaluation import Contender, Majority, NoChange, Tally, Window, prequential
 
@@ -217,7 +218,7 @@ class TestDrift:
         result = prequential(stream(20), [Majority()], classes=CLASSES)
         assert result.settings["drift"] is False
         assert result.standings[0].alarms == []
-        assert "pip install 'ocboost[river]'" in result.notes[0]
+        assert install_line("river") in result.notes[0]
 
 
 class TestInterruption:

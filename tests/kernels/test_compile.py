@@ -17,6 +17,7 @@ from numba.core import caching
 
 import ocboost
 from ocboost._kernels import compile as compiling
+from ocboost._kernels.compilations import Compilations
 from tests.support.makers import random_margins
 
 PACKAGE = Path(ocboost.__file__).parent
@@ -214,6 +215,8 @@ def test_a_folder_that_is_lost_after_import(kernel_of, tmp_path):
 class Dispatcher:
     """As much of numba's dispatcher as the cache needs."""
 
+    py_func = staticmethod(random_margins)  # which nobody has cached
+
     def __init__(self, error=None):
         self.error = error
         self._cache = caching.NullCache()
@@ -235,6 +238,60 @@ def test_a_cache_that_cannot_be_stamped_is_not_used():
     dispatcher = Dispatcher()
     compiling._enable_cache(dispatcher)
     assert isinstance(dispatcher._cache, caching.NullCache)
+
+
+def test_kernels_in_a_folder_that_only_others_can_write_are_read(kernel_of, monkeypatch, tmp_path):
+    # An image is built by one user and run by another. Root may write everywhere, so numba is told otherwise.
+    kernel_of(1)(1.0)
+
+    def refused(self):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(caching._CacheLocator, "ensure_cache_path", refused)
+    again = kernel_of(1)
+    assert (again(1.0), again.stats.cache_hits.total()) == (2.0, 1)
+    monkeypatch.setattr(compiling, "_STAMP", b"another")  # which there is none of
+    assert kernel_of(5)(1.0) == 6.0
+
+
+def test_kernels_beside_the_source_are_read_where_others_are_written(kernel_of, monkeypatch, tmp_path):
+    kernel_of(1)(1.0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "elsewhere"))
+    again = kernel_of(1)
+    assert (again(1.0), again.stats.cache_hits.total()) == (2.0, 1)
+    assert not cached(tmp_path / "elsewhere", "nbc")
+
+
+def test_what_was_compiled_is_counted_and_told_once_where_it_takes_long(kernel_of, monkeypatch):
+    told = []
+    counts = Compilations(tell=lambda: told.append(counts.compiled))
+    monkeypatch.setattr(compiling, "COMPILATIONS", counts)
+    monkeypatch.setattr("ocboost._kernels.compilations.LONG_SECONDS", 0.0)
+    kernel = kernel_of(1)
+    kernel(1.0)
+    kernel(1)
+    kernel(2)
+    kernel_of(1)(1.0)
+    assert (counts.compiled, counts.loaded, counts.unsaved, told) == (2, 1, 0, [1])
+
+
+def test_short_compiling_is_not_worth_a_word(kernel_of, monkeypatch):
+    told = []
+    counts = Compilations(tell=lambda: told.append(1))
+    monkeypatch.setattr(compiling, "COMPILATIONS", counts)
+    monkeypatch.setattr("ocboost._kernels.compilations.LONG_SECONDS", 1e9)
+    kernel_of(1)(1.0)
+    assert (counts.compiled, told) == (1, [])
+
+
+def test_kernels_that_could_not_be_cached_are_counted(kernel_of, monkeypatch, tmp_path):
+    counts = Compilations()
+    monkeypatch.setattr(compiling, "COMPILATIONS", counts)
+    kernel = kernel_of(1)
+    shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+    (tmp_path / "__pycache__").write_bytes(b"")
+    kernel(1.0)
+    assert (counts.compiled, counts.unsaved) == (1, 1)
 
 
 # Rounding ---------------------------------------------------------------------------------------------

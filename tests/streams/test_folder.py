@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ocboost import InputError
+from ocboost._extras import install_line
 from ocboost.streams import filling, folder_look, open_stream
 from ocboost.streams.folder import open_folder
 from ocboost.streams.folder_files import list_folder
@@ -257,5 +258,5 @@ def test_a_file_that_grows_while_it_is_read(tmp_path):
 
 def test_pyarrow_is_needed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=re.escape("pip install 'ocboost[streams]'")):
+    with pytest.raises(ImportError, match=re.escape(install_line("streams"))):
         open_folder(tmp_path)

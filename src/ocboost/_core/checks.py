@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ocboost._kernels.bits import first_not_a_margin
 from ocboost.errors import InputError
 
 _MEANING = "A margin is y·h(x): +1 where hypothesis and label agree, -1 where they differ."
 MAX_SETTING = 1 << 40  # the largest head, window or batch that can be asked for
 _ENTRIES_AT_ONCE = 1 << 20  # converted to int8, so that a large matrix needs little memory on the way
+
+
+@cache
+def _kernel() -> Callable[[NDArray[np.int8]], int]:
+    """The search for what is no margin, imported when first needed: commands check names before that."""
+    from ocboost._kernels.bits import first_not_a_margin
+
+    return first_not_a_margin
 
 
 def as_margins(margins: ArrayLike, n_hypotheses: int | None = None) -> NDArray[np.int8]:
@@ -195,7 +204,7 @@ def _as_int8(array: NDArray[Any], n_hypotheses: int | None) -> NDArray[np.int8]:
         )
     if array.dtype == np.int8:
         result = np.ascontiguousarray(array)
-        bad_at = int(first_not_a_margin(result.reshape(-1)))
+        bad_at = int(_kernel()(result.reshape(-1)))
         if bad_at >= 0:
             raise _not_a_margin(array, *divmod(bad_at, width))
         return result

@@ -21,10 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ocboost._core.codec import Fields, Tree
 from ocboost.errors import ModelFileError, NotSavableError
+
+if TYPE_CHECKING:
+    from ocboost._core.codec import Fields, Tree
 
 BOOSTER, HYPOTHESES, OFFSET = "booster", "hypotheses", "offset"  # axes that can be part of something else
 FOREIGN = "foreign"

@@ -3,14 +3,17 @@
 numba's own ``cache=True`` has two traps. It raises at import where no folder is writable, and it stamps
 a cached kernel with the source of its own file only, so that a change of a callee in another file goes
 unseen. Here a kernel is stamped with the text of *all* kernel files, and without a writable folder the
-kernels are compiled in memory.
+kernels are compiled in memory. A third trap is an image that one user builds and another runs: numba passes
+over a folder that it cannot write. Here kernels that lie there are read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
+import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,10 +21,14 @@ from typing import Any, TypeVar, cast
 import numba
 from llvmlite import ir
 from numba import types
+from numba.core import caching as numba_caching
 from numba.extending import intrinsic
 
 from ocboost._ctrl_c import uninterrupted
+from ocboost._kernels.compilations import COMPILATIONS
 
+caching: Any = numba_caching  # which has no types
+config: Any = numba.config
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -41,28 +48,60 @@ def _stamp_of_all_kernels() -> bytes:
     return digest.digest()
 
 
+_nested = threading.local()  # whether a kernel is being compiled for another one
 _STAMP = _stamp_of_all_kernels()
 
 
 class _ForgivingCache:
     """A cache of compiled kernels that is only ever a help: what it cannot read or write is compiled."""
 
-    def __init__(self, cache: Any) -> None:
+    def __init__(self, cache: Any, filled: Any = None) -> None:
         self._cache = cache
+        self._filled = filled  # another one, that can only be read
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        try:
-            return self._cache.load_overload(signature, context)
-        except Exception:  # a damaged file can raise anything when it is unpickled
-            return None
+        for cache in (self._cache, self._filled):
+            try:
+                found = None if cache is None else cache.load_overload(signature, context)
+            except Exception:  # a damaged file can raise anything when it is unpickled
+                continue
+            if found is not None:
+                return found
+        return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
-        # A folder that is gone or full, or an index that is damaged.
-        with contextlib.suppress(Exception):
+        try:
             self._cache.save_overload(signature, data)
+        except Exception:  # a folder that is gone or full, or an index that is damaged
+            COMPILATIONS.unsaved += 1
+
+
+class _FilledCache(caching.FunctionCache):  # type: ignore[misc]
+    """Kernels in a folder that this user cannot write, which numba would pass over."""
+
+    def __init__(self, function: Any, index: Path) -> None:
+        self._name, self._py_func = repr(function), function
+        self._impl = object.__new__(self._impl_class)  # its way to rebuild code needs no place
+        self._cache_path = str(index.parent)
+        self._cache_file = caching.IndexDataCacheFile(str(index.parent), index.stem, _STAMP)
+        self.enable()
+
+
+def _filled_cache(function: Any, used: str | None) -> _FilledCache | None:
+    """Where this very version is cached already, beside the source or in NUMBA_CACHE_DIR, if not in use."""
+    source = Path(function.__code__.co_filename)
+    folders = [source.parent / "__pycache__"]
+    if config.CACHE_DIR:
+        subpath = caching._CacheLocator.get_suitable_cache_subpath(str(source))
+        folders.insert(0, Path(config.CACHE_DIR) / subpath)
+    name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+    python = f"py{sys.version_info[0]}{sys.version_info[1]}"
+    pattern = f"{name}.{python}*-{_STAMP.hex()[:16]}.nbi"
+    found = [index for folder in folders if str(folder) != used for index in sorted(folder.glob(pattern))]
+    return _FilledCache(function, found[0]) if found else None
 
 
 def _enable_cache(dispatcher: Any) -> None:
@@ -77,16 +116,18 @@ def _enable_cache(dispatcher: Any) -> None:
             filename_base=f"{cache._impl.filename_base}-{_STAMP.hex()[:16]}",
             source_stamp=_STAMP,
         )
-        dispatcher._cache = _ForgivingCache(cache)
+        dispatcher._cache = _ForgivingCache(cache, _filled_cache(dispatcher.py_func, cache._cache_path))
     except (RuntimeError, OSError):  # no folder can be written: compile in memory
-        return
+        filled = _filled_cache(dispatcher.py_func, None)
+        if filled is not None:
+            dispatcher._cache = _ForgivingCache(dispatcher._cache, filled)
     except (AttributeError, TypeError):  # numba has changed its insides
         # A cache that could go stale is worse than none.
         dispatcher._cache = numba.core.caching.NullCache()
 
 
 def _compile_uninterrupted(dispatcher: Any) -> None:
-    """Let Ctrl-C wait while ``dispatcher`` is compiled, or loaded from the cache.
+    """Let Ctrl-C wait while ``dispatcher`` is compiled or loaded from the cache, and count which of them.
 
     LLVM asks Python for cached code by a call back, in which an exception is lost: the code is then taken
     for empty, and the process dies.
@@ -94,8 +135,22 @@ def _compile_uninterrupted(dispatcher: Any) -> None:
     compile_now = dispatcher.compile
 
     def compile_then_stop(signature: Any) -> Any:
-        with uninterrupted():
-            return compile_now(signature)
+        began, missed = time.perf_counter(), sum(dispatcher.stats.cache_misses.values())
+        outermost, _nested.inside = not getattr(_nested, "inside", False), True  # kernels call kernels
+        try:
+            with uninterrupted():
+                compiled = compile_now(signature)
+        finally:
+            _nested.inside = not outermost
+        place = dispatcher.stats.cache_path
+        if place is not None:
+            COMPILATIONS.folders.add(place)
+        if sum(dispatcher.stats.cache_misses.values()) > missed:
+            COMPILATIONS.unsaved += place is None
+            COMPILATIONS.add(time.perf_counter() - began if outermost else 0.0)
+        else:
+            COMPILATIONS.loaded += 1
+        return compiled
 
     dispatcher.compile = compile_then_stop
 

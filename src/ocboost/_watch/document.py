@@ -71,7 +71,7 @@ def run_document(
     """
     classes = clf.classes_.tolist()
     if detector() is None:
-        notes = [*notes, "Drift was not watched: that needs river, pip install 'ocboost[river]'."]
+        notes = [*notes, "Drift was not watched: that needs river, of ocboost's extra river."]
     facts = watch.facts()
     known = {
         "labels": watch.n_labels,

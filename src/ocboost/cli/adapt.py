@@ -26,6 +26,7 @@ from ocboost.cli.files import (
     check_side_files,
     checkpoint_of,
     place_of,
+    require_files,
 )
 from ocboost.cli.following import Following, complete, require_log
 from ocboost.cli.options import (
@@ -171,6 +172,8 @@ def adapt(
         was and as it adapts, drift alarms, what has changed in it, and its last mistakes. Each row is then
         predicted by both.
     """
+    require_files(model, None if follow or isinstance(stream, LogAddress) else stream)
+
     from ocboost._core.file_lock import locked
     from ocboost.cli.columns import is_endless, open_for
     from ocboost.cli.method import booster_of, makes_adaptive

@@ -14,12 +14,14 @@ code  meaning
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 import ocboost
 from ocboost._core.log_address import without_passwords
+from ocboost._kernels.compilations import COMPILATIONS
 from ocboost.cli import (
     adapt,
     cascade,
@@ -33,6 +35,7 @@ from ocboost.cli import (
     predict,
     reproduce,
     serve,
+    warmup,
 )
 from ocboost.cli.options import UsageError
 from ocboost.cli.terminal import replace_closed_outputs, say
@@ -61,6 +64,7 @@ def build_app() -> App:
         fleet.app,
         cascade.app,
         reproduce.app,
+        warmup.warmup,
     ):
         app.command(command)
     return app
@@ -69,6 +73,8 @@ def build_app() -> App:
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors of ocboost and the system pass through."""
     replace_closed_outputs()
+    if sys.stderr.isatty():
+        COMPILATIONS.tell = _say_compiling
     if any("\0" in word for word in words):
         say("an argument must not hold the character NUL; no file has such a name.")
         return 2
@@ -82,6 +88,13 @@ def run(words: Sequence[str]) -> int:
     except (CycloptsError, UsageError) as error:
         return _wrong_usage(str(error), app, words)
     return code if isinstance(code, int) else 0
+
+
+def _say_compiling() -> None:
+    say(
+        "compiling for this machine, once; the first time this can take half a minute. `ocboost warmup` does "
+        "it beforehand, for all commands."
+    )
 
 
 def _wrong_usage(message: str, app: App, words: Sequence[str]) -> int:

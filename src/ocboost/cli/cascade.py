@@ -9,7 +9,7 @@ from cyclopts import App
 from ocboost.cli.cascade_adapt import adapt
 from ocboost.cli.cascade_detect import detect
 from ocboost.cli.cascade_evaluate import evaluate
-from ocboost.cli.cascade_shared import print_table
+from ocboost.cli.cascade_shared import print_table, require_places
 from ocboost.cli.terminal import results
 
 HELP = """Adapt a detector of OpenCV (a cascade of Haar features, XML) to the windows of one camera.
@@ -43,6 +43,8 @@ def info(detector: Path, /) -> int:
     detector
         A cascade of Haar features in OpenCV's XML format, gzipped or not.
     """
+    require_places(detector)
+
     import numpy as np
 
     from ocboost.cascade import read_cascade

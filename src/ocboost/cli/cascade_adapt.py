@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from ocboost.cli.cascade_adapt_pictures import AdaptOptions, adapt_to_pictures
-from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
+from ocboost.cli.cascade_shared import interrupted, print_table, read_windows, require_places
 from ocboost.cli.files import check_out, is_same
 from ocboost.cli.options import Flag, MaybeCount, Seed, UsageError
 from ocboost.cli.terminal import after_writing, results, say, steps_progress
@@ -136,9 +136,6 @@ def adapt(
     overwrite
         Replace the file if it exists.
     """
-    from ocboost.cascade import StageAdapter, read_cascade
-    from ocboost.cascade.measure import measure_cascade
-
     if hits is not None and false_positives is not None:
         raise UsageError("--hits and --false-positives exclude each other: say which of them to hold.")
     if mode == "stages" and any(given is not None for given in (keep, hits, false_positives)):
@@ -158,6 +155,11 @@ def adapt(
         )
     if every is not None and (images is None or images.is_dir()):
         raise UsageError("--every goes with a video as --images: pictures are all looked at. Leave it out.")
+    require_places(detector, faces=faces, others=others, boxes=boxes, images=images)
+
+    from ocboost.cascade import StageAdapter, read_cascade
+    from ocboost.cascade.measure import measure_cascade
+
     places = [detector, *(place for place in (faces, others, boxes, images) if place is not None)]
     check_out(out, *places)
     if adapter is not None:

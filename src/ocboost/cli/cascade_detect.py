@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from ocboost.cli.cascade_shared import interrupted, print_table
-from ocboost.cli.files import place_of
+from ocboost.cli.cascade_shared import interrupted, print_table, require_places
+from ocboost.cli.files import place_of, require_files
 from ocboost.cli.options import Count, Flag, MaybeCount, UsageError
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
@@ -72,6 +72,9 @@ def detect(
     overwrite
         Write into a folder that is not empty, and replace files there.
     """
+    require_places(detector)
+    require_files(place)
+
     from ocboost._report.output import StagedFolder
     from ocboost.cascade import detect as found_in
     from ocboost.cascade import read_cascade

@@ -9,7 +9,7 @@ from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
 from ocboost.cli.cascade_evaluate_pictures import PictureOptions, evaluate_on_pictures
-from ocboost.cli.cascade_shared import interrupted, print_table, read_windows
+from ocboost.cli.cascade_shared import interrupted, print_table, read_windows, require_places
 from ocboost.cli.options import MaybeCount, UsageError
 from ocboost.cli.terminal import results, say, steps_progress
 from ocboost.errors import InputError
@@ -96,9 +96,6 @@ def evaluate(
     out
         Folder for the results; made if needed, older files are replaced.
     """
-    from ocboost._report.figures import require_matplotlib
-    from ocboost.cascade import read_cascade
-
     if not detectors:
         raise UsageError("DETECTORS is missing: give at least one detector.")
     if boxes is not None:
@@ -110,6 +107,11 @@ def evaluate(
             raise UsageError(
                 "--every goes with a video as --images: pictures are all looked at. Leave it out."
             )
+        require_places(*detectors, boxes=boxes, images=images)
+
+        from ocboost._report.figures import require_matplotlib
+        from ocboost.cascade import read_cascade
+
         require_matplotlib()
         given = PictureOptions(boxes, images, scale_factor, min_neighbors, min_size, iou, every)
         files = [read_cascade(path) for path in detectors]
@@ -129,6 +131,10 @@ def evaluate(
     for option, value in of_pictures.items():
         if value is not None:
             raise UsageError(f"{option} goes with --boxes: windows are judged as they are. Leave it out.")
+    require_places(*detectors, faces=faces, others=others)
+
+    from ocboost._report.figures import require_matplotlib
+
     require_matplotlib()
     return _evaluate_on_windows(detectors, faces, others, out)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ocboost._core.escaping import shown
+from ocboost._extras import install_line
 from ocboost.cli.cascade_shared import interrupted, print_table
 from ocboost.cli.terminal import results, say, steps_progress
 
@@ -257,6 +258,6 @@ def _remarks(measured: PictureMeasurement, costs: PictureCosts) -> list[str]:
     if not costs.with_opencv:
         remarks.append(
             "the time is that of ocboost's own detection, as OpenCV is not installed; "
-            "pip install 'ocboost[vision]' for OpenCV's."
+            f"{install_line('vision')} for OpenCV's."
         )
     return remarks

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ocboost.cli.terminal import say, steps_progress
+from ocboost.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +15,26 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ocboost.cascade import Cascade
+
+
+PLACES = {
+    "faces": "a folder of windows, or an image",
+    "others": "a folder of windows, or an image",
+    "boxes": "a JSON file of COCO, or another file or folder with boxes",
+    "images": "a folder of images, or a video",
+}
+
+
+def require_places(*detectors: Path, **options: Path | None) -> None:
+    """Refuse inputs that are not there, before anything slow is imported."""
+    for path in detectors:
+        if not path.exists():
+            raise InputError(
+                f"path must be an XML file of a cascade; '{path}' does not exist. Check the name."
+            )
+    for name, place in options.items():
+        if place is not None and not place.exists():
+            raise InputError(f"--{name} must be {PLACES[name]}; '{place}' does not exist. Check the name.")
 
 
 def read_windows(option: str, place: Path, cascade: Cascade) -> NDArray[np.uint8]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ocboost._core.cluster import require_address
 from ocboost._core.escaping import shown
 from ocboost.cli.compare_runs import (
     CURVES,
@@ -23,6 +22,7 @@ from ocboost.cli.compare_runs import (
     on_named_stream,
     report_on,
 )
+from ocboost.cli.files import require_files
 from ocboost.cli.next_lines import ComparedOn
 from ocboost.cli.options import (
     Count,
@@ -156,9 +156,6 @@ def compare(
     listed
         Show all methods and named streams, each in one line.
     """
-    from ocboost.datasets.drift import STREAMS
-    from ocboost.evaluation.methods import methods_named
-
     if listed:
         _show_all()
         return 0
@@ -170,7 +167,18 @@ def compare(
             "number of workers, or --dask to run in processes of this machine."
         )
     if dask is not None:
+        from ocboost._core.cluster import require_address
+
         require_address(dask)
+    from ocboost.datasets.drift import STREAMS
+
+    named = stream == "all" or stream in STREAMS
+    if not named:
+        _require_file(stream)
+    require_files(model)
+
+    from ocboost.evaluation.methods import methods_named
+
     chosen = methods_named(methods)
     for method in chosen if methods not in ("usual", "fast", "all") else ():
         method.require()
@@ -183,11 +191,9 @@ def compare(
         "window": curve,
         "rows": rows if rows is not None or not quick else QUICK_ROWS,
     }
-    named = stream == "all" or stream in STREAMS
     reads = label is not None or drop or format is not None or model is not None
     reading = {"label": label, "drop": tuple(drop or ()), "format": format}
     if not named or (reads and Path(stream).is_file()):
-        _require_file(stream)
         if label is None and model is None:
             raise UsageError(
                 "--label must name the column that holds the class, or --model a model that knows it."

@@ -11,7 +11,7 @@ from cyclopts import Parameter, validators
 from ocboost._core.escaping import shown
 from ocboost.cli.compare_runs import CURVES, PAGE, THRESHOLDS, compared_on_file, name_of, report_on
 from ocboost.cli.decisions import DecisionOptions, decision_parameters, said_of
-from ocboost.cli.files import check_page
+from ocboost.cli.files import check_page, require_files
 from ocboost.cli.next_lines import MODEL, ComparedOn
 from ocboost.cli.options import (
     Count,
@@ -122,6 +122,8 @@ def evaluate(
     report
         Write page.html to this file as well.
     """
+    require_files(model, stream)
+
     from ocboost.cli.columns import open_for
     from ocboost.deployment.model import Model
     from ocboost.evaluation.first_rows import FirstRows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.files import check_out, require_files
 from ocboost.cli.options import Count, DropUnknown, FileFormat, Flag, MaybeCount, UsageError, no_option
 from ocboost.cli.terminal import after_writing, results, say
 
@@ -78,10 +79,6 @@ def explain(
     out
         Write it to a file as well: a picture (.svg or .png), a page (.html) or numbers (.json).
     """
-    from ocboost.cli.files import check_out
-    from ocboost.deployment.model import Model
-    from ocboost.estimators.explaining import changes as changes_of
-
     if row is not None and rows is not None:
         raise UsageError("--row and --rows exclude each other: one row, or the first ones.")
     if data is None and not changes:
@@ -91,6 +88,11 @@ def explain(
     if out is not None:
         _check_form(out, 0 if data is None else rows or 1)
         check_out(out, model, *([] if data is None else [data]))
+    require_files(model, data)
+
+    from ocboost.deployment.model import Model
+    from ocboost.estimators.explaining import changes as changes_of
+
     deployed = Model.load(model)
     first = row or 0
     why = [] if data is None else _explained(deployed, data, first, rows or 1, top, drop, format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ocboost.cli.files import is_same
+from ocboost.cli.files import is_same, require_files
 from ocboost.cli.options import Flag
 from ocboost.cli.terminal import after_writing, results
 from ocboost.errors import InputError
@@ -33,6 +33,8 @@ def export(model: Path, out: Path, /, *, raw: Flag = False) -> int:
     raw
         An input for each column, instead of one for all features.
     """
+    require_files(model)
+
     from ocboost.deployment.model import Model
     from ocboost.estimators.onnx.export import export_onnx
 

@@ -13,6 +13,13 @@ CHECKPOINT_SUFFIX = ".checkpoint"
 BAD_ROWS_SUFFIX = ".bad-rows.jsonl"
 
 
+def require_files(*paths: Path | None) -> None:
+    """Refuse an input that is not there, before anything slow is imported; - is standard input."""
+    for path in paths:
+        if path is not None and str(path) != "-":
+            os.stat(path)  # its error names the file
+
+
 def place_of(path: Path) -> Path:
     """The real path of a file, links followed."""
     return Path(os.path.realpath(path))

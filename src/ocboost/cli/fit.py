@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ocboost._core.escaping import shown
 from ocboost.cli.decisions import DecisionOptions
-from ocboost.cli.files import check_apart, check_out
+from ocboost.cli.files import check_apart, check_out, require_files
 from ocboost.cli.options import (
     Count,
     Data,
@@ -102,6 +102,8 @@ def fit(
     jobs
         Classes learnt at the same time by an OCBClassifier, if there are more than two; -1 takes every core.
     """
+    require_files(data)
+
     import numpy as np
 
     from ocboost._core.file_lock import locked

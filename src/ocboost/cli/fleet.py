@@ -30,7 +30,7 @@ One key's model as an ordinary one:
     ocboost fleet export store/ 4711 --out 4711.ocb
 
 The store is a folder, with the model it began with inside. It needs the package
-lmdb: pip install 'ocboost[fleet]'.
+lmdb, which ocboost's extra fleet installs.
 """
 MAX_DAMAGED_SHOWN = 100
 

@@ -10,9 +10,9 @@ from cyclopts import Parameter, validators
 
 from ocboost._core.interrupts import Ended, Signals
 from ocboost.cli.adapt_learn import Waiting
-from ocboost.cli.files import check_side_files, place_of
+from ocboost.cli.files import check_side_files, place_of, require_files
 from ocboost.cli.fleet_learn import FleetRun, learn
-from ocboost.cli.fleet_shared import KeyColumn
+from ocboost.cli.fleet_shared import STORE_FILE, KeyColumn
 from ocboost.cli.fleet_sources import FileSource, find_source, first_row, size_to_continue
 from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag, MaybeCount, no_option
 from ocboost.cli.outputs import PREDICTIONS, RowOutputs
@@ -94,12 +94,14 @@ def adapt(
         `ocboost predict` writes it, or JSON lines if the stream is that. Rows without a label are predicted
         too. With - all else goes to standard error.
     """
+    require_files(model, stream)
+
     from ocboost.cli.columns import is_endless, open_for
     from ocboost.deployment.model import Model
     from ocboost.fleet import Fleet
     from ocboost.streams.encoding import leave_signals_alone
 
-    check_side_files(store / "data.mdb", {"--predictions": predictions}, stream=stream, model=model)
+    check_side_files(store / STORE_FILE, {"--predictions": predictions}, stream=stream, model=model)
     if predictions is not None and place_of(predictions).parent == place_of(store):
         raise InputError(f"--predictions must lie outside the store; got '{predictions}'. Give another name.")
     endless = is_endless(stream)

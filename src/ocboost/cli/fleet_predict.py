@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ocboost._core.escaping import shown
 from ocboost.cli.decisions import DecisionOptions, decision_parameters
+from ocboost.cli.files import require_files
 from ocboost.cli.fleet_shared import KeyColumn, StoreFolder, opened_store, votes_of
 from ocboost.cli.options import Count, DropUnknown, FileFormat, Flag
 from ocboost.cli.outputs import PredictionLines
@@ -48,6 +49,8 @@ def predict(
     batch
         Rows read, and written, at once.
     """
+    require_files(data)
+
     import numpy as np
 
     from ocboost.cli.columns import check_missing, open_for

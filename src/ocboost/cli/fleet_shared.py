@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from ocboost.cli.options import no_option
 from ocboost.cli.terminal import say
+from ocboost.errors import FleetStoreError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ocboost.fleet import Fleet
 
+STORE_FILE = "data.mdb"  # of LMDB; known here, so that a wrong folder is told at once
 KeyColumn = Annotated[
     str, Parameter(help="The column that says whose row it is: texts as they are written, or whole numbers.")
 ]
@@ -33,15 +35,14 @@ KeyName = Annotated[str, Parameter(allow_leading_hyphen=True, help="A key, as it
 @contextmanager
 def opened_store(store: Path, *, read_only: bool) -> Iterator[Fleet]:
     """The fleet of a store that must be there; without an own error it would be made."""
-    from ocboost.fleet import Fleet, FleetStoreError
-    from ocboost.fleet.store import DATA
-
-    if not (store / DATA).is_file():
+    if not (store / STORE_FILE).is_file():
         what = "holds none" if store.is_dir() else "is a file" if store.exists() else "is not there"
         raise FleetStoreError(
             f"a store must be a folder that `ocboost fleet adapt` has made; '{store}' {what}. Give the one "
             "that it was told."
         )
+    from ocboost.fleet import Fleet
+
     with Fleet(store=store, read_only=read_only) as fleet:
         yield fleet
 

@@ -12,6 +12,7 @@ from cyclopts import Parameter, validators
 
 from ocboost._core.escaping import shown
 from ocboost._core.kinds import BOOSTER, CASCADE_ADAPTER, FOREIGN, HYPOTHESES, KINDS, OFFSET, known
+from ocboost.cli.files import require_files
 from ocboost.cli.terminal import results
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def info(model: Path, /, *, top: Annotated[int, Parameter(validator=validators.N
     top
         Show so many of the largest weights for each class, or of the members with the largest shares.
     """
+    require_files(model)
+
     from rich.table import Table
 
     console = results()

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from ocboost._core.escaping import shown
 from ocboost.cli.decisions import DecisionOptions, decision_parameters
+from ocboost.cli.files import require_files
 from ocboost.cli.options import Count, Data, DropUnknown, FileFormat, Flag
 from ocboost.cli.outputs import PredictionLines
 from ocboost.cli.terminal import say, stream_progress
@@ -57,6 +58,8 @@ def predict(
     batch
         Rows read, and written, at once.
     """
+    require_files(model, data)
+
     import numpy as np
 
     from ocboost.cli.columns import check_missing, open_for

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, validators
 
-from ocboost._core.cluster import require_address
 from ocboost.cli.options import Dask, whole_number
 from ocboost.cli.terminal import results, say, steps_progress
 
@@ -176,6 +175,8 @@ def _reproduce(
 ) -> int:
     """Run experiments, write what they found, and print it; the exit code."""
     if dask is not None:
+        from ocboost._core.cluster import require_address
+
         require_address(dask)
     from ocboost import datasets
     from ocboost._report.output import OutputFolder, versions

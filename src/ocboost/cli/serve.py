@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.files import require_files
 from ocboost.cli.options import Count, Flag, byte_count
 from ocboost.cli.terminal import say
 from ocboost.errors import InputError, MissingExtraError
@@ -114,6 +115,7 @@ def serve(
     log_requests
         Log each request, not only those that failed.
     """
+    require_files(model)
     try:
         from ocboost.serve.run import bind, run_service, url_of
         from ocboost.serve.security import (

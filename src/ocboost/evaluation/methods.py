@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
+from ocboost._extras import install_line
 from ocboost.boosters.registry import BOOSTERS, BY_CLASS, Registered
 from ocboost.errors import InputError, MissingExtraError
 from ocboost.evaluation.contenders import (
@@ -83,7 +84,7 @@ class Method:
     def refuses(self, n_features: int, first_rows: FirstRows | None = None) -> str | None:
         """Why it does not take part, in a few words; None if it does."""
         if self.package is not None and find_spec(self.package) is None:
-            return f"needs the package {self.package!r}: pip install 'ocboost[{self.extra}]'"
+            return f"needs the package {self.package!r}: {install_line(self.extra)}"
         if self.max_features is not None and n_features > self.max_features:
             return f"too slow on {n_features:,} features"
         if first_rows is not None and first_rows.view is None and (self.needs_rows or self.fills_gaps):
