@@ -103,8 +103,8 @@ def adapt(
     out
         The file for the adapted detector.
     false_alarms
-        With boxes: how many false alarms a picture are wanted; no more than the shipped detector makes, at
-        most 0.3.
+        With boxes: how many false alarms a picture are wanted; if left out, fewer than the shipped detector
+        makes.
     time
         With boxes: how long a picture may take, about, where the shipped detector takes 1; 0.9 if left out,
         1 with fewer than 300 faces. With more time fewer faces are missed.
