@@ -36,6 +36,7 @@ if (
 ):  # a test builds the pages without examples and other slow things
     extensions.append("sphinx_gallery.gen_gallery")
 exclude_patterns = ["_*", "conftest.py", "gallery/*", "streams*/*.json", "auto_gallery/**/*.md5"]
+templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 nitpicky = True  # every name in the reference leads somewhere
 default_role = "py:obj"
@@ -46,17 +47,16 @@ myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 
 # The reference
 autosummary_generate = True
+autosummary_context = {"outside_bases": names.OUTSIDE_BASES}
 autosummary_imported_members = True
 autodoc_typehints = "none"  # the docstrings say it, in words
 autodoc_member_order = "groupwise"
-autodoc_default_options = {"members": True, "inherited-members": names.OUTSIDE_BASES}
 numpydoc_show_class_members = False  # the template has them, each with its docstring
 numpydoc_xref_param_type = True
 numpydoc_xref_aliases = names.ALIASES
 numpydoc_xref_ignore = "all"
 numpydoc_validation_checks: set[str] = set()
 intersphinx_mapping = inventories.mapping(DOCS / "inventories", DOCS / "_build" / "inventories")
-intersphinx_disabled_reftypes = ["*"]
 intersphinx_timeout = 5
 
 # The gallery

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import re
+from types import ModuleType
 from typing import Any
 
 from docutils import nodes
@@ -29,27 +31,22 @@ MODULES = [
     "ocboost.river",
     "ocboost.errors",
 ]
+WITHOUT_ALL = {"ocboost.river": ["AdaptiveClassifier", "OCBClassifier"]}
 # Bases whose methods are documented by the projects that they come from.
 OUTSIDE_BASES = (
-    "ABC, BaseEstimator, ClassifierMixin, Classifier, dict, tuple, Exception, BaseException, UserWarning"
+    "ABC, BaseEstimator, ClassifierMixin, Base, dict, tuple, Generic, Warning, ImportError, OSError, "
+    "ValueError, Exception, BaseException, object"
 )
 
 
 def public_names(module: str) -> list[str]:
-    """What a module offers: its ``__all__``, or its classes if it has none."""
+    """What a module offers, but for modules: its ``__all__``, or the classes it defines if it has none."""
     found = importlib.import_module(module)
-    names = getattr(found, "__all__", None)
+    names = WITHOUT_ALL.get(module) or getattr(found, "__all__", None)
     if names is None:
-        names = sorted(
-            name
-            for name, value in vars(found).items()
-            if isinstance(value, type) and value.__module__ == module and not name.startswith("_")
-        )
-    return [
-        name
-        for name in names
-        if not hasattr(getattr(found, name), "__path__") and f"{module}.{name}" not in MODULES
-    ]
+        values = vars(found).items()
+        names = [name for name, value in values if isinstance(value, type) and value.__module__ == module]
+    return sorted(name for name in names if not isinstance(getattr(found, name), ModuleType))
 
 
 def places() -> dict[str, str]:
@@ -64,10 +61,14 @@ def places() -> dict[str, str]:
 
 
 PLACES = places()
+DEFINED = {}  # by the module that defines them
 SHORT: dict[str, str] = {}
 for _full, _place in PLACES.items():
     SHORT.setdefault(_full.rpartition(".")[2], _place)
+    _value = getattr(importlib.import_module(_full.rpartition(".")[0]), _full.rpartition(".")[2])
+    DEFINED.setdefault(f"{getattr(_value, '__module__', '')}.{getattr(_value, '__qualname__', '')}", _place)
 ALIASES = {
+    "Rows": "ocboost.streams.Batch",
     "array-like": ":term:`array-like <numpy:array_like>`",
     "ndarray": "numpy.ndarray",
     "RandomState": "numpy.random.RandomState",
@@ -88,6 +89,7 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, tex
     for place in (
         PLACES.get(target),
         SHORT.get(target),
+        DEFINED.get(target),
         f"{PLACES.get(owner) or SHORT.get(owner)}.{member}",
     ):
         if place in python.objects:  # type: ignore[attr-defined]
@@ -95,7 +97,21 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, tex
     return None
 
 
+def skip_requests(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the methods that scikit-learn makes for its metadata routing."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
+def quote_others(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Show what other projects' docstrings have in single backticks as code: it is not a name of this one."""
+    value = getattr(value, "fget", None) or value
+    if not str(getattr(value, "__module__", "ocboost")).startswith("ocboost"):
+        lines[:] = [re.sub(r"(?<![`:])`([^`]+)`(?!`)", r"``\1``", line) for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
+    app.connect("autodoc-skip-member", skip_requests)
+    app.connect("autodoc-process-docstring", quote_others, priority=100)  # before numpydoc
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
