@@ -18,6 +18,8 @@ author = "The ocboost developers"
 copyright = author
 release = version = ocboost.__version__
 language = "en"
+toc_object_entries_show_parents = "hide"
+smartquotes = False  # "--" is an option, not a dash
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -100,6 +102,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ocboost"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -108,7 +111,7 @@ html_theme_options = {
     "show_nav_level": 1,
     "navigation_with_keys": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
