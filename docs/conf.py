@@ -33,9 +33,7 @@ extensions = [
     "_extensions.names",
     "_extensions.commands",
 ]
-if (
-    os.environ.get("OCBOOST_SITE") != "reference"
-):  # a test builds the pages without examples and other slow things
+if os.environ.get("OCBOOST_SITE") != "pages":  # a test builds the site without running examples
     extensions.append("sphinx_gallery.gen_gallery")
 exclude_patterns = ["_*", "conftest.py", "gallery/*", "streams*/*.json", "auto_gallery/**/*.md5"]
 templates_path = ["_templates"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -97,6 +98,13 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, tex
     return None
 
 
+def drop_old_pages(app: Sphinx) -> None:
+    """Delete the pages of names that are no longer public, which an earlier build has left."""
+    for page in Path(app.srcdir, "reference", "generated").glob("*.rst"):
+        if page.stem not in PLACES.values():
+            page.unlink()
+
+
 def skip_made(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what nobody wrote: scikit-learn's metadata routing, the fields of named tuples."""
     made = re.fullmatch(r"set_\w+_request|get_metadata_routing", name)
@@ -112,6 +120,7 @@ def quote_others(app: Sphinx, what: str, name: str, value: Any, options: Any, li
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
+    app.connect("builder-inited", drop_old_pages, priority=100)  # before autosummary
     app.connect("autodoc-skip-member", skip_made)
     app.connect("autodoc-process-docstring", quote_others, priority=100)  # before numpydoc
     app.connect("missing-reference", resolve)

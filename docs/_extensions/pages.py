@@ -65,7 +65,7 @@ def _link(found: re.Match[str], path: Path, page: Path, docs: Path) -> str:
     place, mark, anchor = target.partition("#")
     if not place or re.match(r"[a-z]+:", place):
         return found[0]
-    file = (path.parent / place).resolve()
+    file = Path(os.path.normpath(path.parent / place))
     shown = {docs.parent / name: docs / f"{docname}.md" for docname, name in PROJECT.items()}
     shown[docs.parent / "README.md"] = docs / "index.md"
     shown |= {name.parent: there for name, there in shown.items() if name.name == "README.md"}
@@ -89,13 +89,27 @@ class DarkTwins(SphinxTransform):
         for image in list(self.document.findall(nodes.image)):
             light = Path(image["uri"])
             dark = light.with_stem(f"{light.stem.removesuffix('-light')}-dark")
-            if "://" in image["uri"] or dark == light or not (folder / dark).is_file():
+            if "://" in image["uri"]:
+                continue
+            if _adapts(folder / light):
+                image["classes"] = [*image["classes"], "dark-light"]  # or the theme puts it on white
+                continue
+            if dark == light or not (folder / dark).is_file():
                 continue
             twin = image.deepcopy()
             twin["uri"] = dark.as_posix()
             twin["classes"] = [*twin["classes"], "only-dark"]
             image["classes"] = [*image["classes"], "only-light"]
             image.parent.insert(image.parent.index(image) + 1, twin)
+
+
+def _adapts(picture: Path) -> bool:
+    """Whether a picture has colours of its own for dark pages."""
+    return (
+        picture.suffix == ".svg"
+        and picture.is_file()
+        and "prefers-color-scheme" in picture.read_text(encoding="utf-8")
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -43,6 +43,17 @@ class Model:
         classifier fitted on arrays, a file must have its features as columns of numbers.
     history : list of dict
         What was done: each ``fit`` and ``adapt``, with the rows it took.
+
+    Examples
+    --------
+    >>> import ocboost, pandas
+    >>> frame = pandas.DataFrame({"size": [1.0, 2.0, 8.0, 9.0] * 5, "colour": ["red", "blue"] * 10})
+    >>> clf = ocboost.OCBClassifier(n_hypotheses=5).fit(frame, ["small", "small", "large", "large"] * 5)
+    >>> model = ocboost.Model(clf)
+    >>> model.predict(frame[:3]).tolist()
+    ['small', 'small', 'large']
+    >>> model.schema.feature_names
+    ('size', 'colour=blue', 'colour=red')
     """
 
     def __init__(

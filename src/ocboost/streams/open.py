@@ -81,7 +81,7 @@ def open_stream(
     source: Source | None = None,
     key: str | None = None,
 ) -> FileStream:
-    """Open a file as a stream of batches.
+    r"""Open a file as a stream of batches.
 
     Parameters
     ----------
@@ -141,6 +141,21 @@ def open_stream(
     categories all zeros. In CSV an empty line is no row.
 
     If a file is broken somewhere, the rows before come first, and then the error.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "fruit.csv")
+    ...     _ = path.write_text("weight,colour,ripe\n120,red,yes\n80,green,no\n95,red,yes\n")
+    ...     with open_stream(path, label="ripe", batch_size=2) as stream:
+    ...         print(stream.schema.feature_names)
+    ...         for batch in stream:
+    ...             print(batch.X.tolist(), batch.y.tolist())
+    ('weight', 'colour=red', 'colour=green')
+    [[120.0, 1.0, 0.0], [80.0, 0.0, 1.0]] ['yes', 'no']
+    [[95.0, 1.0, 0.0]] ['yes']
     """
     arrow()  # raises at once if it is not installed
     if isinstance(drop, str):
