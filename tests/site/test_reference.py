@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 import textwrap
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,16 @@ def test_estimators_say_what_they_have_after_a_fit(names):
     ):
         value = getattr(_owner(f"ocboost.{full}"), full.rpartition(".")[2])
         assert re.search(r"^Attributes\n-+$[\s\S]*^classes_ ", inspect.getdoc(value), re.MULTILINE), full
+
+
+def test_attributes_are_explained(names):
+    lacking = []
+    for place in sorted(set(names.PLACES.values())):
+        value = getattr(_owner(place), place.rpartition(".")[2])
+        text = inspect.getdoc(value) if isinstance(value, type) else None
+        section = re.search(r"^Attributes\n-+\n([\s\S]*?)(?=\n\n\w[\w ]*\n---|\Z)", text or "", re.MULTILINE)
+        lines = section[1].splitlines() if section else []
+        for line, following in pairwise([*lines, ""]):
+            if line[:1].strip() and not following.startswith("    "):
+                lacking.append(f"{place}: {line}")
+    assert not lacking

@@ -45,12 +45,15 @@ class Cascade:
     rects : int32 (F, 3, 4)
         x, y, width and height of each feature's rectangles, zeros where unused.
     weights : float32 (F, 3)
+        What each rectangle counts.
     tilted : bool (F,)
+        Whether its rectangles are turned by 45 degrees.
     node_feature, node_threshold : (N,)
         The nodes of all trees, tree after tree: values below the threshold go left.
     node_left, node_right : int32 (N,)
         Above 0 a node, counted from the tree's first; else minus a leaf, counted from the tree's first.
     leaf : float32 (L,)
+        What each leaf adds.
     tree_node, tree_leaf : int32 (T + 1,)
         Where each tree's nodes and leaves begin.
     stage_tree : int32 (S + 1,)

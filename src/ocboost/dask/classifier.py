@@ -63,13 +63,16 @@ class DaskOCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     hypotheses_ : Hypotheses
+        The stumps of all classes.
     alpha_ : list of arrays
         The weights for each booster: one for two classes, otherwise one for each.
     edges_ : list of arrays, or None
         Where each feature was cut; ``StumpLearner(edges=clf.edges_)`` cuts there again. None with given
         hypotheses.
     n_features_in_ : int
+        F.
     n_rows_ : int
         The rows that were learnt, those without weight left out.
 

@@ -107,9 +107,11 @@ class OCBClassifier(CommitteeClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     committee_ : Committee
         The hypotheses and their weights, which vote and learn.
     hypotheses_ : Hypotheses
+        The weak hypotheses of all classes.
     boosters_ : list of Booster
         One for two classes, otherwise one for each.
     alpha_ : list of arrays

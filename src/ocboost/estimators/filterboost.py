@@ -77,6 +77,7 @@ class FilterBoost(OnlineClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     hypotheses_ : list of Hypotheses
         One set for two classes, otherwise one for each; None where nothing has been found yet. Until then
         the score is the log-odds of the classes' shares among the examples examined, the same for all rows.

@@ -69,6 +69,7 @@ class OzaRussellClassifier(OnlineClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     members_ : list
         The members that vote now, as given: scikit-learn's or River's. Their classes are places in
         ``classes_``.
@@ -81,6 +82,7 @@ class OzaRussellClassifier(OnlineClassifier):
     lambda_right_, lambda_wrong_ : arrays of shape (n_estimators,)
         λ_sc and λ_sw.
     n_seen_ : int
+        How many rows were learnt.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

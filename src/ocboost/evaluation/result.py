@@ -16,6 +16,7 @@ class Standing:
     Attributes
     ----------
     name : str
+        The contender's, as in tables.
     role : str
         As of `Contender`.
     metrics : dict
@@ -64,6 +65,7 @@ class Result:
     Attributes
     ----------
     classes : list
+        The labels, in the order of their codes.
     first_row, last_row : int
         The rows of the stream that were predicted.
     n_predicted, n_scored, n_learnt : int
@@ -71,6 +73,7 @@ class Result:
     settings : dict
         step, delay, window, every and drift, as they were used.
     standings : list of Standing
+        One for each contender, in their order.
     curve_rows, curve_counts : list of int
         The row after which each point of the curves was taken, and the examples that were in the window.
     seconds : float

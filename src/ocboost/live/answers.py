@@ -42,6 +42,7 @@ class Answers:
     labels : list
         The predicted classes.
     probabilities : array of shape (n, K)
+        A row for each answer.
     classes : list
         The classes of its columns.
     answered_by : str

@@ -47,6 +47,7 @@ class FolderFit:
     Attributes
     ----------
     classifier : OCBClassifier
+        The fitted classifier.
     n_read, n_learnt : int
         Rows there are, and those of them that have a label.
     accuracy : float

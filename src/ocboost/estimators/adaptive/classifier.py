@@ -71,6 +71,7 @@ class AdaptiveClassifier(BankClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     members_ : table of name, share, accuracy and log-loss
         What each member has in the prediction now, and how it has done over about the last 1,000 labels.
     n_learnt_ : int
