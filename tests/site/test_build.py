@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,10 @@ def built(docs: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_site_builds_without_a_warning(copied):
-    pytest.importorskip("sphinx")
-    pytest.importorskip("cyclopts.help", reason="an older cyclopts").HelpEntry  # noqa: B018
+    for module in ("sphinx", "cyclopts", "dask", "lmdb", "river"):
+        pytest.importorskip(module)
+    if int(version("cyclopts").partition(".")[0]) < 4:
+        pytest.skip("the lowest versions, whose help and docstrings differ")
     run = built(copied)
     assert run.returncode == 0, run.stderr
 
