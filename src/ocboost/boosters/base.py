@@ -58,19 +58,19 @@ class Copied(ABC):
 class Booster(Copied):
     """Turns margins into weights, example by example.
 
-    A booster implements `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets
-    checked margins, weights and labels, ``_arrays``, and `tree` and `from_tree`, which say what is saved; its
-    parameters besides ``n_hypotheses`` are named in `settings`, and are attributes of the same names.
-    `KernelBooster` has most of this where the state is a few arrays. A line in `ocboost.boosters.registry`
-    gives it a name, under which classifiers and the command line know it.
+    A booster implements `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets checked
+    margins, weights and labels, ``_arrays``, and `tree` and `from_tree`, which say what is saved; its
+    parameters besides ``n_hypotheses`` are named in ``settings``, and are attributes of the same names.
+    ``KernelBooster`` has most of this where the state is a few arrays. A line in
+    ``ocboost.boosters.registry`` gives it a name, under which classifiers and the command line know it.
 
     The rest has a default that suits every booster. Those that can do more override it: `forgetting`,
     `window_size`, `head` and `n_head` say what it remembers; `with_settings` changes its settings; `appended`
-    and `without` add and remove hypotheses, where `can_grow` says so; `SummingBooster` adds `decay` and
-    `merge`.
+    and `without` add and remove hypotheses, where ``can_grow`` says so; ``SummingBooster`` adds ``decay`` and
+    ``merge``.
 
-    Any number of threads may read one while another learns (`ocboost._core.locks`): what changes it is marked
-    ``writes``, what needs all of its state ``reads``.
+    Any number of threads may read one while another learns (``ocboost._core.locks``): what changes it is
+    marked ``writes``, what needs all of its state ``reads``.
     """
 
     kind: ClassVar[str]  # its name in files
@@ -439,7 +439,7 @@ class SummingBooster(Booster):
 
     @abstractmethod
     def _decay(self, factor: float) -> None:
-        """`decay` by a factor that has been checked."""
+        """``decay`` by a factor that has been checked."""
 
     @abstractmethod
     def merge(self, other: Any) -> Self:

@@ -17,7 +17,7 @@ MIN_NORM = 1e-150  # whose square is a double
 
 
 class EGPlusMinus(SteppingBooster):
-    """Exponentiated gradient with weights of both signs, whose sum Σ_j |α_j| stays within U.
+    """Exponentiated gradient with weights of both signs, whose sum ``Σ_j |α_j|`` stays within U.
 
     Each hypothesis has a weight for its answer and one for the opposite answer, w⁺_j and w⁻_j. All of them
     are equal at first, and always add up to U; α = w⁺ - w⁻. With the margin f = Σ_j α_j m_j and the loss

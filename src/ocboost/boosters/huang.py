@@ -78,7 +78,7 @@ class HuangBooster(KernelBooster):
     C. Huang, H. Ai, T. Yamashita, S. Lao and M. Kawade, "Incremental Learning of Boosted Face Detector" (ICCV
     2007), as described in section 2 of the paper that this library follows. Its weak hypotheses partition
     their domain, and an output for each part is adjusted; here a hypothesis answers ±1 and has one weight.
-    The window, `absorb`, the proportion while a part is small, smoothing, forgetting and the length of the
+    The window, ``absorb``, the proportion while a part is small, smoothing, forgetting and the length of the
     steps are ours.
 
     Each of the terms that L sums is the exponential of a convex function, so log L is convex, and so is L.

@@ -54,9 +54,9 @@ _PLANNED = tuple(_SKETCH_SETTINGS)
 class CascadeAdapter(DeepState):
     """Checks and counts the labelled windows of one camera; a subclass learns from them.
 
-    A subclass that is to be saved has a ``kind`` with its entry in `ocboost._core.kinds`, names in
+    A subclass that is to be saved has a ``kind`` with its entry in ``ocboost._core.kinds``, names in
     ``settings`` what it is made with besides the cascade, each an argument and an attribute, and has
-    `_state_tree` and `_resume` for what it has learnt.
+    ``_state_tree`` and ``_resume`` for what it has learnt.
     """
 
     kind: ClassVar[str]  # its name in files
@@ -154,7 +154,7 @@ class CascadeAdapter(DeepState):
 
     @abstractmethod
     def _resume(self, fields: Fields) -> None:
-        """Take over what `_state_tree` gave, once it is checked against the settings and ``n_seen``."""
+        """Take over what ``_state_tree`` gave, once it is checked against the settings and ``n_seen``."""
 
     def _read_newest(self, fields: Fields, key: str, n_shown: int) -> NewestWindows:
         """The newest of so many windows that were shown."""

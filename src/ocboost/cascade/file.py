@@ -173,7 +173,7 @@ class CascadeFile:
         path : path
             Where to.
         cascade : Cascade, optional
-            A changed copy of `cascade`. Its features must be the same.
+            A changed copy of ``cascade``. Its features must be the same.
         overwrite : bool, default False
             Whether a file that is there already may be replaced.
         """

@@ -303,7 +303,7 @@ class OCBClassifier(CommitteeClassifier):
             classifier is adopted by `AdaptiveClassifier.from_fitted`.
         X, y : arrays
             What to start the sums from: the training data, or a part of them, or a few hundred labelled rows
-            like them. The deployed weights fade as these examples do (`DeployedWeights`).
+            like them. The deployed weights fade as these examples do (``DeployedWeights``).
         sample_weight : array of shape (n,), optional
         **parameters
             Those of the class.

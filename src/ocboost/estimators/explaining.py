@@ -100,10 +100,10 @@ class Explains:
 
     @property
     def feature_importances_(self) -> Floats:
-        """What each column has in the votes, (n_features_in_,): sums to 1, or 0 before anything is learnt.
+        """What each column has in the votes; the sum is 1, or 0 before anything is learnt.
 
-        It is the share of |α|, each hypothesis's shared among the features that it looks at; one that always
-        answers the same has none. See ``docs/explain.md``.
+        It is the share of ``|α|``, each hypothesis's shared among the features that it looks at; one that
+        always answers the same has none. See ``docs/explain.md``.
         """
         now = self._still()
         return importances(now, features_of(now))

@@ -47,8 +47,8 @@ class FilterBoost(OnlineClassifier):
       is then below ε.
     - The weak learner learns h_t from ``sample`` examples that the filter has let through.
     - *getEdge*: more of them test h_t, as many as it takes
-      (`ocboost.estimators.binary_filterboost.EdgeTest` with τ and δ_t), which gives ``γ_t = u / (1 + τ)`` and
-      ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))``. Where h_t is worse than chance, γ_t and α_t are negative.
+      (``ocboost.estimators.binary_filterboost.EdgeTest`` with τ and δ_t), which gives ``γ_t = u / (1 + τ)``
+      and ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))``. Where h_t is worse than chance, γ_t and α_t are negative.
 
     ``fit`` draws rows of a training set, `fit_stream` and ``partial_fit`` take each example of a stream at
     most once. With more than two classes each has a FilterBoost of its own, one against the rest, which
@@ -98,8 +98,8 @@ class FilterBoost(OnlineClassifier):
     Notes
     -----
     F is on the scale of logistic loss, the log-odds: P(+1) = 1 / (1 + exp(-F)). AdaBoost's F is half of them.
-    So ``predict_proba`` is `ocboost.estimators.committee.probabilities` of F/2. As each γ_t is an estimate
-    from below, so is |F|: the probabilities are not sure enough rather than too sure.
+    So ``predict_proba`` is ``ocboost.estimators.committee.probabilities`` of F/2. As each γ_t is an estimate
+    from below, so is ``|F|``: the probabilities are not sure enough rather than too sure.
 
     It needs many examples: an edge of 0.2 is tested on a few thousand that the filter lets through, one of
     0.05 on about fifty thousand, and the better F is, the fewer it lets through.

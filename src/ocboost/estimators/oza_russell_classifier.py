@@ -42,7 +42,7 @@ class OzaRussellClassifier(OnlineClassifier):
     ----------
     estimator : classifier, list of classifiers, or None
         What the members are copies of: a scikit-learn classifier with ``partial_fit`` and ``predict``, a
-        River classifier or a pipeline that ends in one, or a `BaseLearner` of one's own. Of a list, each
+        River classifier or a pipeline that ends in one, or a ``BaseLearner`` of one's own. Of a list, each
         position has a copy of every one; all of them learn, and the one with the least error so far stands
         for the position (a selector of Grabner and Bischof 2006). None is naive Bayes with Gaussian
         features: it has nothing to tune, it is the same online as in batch, and it is one of the learners

@@ -25,7 +25,7 @@ class Standing:
     confusion : list of lists
         How often each class (row) was predicted as each (column).
     curve : dict
-        Each metric over the window, beside `Result.curve_rows`.
+        Each metric over the window, beside ``Result.curve_rows``.
     alarms : list of int
         The rows at which ADWIN found that its rate of error had changed.
     predict_us, learn_us : float

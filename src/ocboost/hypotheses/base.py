@@ -43,7 +43,7 @@ class Hypotheses(ABC):
 
     A subclass sets ``n_hypotheses`` and ``n_features`` and implements ``_fill``, which answers some rows
     hypothesis by hypothesis, `tree` and `from_tree`, which define the file format, and ``__getitem__``. If it
-    consists of arrays, it inherits most of this from `ArrayHypotheses`.
+    consists of arrays, it inherits most of this from ``ArrayHypotheses``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Hypotheses(ABC):
 
         Parameters
         ----------
-        X : array of shape (n, n_features), float32 or float64, or SciPy CSR where `accepts_sparse`
+        X : array of shape (n, n_features), float32 or float64, or SciPy CSR where ``accepts_sparse``
         """
         X = self.check(X)
         out = np.empty((X.shape[0], self.n_hypotheses), np.int8)

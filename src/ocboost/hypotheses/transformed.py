@@ -89,7 +89,7 @@ class Transformed(Hypotheses):
         return np.flatnonzero(looked_at(self.hypotheses))
 
     def features_after(self, features: Sequence[Any]) -> list[Any]:
-        """What words call the columns after the step (`ocboost.hypotheses.describe`)."""
+        """What words call the columns after the step (``ocboost.hypotheses.describe``)."""
         cached = self.__dict__.get("_after")
         if cached is None or cached[0] is not features:
             found = features_after(self.step, features, self.vocabularies, self.used)

@@ -107,8 +107,8 @@ def state_at_checkpoint(folder: Path) -> LiveState | None:
 def replay(folder: str | os.PathLike[str]) -> LiveState:
     """The state of a folder, found from its whole journal alone, beginning with what was deployed.
 
-    Compare its `LiveState.model_bytes` with what the service had: they are the same. Nobody else may use the
-    folder meanwhile. The journal must still have its first entry (``keep_labels``).
+    Compare its ``LiveState.model_bytes`` with what the service had: they are the same. Nobody else may use
+    the folder meanwhile. The journal must still have its first entry (``keep_labels``).
     """
     place = Path(folder)
     journal = Journal(place / JOURNAL_NAME)

@@ -103,7 +103,7 @@ def fit_folder(
     Parameters
     ----------
     folder : path
-        Files of Parquet, CSV, TSV or JSON lines, see `ocboost.streams.open_folder`.
+        Files of Parquet, CSV, TSV or JSON lines, see ``ocboost.streams.open_folder``.
     label : str
         The column that holds the class. Rows without a label are left out.
     n_hypotheses : int, default 100

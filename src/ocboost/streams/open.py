@@ -102,7 +102,7 @@ def open_stream(
     need_label : bool
         Whether a file without the label column is an error. Otherwise its batches have no labels.
     skip : int
-        Rows to skip. The first batch then begins at row `skip`.
+        Rows to skip. The first batch then begins at row ``skip``.
     tracked : bool
         Whether to digest what is read, for `Stream.coverage` and `Stream.fits`.
     sampled : bool
@@ -111,7 +111,7 @@ def open_stream(
     label_kind : str, optional
         What the labels are, if neither the schema says it nor the first rows are looked at.
     as_they_come : bool
-        Whether to give rows as soon as they have arrived, in batches of at most `batch_size`, perhaps empty
+        Whether to give rows as soon as they have arrived, in batches of at most ``batch_size``, perhaps empty
         ones. The first rows are not looked at.
     bad_rows : BadRows, optional
         Takes the rows that cannot be used, which are an error otherwise. The first rows are not looked at.

@@ -34,10 +34,10 @@ class Column:
     name : str
         Its name in the file.
     kind : {"number", "category", "date", "code"}
-        A number is one feature; truth values are the numbers 0 and 1. A category is one feature for each
-        of `categories`, 1 where the value is that one; all are 0 for other values and missing ones. A date is
-        one feature for each of `parts`. A code is one feature: the index of the text in `categories`, -1 for
-        other texts, NaN for a missing one.
+        A number is one feature; truth values are the numbers 0 and 1. A category is one feature for each of
+        ``categories``, 1 where the value is that one; all are 0 for other values and missing ones. A date is
+        one feature for each of ``parts``. A code is one feature: the index of the text in ``categories``, -1
+        for other texts, NaN for a missing one.
     categories : tuple of str
         Of a category, the values that have a feature, the most frequent first, at most 64. Of a code, its
         vocabulary, at most 65,536 texts.
@@ -195,7 +195,7 @@ class Schema:
     ) -> NDArray[np.float64]:
         """The features of an Arrow record batch or table, (n, F) float64; a missing number is NaN.
 
-        Columns are found by name. `first` is the number of its first row, for error messages. `out` is an
+        Columns are found by name. ``first`` is the number of its first row, for error messages. ``out`` is an
         array to write them to.
         """
         X = np.empty((record_batch.num_rows, self.n_features)) if out is None else out
@@ -248,7 +248,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, d: object, name: str) -> Schema:
-        """The inverse of `as_dict`; `name` is that of the file, for error messages."""
+        """The inverse of `as_dict`; ``name`` is that of the file, for error messages."""
         fits = isinstance(d, dict) and set(d) == {"columns", "label", "label_kind"}
         require(fits, name, "its schema must have columns, label and label_kind")
         assert isinstance(d, dict)

@@ -39,7 +39,7 @@ class BoostingSketch(SummingBooster):
     ``head=1`` this is the paper's algorithm 1, its sign error mended and the total weight kept.
 
     A larger head keeps the examples that weigh, and a weighted sample carries the sums of the rest
-    (`ocboost._kernels.heavy`): AdaBoost's weight lies on few examples, so this comes far closer to it than
+    (``ocboost._kernels.heavy``): AdaBoost's weight lies on few examples, so this comes far closer to it than
     the newest examples in the same bytes (``keep="newest"``).
 
     Parameters
@@ -227,8 +227,8 @@ class BoostingSketch(SummingBooster):
     def diverged(self) -> bool:
         """Whether an unbalanced correction has left its range, so that the weights are meaningless.
 
-        Some |α| would have passed 1,000 and was held there, or the sums of some row have grown to ten times
-        the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
+        Some ``|α|`` would have passed 1,000 and was held there, or the sums of some row have grown to ten
+        times the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
         """
         if CORRECTIONS[self._correction] & KEEPS_TOTAL:
             return False
@@ -285,7 +285,7 @@ class BoostingSketch(SummingBooster):
         self._in_calls(len(rows), batch_size, store.cost, learn)
 
     def folds_long(self, n: int, batch_size: int = 1) -> bool:
-        """Whether taking in n examples more brings a fold that is long (`fold.is_long`)."""
+        """Whether taking in n examples more brings a fold that is long (``fold.is_long``)."""
         return self._store.folds_long(n, batch_size)
 
     # Copies ----------------------------------------------------------------------------------------------
