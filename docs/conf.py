@@ -55,7 +55,29 @@ numpydoc_show_class_members = False  # the template has them, each with its docs
 numpydoc_xref_param_type = True
 numpydoc_xref_aliases = names.ALIASES
 numpydoc_xref_ignore = "all"
-numpydoc_validation_checks: set[str] = set()
+numpydoc_validation_checks = {  # what a docstring must have
+    *("GL03", "GL06", "GL07", "GL08", "SS01", "SS02", "SS03"),  # a summary, sections in order
+    *(
+        "PR01",
+        "PR02",
+        "PR04",
+        "PR07",
+        "RT01",
+        "RT03",
+        "YD01",
+    ),  # each parameter and result, with type and meaning
+}
+numpydoc_validation_overrides = {
+    "PR01": [
+        r"^(?![\s\S]*\nParameters\n)[\s\S]*\nAttributes\n"
+    ],  # made by a function; users read the attributes
+    "RT01": [r"^Refuse"],  # it always raises
+}
+numpydoc_validation_exclude = {
+    r"\.river\.\w+\.predict_one$",
+    r"\.BOOSTERS$",
+    r"\.METRICS$",
+}  # River's own; tables
 intersphinx_mapping = inventories.mapping(DOCS / "inventories", DOCS / "_build" / "inventories")
 intersphinx_timeout = 5
 

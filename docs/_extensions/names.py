@@ -97,9 +97,10 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, tex
     return None
 
 
-def skip_requests(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out the methods that scikit-learn makes for its metadata routing."""
-    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+def skip_made(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what nobody wrote: scikit-learn's metadata routing, the fields of named tuples."""
+    made = re.fullmatch(r"set_\w+_request|get_metadata_routing", name)
+    return True if made or str(value.__doc__).startswith("Alias for field number") else None
 
 
 def quote_others(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
@@ -111,7 +112,7 @@ def quote_others(app: Sphinx, what: str, name: str, value: Any, options: Any, li
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
-    app.connect("autodoc-skip-member", skip_requests)
+    app.connect("autodoc-skip-member", skip_made)
     app.connect("autodoc-process-docstring", quote_others, priority=100)  # before numpydoc
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

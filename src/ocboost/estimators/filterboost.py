@@ -157,7 +157,22 @@ class FilterBoost(OnlineClassifier):
 
     @writes
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Boost from the beginning, drawing rows with replacement, in proportion to their weights."""
+        """Boost from the beginning, drawing rows with replacement, in proportion to their weights.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+        y : array of shape (n,)
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        FilterBoost
+            This object.
+        """
         with all_or_nothing(self) as draft:
             settings, learner = self.settings(), self.learner()
             X, labels = draft._checked_examples(X, y, reset=True)
@@ -187,9 +202,16 @@ class FilterBoost(OnlineClassifier):
         Parameters
         ----------
         X : array of shape (n, n_features)
+            The rows.
         y : array of shape (n,)
+            The class of each row.
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all.
+
+        Returns
+        -------
+        FilterBoost
+            This object.
         """
         first = not hasattr(self, "boosters_")
         with all_or_nothing(self) as draft:
@@ -231,6 +253,16 @@ class FilterBoost(OnlineClassifier):
         classes : array, optional
             All classes that will ever come. By default those of the first batches, as many as it takes until
             there are two; they are held back until then.
+
+        Returns
+        -------
+        FilterBoost
+            This object.
+
+        Raises
+        ------
+        InputError
+            If a batch is no pair of rows and labels, or does not fit those before.
         """
         held: list[tuple[Any, NDArray[Any]]] = []
         shown: set[Any] = set()
@@ -273,7 +305,13 @@ class FilterBoost(OnlineClassifier):
         self._ended = None
 
     def settings(self) -> FilterSettings:
-        """The parameters, checked; changes take effect with the next call."""
+        """The parameters, checked; changes take effect with the next call.
+
+        Returns
+        -------
+        FilterSettings
+            By name.
+        """
         sample = as_count(self.sample, "sample", 2, 1 << 30, "One example shows one class only.")
         most_examples = as_count(
             self.most_examples, "most_examples", sample, None, "It must be enough for a sample and a test."
@@ -291,7 +329,18 @@ class FilterBoost(OnlineClassifier):
         return as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
 
     def learner(self) -> Learner:
-        """What learns a hypothesis from a sample."""
+        """What learns a hypothesis from a sample.
+
+        Returns
+        -------
+        Learner
+            Stumps by default.
+
+        Raises
+        ------
+        InputError
+            If ``estimator`` is nothing that learns.
+        """
         found = learner_for(self.estimator)
         if not isinstance(found, Learner):
             raise InputError(
@@ -369,6 +418,16 @@ class FilterBoost(OnlineClassifier):
 
         While there is no hypothesis it is the log-odds of the class among the examples examined, so that the
         most frequent class is predicted. (n,) for two classes, positive for the second; (n, K) for more.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            For two classes positive for the second.
         """
         now = self._snapshot()
         rows = now._checked_rows(X)
@@ -376,7 +435,18 @@ class FilterBoost(OnlineClassifier):
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, (n, K): 1 / (1 + exp(-F)), or shares of exp(F_c)."""
+        """The probability of each class: 1 / (1 + exp(-F)), or shares of exp(F_c).
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of ``classes_``.
+        """
         return probabilities(self.decision_function(X) / 2.0)
 
     # Files -----------------------------------------------------------------------------------------------
@@ -385,6 +455,11 @@ class FilterBoost(OnlineClassifier):
         """Save to a file, in ocboost's own format (no pickle); an old file stays until this one is complete.
 
         A learner or a classifier given as ``estimator`` is not in the file: it is given again to `load`.
+
+        Parameters
+        ----------
+        path : path
+            The file.
         """
         check_is_fitted(self)
         save(path, FILTERBOOST_KIND, filterboost_tree(self._snapshot()))
@@ -396,8 +471,14 @@ class FilterBoost(OnlineClassifier):
         Parameters
         ----------
         path : path
+            The file.
         estimator : learner or scikit-learn classifier, optional
             What it was made with, if that was such an object, which no file holds.
+
+        Returns
+        -------
+        FilterBoost
+            It learns on.
 
         Raises
         ------
@@ -409,7 +490,20 @@ class FilterBoost(OnlineClassifier):
 
     @classmethod
     def from_tree(cls, fields: Fields, estimator: Any = None) -> Self:
-        """From what a file holds, and an estimator that it does not hold."""
+        """From what a file holds, and an estimator that it does not hold.
+
+        Parameters
+        ----------
+        fields : mapping
+            What the file holds.
+        estimator : learner or scikit-learn classifier, optional
+            What it was made with, if the file does not hold it.
+
+        Returns
+        -------
+        FilterBoost
+            It continues exactly as that one would have.
+        """
         clf: Self = filterboost_from_tree(fields, cls, estimator)
         return clf
 

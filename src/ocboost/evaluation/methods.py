@@ -469,6 +469,12 @@ def lineup(
     rates : sequence of float
         Learning rates of the logistic regression.
     seed : int
+        For members that draw.
+
+    Returns
+    -------
+    list of Contender
+        The deployed one first.
     """
     first_rows = FirstRows.of_model(classifier, start, seed=seed)
     chosen = methods_for(windows, forgetting, rates, classifier)

@@ -108,7 +108,13 @@ class Result:
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON: no NaN, what is not defined is None."""
+        """Everything, for JSON: what is not defined is None.
+
+        Returns
+        -------
+        dict
+            As ``results.json`` has it.
+        """
         return {
             "classes": self.classes,
             "rows": {

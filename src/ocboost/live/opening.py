@@ -109,6 +109,21 @@ def replay(folder: str | os.PathLike[str]) -> LiveState:
 
     Compare its ``LiveState.model_bytes`` with what the service had: they are the same. Nobody else may use
     the folder meanwhile. The journal must still have its first entry (``keep_labels``).
+
+    Parameters
+    ----------
+    folder : path
+        Of an `Adapter`.
+
+    Returns
+    -------
+    LiveState
+        The state after the last entry.
+
+    Raises
+    ------
+    InputError
+        If the journal no longer has its first entry.
     """
     place = Path(folder)
     journal = Journal(place / JOURNAL_NAME)

@@ -71,7 +71,18 @@ class FolderFit:
     _most: int | None
 
     def last_rows(self, n: int) -> tuple[Floats, NDArray[Any]]:
-        """The features and labels of the last n rows that have one; if all are of one class, of n others."""
+        """The features and labels of the last n rows that have one; if all are of one class, of n others.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+
+        Returns
+        -------
+        tuple of arrays
+            Features (n, F) and labels (n,).
+        """
         return last_rows(self._folder, n, self._end, self._most)
 
 
@@ -116,7 +127,7 @@ def fit_folder(
         Read only files of this format; by default there must be only one.
     rows : int, optional
         Use only so many rows from the beginning.
-    head, memory, smoothing, class_weight, threshold, costs
+    head, memory, smoothing, class_weight, threshold, costs : optional
         As of `ocboost.OCBClassifier`. Others are set on the result:
         ``fit.classifier.set_params(forgetting=0.995)``.
     decide : function, optional

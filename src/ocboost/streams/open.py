@@ -125,6 +125,16 @@ def open_stream(
         which become their decimal digits. Batches have it as ``keys``. A row without a key, or with one of
         more than 500 bytes, cannot be used. It is a feature only if the schema says so.
 
+    Returns
+    -------
+    Stream
+        Its batches, when it is iterated.
+
+    Raises
+    ------
+    InputError
+        If the file is none, or has no such columns; the text says what to do.
+
     Notes
     -----
     An empty field is missing, and so are NA, N/A, NaN and null. Missing numbers are NaN, missing
