@@ -30,6 +30,7 @@ extensions = [
     "_extensions.pages",
     "_extensions.names",
     "_extensions.commands",
+    "_extensions.mathml",
 ]
 if (
     os.environ.get("OCBOOST_SITE") != "reference"
@@ -43,7 +44,7 @@ default_role = "py:obj"
 
 # Markdown
 myst_heading_anchors = 6  # as the code host makes them
-myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 
 # The reference
 autosummary_generate = True
@@ -80,6 +81,8 @@ numpydoc_validation_exclude = {
 }  # River's own; tables
 intersphinx_mapping = inventories.mapping(DOCS / "inventories", DOCS / "_build" / "inventories")
 intersphinx_timeout = 5
+
+html_math_renderer = "mathml"
 
 # The gallery
 sphinx_gallery_conf = {
