@@ -1,4 +1,4 @@
-"""Equations as MathML, which browsers show by themselves: no script, no other host, and the page's colours."""
+"""Equations as MathML: browsers show them by themselves, without a script, in the page's colours."""
 
 from __future__ import annotations
 
