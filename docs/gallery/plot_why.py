@@ -2,7 +2,7 @@
 Why, and what has changed
 =========================
 
-The loans of `ocboost sample`. What carried a prediction before the change, what carries it now, and
+The loans of ``ocboost sample``. What carried a prediction before the change, what carries it now, and
 which hypotheses have gained or lost weight in between.
 """
 
