@@ -103,6 +103,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ocboost"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_sidebars = {
+    page: [] for page in ("index", "start", "choose", "glossary")
+}  # they have no pages below them
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
