@@ -32,6 +32,7 @@ extensions = [
     "_extensions.pages",
     "_extensions.names",
     "_extensions.commands",
+    "_extensions.mathml",
 ]
 if os.environ.get("OCBOOST_SITE") != "pages":  # a test builds the site without running examples
     extensions.append("sphinx_gallery.gen_gallery")
@@ -43,7 +44,7 @@ default_role = "py:obj"
 
 # Markdown
 myst_heading_anchors = 6  # as the code host makes them
-myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 
 # The reference
 autosummary_generate = True
@@ -81,6 +82,8 @@ numpydoc_validation_exclude = {
 intersphinx_mapping = inventories.mapping(DOCS / "inventories", DOCS / "_build" / "inventories")
 intersphinx_timeout = 5
 
+html_math_renderer = "mathml"
+
 # The gallery
 sphinx_gallery_conf = {
     "examples_dirs": ["gallery"],
@@ -101,6 +104,9 @@ html_title = "ocboost"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
+html_sidebars = {
+    page: [] for page in ("index", "start", "choose", "glossary")
+}  # they have no pages below them
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

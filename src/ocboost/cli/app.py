@@ -32,6 +32,7 @@ from ocboost.cli import (
     info,
     predict,
     reproduce,
+    sample,
     serve,
 )
 from ocboost.cli.options import UsageError
@@ -39,7 +40,7 @@ from ocboost.cli.terminal import replace_closed_outputs, say
 
 INTRODUCTION = (
     "Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.\n\n"
-    "Start with: ocboost reproduce synthetic --quick\n"
+    "Start with: ocboost sample loans\n"
 )
 
 
@@ -49,6 +50,7 @@ def build_app() -> App:
         name="ocboost", help=INTRODUCTION, version=f"ocboost {ocboost.__version__}", help_format="plaintext"
     )
     for command in (
+        sample.sample,
         fit.fit,
         adapt.adapt,
         predict.predict,
