@@ -23,7 +23,7 @@ import moa.core.Measurement;
  * input, one a line, two numbers each: "count chunk" trains on the next count examples (the rows are a
  * ring), resetting the model, outside the clock, before every chunk of them; with a chunk of 0 it is not
  * reset. Each is answered by one line: CPU ns, wall ns, how many of the J weights
- * are now NaN, the largest finite |weight|.
+ * are now NaN, the largest finite |weight|. "weights" is answered by the J weights themselves.
  */
 public final class MoaDriver {
     private MoaDriver() {}
@@ -196,6 +196,14 @@ public final class MoaDriver {
         int next = 0;
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+            if (line.trim().equals("weights")) {
+                StringBuilder weights = new StringBuilder();
+                for (int j = 0; j < width; j++) {
+                    weights.append(j > 0 ? " " : "").append(booster.weight(j));
+                }
+                System.out.println(weights);
+                continue;
+            }
             String[] numbers = line.trim().split(" ");
             int count = Integer.parseInt(numbers[0]);
             int chunk = Integer.parseInt(numbers[1]);

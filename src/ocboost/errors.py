@@ -68,7 +68,17 @@ class LeftOutWarning(NotSavableError, UserWarning):  # noqa: N818
 
 
 class MissingExtraError(OcboostError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency is needed and not installed.
+
+    Parameters
+    ----------
+    package : str
+        What is not installed.
+    extra : str
+        The extra that brings it.
+    purpose : str
+        What needs it, for the message.
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(

@@ -120,7 +120,17 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
     # Learning --------------------------------------------------------------------------------------------
 
     def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
-        """Learn from one example, of sample weight ``w``."""
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        y : object
+            Its label.
+        w : float, default 1.0
+            Its sample weight.
+        """
         _check_label(y)
         self._learn_values(_values(x), y, as_one_weight(w))
 
@@ -141,7 +151,15 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
 
     @writes
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn from several examples, in order, with the same result as ``learn_one`` one by one."""
+        """Learn from several examples, in order, with the same result as ``learn_one`` one by one.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            A row for each example.
+        y : pandas.Series
+            Their labels.
+        """
         rows, labels = _rows_of(X), y.tolist()
         for label in labels:
             _check_label(label)
@@ -208,17 +226,52 @@ class GracePeriodClassifier(base.MiniBatchClassifier):
     # Answering -------------------------------------------------------------------------------------------
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
-        """The probability of each label seen so far; none before the first example."""
+        """The probability of each label seen so far; none before the first example.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        **kwargs : object
+            Ignored; River's own classifiers take it.
+
+        Returns
+        -------
+        dict
+            By label.
+        """
         return self._probabilities([_values(x)])[0]
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """The probabilities of several examples, a column for each label."""
+        """The probabilities of several examples.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            A row for each example.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for each label.
+        """
         import pandas as pd
 
         return pd.DataFrame(self._probabilities(_rows_of(X)), index=X.index)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """The most probable label of several examples."""
+        """The most probable label of several examples.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            A row for each example.
+
+        Returns
+        -------
+        pandas.Series
+            A label for each.
+        """
         import pandas as pd
 
         best = [max(row, key=row.__getitem__) if row else None for row in self._probabilities(_rows_of(X))]
@@ -265,12 +318,13 @@ class OCBClassifier(GracePeriodClassifier):
         Stumps, for each class if they are more than two.
     grace_period : int, default 200
         Examples the stumps are learnt from. No others are kept, but for one of each label.
-    order, head, tail, smoothing, forgetting, correction, keep, memory, booster
+    order, head, tail, smoothing, forgetting, correction, keep, memory, booster : optional
         As in `ocboost.OCBClassifier`.
     grow : None, int or ocboost.Growth, default None
         Adds new stumps from the stream, up to so many in all, as in `ocboost.OCBClassifier`. The rows of the
         head are kept then.
     seed : int, optional
+        For the members that draw, and for what is sampled.
 
     Examples
     --------
@@ -365,6 +419,7 @@ class AdaptiveClassifier(GracePeriodClassifier):
     extra, without : lists of str, optional
         Members to add and to leave out, as in `ocboost.AdaptiveClassifier`.
     seed : int, optional
+        For the members that draw.
 
     Examples
     --------

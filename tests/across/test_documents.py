@@ -55,7 +55,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 200
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
 
 
 def test_the_public_page_has_exactly_the_public_names():

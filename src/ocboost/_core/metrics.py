@@ -182,7 +182,17 @@ class Tally:
         return int(self.confusion.sum())
 
     def add(self, probabilities: Probabilities, codes: Codes, predicted: Codes | None = None) -> None:
-        """Add examples: probabilities (n, K), true classes (n,), predicted ones (the likeliest if None)."""
+        """Add examples: probabilities (n, K), true classes (n,), predicted ones (the likeliest if None).
+
+        Parameters
+        ----------
+        probabilities : array of shape (n, K)
+            Of each example, the probability of each class.
+        codes : array of shape (n,)
+            The true classes.
+        predicted : array of shape (n,), optional
+            What was predicted; the likeliest class if left out.
+        """
         if predicted is None:
             predicted = probabilities.argmax(axis=1)
         self.confusion += confusion_of(codes, predicted, len(self.confusion))
@@ -203,7 +213,13 @@ class Tally:
         return _mean([bins.average_precision_bound for bins in self._defined()])
 
     def values(self) -> Values:
-        """Every metric by its name."""
+        """Every metric by its name.
+
+        Returns
+        -------
+        dict
+            None where a metric is not defined.
+        """
         n, defined = self.n, self._defined()
         found = {
             **_of_confusion(self.confusion),
@@ -219,7 +235,13 @@ class Tally:
         return [bins for bins in self.bins if bins.has_both]
 
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {
             "confusion": self.confusion,
             "loss": self._loss,
@@ -230,7 +252,20 @@ class Tally:
 
     @classmethod
     def from_tree(cls, fields: Fields, n_classes: int) -> Self:
-        """A tally from what `tree` gave."""
+        """A tally from what `tree` gave.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+        n_classes : int
+            K.
+
+        Returns
+        -------
+        Tally
+            It counts on from there.
+        """
         tally = cls(n_classes)
         fields.fill({"confusion": tally.confusion, "calibration": tally._calibration})
         tally._loss, tally._square = (fields.number(key, 0.0, np.inf) for key in ("loss", "square"))
@@ -246,6 +281,7 @@ class Window:
     Parameters
     ----------
     n_classes : int
+        K.
     size : int
         How many examples are kept.
 
@@ -271,7 +307,17 @@ class Window:
         return min(self._added, self._size)
 
     def add(self, probabilities: Probabilities, codes: Codes, predicted: Codes | None = None) -> None:
-        """Add examples, as `Tally.add` does; the oldest are dropped."""
+        """Add examples, as `Tally.add` does; the oldest are dropped.
+
+        Parameters
+        ----------
+        probabilities : array of shape (n, K)
+            Of each example, the probability of each class.
+        codes : array of shape (n,)
+            The true classes.
+        predicted : array of shape (n,), optional
+            What was predicted; the likeliest class if left out.
+        """
         if predicted is None:
             predicted = probabilities.argmax(axis=1)
         m = min(len(codes), self._size)
@@ -282,7 +328,13 @@ class Window:
         self._predicted[place] = predicted[len(codes) - m :]
 
     def values(self) -> Values:
-        """Every metric by its name."""
+        """Every metric by its name.
+
+        Returns
+        -------
+        dict
+            None where a metric is not defined.
+        """
         n = self.n
         probabilities, codes = self._probabilities[:n], self._codes[:n]
         scored = [
@@ -308,6 +360,11 @@ class Series:
 
     When there are 2,000 points, every second one is dropped and the next ones are taken half as often.
 
+    Parameters
+    ----------
+    every : int
+        Examples from one point to the next.
+
     Examples
     --------
     >>> series = Series(every=10)
@@ -325,11 +382,32 @@ class Series:
         return len(self.rows)
 
     def due_after(self, n: int) -> int:
-        """How many examples will have been scored when the next point is due."""
+        """How many examples will have been scored when the next point is due.
+
+        Parameters
+        ----------
+        n : int
+            Examples scored so far.
+
+        Returns
+        -------
+        int
+            A number above n.
+        """
         return n - n % self.every + self.every
 
     def record(self, row: int, count: int, values: Values) -> None:
-        """Add a point: the row it was taken after, the examples in the window, and what they gave."""
+        """Add a point.
+
+        Parameters
+        ----------
+        row : int
+            The row it was taken after.
+        count : int
+            Examples in the window.
+        values : dict
+            What they gave, by metric.
+        """
         self.rows.append(row)
         self.counts.append(count)
         for name, column in self.values.items():

@@ -24,7 +24,13 @@ _n_threads: int | None = None
 
 
 def get_num_threads() -> int:
-    """How many threads a large fold may use."""
+    """How many threads a large fold may use.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
     global _n_threads
     if _n_threads is None:
         _n_threads = _default_num_threads()
@@ -48,6 +54,11 @@ def set_num_threads(n: int) -> None:
 
     The default is the number of cores this process may use, or the environment variable
     ``OCBOOST_NUM_THREADS``.
+
+    Parameters
+    ----------
+    n : int
+        At least 1.
     """
     global _n_threads
     _n_threads = as_count(n, "n", 1, 1024, "")

@@ -2,7 +2,7 @@
 
 `Booster` is their contract; `BOOSTERS` has each by its name. ``OCBClassifier(booster=…)`` takes a
 name or an object of one of these classes. Boosting that finds its own hypotheses in features, FilterBoost
-and Oza and Russell's with members that learn, is in `ocboost.estimators`.
+and Oza and Russell's with members that learn, is in ``ocboost.estimators``.
 
 >>> sorted(BOOSTERS)[:3]
 ['eg', 'huang', 'logistic']

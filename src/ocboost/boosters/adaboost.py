@@ -32,7 +32,17 @@ from ocboost.errors import InputError
 
 
 class AdaBoostSums(NamedTuple):
-    """AdaBoost's weights and the sums a sketch can start from (the paper's Option 2)."""
+    """AdaBoost's weights and the sums a sketch can start from (the paper's Option 2).
+
+    Attributes
+    ----------
+    alpha : array of shape (J,)
+        The weights.
+    W_plus : array of shape (J, J)
+        Pair sums of what is right, as `adaboost_sums` has them.
+    W_minus : array of shape (J, J)
+        The same of what is wrong.
+    """
 
     alpha: Floats  #: (J,)
     W_plus: Floats  #: (J, J): W⁺_jk for k <= j, the weight at j of margin +1 at both j and k
@@ -99,6 +109,22 @@ def adaboost_sums(
     ``W_plus[j, k]`` (k < j, within ``order``) the part of it that k gets right as well; ``W_minus``
     likewise for wrong. Parameters as for `adaboost_weights`.
 
+    Parameters
+    ----------
+    margins : array of shape (n, J), each -1 or +1
+        As for `adaboost_weights`, like those that follow.
+    order : int, optional
+        How many earlier coordinates the sums look back to; all if left out.
+    smoothing : float, default 1.0
+        ε.
+    sample_weight : array of shape (n,), optional
+        1 each if left out.
+
+    Returns
+    -------
+    AdaBoostSums
+        The weights and the sums.
+
     Examples
     --------
     >>> sums = adaboost_sums([[1, 1], [1, -1], [1, 1], [-1, 1]])
@@ -121,6 +147,23 @@ def approximation_error(reference: ArrayLike, alpha: ArrayLike) -> float:
 
     0 for vectors of one direction, 1 for opposite ones (section 4 of the paper). A vector of zeros has no
     direction: against another one of zeros the error is 0, against anything else ½.
+
+    Parameters
+    ----------
+    reference : array of shape (J,)
+        The weights to compare with.
+    alpha : array of shape (J,)
+        Other weights.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If they differ in shape, or are not finite.
 
     Examples
     --------
@@ -198,11 +241,27 @@ class IncrementalAdaBoost(Copied):
         return _solve(self._head, self._n, 0, self.smoothing, solution)
 
     def update(self, row: ArrayLike, sample_weight: float = 1.0) -> None:
-        """Add one example."""
+        """Add one example.
+
+        Parameters
+        ----------
+        row : array of shape (J,), each -1 or +1
+            Its margins.
+        sample_weight : float, default 1.0
+            Not negative.
+        """
         self._take(as_row(row, self.n_hypotheses), as_weight(sample_weight))
 
     def update_many(self, margins: ArrayLike, *, sample_weight: ArrayLike | None = None) -> None:
-        """Add several examples."""
+        """Add several examples.
+
+        Parameters
+        ----------
+        margins : array of shape (n, J), each -1 or +1
+            A row for each example.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+        """
         rows = as_margins(margins, self.n_hypotheses)
         self._take(rows, as_weights(sample_weight, rows.shape[0]))
 
@@ -220,7 +279,13 @@ class IncrementalAdaBoost(Copied):
 
     @reads
     def copy(self) -> Self:
-        """One of its own with the same examples."""
+        """One of its own with the same examples.
+
+        Returns
+        -------
+        IncrementalAdaBoost
+            It learns by itself.
+        """
         other = type(self)(self.n_hypotheses, smoothing=self.smoothing)
         other._head, other._n = copied_arrays(self._head), self._n
         return other

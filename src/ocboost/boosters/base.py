@@ -43,7 +43,13 @@ class Copied(ABC):
 
     @abstractmethod
     def copy(self) -> Self:
-        """One of its own with the same state."""
+        """One of its own with the same state.
+
+        Returns
+        -------
+        Booster
+            It learns by itself.
+        """
 
     def __copy__(self) -> Self:
         return self.copy()
@@ -58,19 +64,24 @@ class Copied(ABC):
 class Booster(Copied):
     """Turns margins into weights, example by example.
 
-    A booster implements `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets
-    checked margins, weights and labels, ``_arrays``, and `tree` and `from_tree`, which say what is saved; its
-    parameters besides ``n_hypotheses`` are named in `settings`, and are attributes of the same names.
-    `KernelBooster` has most of this where the state is a few arrays. A line in `ocboost.boosters.registry`
-    gives it a name, under which classifiers and the command line know it.
+    A booster implements `nbytes`, `copy`, ``_weights``, which solves for α, ``_take``, which gets checked
+    margins, weights and labels, ``_arrays``, and `tree` and `from_tree`, which say what is saved; its
+    parameters besides ``n_hypotheses`` are named in ``settings``, and are attributes of the same names.
+    ``KernelBooster`` has most of this where the state is a few arrays. A line in
+    ``ocboost.boosters.registry`` gives it a name, under which classifiers and the command line know it.
 
     The rest has a default that suits every booster. Those that can do more override it: `forgetting`,
     `window_size`, `head` and `n_head` say what it remembers; `with_settings` changes its settings; `appended`
-    and `without` add and remove hypotheses, where `can_grow` says so; `SummingBooster` adds `decay` and
-    `merge`.
+    and `without` add and remove hypotheses, where ``can_grow`` says so; ``SummingBooster`` adds ``decay`` and
+    ``merge``.
 
-    Any number of threads may read one while another learns (`ocboost._core.locks`): what changes it is marked
-    ``writes``, what needs all of its state ``reads``.
+    Any number of threads may read one while another learns (``ocboost._core.locks``): what changes it is
+    marked ``writes``, what needs all of its state ``reads``.
+
+    Parameters
+    ----------
+    n_hypotheses : int
+        J.
     """
 
     kind: ClassVar[str]  # its name in files
@@ -130,7 +141,7 @@ class Booster(Copied):
 
     @property
     def forgetting(self) -> float:
-        """λ: an example of n examples ago weighs λⁿ."""
+        """The forgetting λ: an example of n examples ago weighs λⁿ."""
         return 1.0
 
     @property
@@ -149,7 +160,20 @@ class Booster(Copied):
         return 0
 
     def folds_long(self, n: int, batch_size: int = 1) -> bool:
-        """Whether taking in n examples more takes so long that readers should not wait for it."""
+        """Whether taking in n examples more takes so long that readers should not wait for it.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        batch_size : int, default 1
+            Examples added at once.
+
+        Returns
+        -------
+        bool
+            False for every booster that has no head.
+        """
         return False
 
     # Learning ---------------------------------------------------------------------------------------------
@@ -198,6 +222,11 @@ class Booster(Copied):
             out.
         **parameters
             Those of the class, without ``n_hypotheses``.
+
+        Returns
+        -------
+        Booster
+            It has learnt these examples.
         """
         rows = as_margins(margins)
         weights, own = as_weights(sample_weight, len(rows)), as_signs(labels, len(rows))
@@ -206,7 +235,17 @@ class Booster(Copied):
         return booster
 
     def update(self, row: ArrayLike, sample_weight: float = 1.0, label: object = None) -> None:
-        """Take in one example: its margins y·h_j(x), of shape (J,), and its class, ±1, where that matters."""
+        """Take in one example: its margins, and its class where that matters.
+
+        Parameters
+        ----------
+        row : array of shape (J,), each -1 or +1
+            The margins y·h_j(x).
+        sample_weight : float, default 1.0
+            Not negative.
+        label : {-1, +1}, optional
+            The class, for boosters that look at it.
+        """
         own = None if label is None else as_signs(np.asarray([label]), 1)
         self._take(as_row(row, self._J), as_weight(sample_weight), own, 1)
 
@@ -247,6 +286,20 @@ class Booster(Copied):
         """Take in examples that have been checked, one by one, and give α, which must not be changed.
 
         For whoever owns the booster alone: nobody else may read it meanwhile.
+
+        Parameters
+        ----------
+        rows : int8 array of shape (n, J)
+            Margins.
+        weights : float64 array of shape (n,)
+            Sample weights.
+        labels : int8 array of shape (n,) or None
+            The classes, ±1.
+
+        Returns
+        -------
+        array of shape (J,)
+            The weights after the last one.
         """
         self._take(rows, weights, labels, 1)
         return self._solved()
@@ -255,16 +308,48 @@ class Booster(Copied):
 
     @classmethod
     def create(cls, n_hypotheses: int, settings: Settings) -> Self:
-        """A new one with these settings."""
+        """A new one with these settings.
+
+        Parameters
+        ----------
+        n_hypotheses : int
+            J.
+        settings : dict
+            Parameters by name.
+
+        Returns
+        -------
+        Booster
+            It has learnt nothing.
+        """
         return cls(n_hypotheses, **settings)
 
     @classmethod
     def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
-        """Refuse settings that no booster of so many hypotheses can have."""
+        """Refuse settings that no booster of so many hypotheses can have.
+
+        Parameters
+        ----------
+        settings : dict
+            Parameters by name.
+        n_hypotheses : int, default 1
+            J.
+        """
         cls.create(n_hypotheses, settings)
 
     def has_settings(self, settings: Settings) -> bool:
-        """Whether it has these settings."""
+        """Whether it has these settings.
+
+        Parameters
+        ----------
+        settings : dict
+            Parameters by name.
+
+        Returns
+        -------
+        bool
+            True if no parameter differs.
+        """
         return set(settings) == set(self.settings) and settings == self.given_settings
 
     @property
@@ -273,7 +358,25 @@ class Booster(Copied):
         return {name: getattr(self, name) for name in self.settings}
 
     def with_settings(self, settings: Settings, before: Settings) -> Self:
-        """A booster of the same examples with other settings than those before."""
+        """A booster of the same examples with other settings than those before.
+
+        Parameters
+        ----------
+        settings : dict
+            Parameters by name.
+        before : dict
+            Those it was made with.
+
+        Returns
+        -------
+        Booster
+            A copy; this one is not changed.
+
+        Raises
+        ------
+        InputError
+            If such a booster cannot change them.
+        """
         changed = sorted(name for name in settings if settings[name] != before.get(name))
         raise InputError(
             f"the settings of {type(self).__name__} cannot change once it has learnt; got another "
@@ -282,7 +385,20 @@ class Booster(Copied):
 
     @classmethod
     def read_settings(cls, fields: Fields, names: Iterable[str]) -> Settings:
-        """Settings from a file; the constructor checks them."""
+        """Settings from a file; the constructor checks them.
+
+        Parameters
+        ----------
+        fields : mapping
+            What the file holds.
+        names : iterable of str
+            Which to read.
+
+        Returns
+        -------
+        dict
+            Parameters by name.
+        """
         older = cls.later_settings
         return {
             name: fields.plain(name) if name in fields or name not in older else older[name] for name in names
@@ -291,11 +407,43 @@ class Booster(Copied):
     # More and fewer hypotheses ----------------------------------------------------------------------------
 
     def appended(self, margins: ArrayLike) -> Self:
-        """A booster of the same examples with further hypotheses after those it has."""
+        """A booster of the same examples with further hypotheses after those it has.
+
+        Parameters
+        ----------
+        margins : array of shape (n_head, k), each -1 or +1
+            What the k new hypotheses say to the examples that are kept.
+
+        Returns
+        -------
+        Booster
+            A copy; this one is not changed.
+
+        Raises
+        ------
+        InputError
+            If such a booster has the hypotheses it was made with.
+        """
         raise self._fixed()
 
     def without(self, members: ArrayLike) -> Self:
-        """A booster of the same examples without some of the hypotheses."""
+        """A booster of the same examples without some of the hypotheses.
+
+        Parameters
+        ----------
+        members : array of int
+            Which to leave out.
+
+        Returns
+        -------
+        Booster
+            A copy; this one is not changed.
+
+        Raises
+        ------
+        InputError
+            If such a booster has the hypotheses it was made with.
+        """
         raise self._fixed()
 
     def _fixed(self) -> InputError:
@@ -308,20 +456,53 @@ class Booster(Copied):
 
     @abstractmethod
     def tree(self) -> Tree:
-        """What a file holds: plain values and arrays by name."""
+        """What a file holds: plain values and arrays by name.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
 
     @classmethod
     @abstractmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`."""
+        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Booster
+            It learns on exactly as that one would have.
+        """
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle); an old file is replaced at the very end."""
+        """Save to a file, in ocboost's own format (no pickle); an old file is replaced at the very end.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         save(path, self.kind, self.copy().tree())  # written while others may learn
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load what `save` has written; it learns on exactly as the saved one would have.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Booster
+            It learns on.
 
         Raises
         ------
@@ -379,7 +560,22 @@ class KernelBooster(Booster):
         self._in_calls(len(rows), batch_size, self._cost(batch_size), learn)
 
     def advance(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> Floats:
-        """Take in examples that have been checked, one by one, and give α, which must not be changed."""
+        """Take in examples that have been checked, one by one, and give α, which must not be changed.
+
+        Parameters
+        ----------
+        rows : int8 array of shape (n, J)
+            Margins.
+        weights : float64 array of shape (n,)
+            Sample weights.
+        labels : int8 array of shape (n,) or None
+            The classes, ±1.
+
+        Returns
+        -------
+        array of shape (J,)
+            The weights after the last one.
+        """
         self._learn(rows, weights, labels, 1)
         self._n += len(rows)
         self._guard._present = None
@@ -387,7 +583,13 @@ class KernelBooster(Booster):
 
     @reads
     def copy(self) -> Self:
-        """A booster of its own with the same state."""
+        """A booster of its own with the same state.
+
+        Returns
+        -------
+        Booster
+            It learns by itself.
+        """
         other = type(self)(self._J, **self.given_settings)
         for name, array in other._state.items():
             array[...] = self._state[name]
@@ -396,12 +598,29 @@ class KernelBooster(Booster):
 
     @reads
     def tree(self) -> Tree:
-        """What a file holds: plain values and arrays by name."""
+        """What a file holds: plain values and arrays by name.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {"n_hypotheses": self._J, **self.given_settings, "n_seen": self._n, **self._state}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`."""
+        """A booster of what `tree` gave; a state that makes no sense is a `ModelFileError`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Booster
+            It learns on exactly as that one would have.
+        """
         n, J = fields.count("n_seen"), fields.count("n_hypotheses", 1)
         if fields.size(cls.array_name) < J:  # refused before any memory is asked for
             fields.array(cls.array_name, shape=(J,))
@@ -422,24 +641,30 @@ class SummingBooster(Booster):
 
     @property
     def smoothing(self) -> float:
-        """ε."""
+        """The smoothing ε."""
         return self._smoothing
 
     @property
     def forgetting(self) -> float:
-        """λ."""
+        """The forgetting λ."""
         return self._forgetting
 
     @writes
     def decay(self, factor: float) -> None:
-        """Let everything seen so far weigh ``factor`` times as much, 0 < factor <= 1."""
+        """Let everything seen so far weigh ``factor`` times as much.
+
+        Parameters
+        ----------
+        factor : float
+            Above 0, at most 1.
+        """
         factor = as_number(factor, "factor", 0.0, 1.0, "0.5 halves the weight of the past.", low_open=True)
         with uninterrupted():
             self._decay(factor)
 
     @abstractmethod
     def _decay(self, factor: float) -> None:
-        """`decay` by a factor that has been checked."""
+        """``decay`` by a factor that has been checked."""
 
     @abstractmethod
     def merge(self, other: Any) -> Self:

@@ -17,7 +17,7 @@ MIN_NORM = 1e-150  # whose square is a double
 
 
 class EGPlusMinus(SteppingBooster):
-    """Exponentiated gradient with weights of both signs, whose sum Σ_j |α_j| stays within U.
+    """Exponentiated gradient with weights of both signs, whose sum ``Σ_j |α_j|`` stays within U.
 
     Each hypothesis has a weight for its answer and one for the opposite answer, w⁺_j and w⁻_j. All of them
     are equal at first, and always add up to U; α = w⁺ - w⁻. With the margin f = Σ_j α_j m_j and the loss
@@ -114,7 +114,7 @@ class EGPlusMinus(SteppingBooster):
 
     @property
     def rate(self) -> float | Literal["auto"]:
-        """η, as it was given."""
+        """The learning rate η, as it was given."""
         return self._rate
 
     @property
@@ -133,7 +133,22 @@ class EGPlusMinus(SteppingBooster):
         return alpha
 
     def advance(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> Floats:
-        """Take in examples that have been checked, one by one, and give α, which must not be changed."""
+        """Take in examples that have been checked, one by one, and give α, which must not be changed.
+
+        Parameters
+        ----------
+        rows : int8 array of shape (n, J)
+            Margins.
+        weights : float64 array of shape (n,)
+            Sample weights.
+        labels : int8 array of shape (n,) or None
+            The classes, ±1.
+
+        Returns
+        -------
+        array of shape (J,)
+            The weights after the last one.
+        """
         if len(rows) != 1:
             return super().advance(rows, weights, labels)
         if self._kept is None:

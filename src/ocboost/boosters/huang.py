@@ -78,7 +78,7 @@ class HuangBooster(KernelBooster):
     C. Huang, H. Ai, T. Yamashita, S. Lao and M. Kawade, "Incremental Learning of Boosted Face Detector" (ICCV
     2007), as described in section 2 of the paper that this library follows. Its weak hypotheses partition
     their domain, and an output for each part is adjusted; here a hypothesis answers ±1 and has one weight.
-    The window, `absorb`, the proportion while a part is small, smoothing, forgetting and the length of the
+    The window, ``absorb``, the proportion while a part is small, smoothing, forgetting and the length of the
     steps are ours.
 
     Each of the terms that L sums is the exponential of a convex function, so log L is convex, and so is L.
@@ -164,23 +164,45 @@ class HuangBooster(KernelBooster):
 
     @property
     def smoothing(self) -> float:
-        """ε."""
+        """The smoothing ε."""
         return self._how.smoothing
 
     @property
     def forgetting(self) -> float:
-        """λ."""
+        """The forgetting λ."""
         return self._how.forgetting
 
     def _weights(self) -> Floats:
         return self._point.alpha.copy()
 
     def objective(self, alpha: ArrayLike | None = None) -> float:
-        """The loss, log L, at an α, or at the present one; 0 where there is nothing to learn from yet."""
+        """The loss, log L.
+
+        Parameters
+        ----------
+        alpha : array of shape (J,), optional
+            The present weights if left out.
+
+        Returns
+        -------
+        float
+            0 where there is nothing to learn from yet.
+        """
         return self._evaluate(alpha)[0]
 
     def gradient(self, alpha: ArrayLike | None = None) -> Floats:
-        """The gradient of log L at an α, or at the present one, (J,) float64."""
+        """The gradient of log L.
+
+        Parameters
+        ----------
+        alpha : array of shape (J,), optional
+            The present weights if left out.
+
+        Returns
+        -------
+        array of shape (J,)
+            In float64.
+        """
         return self._evaluate(alpha)[1]
 
     @reads
@@ -225,6 +247,16 @@ class HuangBooster(KernelBooster):
             How many examples of weight one the past stands for; a window of them if left out.
         **parameters
             Those of the class, without ``n_hypotheses``.
+
+        Returns
+        -------
+        HuangBooster
+            It begins with these weights.
+
+        Raises
+        ------
+        InputError
+            If ``alpha`` or ``p`` has another shape, or ``p`` is not between 0 and 1.
         """
         weights = _as_alpha(alpha)
         booster = cls(len(weights), **parameters)
@@ -264,12 +296,29 @@ class HuangBooster(KernelBooster):
 
     @reads
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {"n_hypotheses": self.n_hypotheses, **self.given_settings, **self._state}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A booster of what `tree` gave."""
+        """A booster of what `tree` gave.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Booster
+            It learns on exactly as that one would have.
+        """
         J, window = fields.count("n_hypotheses", 1), fields.count("window", 1)
         fields.require(fields.size("rows") == window * J, "window and n_hypotheses do not fit its arrays")
         booster = fields.make(

@@ -75,7 +75,23 @@ class OzaRussell(KernelBooster, SummingBooster):
         rescale(self._sums.now, self._sums.now_unit, *normal_number(factor, 0))
 
     def merge(self, other: OzaRussell) -> Self:
-        """A new booster with the sums of both; an empty side gives a copy."""
+        """A new booster with the sums of both; an empty side gives a copy.
+
+        Parameters
+        ----------
+        other : OzaRussell
+            With the same hypotheses and settings.
+
+        Returns
+        -------
+        OzaRussell
+            Neither of the two is changed.
+
+        Raises
+        ------
+        InputError
+            If the other is no such booster, or differs in a setting.
+        """
         if not isinstance(other, OzaRussell):
             raise InputError(f"other must be an OzaRussell; got {type(other).__name__}.")
         for name in ("n_hypotheses", "smoothing", "forgetting"):

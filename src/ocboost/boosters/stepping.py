@@ -49,6 +49,16 @@ class SteppingBooster(KernelBooster):
         ----------
         margins : array of shape (0, k)
             Without a row, as no examples are kept; k is the number of new hypotheses.
+
+        Returns
+        -------
+        Booster
+            A copy; this one is not changed.
+
+        Raises
+        ------
+        InputError
+            If margins of examples are given.
         """
         given = as_array(margins)
         if given.ndim != 2 or given.shape[0] != 0 or given.shape[1] == 0:
@@ -66,6 +76,11 @@ class SteppingBooster(KernelBooster):
         ----------
         members : array of int
             Which to leave out; one must stay.
+
+        Returns
+        -------
+        Booster
+            A copy; this one is not changed.
         """
         return self._with(self._values[as_remaining(members, self.n_hypotheses)])
 

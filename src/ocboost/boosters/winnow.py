@@ -33,7 +33,7 @@ class Winnow(SteppingBooster):
     rate : float, default 0.1
         The logarithm of the factor. For a majority of k hypotheses about 1/k is right.
     margin : float, default 0.0
-        Learn also from an example whose vote is right by no more than ``margin`` · Σ_j |u_j - v_j|; from 0
+        Learn also from an example whose vote is right by no more than ``margin · Σ_j |u_j - v_j|``; from 0
         to 0.99. 0 is Littlestone's rule. At the default rate 0.05 made fewer mistakes on all six streams
         that we tried, and 0.1 still fewer on four.
 
@@ -52,10 +52,10 @@ class Winnow(SteppingBooster):
     δ = 1/k.
 
     Where we depart: Littlestone's factors are for attributes of 0 and 1 and a threshold; answers of ±1 need
-    no threshold. Sums of votes within 10⁻¹² of Σ_j |u_j - v_j| of a tie are ties, or rounding would decide
-    them. A batch makes one step, the mean of the steps of its examples, all judged by the weights before it;
-    examples judged right count as steps of 0. So learning in batches of 10 is ten times slower at the same
-    rate.
+    no threshold. Sums of votes within 10⁻¹² of ``Σ_j |u_j - v_j|`` of a tie are ties, or rounding would
+    decide them. A batch makes one step, the mean of the steps of its examples, all judged by the weights
+    before it; examples judged right count as steps of 0. So learning in batches of 10 is ten times slower at
+    the same rate.
 
     The rate was chosen among 0.003, 0.01, 0.03, 0.1 and 0.3 by looking at one run over each of six streams:
     stumps on two real ones that drift (elec2 and INSECTS), and four synthetic ones. 0.1 is best or nearly

@@ -54,9 +54,22 @@ _PLANNED = tuple(_SKETCH_SETTINGS)
 class CascadeAdapter(DeepState):
     """Checks and counts the labelled windows of one camera; a subclass learns from them.
 
-    A subclass that is to be saved has a ``kind`` with its entry in `ocboost._core.kinds`, names in
+    A subclass that is to be saved has a ``kind`` with its entry in ``ocboost._core.kinds``, names in
     ``settings`` what it is made with besides the cascade, each an argument and an attribute, and has
-    `_state_tree` and `_resume` for what it has learnt.
+    ``_state_tree`` and ``_resume`` for what it has learnt.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        What is adapted.
+    face_weight : float
+        What a face weighs, compared with another window.
+    smoothing : float
+        ε.
+    forgetting : float
+        λ.
+    batch_size : int
+        Windows added to the sums at once.
     """
 
     kind: ClassVar[str]  # its name in files
@@ -88,9 +101,11 @@ class CascadeAdapter(DeepState):
         Parameters
         ----------
         windows : uint8, shape (n, height, width) or (height, width)
+            Grey windows of the cascade's size.
         y : shape (n,) or a number
             +1 for a face, -1 for anything else.
         sample_weight : shape (n,) or a number, optional
+            1 each if left out.
         """
         found, labels, weights = as_labelled(self.cascade, windows, y, sample_weight)
         if len(found):
@@ -107,6 +122,11 @@ class CascadeAdapter(DeepState):
 
         The file holds the cascade, everything learnt, and the windows that are held out or wait: images of
         the camera.
+
+        Parameters
+        ----------
+        path : path
+            The file.
         """
         save(path, self.kind, self.tree())  # written while others may learn
 
@@ -115,6 +135,16 @@ class CascadeAdapter(DeepState):
         """Load what `save` has written; it learns on exactly as the saved one would have.
 
         ``CascadeAdapter.load`` loads an adapter of any class.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        CascadeAdapter
+            Of the class that was saved.
 
         Raises
         ------
@@ -130,7 +160,13 @@ class CascadeAdapter(DeepState):
 
     @reads
     def tree(self) -> Tree:
-        """What a file holds; nothing in it changes when the adapter learns on."""
+        """What a file holds; nothing in it changes when the adapter learns on.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {
             "cascade": self.cascade.tree(),
             "settings": {name: getattr(self, name) for name in self.settings},
@@ -140,7 +176,18 @@ class CascadeAdapter(DeepState):
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """An adapter of what `tree` gave; a state that no windows lead to is a `ModelFileError`."""
+        """An adapter of what `tree` gave; a state that no windows lead to is a `ModelFileError`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        CascadeAdapter
+            It goes on exactly as that one would have.
+        """
         cascade = fields.read("cascade", Cascade.from_tree)
         settings = fields.read("settings", lambda each: {name: each.plain(name) for name in cls.settings})
         adapter = fields.make(cls, cascade, **settings)
@@ -154,7 +201,7 @@ class CascadeAdapter(DeepState):
 
     @abstractmethod
     def _resume(self, fields: Fields) -> None:
-        """Take over what `_state_tree` gave, once it is checked against the settings and ``n_seen``."""
+        """Take over what ``_state_tree`` gave, once it is checked against the settings and ``n_seen``."""
 
     def _read_newest(self, fields: Fields, key: str, n_shown: int) -> NewestWindows:
         """The newest of so many windows that were shown."""
@@ -169,7 +216,13 @@ class CascadeAdapter(DeepState):
         return newest
 
     def facts(self) -> dict[str, str]:
-        """What it is and how far it is, in words."""
+        """What it is and how far it is, in words.
+
+        Returns
+        -------
+        dict
+            Texts by what they are about.
+        """
         return {
             "adapter": KINDS[self.kind].title,
             "cascade": repr(self.cascade).strip("<>"),

@@ -65,6 +65,7 @@ class PictureAdapter(DeepState):
         How long a picture may take, about, as a share of the shipped cascade's time; 0.9 if left out, 1.0
         with fewer than 300 faces. With more time fewer faces are lost before the last stage.
     seed : int, default 0
+        For what is drawn at random.
 
     Attributes
     ----------
@@ -148,7 +149,18 @@ class PictureAdapter(DeepState):
 
     @reads
     def known(self, picture: Picture) -> tuple[Known, Picture] | None:
-        """Whether a picture of the same pixels was learnt or held out, and that picture; else None."""
+        """What became of a picture with the same pixels, if there was one.
+
+        Parameters
+        ----------
+        picture : Picture
+            A picture, by its pixels alone.
+
+        Returns
+        -------
+        tuple or None
+            What became of it, in a word, and the picture that was given then.
+        """
         return self._known.get(_digest(picture))
 
     @writes
@@ -160,6 +172,7 @@ class PictureAdapter(DeepState):
         Parameters
         ----------
         picture : Picture
+            With boxes around its faces.
         learn : bool, default True
             Whether it is learnt on line; if not, the next build is the first to use it.
 
@@ -183,6 +196,11 @@ class PictureAdapter(DeepState):
     @writes
     def hold_out(self, picture: Picture) -> None:
         """Keep a picture to judge by, which is never learnt.
+
+        Parameters
+        ----------
+        picture : Picture
+            With boxes around its faces.
 
         Raises
         ------
@@ -214,6 +232,11 @@ class PictureAdapter(DeepState):
 
     def build(self, progress: Progress = ignored_progress) -> None:
         """Build all stages from the pictures shown so far: about half a minute, while others may read.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Gets a sentence for each step.
 
         Raises
         ------
@@ -268,6 +291,16 @@ class PictureAdapter(DeepState):
             `ocboost.cascade.own_threshold`.
         min_size : (width, height), optional
             The smallest window that will be looked for.
+
+        Returns
+        -------
+        Cascade
+            For ``detectMultiScale`` of OpenCV and for `detect`.
+
+        Raises
+        ------
+        InputError
+            If no picture was spared yet.
         """
         cascade, spared = self._now()
         if not spared:
@@ -314,17 +347,40 @@ class PictureAdapter(DeepState):
     # Files ------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle). It holds the pictures."""
+        """Save to a file, in ocboost's own format (no pickle). It holds the pictures.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         save(path, self.kind, self.tree())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save` has written; it goes on exactly as the saved one would have."""
+        """Load what `save` has written; it goes on exactly as the saved one would have.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        CascadeAdapter
+            Of the class that was saved.
+        """
         return read(load(path, cls.kind), os.fspath(path), cls.from_tree)
 
     @reads
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {
             "cascade": self.cascade.tree(),
             "settings": {name: getattr(self, name) for name in self.settings},
@@ -336,7 +392,18 @@ class PictureAdapter(DeepState):
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """An adapter of what `tree` gave."""
+        """An adapter of what `tree` gave.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        CascadeAdapter
+            It goes on exactly as that one would have.
+        """
         cascade = fields.read("cascade", Cascade.from_tree)
         settings = fields.read("settings", lambda each: {name: each.plain(name) for name in cls.settings})
         adapter = fields.make(cls, cascade, **settings)
@@ -358,7 +425,13 @@ class PictureAdapter(DeepState):
 
     @reads
     def facts(self) -> dict[str, str]:
-        """What it is and how far it is, in words."""
+        """What it is and how far it is, in words.
+
+        Returns
+        -------
+        dict
+            Texts by what they are about.
+        """
         return {
             "adapter": KINDS[self.kind].title,
             "cascade": repr(self.cascade).strip("<>"),

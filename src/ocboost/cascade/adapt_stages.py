@@ -193,7 +193,13 @@ class StageAdapter(CascadeAdapter):
 
     @reads
     def adapted(self) -> Cascade:
-        """The adapted cascade: the same stumps and stages, other leaves and thresholds."""
+        """The adapted cascade: the same stumps and stages, other leaves and thresholds.
+
+        Returns
+        -------
+        Cascade
+            For ``detectMultiScale`` of OpenCV and for `detect`.
+        """
         leaves = [
             np.stack([stage.middle - stage.corrected_reach(), stage.middle + stage.corrected_reach()], axis=1)
             for stage in self._stages
@@ -239,7 +245,13 @@ class StageAdapter(CascadeAdapter):
         fields.read_all("stages", lambda each: next(stages).read(each, self), len(self._stages))
 
     def facts(self) -> dict[str, str]:
-        """What it is and how far it is, in words."""
+        """What it is and how far it is, in words.
+
+        Returns
+        -------
+        dict
+            Texts by what they are about.
+        """
         return {
             **super().facts(),
             "held out": f"{self.n_held_out:,} faces, to set thresholds by",
@@ -253,10 +265,16 @@ def new_thresholds(cascade: Cascade, faces: Pixels, pass_rate: float) -> Cascade
     Parameters
     ----------
     cascade : Cascade
+        What is changed.
     faces : uint8, shape (n, height, width)
         Windows with faces.
     pass_rate : float
         Above 0, at most 1.
+
+    Returns
+    -------
+    Cascade
+        Its stumps and leaves are the same.
     """
     sums = stage_sums(cascade, faces[has_contrast(faces)])
     thresholds = []

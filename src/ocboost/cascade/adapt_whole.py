@@ -173,7 +173,18 @@ class WholeAdapter(CascadeAdapter):
             self._start(calibration, waiting)
 
     def score(self, windows: Any) -> Floats:
-        """F₀ + Σ α_j h_j of each window, (n,): positive where it is more likely a face."""
+        """The score ``F₀ + Σ α_j h_j`` of each window.
+
+        Parameters
+        ----------
+        windows : uint8, shape (n, height, width)
+            Grey windows of the cascade's size.
+
+        Returns
+        -------
+        array of shape (n,)
+            Positive where it is more likely a face.
+        """
         found = as_windows(self.cascade, windows)
         scale, shift, alpha = self._guard.view(self._scoring)
         constant = scale * self._adapted.middle.sum() + shift
@@ -209,6 +220,16 @@ class WholeAdapter(CascadeAdapter):
             Share of the faces held out that the last stage must pass; 0.95 if nothing is said.
         false_positives : float, optional
             Instead: the share of the others held out that may pass it.
+
+        Returns
+        -------
+        Cascade
+            For ``detectMultiScale`` of OpenCV and for `detect`.
+
+        Raises
+        ------
+        InputError
+            If both ``hits`` and ``false_positives`` are given, or windows that are needed are missing.
         """
         n_stages, J = self.cascade.n_stages, len(self.stumps)
         tried = [n for n in (0, 3, 5, 10) if n <= n_stages]
@@ -366,7 +387,13 @@ class WholeAdapter(CascadeAdapter):
         fields.require(contrast, "waiting has windows of low contrast")
 
     def facts(self) -> dict[str, str]:
-        """What it is and how far it is, in words."""
+        """What it is and how far it is, in words.
+
+        Returns
+        -------
+        dict
+            Texts by what they are about.
+        """
         faces, others = self.n_held_out
         waiting = self._adapted.sketch is None
         return {

@@ -45,12 +45,15 @@ class Cascade:
     rects : int32 (F, 3, 4)
         x, y, width and height of each feature's rectangles, zeros where unused.
     weights : float32 (F, 3)
+        What each rectangle counts.
     tilted : bool (F,)
+        Whether its rectangles are turned by 45 degrees.
     node_feature, node_threshold : (N,)
         The nodes of all trees, tree after tree: values below the threshold go left.
     node_left, node_right : int32 (N,)
         Above 0 a node, counted from the tree's first; else minus a leaf, counted from the tree's first.
     leaf : float32 (L,)
+        What each leaf adds.
     tree_node, tree_leaf : int32 (T + 1,)
         Where each tree's nodes and leaves begin.
     stage_tree : int32 (S + 1,)
@@ -124,12 +127,29 @@ class Cascade:
         return self.leaf.reshape(-1, 2)
 
     def trees_of(self, stage: int) -> slice:
-        """Which trees a stage has: ``leaf_pairs[trees_of(0)]`` are the leaves of the first stage's stumps."""
+        """Which trees a stage has: ``leaf_pairs[trees_of(0)]`` are the leaves of the first stage's stumps.
+
+        Parameters
+        ----------
+        stage : int
+            Its number, from 0.
+
+        Returns
+        -------
+        slice
+            Of the trees.
+        """
         stage = as_count(stage, "stage", 0, self.n_stages - 1, "")
         return slice(int(self.stage_tree[stage]), int(self.stage_tree[stage + 1]))
 
     def stumps(self) -> CascadeStumps:
-        """All stumps of all stages as weak hypotheses; +1 takes the right leaf."""
+        """All stumps of all stages as weak hypotheses; +1 takes the right leaf.
+
+        Returns
+        -------
+        CascadeStumps
+            In the order of the cascade.
+        """
         self._require_stumps("stumps()")
         at = self.node_feature
         return CascadeStumps(
@@ -142,11 +162,38 @@ class Cascade:
         )
 
     def first(self, n_stages: int) -> Self:
-        """Only the first stages."""
+        """Only the first stages.
+
+        Parameters
+        ----------
+        n_stages : int
+            How many.
+
+        Returns
+        -------
+        Cascade
+            A changed copy.
+        """
         return self.pick(range(as_count(n_stages, "n_stages", 1, self.n_stages, "")))
 
     def pick(self, stages: Sequence[int]) -> Self:
-        """Only these stages, in this order."""
+        """Only these stages, in this order.
+
+        Parameters
+        ----------
+        stages : sequence of int
+            Their numbers, from 0.
+
+        Returns
+        -------
+        Cascade
+            A changed copy.
+
+        Raises
+        ------
+        InputError
+            If none is given.
+        """
         chosen = [as_count(s, "stages", 0, self.n_stages - 1, "") for s in stages]
         if not chosen:
             raise InputError("stages must have at least one stage; got none.")
@@ -167,7 +214,18 @@ class Cascade:
         )
 
     def with_thresholds(self, thresholds: ArrayLike) -> Self:
-        """The same stages with other thresholds, one for each stage."""
+        """The same stages with other thresholds, one for each stage.
+
+        Parameters
+        ----------
+        thresholds : array of shape (S,)
+            One for each stage.
+
+        Returns
+        -------
+        Cascade
+            A changed copy.
+        """
         return replace(
             self,
             stage_threshold=as_singles(thresholds, (self.n_stages,), "thresholds", MAX_SINGLE),
@@ -175,7 +233,18 @@ class Cascade:
         )
 
     def with_leaves(self, leaf: ArrayLike) -> Self:
-        """The same trees with other leaves: all of them in order, (L,), or of stumps (T, 2)."""
+        """The same trees with other leaves.
+
+        Parameters
+        ----------
+        leaf : array of shape (L,), or (T, 2) for stumps
+            All leaves in order.
+
+        Returns
+        -------
+        Cascade
+            A changed copy.
+        """
         given = np.array(leaf)
         if given.shape == (self.n_trees, 2) and self.max_nodes == 1:
             given = given.reshape(-1)
@@ -196,6 +265,16 @@ class Cascade:
             Left and right leaves.
         stage_threshold : float
             A sum below this minus 1e-5 is rejected.
+
+        Returns
+        -------
+        Cascade
+            A changed copy.
+
+        Raises
+        ------
+        InputError
+            If a feature does not exist, or the arrays differ in length.
         """
         at = np.array(feature)
         fits = at.ndim == 1 and at.size > 0 and at.dtype.kind in "iu"
@@ -221,13 +300,30 @@ class Cascade:
         )
 
     def tree(self) -> Tree:
-        """What a file of ocboost holds; OpenCV's are written by `CascadeFile.write`."""
+        """What a file of ocboost holds; OpenCV's are written by `CascadeFile.write`.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         arrays = {key: getattr(self, key).astype(dtype) for key, (dtype, _) in _SAVED.items()}
         return {"width": self.width, "height": self.height, **arrays, "stage_origin": self.stage_origin}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A cascade of what `tree` gave; one that could not be made is a `ModelFileError`."""
+        """A cascade of what `tree` gave; one that could not be made is a `ModelFileError`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Cascade
+            The same cascade.
+        """
         return fields.make(
             cls,
             **{key: fields.count(key, most=MAX_SIDE) for key in ("width", "height")},

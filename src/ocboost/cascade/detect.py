@@ -50,6 +50,11 @@ def group_rectangles(
     sizes : int64 (m,)
         How many rectangles each group has.
 
+    Raises
+    ------
+    InputError
+        If the rectangles are not whole numbers of shape (n, 4), or too many.
+
     Examples
     --------
     >>> group_rectangles([[0, 0, 24, 24], [2, 2, 24, 24], [90, 0, 24, 24]], min_neighbors=1)
@@ -130,6 +135,7 @@ def detect(
     Parameters
     ----------
     cascade : Cascade
+        What looks for faces.
     image : uint8, shape (height, width)
         A grey image.
     scale_factor : float, default 1.1
@@ -138,6 +144,11 @@ def detect(
         How many rectangles at least, besides one, must be found at about the same place. 0 gives all.
     min_size, max_size : (width, height), optional
         Windows that are smaller or larger are left out.
+
+    Returns
+    -------
+    array of shape (n, 4)
+        x, y, width and height of each.
     """
     found = candidates(cascade, image, scale_factor, min_size, max_size)
     grouped, _ = group_rectangles(found, min_neighbors)
@@ -159,7 +170,26 @@ def candidates(
     min_size: Size | None = None,
     max_size: Size | None = None,
 ) -> NDArray[np.int64]:
-    """Every window that passes all stages, (n, 4), before any are put together; as `detect`."""
+    """Every window that passes all stages, before any are put together.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        What looks for faces.
+    image : uint8, shape (height, width)
+        A grey picture.
+    scale_factor : float, default 1.1
+        As in `detect`, like those that follow.
+    min_size : (int, int), optional
+        Smallest width and height.
+    max_size : (int, int), optional
+        Largest width and height.
+
+    Returns
+    -------
+    array of shape (n, 4)
+        x, y, width and height of each.
+    """
     found: NDArray[np.int64]
     found, _ = scored_candidates(cascade, image, scale_factor, min_size, max_size, lowest=0.0)
     return found

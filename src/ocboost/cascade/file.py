@@ -173,9 +173,14 @@ class CascadeFile:
         path : path
             Where to.
         cascade : Cascade, optional
-            A changed copy of `cascade`. Its features must be the same.
+            A changed copy of ``cascade``. Its features must be the same.
         overwrite : bool, default False
             Whether a file that is there already may be replaced.
+
+        Raises
+        ------
+        InputError
+            If the cascade has other features than the file.
         """
         place = Path(path)
         if not overwrite and os.path.lexists(place):
@@ -189,7 +194,18 @@ class CascadeFile:
         write_atomically(place, data)
 
     def to_bytes(self, cascade: Cascade | None = None) -> bytes:
-        """What `write` writes, not packed."""
+        """What `write` writes, not packed.
+
+        Parameters
+        ----------
+        cascade : Cascade, optional
+            What to write; the one that was read if left out.
+
+        Returns
+        -------
+        bytes
+            XML.
+        """
         if cascade is None or cascade is self.cascade:
             return self._data
         return CascadeWriter(self._data, self.cascade, self._spans, cascade).written()
@@ -201,6 +217,16 @@ def read_cascade(path: str | os.PathLike[str]) -> CascadeFile:
     Haar features, upright or tilted, in stumps or in trees of several nodes. Nothing in the file is trusted:
     documents with entities, too many elements, numbers that make no sense and rectangles outside the window
     are refused.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    CascadeFile
+        With the cascade, and its name.
 
     Raises
     ------

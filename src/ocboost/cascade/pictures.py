@@ -47,6 +47,7 @@ class Picture:
     name : str
         For messages.
     grey : uint8, shape (height, width)
+        The pixels.
     boxes : whole numbers, shape (n, 4)
         Of each face x, y, width and height in pixels. None says that the picture has no face.
     ignored : whole numbers, shape (m, 4)

@@ -22,14 +22,21 @@ MIN_DEVIATION = 10  # OpenCV does not look at windows whose inner pixels deviate
 def stage_sums(
     cascade: Cascade, windows: NDArray[np.uint8], stages: Sequence[int] | None = None
 ) -> NDArray[np.float64]:
-    """Each stage's sum for each window, (n, S); no stage rejects, and windows of any contrast are looked at.
+    """Each stage's sum for each window; no stage rejects, and windows of any contrast are looked at.
 
     Parameters
     ----------
     cascade : Cascade
+        With S stages.
     windows : uint8, shape (n, height, width)
+        Grey windows of its size.
     stages : sequence of int, optional
         Only these; all if left out.
+
+    Returns
+    -------
+    array of shape (n, S)
+        Before the thresholds.
     """
     windows = as_windows(cascade, windows)
     chosen = range(cascade.n_stages) if stages is None else stages
@@ -51,6 +58,18 @@ def passed(cascade: Cascade, windows: NDArray[np.uint8]) -> NDArray[np.int32]:
     """How many stages each window passes before it fails one: ``cascade.n_stages`` is accepted.
 
     A window whose inner pixels deviate by 10 or less is not looked at, as in OpenCV, and passes none.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        What judges.
+    windows : uint8, shape (n, height, width)
+        Grey windows of its size.
+
+    Returns
+    -------
+    int32 array of shape (n,)
+        0 to ``cascade.n_stages``.
     """
     windows = as_windows(cascade, windows)
     out = np.empty(windows.shape[0], np.int32)
@@ -70,7 +89,20 @@ def passed(cascade: Cascade, windows: NDArray[np.uint8]) -> NDArray[np.int32]:
 
 
 def accepts(cascade: Cascade, windows: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Which windows pass all stages."""
+    """Which windows pass all stages.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        What judges.
+    windows : uint8, shape (n, height, width)
+        Grey windows of its size.
+
+    Returns
+    -------
+    bool array of shape (n,)
+        True where it finds a face.
+    """
     return np.equal(passed(cascade, windows), cascade.n_stages)
 
 
@@ -89,6 +121,18 @@ def as_windows(cascade: Cascade, windows: Any) -> NDArray[np.uint8]:
 def has_contrast(windows: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Which windows OpenCV looks at: those whose inner pixels deviate by more than 10.
 
+    Parameters
+    ----------
+    windows : uint8, shape (n, height, width)
+        Grey windows.
+
+    Returns
+    -------
+    bool array of shape (n,)
+        True where it looks.
+
+    Examples
+    --------
     >>> flat = np.full((1, 24, 24), 7, np.uint8)
     >>> stripes = np.tile(np.array([0, 40], np.uint8), (1, 24, 12))
     >>> has_contrast(np.concatenate([flat, stripes])).tolist()

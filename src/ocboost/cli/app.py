@@ -34,6 +34,7 @@ from ocboost.cli import (
     info,
     predict,
     reproduce,
+    sample,
     serve,
     warmup,
 )
@@ -42,7 +43,7 @@ from ocboost.cli.terminal import replace_closed_outputs, say
 
 INTRODUCTION = (
     "Online Coordinate Boosting: keeps the weights of a boosted classifier learning after it is deployed.\n\n"
-    "Start with: ocboost reproduce synthetic --quick\n"
+    "Start with: ocboost sample loans\n"
 )
 
 
@@ -52,6 +53,7 @@ def build_app() -> App:
         name="ocboost", help=INTRODUCTION, version=f"ocboost {ocboost.__version__}", help_format="plaintext"
     )
     for command in (
+        sample.sample,
         fit.fit,
         adapt.adapt,
         predict.predict,

@@ -52,7 +52,7 @@ class DaskOCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator : None, "stump", StumpLearner or Hypotheses, default None
         `ocboost.learners.StumpLearner` has ``max_bins``, ``criterion`` and ``edges``. Hypotheses
         (`ocboost.hypotheses`) are used as given, and only weighed; all classes share them.
-    head, memory, smoothing, class_weight, threshold, costs
+    head, memory, smoothing, class_weight, threshold, costs : optional
         As of `ocboost.OCBClassifier`. What concerns the stream that follows, such as ``forgetting`` or a
         window, is set on what `to_local` gives: ``clf.to_local().set_params(forgetting=0.995)``.
     timeout : float, default 300
@@ -63,13 +63,16 @@ class DaskOCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     hypotheses_ : Hypotheses
+        The stumps of all classes.
     alpha_ : list of arrays
         The weights for each booster: one for two classes, otherwise one for each.
     edges_ : list of arrays, or None
         Where each feature was cut; ``StumpLearner(edges=clf.edges_)`` cuts there again. None with given
         hypotheses.
     n_features_in_ : int
+        F.
     n_rows_ : int
         The rows that were learnt, those without weight left out.
 
@@ -133,9 +136,16 @@ class DaskOCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : dask.array.Array of shape (n, F), or dask.dataframe.DataFrame
+            The rows.
         y : dask.array.Array of shape (n,), or dask.dataframe.Series
             Cut into the same partitions as X, unless both are arrays of known sizes.
         sample_weight : like y, optional
+            1 each if left out.
+
+        Returns
+        -------
+        DaskOCBClassifier
+            This object.
         """
         client = as_client(self.client)
         with lost_scheduler_named(client):
@@ -263,7 +273,13 @@ class DaskOCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = local.n_features_in_
 
     def to_local(self) -> OCBClassifier:
-        """A classifier in this process that predicts the same, and continues with ``partial_fit``."""
+        """A classifier in this process that predicts the same, and continues with ``partial_fit``.
+
+        Returns
+        -------
+        OCBClassifier
+            It needs no cluster.
+        """
         check_is_fitted(self)
         copied: OCBClassifier = self._local.__copy__()
         decisions = {name: getattr(self, name) for name in DECISIONS}  # they may have changed since
@@ -273,20 +289,68 @@ class DaskOCBClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Answers -------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
-        """The class of each row: of a Dask collection lazily, an array or a series; of others at once."""
+        """The class of each row: of a Dask collection lazily, an array or a series; of others at once.
+
+        Parameters
+        ----------
+        X : Dask array or data frame, or as scikit-learn takes it
+            The rows.
+
+        Returns
+        -------
+        array or series of shape (n,)
+            Lazy for a Dask collection.
+        """
         return self._lazily("predict", X, self.classes_.dtype if hasattr(self, "classes_") else None, ())
 
     def predict_proba(self, X: Any) -> Any:
-        """The probability of each class, lazily for a Dask collection: an array (n, K) or a data frame."""
+        """The probability of each class of each row.
+
+        Parameters
+        ----------
+        X : Dask array or data frame, or as scikit-learn takes it
+            The rows.
+
+        Returns
+        -------
+        array or data frame of shape (n, K)
+            Lazy for a Dask collection.
+        """
         return self._lazily("predict_proba", X, np.dtype(np.float64), tuple(getattr(self, "classes_", ())))
 
     def decision_function(self, X: Any) -> Any:
-        """The votes, lazily for a Dask collection: (n,) for two classes, (n, K) for more."""
+        """The votes on each row.
+
+        Parameters
+        ----------
+        X : Dask array or data frame, or as scikit-learn takes it
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            Lazy for a Dask collection.
+        """
         classes = tuple(getattr(self, "classes_", ()))
         return self._lazily("decision_function", X, np.dtype(np.float64), () if len(classes) < 3 else classes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are predicted right; of Dask collections it is computed at once."""
+        """The share of rows that are predicted right; of Dask collections it is computed at once.
+
+        Parameters
+        ----------
+        X : Dask array or data frame, or as scikit-learn takes it
+            The rows.
+        y : Dask array or series, or as scikit-learn takes it
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         if not is_array(X) and not is_frame(X):
             return self.to_local().score(X, y, sample_weight)
         right = (self.predict(X) == y).astype(np.float64)

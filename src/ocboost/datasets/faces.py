@@ -55,7 +55,7 @@ def load_faces(data: str | os.PathLike[str] | None = None) -> Images:
     Raises
     ------
     MissingExtraError
-        If `data` is given and pillow is not installed.
+        If ``data`` is given and pillow is not installed.
     """
     if data is not None:
         return _from_mosaics(data_folder(data) / "faces")

@@ -69,6 +69,23 @@ class Images:
 
         The faces' files hold one class each; a stream needs them mixed.
 
+        Parameters
+        ----------
+        seed : int
+            At least 0.
+
+        Returns
+        -------
+        Images
+            A copy.
+
+        Raises
+        ------
+        InputError
+            If the seed is no such number.
+
+        Examples
+        --------
         >>> pixels, labels = np.zeros((6, 1, 1), np.uint8), np.arange(6, dtype=np.int8)
         >>> images = Images(pixels, labels, pixels, labels, "Six black dots.").shuffled(seed=0)
         >>> sorted(images.train_y.tolist()), images.train_y.tolist() == labels.tolist()

@@ -63,7 +63,7 @@ def load_mnist(data: str | os.PathLike[str] | None = None, *, online: bool = Tru
         ``mnist/train-labels-idx1-ubyte.gz``, and the same with ``t10k``. A file that is missing or damaged is
         an error: nothing else is taken silently.
     online : bool, default=True
-        Without `data`, try to download MNIST from OpenML; scikit-learn keeps it for the next time.
+        Without ``data``, try to download MNIST from OpenML; scikit-learn keeps it for the next time.
         If that fails, the 1,797 smaller digits (8 × 8, grey values 0 … 16) inside scikit-learn are taken.
 
     Returns

@@ -43,6 +43,17 @@ class Model:
         classifier fitted on arrays, a file must have its features as columns of numbers.
     history : list of dict
         What was done: each ``fit`` and ``adapt``, with the rows it took.
+
+    Examples
+    --------
+    >>> import ocboost, pandas
+    >>> frame = pandas.DataFrame({"size": [1.0, 2.0, 8.0, 9.0] * 5, "colour": ["red", "blue"] * 10})
+    >>> clf = ocboost.OCBClassifier(n_hypotheses=5).fit(frame, ["small", "small", "large", "large"] * 5)
+    >>> model = ocboost.Model(clf)
+    >>> model.predict(frame[:3]).tolist()
+    ['small', 'small', 'large']
+    >>> model.schema.feature_names
+    ('size', 'colour=blue', 'colour=red')
     """
 
     def __init__(
@@ -78,12 +89,22 @@ class Model:
         return clf.hypotheses_
 
     def features(self, table: Any) -> NDArray[np.float64]:
-        """The features of a table, (n, F), as the classifier wants them.
+        """The features of a table, as the classifier wants them.
 
         Parameters
         ----------
         table : data frame of pandas or polars, table of Arrow
             With the columns the model was fitted on, in any order, and others.
+
+        Returns
+        -------
+        array of shape (n, F)
+            In float64.
+
+        Raises
+        ------
+        InputError
+            If it has no schema, or a column is missing.
         """
         if self.schema is None:
             raise InputError(
@@ -93,16 +114,49 @@ class Model:
         return encode_table(self.schema, table)[0]
 
     def predict(self, table: Any) -> NDArray[Any]:
-        """The class of each row of a table, see `features`."""
+        """The class of each row of a table.
+
+        Parameters
+        ----------
+        table : data frame of pandas or polars, table of Arrow
+            As for `features`.
+
+        Returns
+        -------
+        array of shape (n,)
+            One of ``classes_`` each.
+        """
         found: NDArray[Any] = self.classifier.predict(self.features(table), **self._unissued)
         return found
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
-        """The probability of each class, of each row of a table, see `features`."""
+        """The probability of each class, of each row of a table.
+
+        Parameters
+        ----------
+        table : data frame of pandas or polars, table of Arrow
+            As for `features`.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of ``classes_``.
+        """
         return self.classifier.predict_proba(self.features(table), **self._unissued)
 
     def answers_to(self, rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """The class, as its code, and the probability of each, of checked rows; nothing is remembered."""
+        """The class, as its code, and the probability of each, of checked rows; nothing is remembered.
+
+        Parameters
+        ----------
+        rows : Batch
+            Checked rows.
+
+        Returns
+        -------
+        tuple of arrays
+            Codes of classes (n,), and probabilities (n, K).
+        """
         clf = self.classifier
         if isinstance(clf, AdaptiveClassifier):
             shares = clf.probabilities_of(rows, issue=False)
@@ -116,7 +170,13 @@ class Model:
         return {"issue": False} if isinstance(self.classifier, AdaptiveClassifier) else {}
 
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         now = copy.copy(self.classifier)  # others may learn meanwhile
         return {
             **(adaptive_tree(now) if isinstance(now, AdaptiveClassifier) else classifier_tree(now)),
@@ -125,7 +185,20 @@ class Model:
 
     @classmethod
     def from_tree(cls, fields: Fields, offset: Any = None) -> Self:
-        """A model from what `tree` gave, or from a classifier's file, and an offset that it does not hold."""
+        """A model from what `tree` gave, or from a classifier's file, and an offset that it does not hold.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+        offset : function or fitted classifier, optional
+            What the file does not hold.
+
+        Returns
+        -------
+        Model
+            It continues exactly as that one would have.
+        """
         if "bank" in fields:
             adaptive = adaptive_from_tree(fields, AdaptiveClassifier)
             return fields.make(cls, adaptive, None, list(adaptive._history))
@@ -137,6 +210,11 @@ class Model:
 
         A classifier whose hypotheses or offset are Python code is a `NotSavableError`. One with such an
         offset can be saved by itself, ``classifier.save(path, without_offset=True)``.
+
+        Parameters
+        ----------
+        path : path
+            The file.
         """
         save(path, self.kind, self.tree())
 
@@ -150,6 +228,21 @@ class Model:
         """Load what `save`, or that of either classifier, has written. Nothing in a file is executed.
 
         Of a checkpoint of ``ocboost adapt`` it is the model as it was then.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Model
+            It continues exactly as the saved one would have.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged, of another version, or no model.
         """
         name = os.fspath(path)
         kind, tree = load_any(path)

@@ -97,13 +97,35 @@ class OnlineClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # typ
     # Answers ---------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest vote, of each row."""
+        """The class with the highest vote, of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            One of ``classes_`` each.
+        """
         now = self._snapshot()
         votes = now.decision_function(X)
         return now.classes_[winners(votes)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, (n, K), by the logistic link."""
+        """The probability of each class of each row, by the logistic link.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of ``classes_``.
+        """
         return probabilities(self.decision_function(X))
 
     # One row ---------------------------------------------------------------------------------------------
@@ -115,11 +137,27 @@ class OnlineClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # typ
         ----------
         row : sequence of n_features numbers
             A list, a tuple or an array; None and NaN are missing numbers.
+
+        Returns
+        -------
+        object
+            One of ``classes_``.
         """
         return self.predict(self._one_row(row)).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float]) -> NDArray[np.float64]:
-        """The probability of each class for one row, (K,), as `predict_proba` finds them."""
+        """The probability of each class for one row, as `predict_proba` finds them.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+            As for `predict_one`.
+
+        Returns
+        -------
+        array of shape (K,)
+            In the order of ``classes_``.
+        """
         shares: NDArray[np.float64] = self.predict_proba(self._one_row(row))[0]
         return shares
 
@@ -129,10 +167,16 @@ class OnlineClassifier(GuardedEstimator, ClassifierMixin, BaseEstimator):  # typ
         Parameters
         ----------
         row : sequence of n_features numbers
+            Its features; None and NaN are missing numbers.
         label : object
             Its class, one of ``classes_``.
         sample_weight : float, default 1.0
             Not negative.
+
+        Returns
+        -------
+        OnlineClassifier
+            This object.
         """
         self._learn_one(row, label, as_one_weight(sample_weight))
         return self

@@ -64,7 +64,7 @@ class OCBClassifier(CommitteeClassifier):
         (`ocboost.lineage`). Or an object of one of their classes that has learnt nothing, whose settings are
         taken: ``booster=EGPlusMinus(1, rate=0.001)``. The settings that follow here are those of "ocb", and
         an error with any other.
-    order, head, tail, forgetting, correction
+    order, head, tail, forgetting, correction : optional
         As in `BoostingSketch`. By default everything is remembered, the heavy examples exactly
         (``head="auto"``). To follow a stream that changes: ``forgetting=0.995``, or ``tail=False, head=200``
         for a sliding window.
@@ -107,9 +107,11 @@ class OCBClassifier(CommitteeClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     committee_ : Committee
         The hypotheses and their weights, which vote and learn.
     hypotheses_ : Hypotheses
+        The weak hypotheses of all classes.
     boosters_ : list of Booster
         One for two classes, otherwise one for each.
     alpha_ : list of arrays
@@ -210,7 +212,22 @@ class OCBClassifier(CommitteeClassifier):
 
     @writes
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find hypotheses and weigh them, from the beginning."""
+        """Find hypotheses and weigh them, from the beginning.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+        y : array of shape (n,)
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        OCBClassifier
+            This object.
+        """
         with all_or_nothing(self) as draft:
             draft._fit(*draft._coded_examples(X, y, sample_weight, first=True))
         return self
@@ -231,11 +248,19 @@ class OCBClassifier(CommitteeClassifier):
         Parameters
         ----------
         X : array of shape (n, n_features), or table
+            The rows.
         y : array of shape (n,)
+            The class of each row.
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all. A class
             of which the first call has no example gets the hypotheses of all others.
         sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        OCBClassifier
+            This object.
         """
         if hasattr(self, "committee_"):
             self.learn_rows(self._coded_examples(X, y, sample_weight, classes, first=False)[0])
@@ -267,6 +292,16 @@ class OCBClassifier(CommitteeClassifier):
             All classes; by default those that the scorer knows.
         **parameters
             Others of the class.
+
+        Returns
+        -------
+        OCBClassifier
+            It predicts as the offset does.
+
+        Raises
+        ------
+        InputError
+            If the classes are not known, or not those of the offset.
 
         Examples
         --------
@@ -303,10 +338,21 @@ class OCBClassifier(CommitteeClassifier):
             classifier is adopted by `AdaptiveClassifier.from_fitted`.
         X, y : arrays
             What to start the sums from: the training data, or a part of them, or a few hundred labelled rows
-            like them. The deployed weights fade as these examples do (`DeployedWeights`).
+            like them. The deployed weights fade as these examples do (``DeployedWeights``).
         sample_weight : array of shape (n,), optional
+            1 each if left out.
         **parameters
             Those of the class.
+
+        Returns
+        -------
+        OCBClassifier
+            It predicts as the model does.
+
+        Raises
+        ------
+        InputError
+            If it is no fitted AdaBoostClassifier, there are no rows to start from, or an offset is given.
 
         Examples
         --------
@@ -379,7 +425,17 @@ class OCBClassifier(CommitteeClassifier):
         self.class_shares_.take(rows.codes, rows.weights)
 
     def start_from(self, rows: Rows, classes: NDArray[Any], columns: list[slice]) -> None:
-        """Start from checked rows with codes, and given hypotheses of which each booster has its columns."""
+        """Start from checked rows with codes, and given hypotheses of which each booster has its columns.
+
+        Parameters
+        ----------
+        rows : Batch
+            Checked, with codes.
+        classes : array of shape (K,)
+            In the order of the codes.
+        columns : list of slice
+            The hypotheses of each booster.
+        """
         self.n_features_in_ = rows.X.shape[1]
         self._set_up(rows, classes, start=True, columns=columns)
 
@@ -455,9 +511,21 @@ class OCBClassifier(CommitteeClassifier):
     ) -> None:
         """Take over hypotheses with sketches that have learnt elsewhere, one for each booster.
 
-        ``class_weights`` is the weight of the rows of each class that they have learnt, as it was given:
-        neither balanced nor scaled. ``scale`` is what weights were multiplied by; ``shared`` says that all
-        boosters have the first set's hypotheses.
+        Parameters
+        ----------
+        sets : sequence of Hypotheses
+            One set for each booster.
+        sketches : sequence of Booster
+            What they have learnt.
+        classes : array of shape (K,)
+            In the order of the codes.
+        class_weights : array of shape (K,)
+            The weight of the rows of each class that they have learnt, as it was given: neither balanced nor
+            scaled.
+        scale : float
+            What weights were multiplied by.
+        shared : bool, default False
+            Whether all boosters have the first set's hypotheses.
         """
         self.n_features_in_ = sets[0].n_features
         self._batch = self._checked_batch_size()
@@ -476,6 +544,7 @@ class OCBClassifier(CommitteeClassifier):
         Parameters
         ----------
         path : path
+            The file.
         without_offset : bool, default False
             Leave the offset out of the file; it is given again to `load`. One that is a Python function, or
             a model of another library, can be saved in no other way; those of `ocboost.offsets` made of
@@ -500,8 +569,14 @@ class OCBClassifier(CommitteeClassifier):
         Parameters
         ----------
         path : path
+            The file.
         offset : function or fitted classifier, optional
             The offset it was made with, if it was saved without that.
+
+        Returns
+        -------
+        OCBClassifier
+            It learns on.
 
         Raises
         ------
@@ -531,6 +606,7 @@ class OCBClassifier(CommitteeClassifier):
         Returns
         -------
         onnx.ModelProto
+            The model, which is also in the file if there is a path.
 
         Raises
         ------

@@ -85,7 +85,13 @@ class CommitteeClassifier(Explains, TableClassifier):
 
     @writes
     def learn_rows(self, rows: Rows) -> None:
-        """Learn from rows that have been checked, all with codes; every example is learnt through here."""
+        """Learn from rows that have been checked, all with codes; every example is learnt through here.
+
+        Parameters
+        ----------
+        rows : Batch
+            Checked, with codes.
+        """
         written(self.committee_, partial(self._learn, rows))
 
     def _learn(self, rows: Rows) -> None:
@@ -146,7 +152,13 @@ class CommitteeClassifier(Explains, TableClassifier):
 
     @writes
     def follow_settings(self) -> None:
-        """Let ``set_params`` take effect on a fitted classifier, where it can; learning does so too."""
+        """Let ``set_params`` take effect on a fitted classifier, where it can; learning does so too.
+
+        Raises
+        ------
+        InputError
+            If a parameter was changed that cannot be any more.
+        """
         if self._is_up_to_date():
             return
         if self.offset is not self._offset_given:
@@ -175,7 +187,17 @@ class CommitteeClassifier(Explains, TableClassifier):
     def with_booster(self, booster: str | Booster, rows: Rows | None = None) -> Self:
         """An independent classifier with the same hypotheses and classes, and another booster.
 
-        It starts from ``rows``, checked and with codes, as ``fit`` does; without them it has learnt nothing.
+        Parameters
+        ----------
+        booster : str or Booster
+            As of `OCBClassifier`.
+        rows : Batch, optional
+            What it starts from, checked and with codes, as ``fit`` does; without them it has learnt nothing.
+
+        Returns
+        -------
+        OCBClassifier
+            This one is not changed.
         """
         other: Self = self.__copy__().set_params(booster=booster, grow=None, **SKETCH_DEFAULTS)
         before = other.committee_
@@ -218,7 +240,18 @@ class CommitteeClassifier(Explains, TableClassifier):
         return 0 if self.grower_ is None else self.grower_.n_retired
 
     def votes_of(self, rows: Rows) -> NDArray[np.float64]:
-        """The votes on rows that have been checked, see `decision_function`."""
+        """The votes on rows that have been checked.
+
+        Parameters
+        ----------
+        rows : Batch
+            Checked rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            As of `decision_function`.
+        """
         committee = self.committee_
         if self.grower_ is not None:  # answers are not kept: the hypotheses change
             return committee.votes(rows.X)
@@ -227,14 +260,33 @@ class CommitteeClassifier(Explains, TableClassifier):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The votes Σ_j α_j h_j(x), on top of the offset F₀(x) if there is one.
 
-        (n,) for two classes, positive for the second; (n, K) for more.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            For two classes positive for the second.
         """
         now = self._snapshot()
         rows = now._checked_rows(X)
         return now.committee_.votes(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: that with the highest vote, unless weights, threshold or costs decide."""
+        """The class of each row: that with the highest vote, unless weights, threshold or costs decide.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,)
+            One of ``classes_`` each.
+        """
         now = self._snapshot()
         rows = now._checked_rows(X)
         if _likeliest_wins(now.__dict__):
@@ -242,13 +294,35 @@ class CommitteeClassifier(Explains, TableClassifier):
         return now.classes_[now.decided_by_votes(now.committee_.votes(rows))]
 
     def decided_by_votes(self, votes: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The codes of the classes to predict, from votes."""
+        """The codes of the classes to predict, from votes.
+
+        Parameters
+        ----------
+        votes : array of shape (n,) or (n, K)
+            As of `decision_function`.
+
+        Returns
+        -------
+        array of shape (n,)
+            Codes of classes.
+        """
         if _likeliest_wins(self.__dict__):
             return winners(votes)
         return self.decided(probabilities(votes))
 
     def decided(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The same from probabilities, (n, K)."""
+        """The codes of the classes to predict, from probabilities.
+
+        Parameters
+        ----------
+        shares : array of shape (n, K)
+            Probabilities.
+
+        Returns
+        -------
+        array of shape (n,)
+            Codes of classes.
+        """
         return _decision(self.__dict__).codes(shares)
 
     # Why -------------------------------------------------------------------------------------------------
@@ -275,6 +349,11 @@ class CommitteeClassifier(Explains, TableClassifier):
             A list, a tuple or an array; None and NaN are missing numbers. A classifier fitted on a table also
             takes a dictionary of values by column.
 
+        Returns
+        -------
+        object
+            One of ``classes_``.
+
         Examples
         --------
         >>> from ocboost import OCBClassifier
@@ -292,7 +371,18 @@ class CommitteeClassifier(Explains, TableClassifier):
         return labels_of(now)[0][code]
 
     def predict_proba_one(self, row: Sequence[float]) -> NDArray[np.float64]:
-        """The probability of each class for one row, (K,), as `predict_proba` finds them."""
+        """The probability of each class for one row, as `predict_proba` finds them.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+            As for `predict_one`.
+
+        Returns
+        -------
+        array of shape (K,)
+            In the order of ``classes_``.
+        """
         now = self._fitted_attributes()
         view: CommitteeView = now["committee_"].view()
         shares: NDArray[np.float64] = probabilities(view.votes_of_one(_checked_row(now, row)))[0]

@@ -57,6 +57,7 @@ class Explains:
         Parameters
         ----------
         X : array or table of shape (n, n_features)
+            The rows.
         top : int or None, default 10
             So many of each are named, those that contribute most; None names all.
 
@@ -100,10 +101,10 @@ class Explains:
 
     @property
     def feature_importances_(self) -> Floats:
-        """What each column has in the votes, (n_features_in_,): sums to 1, or 0 before anything is learnt.
+        """What each column has in the votes; the sum is 1, or 0 before anything is learnt.
 
-        It is the share of |α|, each hypothesis's shared among the features that it looks at; one that always
-        answers the same has none. See ``docs/explain.md``.
+        It is the share of ``|α|``, each hypothesis's shared among the features that it looks at; one that
+        always answers the same has none. See ``docs/explain.md``.
         """
         now = self._still()
         return importances(now, features_of(now))
@@ -114,20 +115,53 @@ class Explains:
         Parameters
         ----------
         row : sequence of n_features numbers, or a table of one row
+            What is explained.
         ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if left out.
         of : {"features", "hypotheses"}
             Whose contributions to draw.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
         """
         is_table = getattr(row, "ndim", 1) == 2 or hasattr(row, "columns")
         X = row if is_table else self._still()._one_row(row)
         return self.explain(X)[0].plot(ax, of)
 
     def plot_weight_changes(self, top: int = USUAL_TOP, ax: Any = None) -> Any:
-        """Draw the weights before and now of what has changed most; needs matplotlib, and gives its axes."""
+        """Draw the weights before and now of what has changed most; needs matplotlib, and gives its axes.
+
+        Parameters
+        ----------
+        top : int, default 10
+            How many.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
+        """
         return self.weight_changes(top).plot(ax)
 
     def plot_feature_importances(self, top: int = USUAL_TOP, ax: Any = None) -> Any:
-        """Draw the largest of ``feature_importances_``; needs matplotlib, and gives its axes."""
+        """Draw the largest of ``feature_importances_``; needs matplotlib, and gives its axes.
+
+        Parameters
+        ----------
+        top : int, default 10
+            How many.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
+        """
         from ocboost.estimators.explanation_plot import draw_importances
 
         return draw_importances(features_of(self).columns, self.feature_importances_, checked_top(top), ax)

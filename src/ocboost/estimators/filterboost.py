@@ -47,8 +47,8 @@ class FilterBoost(OnlineClassifier):
       is then below ε.
     - The weak learner learns h_t from ``sample`` examples that the filter has let through.
     - *getEdge*: more of them test h_t, as many as it takes
-      (`ocboost.estimators.binary_filterboost.EdgeTest` with τ and δ_t), which gives ``γ_t = u / (1 + τ)`` and
-      ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))``. Where h_t is worse than chance, γ_t and α_t are negative.
+      (``ocboost.estimators.binary_filterboost.EdgeTest`` with τ and δ_t), which gives ``γ_t = u / (1 + τ)``
+      and ``α_t = ½ ln((½ + γ_t) / (½ - γ_t))``. Where h_t is worse than chance, γ_t and α_t are negative.
 
     ``fit`` draws rows of a training set, `fit_stream` and ``partial_fit`` take each example of a stream at
     most once. With more than two classes each has a FilterBoost of its own, one against the rest, which
@@ -77,6 +77,7 @@ class FilterBoost(OnlineClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     hypotheses_ : list of Hypotheses
         One set for two classes, otherwise one for each; None where nothing has been found yet. Until then
         the score is the log-odds of the classes' shares among the examples examined, the same for all rows.
@@ -98,8 +99,8 @@ class FilterBoost(OnlineClassifier):
     Notes
     -----
     F is on the scale of logistic loss, the log-odds: P(+1) = 1 / (1 + exp(-F)). AdaBoost's F is half of them.
-    So ``predict_proba`` is `ocboost.estimators.committee.probabilities` of F/2. As each γ_t is an estimate
-    from below, so is |F|: the probabilities are not sure enough rather than too sure.
+    So ``predict_proba`` is ``ocboost.estimators.committee.probabilities`` of F/2. As each γ_t is an estimate
+    from below, so is ``|F|``: the probabilities are not sure enough rather than too sure.
 
     It needs many examples: an edge of 0.2 is tested on a few thousand that the filter lets through, one of
     0.05 on about fifty thousand, and the better F is, the fewer it lets through.
@@ -157,7 +158,22 @@ class FilterBoost(OnlineClassifier):
 
     @writes
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Boost from the beginning, drawing rows with replacement, in proportion to their weights."""
+        """Boost from the beginning, drawing rows with replacement, in proportion to their weights.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+        y : array of shape (n,)
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        FilterBoost
+            This object.
+        """
         with all_or_nothing(self) as draft:
             settings, learner = self.settings(), self.learner()
             X, labels = draft._checked_examples(X, y, reset=True)
@@ -187,9 +203,16 @@ class FilterBoost(OnlineClassifier):
         Parameters
         ----------
         X : array of shape (n, n_features)
+            The rows.
         y : array of shape (n,)
+            The class of each row.
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all.
+
+        Returns
+        -------
+        FilterBoost
+            This object.
         """
         first = not hasattr(self, "boosters_")
         with all_or_nothing(self) as draft:
@@ -231,6 +254,16 @@ class FilterBoost(OnlineClassifier):
         classes : array, optional
             All classes that will ever come. By default those of the first batches, as many as it takes until
             there are two; they are held back until then.
+
+        Returns
+        -------
+        FilterBoost
+            This object.
+
+        Raises
+        ------
+        InputError
+            If a batch is no pair of rows and labels, or does not fit those before.
         """
         held: list[tuple[Any, NDArray[Any]]] = []
         shown: set[Any] = set()
@@ -273,7 +306,13 @@ class FilterBoost(OnlineClassifier):
         self._ended = None
 
     def settings(self) -> FilterSettings:
-        """The parameters, checked; changes take effect with the next call."""
+        """The parameters, checked; changes take effect with the next call.
+
+        Returns
+        -------
+        FilterSettings
+            By name.
+        """
         sample = as_count(self.sample, "sample", 2, 1 << 30, "One example shows one class only.")
         most_examples = as_count(
             self.most_examples, "most_examples", sample, None, "It must be enough for a sample and a test."
@@ -291,7 +330,18 @@ class FilterBoost(OnlineClassifier):
         return as_count(self.n_hypotheses, "n_hypotheses", 1, None, "It is how many to learn.")
 
     def learner(self) -> Learner:
-        """What learns a hypothesis from a sample."""
+        """What learns a hypothesis from a sample.
+
+        Returns
+        -------
+        Learner
+            Stumps by default.
+
+        Raises
+        ------
+        InputError
+            If ``estimator`` is nothing that learns.
+        """
         found = learner_for(self.estimator)
         if not isinstance(found, Learner):
             raise InputError(
@@ -369,6 +419,16 @@ class FilterBoost(OnlineClassifier):
 
         While there is no hypothesis it is the log-odds of the class among the examples examined, so that the
         most frequent class is predicted. (n,) for two classes, positive for the second; (n, K) for more.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            For two classes positive for the second.
         """
         now = self._snapshot()
         rows = now._checked_rows(X)
@@ -376,7 +436,18 @@ class FilterBoost(OnlineClassifier):
         return scores[0] if len(scores) == 1 else np.stack(scores, axis=1)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, (n, K): 1 / (1 + exp(-F)), or shares of exp(F_c)."""
+        """The probability of each class: 1 / (1 + exp(-F)), or shares of exp(F_c).
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of ``classes_``.
+        """
         return probabilities(self.decision_function(X) / 2.0)
 
     # Files -----------------------------------------------------------------------------------------------
@@ -385,6 +456,11 @@ class FilterBoost(OnlineClassifier):
         """Save to a file, in ocboost's own format (no pickle); an old file stays until this one is complete.
 
         A learner or a classifier given as ``estimator`` is not in the file: it is given again to `load`.
+
+        Parameters
+        ----------
+        path : path
+            The file.
         """
         check_is_fitted(self)
         save(path, FILTERBOOST_KIND, filterboost_tree(self._snapshot()))
@@ -396,8 +472,14 @@ class FilterBoost(OnlineClassifier):
         Parameters
         ----------
         path : path
+            The file.
         estimator : learner or scikit-learn classifier, optional
             What it was made with, if that was such an object, which no file holds.
+
+        Returns
+        -------
+        FilterBoost
+            It learns on.
 
         Raises
         ------
@@ -409,7 +491,20 @@ class FilterBoost(OnlineClassifier):
 
     @classmethod
     def from_tree(cls, fields: Fields, estimator: Any = None) -> Self:
-        """From what a file holds, and an estimator that it does not hold."""
+        """From what a file holds, and an estimator that it does not hold.
+
+        Parameters
+        ----------
+        fields : mapping
+            What the file holds.
+        estimator : learner or scikit-learn classifier, optional
+            What it was made with, if the file does not hold it.
+
+        Returns
+        -------
+        FilterBoost
+            It continues exactly as that one would have.
+        """
         clf: Self = filterboost_from_tree(fields, cls, estimator)
         return clf
 

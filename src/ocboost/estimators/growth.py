@@ -33,7 +33,7 @@ WORTH_DECAY = 0.99  # the share of the past in a hypothesis' worth, each time α
 
 @dataclass(frozen=True)
 class Growth:
-    """How `OCBClassifier(grow=…)` grows.
+    """How ``OCBClassifier(grow=…)`` grows.
 
     A filter lets a row through with the chance ``1 / (1 + exp(y F(x)))``, F being the votes before it was
     learnt. On ``sample`` such rows hypotheses are learnt, on the next ``test`` they are tested, and those
@@ -60,7 +60,7 @@ class Growth:
 
     Notes
     -----
-    Where the budget is reached, those of the least worth are retired: worth is |α|, averaged over the
+    Where the budget is reached, those of the least worth are retired: worth is ``|α|``, averaged over the
     readings with 1 % for the last one, so that a hypothesis without weight for a while is not lost at once. F
     is half the log-odds here, and FilterBoost's filter takes it for the log-odds: it lets more of the right
     rows through than logistic loss would weigh them, and a sample is full sooner.

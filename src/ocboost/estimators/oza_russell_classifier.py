@@ -42,7 +42,7 @@ class OzaRussellClassifier(OnlineClassifier):
     ----------
     estimator : classifier, list of classifiers, or None
         What the members are copies of: a scikit-learn classifier with ``partial_fit`` and ``predict``, a
-        River classifier or a pipeline that ends in one, or a `BaseLearner` of one's own. Of a list, each
+        River classifier or a pipeline that ends in one, or a ``BaseLearner`` of one's own. Of a list, each
         position has a copy of every one; all of them learn, and the one with the least error so far stands
         for the position (a selector of Grabner and Bischof 2006). None is naive Bayes with Gaussian
         features: it has nothing to tune, it is the same online as in batch, and it is one of the learners
@@ -69,6 +69,7 @@ class OzaRussellClassifier(OnlineClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     members_ : list
         The members that vote now, as given: scikit-learn's or River's. Their classes are places in
         ``classes_``.
@@ -81,6 +82,7 @@ class OzaRussellClassifier(OnlineClassifier):
     lambda_right_, lambda_wrong_ : arrays of shape (n_estimators,)
         λ_sc and λ_sw.
     n_seen_ : int
+        How many rows were learnt.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -168,6 +170,20 @@ class OzaRussellClassifier(OnlineClassifier):
         """Learn from the beginning: one pass, in the order of the rows.
 
         If it fails, what was learnt before stays.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+        y : array of shape (n,)
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        OzaRussellClassifier
+            This object.
         """
         return self._learn_all(X, y, None, sample_weight, first=True, streaming=False)
 
@@ -188,11 +204,18 @@ class OzaRussellClassifier(OnlineClassifier):
         Parameters
         ----------
         X : array of shape (n, n_features)
+            The rows.
         y : array of shape (n,)
+            The class of each row.
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all.
         sample_weight : array of shape (n,), optional
             What λ begins with; at most 1e100.
+
+        Returns
+        -------
+        OzaRussellClassifier
+            This object.
         """
         first = not hasattr(self, "selectors_")
         return self._learn_all(X, y, classes, sample_weight, first=first, streaming=True)
@@ -325,13 +348,13 @@ class OzaRussellClassifier(OnlineClassifier):
     @property
     @reads
     def lambda_right_(self) -> NDArray[np.float64]:
-        """λ_sc: the weight that each member answered rightly."""
+        """The weight λ_sc that each member answered rightly."""
         return np.array([each.right[each.chosen] for each in self._fitted_selectors()])
 
     @property
     @reads
     def lambda_wrong_(self) -> NDArray[np.float64]:
-        """λ_sw: the weight that each member answered wrongly."""
+        """The weight λ_sw that each member answered wrongly."""
         return np.array([each.wrong[each.chosen] for each in self._fitted_selectors()])
 
     @property
@@ -354,11 +377,21 @@ class OzaRussellClassifier(OnlineClassifier):
 
     @reads
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The votes.
+        """The votes on each row.
 
         For two classes F(x) = ½ Σ_m log((1 - ε_m) / ε_m) h_m(x), (n,), h_m(x) being +1 for the second class
         and -1 for the first, or the difference of their probabilities; for more, what each class gets of
         ½ log((1 - ε_m) / ε_m), (n, K), all of it or its probability's share.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            For two classes positive for the second.
         """
         selectors = self._fitted_selectors()
         if self.votes != self._choices[1]:  # changed since it learnt last

@@ -46,7 +46,18 @@ class TableClassifier(OnlineClassifier):
         return self.n_features_in_ if self.schema_ is None else self.schema_.n_features
 
     def set_schema(self, schema: Schema | None) -> None:
-        """Take a schema, whose features must be as many as the classifier has."""
+        """Take a schema, whose features must be as many as the classifier has.
+
+        Parameters
+        ----------
+        schema : Schema or None
+            None takes it away.
+
+        Raises
+        ------
+        InputError
+            If it has more or fewer features.
+        """
         if schema is None:
             if self.schema_ is not None:
                 self.n_features_in_, self.schema_ = self._n_encoded, None
@@ -65,7 +76,15 @@ class TableClassifier(OnlineClassifier):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the features after encoding: ``carrier=UA`` for a category, ``x0`` without names.
 
-        ``input_features`` is ignored; it is there for scikit-learn's pipelines.
+        Parameters
+        ----------
+        input_features : object, optional
+            Ignored; it is there for scikit-learn's pipelines.
+
+        Returns
+        -------
+        array of str
+            In the order of the features.
         """
         check_is_fitted(self)
         if self.schema_ is not None:
@@ -143,7 +162,22 @@ class TableClassifier(OnlineClassifier):
             raise InputError("X must have at least one column; got a table without columns.")
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of rows that are predicted right."""
+        """The share of rows that are predicted right.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+        y : array of shape (n,)
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         return float(super().score(X, plain_labels(y), sample_weight))
 
     def _one_row(self, row: Any) -> NDArray[Any]:

@@ -52,11 +52,28 @@ class Contender(ABC):
         self.name = name
 
     def begin(self, classes: Sequence[Any]) -> None:  # noqa: B027 (most have nothing to do)
-        """Called once before the first row, with the labels in the order of their codes."""
+        """Called once before the first row, with the labels in the order of their codes.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+        """
 
     @abstractmethod
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The probability of each class, (n, K); `decide` predicts the likeliest, the first of equals."""
+        """The probability of each class; `decide` predicts the likeliest, the first of equals.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
 
     @property
     def decides(self) -> bool:
@@ -64,12 +81,29 @@ class Contender(ABC):
         return self.decision is not None
 
     def decide(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The codes of the classes that it predicts, from the probabilities that it gave just now."""
+        """The codes of the classes that it predicts, from the probabilities that it gave just now.
+
+        Parameters
+        ----------
+        shares : array of shape (n, K)
+            Probabilities.
+
+        Returns
+        -------
+        array of shape (n,)
+            Codes of classes.
+        """
         return (self.decision or Decision()).codes(shares)
 
     @abstractmethod
     def learn(self, view: Rows) -> None:
-        """Learn from rows, all of which have labels."""
+        """Learn from rows, all of which have labels.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
 
     @property
     def nbytes(self) -> int | None:
@@ -83,7 +117,13 @@ def uniform(n: int, n_classes: int) -> NDArray[np.float64]:
 
 
 class Majority(Contender):
-    """Says the class that has been most frequent so far; its probabilities are (count + 1) / (n + K)."""
+    """Says the class that has been most frequent so far; its probabilities are (count + 1) / (n + K).
+
+    Parameters
+    ----------
+    name : str, default "majority"
+        In tables.
+    """
 
     role = "baseline"
     deployable = False
@@ -93,15 +133,38 @@ class Majority(Contender):
         self._counts = np.ones(2)
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Start from one of each class."""
+        """Start from one of each class.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+        """
         self._counts = np.ones(len(classes))
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The frequencies so far."""
+        """The frequencies so far.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         return np.tile(self._counts / self._counts.sum(), (len(view), 1))
 
     def learn(self, view: Rows) -> None:
-        """Count."""
+        """Count.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
         self._counts += np.bincount(view.codes, minlength=len(self._counts))
 
     @property
@@ -115,6 +178,11 @@ class NoChange(Contender):
 
     That probability is held a hair above 1/K, so that the last label stays the likeliest; the other
     classes share the rest.
+
+    Parameters
+    ----------
+    name : str, default "no change"
+        In tables.
     """
 
     role = "baseline"
@@ -127,11 +195,28 @@ class NoChange(Contender):
         self._right = self._n = 0
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Note how many classes there are."""
+        """Note how many classes there are.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+        """
         self._K = len(classes)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The last label for each row; even probabilities before the first one."""
+        """The last label for each row; even probabilities before the first one.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         K = self._K
         if self._last < 0:
             return uniform(len(view), K)
@@ -141,7 +226,13 @@ class NoChange(Contender):
         return share
 
     def learn(self, view: Rows) -> None:
-        """Remember the last label, and how often a label was the one before it."""
+        """Remember the last label, and how often a label was the one before it.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
         codes = view.codes
         if self._last < 0:
             self._last = int(codes[0])
@@ -168,7 +259,18 @@ class _OfClassifier(Contender):
         return any(getattr(self.classifier, name) is not None for name in DECISIONS)
 
     def decide(self, shares: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The classes that the classifier predicts, as its parameters say."""
+        """The classes that the classifier predicts, as its parameters say.
+
+        Parameters
+        ----------
+        shares : array of shape (n, K)
+            Probabilities.
+
+        Returns
+        -------
+        array of shape (n,)
+            Codes of classes.
+        """
         return self.classifier.decided(shares)
 
 
@@ -192,6 +294,7 @@ class Adaptive(_OfClassifier):
     classifier : AdaptiveClassifier
         Fitted; it learns in place. Its classes must be those of the evaluation, in the same order.
     name : str, default "adaptive"
+        In tables.
     """
 
     role: Role = "adaptive"
@@ -201,15 +304,38 @@ class Adaptive(_OfClassifier):
         self.classifier: AdaptiveClassifier = classifier
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Check that the classifier knows the same classes."""
+        """Check that the classifier knows the same classes.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+        """
         _require_classes(self.name, self.classifier, classes)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The classifier's probabilities, which wait for their labels."""
+        """The classifier's probabilities, which wait for their labels.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         return self.classifier.probabilities_of(view)
 
     def learn(self, view: Rows) -> None:
-        """Learn row by row, the mix from what was predicted."""
+        """Learn row by row, the mix from what was predicted.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
         self.classifier.learn_rows(view)
 
     @property
@@ -226,6 +352,7 @@ class FixedAdaptive(Adaptive):
     classifier : AdaptiveClassifier
         Fitted, and not the one that another contender lets learn.
     name : str, default "static"
+        In tables.
     """
 
     role = "static"
@@ -235,11 +362,28 @@ class FixedAdaptive(Adaptive):
         super().__init__(classifier, name)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The classifier's probabilities; nothing waits."""
+        """The classifier's probabilities; nothing waits.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         return self.classifier.probabilities_of(view, issue=False)
 
     def learn(self, view: Rows) -> None:
-        """Learn nothing."""
+        """Learn nothing.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
 
 
 class OCB(_OfClassifier):
@@ -250,6 +394,7 @@ class OCB(_OfClassifier):
     classifier : OCBClassifier
         Fitted; it learns in place. Its classes must be those of the evaluation, in the same order.
     name : str, default "OCB"
+        In tables.
     """
 
     role: Role = "ocb"
@@ -259,15 +404,38 @@ class OCB(_OfClassifier):
         self.classifier: OCBClassifier = classifier
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Check that the classifier knows the same classes."""
+        """Check that the classifier knows the same classes.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+        """
         _require_classes(self.name, self.classifier, classes)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """The classifier's probabilities."""
+        """The classifier's probabilities.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         return probabilities(self.classifier.votes_of(view))
 
     def learn(self, view: Rows) -> None:
-        """Update the classifier's weights, and its hypotheses if it grows."""
+        """Update the classifier's weights, and its hypotheses if it grows.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
         self.classifier.learn_rows(view)
 
     @property
@@ -287,6 +455,7 @@ class Fixed(OCB):
     classifier : OCBClassifier
         Fitted, and not the one that another contender lets learn.
     name : str, default "static"
+        In tables.
     """
 
     role = "static"
@@ -296,7 +465,13 @@ class Fixed(OCB):
         super().__init__(classifier, name)
 
     def learn(self, view: Rows) -> None:
-        """Learn nothing."""
+        """Learn nothing.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
 
     @property
     def nbytes(self) -> int:
@@ -312,11 +487,13 @@ class OverAnswers(Contender):
     Parameters
     ----------
     hypotheses : Hypotheses
+        What they answer is learnt.
     make_booster : callable
         Makes a booster for so many hypotheses, `ocboost.OzaRussell` for one.
     columns : sequence of slice, optional
         The hypotheses of each class, where each has its own; all hypotheses for every class if left out.
     name : str
+        In tables.
 
     Examples
     --------
@@ -347,11 +524,37 @@ class OverAnswers(Contender):
 
     @classmethod
     def beside(cls, classifier: OCBClassifier, make_booster: Callable[[int], Booster], *, name: str) -> Self:
-        """A booster over the hypotheses of a fitted `OCBClassifier`, for the same classes."""
+        """A booster over the hypotheses of a fitted `OCBClassifier`, for the same classes.
+
+        Parameters
+        ----------
+        classifier : OCBClassifier
+            A fitted one; it is not changed.
+        make_booster : callable
+            Makes a booster for so many hypotheses.
+        name : str
+            In tables.
+
+        Returns
+        -------
+        OverAnswers
+            With boosters of its own.
+        """
         return cls(classifier.hypotheses_, make_booster, columns=classifier.committee_.columns, name=name)
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Make the boosters, unless they exist."""
+        """Make the boosters, unless they exist.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+
+        Raises
+        ------
+        InputError
+            If the hypotheses are not cut into as many parts as there are classes.
+        """
         n = 1 if len(classes) == 2 else len(classes)
         if self._columns is None:
             self._columns = [slice(0, len(self.hypotheses))] * n
@@ -373,12 +576,29 @@ class OverAnswers(Contender):
         return [] if self._committee is None else self._committee.boosters
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """Probabilities from the votes."""
+        """Probabilities from the votes.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         assert self._committee is not None
         return probabilities(self._committee.votes_of(view.answers(self.hypotheses)))
 
     def learn(self, view: Rows) -> None:
-        """Let each booster learn, example by example."""
+        """Let each booster learn, example by example.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
         assert self._committee is not None
         self._committee.learn(view.answers(self.hypotheses), view.codes, view.weights)
 
@@ -394,11 +614,13 @@ class LogisticSGD(OverAnswers):
     Parameters
     ----------
     hypotheses : Hypotheses
+        What they answer is learnt.
     learning_rate : float, default 0.03
         Constant, so that it can follow a stream that changes.
     random_state : int, default 0
         Ignored: nothing is drawn.
     name : str, default "logistic SGD"
+        In tables.
 
     Notes
     -----

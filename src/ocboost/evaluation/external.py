@@ -70,11 +70,28 @@ class SklearnContender(Contender):
         self._labels: NDArray[Any] = np.arange(2)
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Note the labels."""
+        """Note the labels.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+        """
         self._labels = np.array(classes)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """Its probabilities, in the order of the evaluation's classes; even ones before the first label."""
+        """Its probabilities, in the order of the evaluation's classes; even ones before the first label.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         n, K = len(view), len(self._labels)
         known = getattr(self.estimator, "classes_", None)
         if known is None:
@@ -91,7 +108,13 @@ class SklearnContender(Contender):
         return np.where(total > 0.0, share / np.where(total > 0.0, total, 1.0), 1.0 / K)
 
     def learn(self, view: Rows) -> None:
-        """One call of ``partial_fit``."""
+        """One call of ``partial_fit``.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
         labels = self._labels[view.codes]
         if hasattr(self.estimator, "classes_"):
             self.estimator.partial_fit(view.X, labels)
@@ -139,11 +162,28 @@ class RiverContender(Contender):
         self._K = 2
 
     def begin(self, classes: Sequence[Any]) -> None:
-        """Note how many classes there are."""
+        """Note how many classes there are.
+
+        Parameters
+        ----------
+        classes : sequence
+            The labels, in the order of their codes.
+        """
         self._K = len(classes)
 
     def predict(self, view: Rows) -> NDArray[np.float64]:
-        """Its probabilities, made to sum to one; even ones where it has none."""
+        """Its probabilities, made to sum to one; even ones where it has none.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         share = np.zeros((len(view), self._K))
         for row, x in zip(share, _dictionaries(view.X), strict=True):
             given = self.model.predict_proba_one(x)
@@ -155,7 +195,13 @@ class RiverContender(Contender):
         return share
 
     def learn(self, view: Rows) -> None:
-        """Learn row by row."""
+        """Learn row by row.
+
+        Parameters
+        ----------
+        view : Batch
+            The rows, with codes.
+        """
         for x, code in zip(_dictionaries(view.X), view.codes.tolist(), strict=True):
             self.model.learn_one(x, code)
 

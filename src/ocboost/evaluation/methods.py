@@ -470,6 +470,21 @@ def lineup(
     rates : sequence of float
         Learning rates of the logistic regression.
     seed : int
+        For members that draw.
+
+    Returns
+    -------
+    list of Contender
+        One for each method, for `prequential`.
+
+    Examples
+    --------
+    >>> import numpy as np, ocboost
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> clf = ocboost.OCBClassifier(n_hypotheses=5).fit(X, X[:, 0] > 0)
+    >>> [contender.name for contender in lineup(clf, windows=[50])][:3]
+    ['adaptive', 'static', 'OCB, all history']
     """
     first_rows = FirstRows.of_model(classifier, start, seed=seed)
     chosen = methods_for(windows, forgetting, rates, classifier)

@@ -93,6 +93,11 @@ def prequential(
     Result
         After Ctrl-C too, about the rows that every contender has done by then: look at its ``interrupted``.
 
+    Raises
+    ------
+    InputError
+        If the stream has no row.
+
     Notes
     -----
     Between chunks of about 1,000 rows every contender has seen the same rows. Weak answers are computed

@@ -16,6 +16,7 @@ class Standing:
     Attributes
     ----------
     name : str
+        The contender's, as in tables.
     role : str
         As of `Contender`.
     metrics : dict
@@ -25,7 +26,7 @@ class Standing:
     confusion : list of lists
         How often each class (row) was predicted as each (column).
     curve : dict
-        Each metric over the window, beside `Result.curve_rows`.
+        Each metric over the window, beside ``Result.curve_rows``.
     alarms : list of int
         The rows at which ADWIN found that its rate of error had changed.
     predict_us, learn_us : float
@@ -64,6 +65,7 @@ class Result:
     Attributes
     ----------
     classes : list
+        The labels, in the order of their codes.
     first_row, last_row : int
         The rows of the stream that were predicted.
     n_predicted, n_scored, n_learnt : int
@@ -71,6 +73,7 @@ class Result:
     settings : dict
         step, delay, window, every and drift, as they were used.
     standings : list of Standing
+        One for each contender, in their order.
     curve_rows, curve_counts : list of int
         The row after which each point of the curves was taken, and the examples that were in the window.
     seconds : float
@@ -108,7 +111,13 @@ class Result:
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON: no NaN, what is not defined is None."""
+        """Everything, for JSON: what is not defined is None.
+
+        Returns
+        -------
+        dict
+            As ``results.json`` has it.
+        """
         return {
             "classes": self.classes,
             "rows": {

@@ -25,8 +25,26 @@ LEAST_ROWS = 20  # of a key that may be called bad
 class FleetInfo:
     """A fleet in numbers.
 
-    ``accuracy`` is that of all rows, each predicted before it was learnt, ``deployed_accuracy`` that of the
-    model it began with on the same rows; both None before the first row.
+    Attributes
+    ----------
+    n_keys : int
+        How many keys there are.
+    rows : int
+        Rows learnt.
+    window : int
+        Examples kept for each key.
+    n_hypotheses : int
+        How many all keys share.
+    bytes : int
+        The size of the store.
+    bytes_per_key : float
+        The mean size of a record.
+    accuracy : float or None
+        Of all rows, each predicted before it was learnt; None before the first.
+    deployed_accuracy : float or None
+        That of the model it began with on the same rows.
+    sources : dict
+        Of each source, how far it was learnt and what was noted.
     """
 
     n_keys: int
@@ -49,7 +67,28 @@ class FleetInfo:
         n_hypotheses: int,
         size: int,
     ) -> Self:
-        """From the shared state, the sources, and the size of the store."""
+        """From the shared state, the sources, and the size of the store.
+
+        Parameters
+        ----------
+        state : FleetState
+            What all keys share.
+        sources : dict
+            By name.
+        n_keys : int
+            How many.
+        window : int
+            Examples kept for each key.
+        n_hypotheses : int
+            How many.
+        size : int
+            Bytes of the store.
+
+        Returns
+        -------
+        FleetInfo
+            The numbers.
+        """
         rows = state.rows
         return cls(
             n_keys=n_keys,
@@ -68,8 +107,21 @@ class FleetInfo:
 class KeyFacts:
     """A key in numbers.
 
-    ``accuracy`` and ``deployed_accuracy`` are those of its latest rows, about 33; ``moved`` is how far its
-    weights are from the deployed ones, 0 to 1: half the L1 distance after both are scaled to 1.
+    Attributes
+    ----------
+    key : bytes
+        The key.
+    rows : int
+        Rows learnt.
+    accuracy : float
+        Of its latest rows, about 33, each predicted before it was learnt.
+    deployed_accuracy : float
+        That of the model the fleet began with on the same rows.
+    moved : float
+        How far its weights are from the deployed ones, 0 to 1: half the L1 distance after both are scaled to
+        1.
+    bytes : int
+        The size of its record.
     """
 
     key: bytes

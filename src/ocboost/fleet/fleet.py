@@ -205,7 +205,18 @@ class Fleet:
             return {name: self._source(txn, name).shown() for name in names}
 
     def offset(self, source: str) -> int:
-        """The number of the first row of a source that was not learnt yet."""
+        """The number of the first row of a source that was not learnt yet.
+
+        Parameters
+        ----------
+        source : str
+            Its name.
+
+        Returns
+        -------
+        int
+            0 for one that is new.
+        """
         with self._store.reading() as txn:
             return self._source(txn, as_source(source)).offset
 
@@ -218,7 +229,13 @@ class Fleet:
             return self._store.get_key(txn, as_key(key)) is not None
 
     def keys(self) -> Iterator[bytes]:
-        """All keys, as bytes in their order; those that come or go meanwhile may be among them or not."""
+        """All keys, as bytes in their order; those that come or go meanwhile may be among them or not.
+
+        Yields
+        ------
+        bytes
+            A key.
+        """
         last = b""
         while True:
             with self._store.reading() as txn:  # not all the time, as nobody knows when the next is wanted
@@ -243,17 +260,47 @@ class Fleet:
             At most 500 bytes each; 17 and "17" are the same key.
         X : array or table
             As the model takes it.
+
+        Returns
+        -------
+        array of shape (n,)
+            One of the classes each.
         """
         return self._labels(self.votes(keys, X))
 
     def predict_proba(self, keys: Any, X: Any) -> Floats:
-        """The probability of each class, (n, K), see `predict`."""
+        """The probability of each class of each row, by the weights of its key.
+
+        Parameters
+        ----------
+        keys : sequence of str, bytes or int
+            One for each row, as in `predict`.
+        X : array or table
+            As the model takes it.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of the classes.
+        """
         return probabilities(self.votes(keys, X))
 
     def votes(self, keys: Any, X: Any) -> Floats:
-        """Half the log-odds: (n,) for two classes, positive for the second; (n, K) for more.
+        """Half the log-odds of each row.
 
         A key whose record is damaged is answered by the common weights, with a warning that names it.
+
+        Parameters
+        ----------
+        keys : sequence of str, bytes or int
+            One for each row, as in `predict`.
+        X : array or table
+            As the model takes it.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            For two classes positive for the second.
         """
         rows = self.classifier._checked_rows(X)
         groups = KeyGroups.of(keys, rows.shape[0])
@@ -320,6 +367,7 @@ class Fleet:
         Parameters
         ----------
         keys, X : see `predict`
+            One key for each row.
         y : array of shape (n,)
             The classes.
         source : str, optional
@@ -327,6 +375,11 @@ class Fleet:
             (they are predicted), so that a source may be replayed.
         offset : int or array of int, optional
             The number of the first row in the source, or of each row, increasing.
+
+        Returns
+        -------
+        array of shape (n,)
+            Classes.
 
         Examples
         --------
@@ -355,11 +408,28 @@ class Fleet:
         offset: int | ArrayLike | None = None,
         before_commit: Callable[[Floats], dict[str, Any] | None] | None = None,
     ) -> Floats:
-        """Learn checked rows with the codes of their classes; returns the votes before that, see `learn`.
+        """Learn checked rows with the codes of their classes, see `learn`.
 
-        A row whose code is negative has no label: it is predicted only.
-        ``before_commit`` gets these votes before anything is durable, and may give facts to be kept with the
-        source, in the same transaction. If it fails nothing is learnt.
+        Parameters
+        ----------
+        keys : sequence of str, bytes or int
+            One for each row, as in `predict`.
+        X : array
+            Checked rows.
+        codes : array of int, shape (n,)
+            A negative one says that the row has no label: it is predicted only.
+        source : str, optional
+            As in `learn`.
+        offset : int or array, optional
+            As in `learn`.
+        before_commit : callable, optional
+            Gets the votes before anything is durable, and may give facts to be kept with the source, in the
+            same transaction. If it fails nothing is learnt.
+
+        Returns
+        -------
+        array
+            The votes before.
         """
         n = X.shape[0]
         groups = KeyGroups.of(keys, n)
@@ -445,7 +515,15 @@ class Fleet:
         return common
 
     def note_source(self, source: str, facts: dict[str, Any]) -> None:
-        """Keep facts with a source, at once."""
+        """Keep facts with a source, at once.
+
+        Parameters
+        ----------
+        source : str
+            Its name.
+        facts : dict
+            Plain values by name.
+        """
         name, facts = as_source(source), as_facts(facts)
         with self._writing, uninterrupted(), self._store.writing() as txn:
             kept = replace(self._source(txn, name), facts=facts)
@@ -489,6 +567,21 @@ class Fleet:
 
         It has one hypothesis more for each booster, which always answers +1, and the key's window. A key that
         is new gives what the fleet would answer for it.
+
+        Parameters
+        ----------
+        key : str, bytes or int
+            The key.
+
+        Returns
+        -------
+        OCBClassifier
+            The fleet does not change with it.
+
+        Raises
+        ------
+        FleetStoreError
+            If the key's record is damaged.
         """
         name = as_key(key)
         with self._store.reading() as txn:
@@ -502,13 +595,30 @@ class Fleet:
             return exported(self.classifier, self._scorer, keys, weights)
 
     def drop(self, keys: Iterable[Any]) -> int:
-        """Forget keys, all at once; how many were there. Their part in the common weights stays."""
+        """Forget keys, all at once. Their part in the common weights stays.
+
+        Parameters
+        ----------
+        keys : iterable of str, bytes or int
+            Which to forget.
+
+        Returns
+        -------
+        int
+            How many were there.
+        """
         names = [as_key(key) for key in ([keys] if isinstance(keys, str | bytes) else listed(keys))]
         with self._writing, uninterrupted(), self._store.writing() as txn:
             return sum(self._store.drop_key(txn, name) for name in names)
 
     def verify(self) -> list[tuple[bytes, str]]:
-        """Read every key, and name those that are damaged, and why."""
+        """Read every key, and name those that are damaged, and why.
+
+        Returns
+        -------
+        list of tuple
+            Each damaged key, and why.
+        """
         found = []
         with self._store.reading() as txn:
             self._state(txn)
@@ -523,7 +633,13 @@ class Fleet:
         return found
 
     def info(self) -> FleetInfo:
-        """How large it is, and how good it was."""
+        """How large it is, and how good it was.
+
+        Returns
+        -------
+        FleetInfo
+            The numbers.
+        """
         state = self._state()
         J = len(self._scorer.hypotheses)
         return FleetInfo.of(state, self.sources, len(self), self.window, J, self._store.size)
@@ -538,20 +654,43 @@ class Fleet:
         by : {"worst", "moved", "rows"}
             "worst": those most often wrong lately, of at least 20 rows; "moved": those whose weights are
             farthest from the deployed ones.
+
+        Returns
+        -------
+        list of KeyFacts
+            The first is the worst, or has most.
         """
         return self.tables([by], top)[by]
 
     def tables(self, by: Iterable[str] = ("worst", "moved"), top: int = 10) -> dict[str, list[KeyFacts]]:
-        """Several such tables in one pass over all keys, see `table`."""
+        """Several such tables in one pass over all keys, see `table`.
+
+        Parameters
+        ----------
+        by : iterable of str
+            Which tables, as of `table`.
+        top : int, default 10
+            How many keys in each.
+
+        Returns
+        -------
+        dict
+            A list of `KeyFacts` by the name of each table.
+        """
         top = as_count(top, "top", 1, None, "")
         with self._store.reading() as txn:
             found = facts_of(self._store.records(txn), self._scorer, self._state(txn))
             return top_keys(found, top, list(by))
 
     def compact(self) -> tuple[int, int]:
-        """Give room that was left by dropped keys back to the disk; bytes before and after.
+        """Give room that was left by dropped keys back to the disk.
 
         Other processes that read it see the old state until they open it again.
+
+        Returns
+        -------
+        tuple of int
+            Bytes before and after.
         """
         with self._writing, uninterrupted():
             return self._store.compact()

@@ -37,6 +37,16 @@ def snapshot(fleet: Fleet) -> bytes:
     """What all keys of a fleet share now, as bytes: its model, its common weights, and its trust.
 
     Of the keys themselves it has nothing; see `KeyLearner`.
+
+    Parameters
+    ----------
+    fleet : Fleet
+        Whose.
+
+    Returns
+    -------
+    bytes
+        For `KeyLearner`.
     """
     state = fleet._state()
     shared = replace(state, pending=state.pending[:0])
@@ -48,9 +58,18 @@ def snapshot(fleet: Fleet) -> bytes:
 class KeyUpdate(NamedTuple):
     """What came out of some rows of one key.
 
-    ``rows`` are those that were new, in the order in which they were learnt; ``predicted`` and ``votes`` say
-    what was predicted of each before it was learnt. ``record`` and ``last`` are for the next call: the key's
-    state, and the sequence number of its last row.
+    Attributes
+    ----------
+    rows : array of int
+        Those that were new, in the order in which they were learnt.
+    predicted : array
+        The class predicted of each before it was learnt.
+    votes : array
+        The votes for that.
+    record : bytes or None
+        The key's state, for the next call.
+    last : int or None
+        The sequence number of its last row, for the next call.
     """
 
     rows: Ints
@@ -109,7 +128,22 @@ class KeyLearner:
         return hashlib.sha256(both.encode()).hexdigest()[:16]
 
     def predict(self, key: Any, X: Any, record: bytes | None = None) -> NDArray[Any]:
-        """The class of each row, all of one key, by the weights of its record; None is a new key."""
+        """The class of each row, all of one key, by the weights of its record.
+
+        Parameters
+        ----------
+        key : str, bytes or int
+            The key.
+        X : array or table
+            As the model takes it.
+        record : bytes, optional
+            Its state; None for a key that is new.
+
+        Returns
+        -------
+        array of shape (n,)
+            One of the classes each.
+        """
         answers = self._scorer.hypotheses.answers(self.classifier._checked_rows(X))
         keys = self._scorer.new_keys([self._read(as_key(key), record)])
         return self._labels(self._score(keys, answers, None)[0])
@@ -129,6 +163,7 @@ class KeyLearner:
         Parameters
         ----------
         key : str, bytes or int
+            The key.
         X : array or table
             As the model takes it.
         y : array of shape (n,)
@@ -138,6 +173,11 @@ class KeyLearner:
         record, last : bytes and int, optional
             What the last call for this key gave; without them the key is new. Rows with numbers up to
             ``last`` are left out.
+
+        Returns
+        -------
+        KeyUpdate
+            What was predicted, and the key's state for the next call.
         """
         name = as_key(key)
         before = self._read(name, record)

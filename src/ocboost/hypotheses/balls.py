@@ -61,7 +61,18 @@ class Balls(ArrayHypotheses):
         return f"<{len(self)} balls in {self.n_features} dimensions>"
 
     def check(self, X: Any) -> Any:
-        """Check rows of features, which must be finite."""
+        """Check rows of features, which must be finite.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), or SciPy CSR
+            The rows.
+
+        Returns
+        -------
+        array or CSR matrix
+            Contiguous, in a type that the kernels take.
+        """
         return finite(super().check(X), "Balls")
 
     def _fill(self, X: Any, block: NDArray[np.int8]) -> None:

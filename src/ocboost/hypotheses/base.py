@@ -26,7 +26,17 @@ MIN_ANSWERS_FOR_THREADS = 1 << 22
 
 
 class Ballot(NamedTuple):
-    """How one class counts: ``up_j`` for a +1 of hypothesis ``first + j``, ``down_j`` for a -1."""
+    """How one class counts: ``up_j`` for a +1 of hypothesis ``first + j``, ``down_j`` for a -1.
+
+    Attributes
+    ----------
+    first : int
+        The first hypothesis that counts.
+    up : array of shape (k,)
+        What a +1 of each counts.
+    down : array of shape (k,)
+        What a -1 of each counts.
+    """
 
     first: int
     up: NDArray[np.float64]
@@ -34,7 +44,20 @@ class Ballot(NamedTuple):
 
     @classmethod
     def of(cls, alpha: NDArray[np.float64], first: int = 0) -> Self:
-        """AdaBoost's votes: Σ α_j h_j."""
+        """AdaBoost's votes: Σ α_j h_j.
+
+        Parameters
+        ----------
+        alpha : array of shape (k,)
+            The weights.
+        first : int, default 0
+            The first hypothesis that counts.
+
+        Returns
+        -------
+        Ballot
+            α_j for a +1, -α_j for a -1.
+        """
         return cls(first, alpha, -alpha)
 
 
@@ -43,7 +66,7 @@ class Hypotheses(ABC):
 
     A subclass sets ``n_hypotheses`` and ``n_features`` and implements ``_fill``, which answers some rows
     hypothesis by hypothesis, `tree` and `from_tree`, which define the file format, and ``__getitem__``. If it
-    consists of arrays, it inherits most of this from `ArrayHypotheses`.
+    consists of arrays, it inherits most of this from ``ArrayHypotheses``.
 
     Attributes
     ----------
@@ -73,17 +96,45 @@ class Hypotheses(ABC):
         return np.atleast_1d(np.arange(self.n_hypotheses)[members])
 
     def beside(self, other: Hypotheses) -> Hypotheses | None:
-        """These and then the others as one set of this kind; None where there is no such set."""
+        """These and then the others as one set of this kind; None where there is no such set.
+
+        Parameters
+        ----------
+        other : Hypotheses
+            Those that come last.
+
+        Returns
+        -------
+        Hypotheses or None
+            None where there is no such set.
+        """
         return None
 
     @abstractmethod
     def tree(self) -> Tree:
-        """What a file holds: plain values and arrays by name."""
+        """What a file holds: plain values and arrays by name.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
 
     @classmethod
     @abstractmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`."""
+        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Hypotheses
+            They answer the same.
+        """
 
     def __len__(self) -> int:
         return self.n_hypotheses
@@ -94,11 +145,17 @@ class Hypotheses(ABC):
         return self.__dict__.copy()
 
     def answers(self, X: Any) -> NDArray[np.int8]:
-        """What each hypothesis says to each row: (n, J) of -1 and +1.
+        """What each hypothesis says to each row.
 
         Parameters
         ----------
-        X : array of shape (n, n_features), float32 or float64, or SciPy CSR where `accepts_sparse`
+        X : array of shape (n, n_features), float32 or float64, or SciPy CSR where ``accepts_sparse``
+            The rows.
+
+        Returns
+        -------
+        int8 array of shape (n, J)
+            -1 and +1.
         """
         X = self.check(X)
         out = np.empty((X.shape[0], self.n_hypotheses), np.int8)
@@ -109,7 +166,19 @@ class Hypotheses(ABC):
         return out
 
     def votes(self, X: Any, ballots: Sequence[Ballot]) -> NDArray[np.float64]:
-        """Each row's sum of votes for each ballot, (n, K); the answers are never held all at once.
+        """Each row's sum of votes for each ballot; the answers are never held all at once.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), or SciPy CSR
+            The rows.
+        ballots : sequence of Ballot
+            How each class counts.
+
+        Returns
+        -------
+        array of shape (n, K)
+            A column for each ballot.
 
         Examples
         --------
@@ -148,7 +217,23 @@ class Hypotheses(ABC):
             for_each(answer, range(0, n, ROWS_PER_BLOCK), parallel=many and self.thread_safe)
 
     def check(self, X: Any) -> Any:
-        """Check rows of features; returns C-contiguous float32 or float64, or CSR."""
+        """Check rows of features; returns C-contiguous float32 or float64, or CSR.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), or SciPy CSR
+            The rows.
+
+        Returns
+        -------
+        array or CSR matrix
+            Contiguous, in a type that the kernels take.
+
+        Raises
+        ------
+        InputError
+            If they have another number of features, or values that the hypotheses cannot answer.
+        """
         plain = type(X) is np.ndarray and X.dtype is FLOAT64 and X.flags.c_contiguous
         if plain and X.ndim == 2 and X.shape[1] == self.n_features:
             return X
@@ -161,12 +246,29 @@ class Hypotheses(ABC):
         return X
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, in ocboost's own format (no pickle)."""
+        """Save to a file, in ocboost's own format (no pickle).
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         save(path, self.kind, self.tree())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load what `save` has written. Nothing in a file is executed."""
+        """Load what `save` has written. Nothing in a file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Hypotheses
+            They answer the same.
+        """
         return read(load(path, cls.kind), os.fspath(path), cls.from_tree)
 
 
@@ -188,12 +290,34 @@ class ArrayHypotheses(Hypotheses):
         return type(self)(**{key: getattr(self, key)[at] for key in self._arrays}, **self._own_settings())
 
     def beside(self, other: Hypotheses) -> Self | None:
-        """These and then the others, if they are of the same kind."""
+        """These and then the others, if they are of the same kind.
+
+        Parameters
+        ----------
+        other : Hypotheses
+            Those that come last.
+
+        Returns
+        -------
+        Hypotheses or None
+            None where there is no such set.
+        """
         return self.concatenated([self, other])
 
     @classmethod
     def concatenated(cls, sets: Sequence[Hypotheses]) -> Self | None:
-        """All hypotheses of several sets as one, if they differ in nothing but their members."""
+        """All hypotheses of several sets as one, if they differ in nothing but their members.
+
+        Parameters
+        ----------
+        sets : sequence of Hypotheses
+            In their order.
+
+        Returns
+        -------
+        Hypotheses or None
+            None where they differ.
+        """
         same = [each for each in sets if type(each) is cls]
         if len(same) < len(sets) or any(each._own_settings() != same[0]._own_settings() for each in same):
             return None
@@ -204,23 +328,68 @@ class ArrayHypotheses(Hypotheses):
         return cls(**joined, **same[0]._own_settings())
 
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {**self._own_settings(), **{key: getattr(self, key) for key in self._arrays}}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`."""
+        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Hypotheses
+            They answer the same.
+        """
         arrays = {key: fields.array(key, *spec) for key, spec in cls._arrays.items()}
         return fields.make(cls, **arrays, **{key: of(fields, key) for key, of in cls._settings.items()})
 
 
 def hypotheses_parts(hypotheses: Hypotheses) -> tuple[list[Any], Arrays]:
-    """Hypotheses as files of version 1 had them: kind and parameters, and their arrays by name."""
+    """Hypotheses as files of version 1 had them: kind and parameters, and their arrays by name.
+
+    Parameters
+    ----------
+    hypotheses : Hypotheses
+        What is saved.
+
+    Returns
+    -------
+    tuple
+        ``[kind, parameters]``, and a dict of arrays.
+    """
     return parts_of(nested_tree(hypotheses, HYPOTHESES))
 
 
 def hypotheses_from_parts(kind: str, parameters: Tree, arrays: Arrays, name: str) -> Hypotheses:
-    """Hypotheses from what `hypotheses_parts` returned; invalid contents raise `ModelFileError`."""
+    """Hypotheses from what `hypotheses_parts` returned; invalid contents raise `ModelFileError`.
+
+    Parameters
+    ----------
+    kind : str
+        Which class.
+    parameters : dict
+        Plain values by name.
+    arrays : dict
+        Arrays by name.
+    name : str
+        The file, for messages.
+
+    Returns
+    -------
+    Hypotheses
+        They answer the same.
+    """
     made: Hypotheses = read(
         {"kind": kind, **tree_of(kind, parameters, arrays, name)}, name, nested_reader(HYPOTHESES)
     )

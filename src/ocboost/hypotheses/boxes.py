@@ -109,11 +109,33 @@ class Boxes(ArrayHypotheses):
         return f"<{len(self)} box filters over images of {self.side} × {self.side} pixels>"
 
     def check(self, X: Any) -> Any:
-        """Check images, whose pixels must be finite."""
+        """Check images, whose pixels must be finite.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), or SciPy CSR
+            The rows.
+
+        Returns
+        -------
+        array or CSR matrix
+            Contiguous, in a type that the kernels take.
+        """
         return as_images(super().check(X), "Boxes")
 
     def values(self, X: Any) -> NDArray[np.float64]:
-        """What each filter measures in each image: (n, J), before the thresholds."""
+        """What each filter measures in each image, before the thresholds.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            Images, row by row.
+
+        Returns
+        -------
+        array of shape (n, J)
+            In float64.
+        """
         X = self.check(X)
         out = np.empty((len(self), X.shape[0]))
         for first, table, scale in self._integrals(X):
@@ -218,6 +240,18 @@ def all_boxes(side: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     rectangles of a filter have the same size. A constant image gives 0: of three rectangles the middle one
     counts -2.
 
+    Parameters
+    ----------
+    side : int
+        The side of the images, in pixels.
+
+    Returns
+    -------
+    tuple of arrays
+        ``rects`` (J, 4, 4) and ``weight`` (J, 4).
+
+    Examples
+    --------
     >>> rects, weight = all_boxes(24)
     >>> rects.shape, weight.shape
     ((162336, 4, 4), (162336, 4))

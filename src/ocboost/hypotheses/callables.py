@@ -130,7 +130,13 @@ class Callables(Hypotheses):
             block[column] = np.where(labels == self.classes[self._group[column]], 1, -1)
 
     def tree(self) -> NoReturn:
-        """Python objects have no form in a file: this raises `NotSavableError`."""
+        """Refuse: Python objects have no form in a file.
+
+        Raises
+        ------
+        NotSavableError
+            Always.
+        """
         raise NotSavableError(
             "hypotheses must be arrays to be saved; these are Python objects, which only a pickle could "
             "hold, and a pickle can run code when it is loaded. Take over trees with from_sklearn, or keep "
@@ -139,7 +145,18 @@ class Callables(Hypotheses):
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """No file holds Python objects: this raises `NotSavableError`."""
+        """Refuse: no file holds Python objects.
+
+        Parameters
+        ----------
+        fields : mapping
+            What the file holds.
+
+        Raises
+        ------
+        NotSavableError
+            Always.
+        """
         raise NotSavableError(f"{fields.name} cannot hold Callables, for Python objects are never saved.")
 
 

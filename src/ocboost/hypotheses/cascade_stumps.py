@@ -117,6 +117,7 @@ class CascadeStumps(ArrayHypotheses):
     weights : array of shape (J, 3)
         What each rectangle counts; rounded to single precision, as the thresholds are.
     threshold : array of shape (J,)
+        From which value on each answers +1.
     tilted : array of bool, shape (J,), optional
         Which features are turned by 45°; none if left out.
     width, height : int
@@ -164,7 +165,23 @@ class CascadeStumps(ArrayHypotheses):
         return f"<{len(self)} stumps over Haar features of windows of {self.width} × {self.height} pixels>"
 
     def check(self, X: Any) -> Any:
-        """Check windows; bytes stay bytes."""
+        """Check windows; bytes stay bytes.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), or SciPy CSR
+            The rows.
+
+        Returns
+        -------
+        array or CSR matrix
+            Contiguous, in a type that the kernels take.
+
+        Raises
+        ------
+        InputError
+            If they have another number of features, or values that the hypotheses cannot answer.
+        """
         if isinstance(X, np.ndarray) and X.dtype == np.uint8 and X.shape[1:] == (self.n_features,):
             return np.ascontiguousarray(X)
         X = super().check(X)
@@ -196,5 +213,11 @@ class CascadeStumps(ArrayHypotheses):
                 answer_any_pixels(table, factor, self._corners, self.weights, self.threshold, first, block)
 
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {**super().tree(), "tilted": self.tilted.astype(np.int8)}

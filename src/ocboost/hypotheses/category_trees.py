@@ -24,6 +24,7 @@ class CategoryTrees(Hypotheses):
     Parameters
     ----------
     nodes : TreeNodes
+        The splits.
     answer : array of ±1
         The answer of each leaf, in the order of the nodes.
 
@@ -68,11 +69,28 @@ class CategoryTrees(Hypotheses):
         return type(self)(nodes, self.answer[leaves])
 
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {"nodes": self.nodes.tree(), "answer": self.answer}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`."""
+        """Build hypotheses from what `tree` returned; invalid contents raise `ModelFileError`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Hypotheses
+            They answer the same.
+        """
         nodes = fields.read("nodes", TreeNodes.from_tree)
         return fields.make(cls, nodes, fields.array("answer", np.int8, (None,)))

@@ -16,7 +16,13 @@ from ocboost.hypotheses.stumps import Stumps
 
 
 class Joined(Hypotheses):
-    """The hypotheses of several sets over the same features, one set after the other."""
+    """The hypotheses of several sets over the same features, one set after the other.
+
+    Parameters
+    ----------
+    sets : sequence of Hypotheses
+        In their order.
+    """
 
     kind = "Joined"
 
@@ -41,7 +47,18 @@ class Joined(Hypotheses):
         return f"<{len(self)} hypotheses: {sets}{more}>"
 
     def check(self, X: Any) -> Any:
-        """Check rows of features, for each of the sets."""
+        """Check rows of features, for each of the sets.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), or SciPy CSR
+            The rows.
+
+        Returns
+        -------
+        array or CSR matrix
+            Contiguous, in a type that the kernels take.
+        """
         for each in self.sets:
             X = each.check(X)
         return X
@@ -60,12 +77,29 @@ class Joined(Hypotheses):
         return type(self)(pieces)
 
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {"sets": [nested_tree(each, HYPOTHESES) for each in self.sets]}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """Several sets from what a file holds."""
+        """Several sets from what a file holds.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Hypotheses
+            They answer the same.
+        """
         sets = fields.read_all("sets", nested_reader(HYPOTHESES))
         fields.require(bool(sets) and not any(isinstance(each, cls) for each in sets), "a set is not known")
         return fields.make(cls, sets)
@@ -74,6 +108,18 @@ class Joined(Hypotheses):
 def join(sets: Sequence[Hypotheses]) -> Hypotheses:
     """One set of all the hypotheses; stumps become one set of stumps, which reads each feature once.
 
+    Parameters
+    ----------
+    sets : sequence of Hypotheses
+        Over the same features, in their order.
+
+    Returns
+    -------
+    Hypotheses
+        All of them.
+
+    Examples
+    --------
     >>> join([Stumps([0], [1.0], [1], n_features=2), Stumps([1], [2.0], [-1], n_features=2)])
     <2 stumps over 2 of 2 features>
     """
@@ -84,7 +130,18 @@ def join(sets: Sequence[Hypotheses]) -> Hypotheses:
 
 
 def join_tightly(sets: Sequence[Hypotheses]) -> Hypotheses:
-    """As `join`, with neighbours of one kind as one set: for sets that grow by a few members at a time."""
+    """As `join`, with neighbours of one kind as one set: for sets that grow by a few members at a time.
+
+    Parameters
+    ----------
+    sets : sequence of Hypotheses
+        Over the same features, in their order.
+
+    Returns
+    -------
+    Hypotheses
+        All of them.
+    """
     tight: list[Hypotheses] = []
     for each in sets:
         for one in each.sets if isinstance(each, Joined) else [each]:

@@ -75,6 +75,11 @@ def from_sklearn(fitted: Any, *, classes: ArrayLike | None = None) -> Hypotheses
         What gradient boosting starts from is no member. LightGBM adds it to the leaves of the first trees (of
         all with ``boosting="rf"``): there the sign is that of the leaf's value less the root's.
 
+    Raises
+    ------
+    InputError
+        If there is no such model in it.
+
     Examples
     --------
     >>> from sklearn.ensemble import AdaBoostClassifier

@@ -75,7 +75,18 @@ class Transformed(Hypotheses):
         return type(self)(self.step, self.hypotheses[members], self.vocabularies)
 
     def beside(self, other: Hypotheses) -> Hypotheses | None:
-        """These and then the others, if they follow the same steps."""
+        """These and then the others, if they follow the same steps.
+
+        Parameters
+        ----------
+        other : Hypotheses
+            Those that come last.
+
+        Returns
+        -------
+        Hypotheses or None
+            None where there is no such set.
+        """
         if type(other) is not Transformed or self.vocabularies != other.vocabularies:
             return None
         if not same_step(self.step, other.step):
@@ -89,7 +100,18 @@ class Transformed(Hypotheses):
         return np.flatnonzero(looked_at(self.hypotheses))
 
     def features_after(self, features: Sequence[Any]) -> list[Any]:
-        """What words call the columns after the step (`ocboost.hypotheses.describe`)."""
+        """What words call the columns after the step.
+
+        Parameters
+        ----------
+        features : sequence
+            What words call the columns before it.
+
+        Returns
+        -------
+        list
+            One for each column.
+        """
         cached = self.__dict__.get("_after")
         if cached is None or cached[0] is not features:
             found = features_after(self.step, features, self.vocabularies, self.used)
@@ -99,7 +121,13 @@ class Transformed(Hypotheses):
         return named
 
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {
             "step": part_tree(self.step),
             "hypotheses": nested_tree(self.hypotheses, HYPOTHESES),
@@ -108,7 +136,18 @@ class Transformed(Hypotheses):
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """Hypotheses from what a file holds."""
+        """Hypotheses from what a file holds.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Transformed
+            They answer the same.
+        """
         step = fields.read("step", step_from)
         hypotheses = fields.read("hypotheses", nested_reader(HYPOTHESES))
         return fields.make(cls, step, hypotheses, vocabularies_from(fields, step.n_columns))
@@ -185,6 +224,18 @@ def transformed(transformers: Sequence[Any], hypotheses: Hypotheses) -> Hypothes
     """Hypotheses over the columns that fitted scikit-learn transformers take, one after the other.
 
     Those that can be written as arrays are, and can be saved (docs/adopt.md). Others are called as they are.
+
+    Parameters
+    ----------
+    transformers : sequence
+        The steps, in their order; fitted, of scikit-learn.
+    hypotheses : Hypotheses
+        Over the columns after the last step.
+
+    Returns
+    -------
+    Hypotheses
+        Over the columns before the first step.
     """
     if not transformers:
         return hypotheses

@@ -175,7 +175,18 @@ class Trees(ArrayHypotheses):
 
     @classmethod
     def concatenated(cls, sets: Sequence[Hypotheses]) -> Self | None:
-        """All trees of several sets as one, if they are trees of one answer each."""
+        """All trees of several sets as one, if they are trees of one answer each.
+
+        Parameters
+        ----------
+        sets : sequence of Hypotheses
+            In their order.
+
+        Returns
+        -------
+        Hypotheses or None
+            None where they differ.
+        """
         same = [each for each in sets if type(each) is cls and each.n_answers == 1]
         if len(same) < len(sets) or any(each._own_settings() != same[0]._own_settings() for each in same):
             return None
@@ -211,7 +222,18 @@ class Trees(ArrayHypotheses):
         )
 
     def settled(self, group: int) -> NDArray[np.int8]:
-        """For each node answer ``group`` of all leaves below it, 0 where they differ; computed once."""
+        """For each node answer ``group`` of all leaves below it, 0 where they differ; computed once.
+
+        Parameters
+        ----------
+        group : int
+            Which of the answers.
+
+        Returns
+        -------
+        int8 array
+            One for each node.
+        """
         known = self._settled
         if group not in known:
             found = self.answer[:, group].tolist()

@@ -20,6 +20,23 @@ LEARNERS: dict[str, type[Learner]] = {"stump": StumpLearner, "ball": BallLearner
 def learner_for(estimator: Any) -> Learner | Hypotheses:
     """The learner that ``estimator`` names; learners and hypotheses are returned unchanged.
 
+    Parameters
+    ----------
+    estimator : None, str, learner, hypotheses or scikit-learn classifier
+        As of `OCBClassifier`.
+
+    Returns
+    -------
+    Learner or Hypotheses
+        What finds hypotheses, or is them.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+
+    Examples
+    --------
     >>> type(learner_for("ball")).__name__
     'BallLearner'
     """

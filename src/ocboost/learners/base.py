@@ -59,16 +59,20 @@ class Learner:
         Parameters
         ----------
         X : array of shape (n, F), or CSR matrix where ``accepts_sparse``
+            The rows.
         y : array of shape (n,), each -1 or +1
+            The side each row is on.
         n_hypotheses : int
             The most to find; at least one is found.
         sample_weight : array of shape (n,), optional
+            1 each if left out.
         rng : numpy.random.Generator, optional
             For learners that draw examples.
 
         Returns
         -------
         Hypotheses
+            In the order in which they were found.
         """
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
         examples = self._examples(X, y, sample_weight)
@@ -107,10 +111,30 @@ class Learner:
         rng: np.random.Generator | None = None,
         n_jobs: int | None = None,
     ) -> Sequence[Hypotheses]:
-        """Find hypotheses for each of several targets, ``n_jobs`` of them at the same time.
+        """Find hypotheses for each of several targets.
 
         ``sample_weight`` is of shape (n,), or (targets, n) where they differ from target to target.
         Each target draws from a generator of its own, so that ``n_jobs`` changes nothing.
+
+        Parameters
+        ----------
+        X : array of shape (n, F), or CSR matrix where ``accepts_sparse``
+            The rows.
+        targets : sequence of arrays of shape (n,), each -1 or +1
+            The side each row is on.
+        n_hypotheses : int
+            The most for each.
+        sample_weight : array of shape (n,), or (targets, n), optional
+            1 each if left out.
+        rng : numpy.random.Generator, optional
+            Where it draws from.
+        n_jobs : int, optional
+            How many are learnt at the same time.
+
+        Returns
+        -------
+        list of Hypotheses
+            One set for each target.
         """
         rngs = [None] * len(targets) if rng is None else rng.spawn(len(targets))
 

@@ -33,7 +33,7 @@ class BoxLearner(SamplingLearner):
     """Finds thresholded box filters by AdaBoost with sampling: `ocboost.hypotheses.Boxes`.
 
     In every round ``n_sample`` examples are drawn by their weights, with replacement, and ``n_filters`` of
-    all box filters of the images' size, `ocboost.hypotheses.boxes.all_boxes`. Of these, all thresholds and
+    all box filters of the images' size, ``ocboost.hypotheses.all_boxes``. Of these, all thresholds and
     both signs the one of least error on the sample is taken, the threshold halfway between two neighbouring
     values. Its weight α, and hence the next weights, come from all examples. Where a filter that was good on
     the sample turns out worse than chance on all of them, its sign is turned.

@@ -114,14 +114,22 @@ class StumpLearner(Learner):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, F), float32 or float64
+            The rows.
         targets : list of arrays of shape (n,), each of ±1
+            The side each row is on.
         n_hypotheses : int
             The most for each target.
         sample_weight : array of shape (n,), or (targets, n) where they differ, optional
+            1 each if left out.
         rng : numpy.random.Generator, optional
             Not used.
         n_jobs : int, optional
             Targets boosted at the same time, as joblib counts; the threads are shared among them.
+
+        Returns
+        -------
+        list of Stumps
+            One set for each target.
         """
         n_hypotheses = as_count(n_hypotheses, "n_hypotheses", 1, None, "")
         work: list[CheckedExamples] = []

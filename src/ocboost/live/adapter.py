@@ -172,13 +172,33 @@ class Adapter:
             Your own ids; a prediction that waits under the same id is replaced. By default new ones.
         issue : bool, default True
             Whether labels will come. Otherwise nothing is kept, and nothing is written.
+
+        Returns
+        -------
+        Answers
+            The classes and their probabilities.
         """
         return self.predict_soon(rows, ids, issue=issue).result()
 
     def predict_soon(
         self, rows: Any, ids: Sequence[str] | None = None, *, issue: bool = True
     ) -> Future[Answers]:
-        """The same, as a future: predicted at once, resolved when the predictions are on the disk."""
+        """Predict rows, as a future: predicted at once, resolved when the predictions are on the disk.
+
+        Parameters
+        ----------
+        rows : list of dict, array, list of lists, or table
+            As of `predict`, like those that follow.
+        ids : sequence of n texts, optional
+            By which the labels will be given.
+        issue : bool, default True
+            Whether the predictions wait for their labels.
+
+        Returns
+        -------
+        Future
+            Of `Answers`.
+        """
         X = self._reader.features(rows)
         names = None if ids is None or not issue else self._own_ids(ids, len(X))
         with self._counting:
@@ -223,6 +243,11 @@ class Adapter:
             is used where no prediction of the id waits, so that sending it again is safe. ``weight``, a
             number that is not negative, is 1 by default.
 
+        Returns
+        -------
+        LabelReport
+            What became of them.
+
         Notes
         -----
         Labels are learnt in the order in which they come. One that comes twice is learnt once; another label
@@ -231,7 +256,23 @@ class Adapter:
         return self.label_soon(labels).result()
 
     def label_soon(self, labels: Sequence[Mapping[str, Any]]) -> Future[LabelReport]:
-        """The same, as a future."""
+        """Learn labels as `label` does, as a future.
+
+        Parameters
+        ----------
+        labels : list of dict
+            As of `label`.
+
+        Returns
+        -------
+        Future
+            Of a `LabelReport`.
+
+        Raises
+        ------
+        InputError
+            If it is no list of labels.
+        """
         if isinstance(labels, Mapping | str) or not isinstance(labels, Sequence):
             raise InputError(
                 f"labels must be a list of dictionaries with id and label; got {type(labels).__name__}."
@@ -283,11 +324,33 @@ class Adapter:
     # Versions ---------------------------------------------------------------------------------------------
 
     def promote(self) -> dict[str, Any]:
-        """Make the adapted model the deployed one, against which it is judged from now on."""
+        """Make the adapted model the deployed one, against which it is judged from now on.
+
+        Returns
+        -------
+        dict
+            As `facts` gives them then.
+        """
         return self._command({"command": "promote"})
 
     def rollback(self, version: int) -> dict[str, Any]:
-        """Continue from a version: it answers, and learns from now on. What was adapted is saved before."""
+        """Continue from a version: it answers, and learns from now on. What was adapted is saved before.
+
+        Parameters
+        ----------
+        version : int
+            Its number, see `versions`.
+
+        Returns
+        -------
+        dict
+            As `facts` gives them then.
+
+        Raises
+        ------
+        InputError
+            If it is no number of a version.
+        """
         if type(version) is not int:
             raise InputError(f"version must be the number of a version; got {version!r:.40}.")
         return self._command({"command": "rollback", "version": version})
@@ -296,6 +359,21 @@ class Adapter:
         """Stop learning, or go on: while frozen, labels are kept and counted, and never learnt.
 
         Who answers stays the same meanwhile.
+
+        Parameters
+        ----------
+        frozen : bool, default True
+            False goes on.
+
+        Returns
+        -------
+        dict
+            As `facts` gives them then.
+
+        Raises
+        ------
+        InputError
+            If it is neither.
         """
         if type(frozen) is not bool:
             raise InputError(f"frozen must be True or False; got {frozen!r:.40}.")
@@ -309,12 +387,29 @@ class Adapter:
         return self._writer.hand_in(Command(work)).result()
 
     def versions(self) -> list[dict[str, Any]]:
-        """What is kept: number, reason, labels learnt, time, digest, size, and whether it answers."""
+        """What is kept: number, reason, labels learnt, time, digest, size, and whether it answers.
+
+        Returns
+        -------
+        list of dict
+            The oldest first.
+        """
         found: list[dict[str, Any]] = self._in_turn(lambda: versions_of(self._state))
         return found
 
     def model_file(self, version: int | None = None) -> bytes:
-        """The file of the adapted model, whoever answers, or of a version."""
+        """The file of the adapted model, whoever answers, or of a version.
+
+        Parameters
+        ----------
+        version : int, optional
+            Its number; the adapted model if left out.
+
+        Returns
+        -------
+        bytes
+            What ``save`` writes.
+        """
         state = self._state
         data: bytes = self._in_turn(
             lambda: state.model_bytes() if version is None else state.versions.data(version)
@@ -329,7 +424,13 @@ class Adapter:
         return self._writer.storage
 
     def facts(self) -> dict[str, Any]:
-        """Plain facts about it, for JSON."""
+        """Plain facts about it, for JSON.
+
+        Returns
+        -------
+        dict
+            By name.
+        """
         try:
             return self.facts_soon().result()
         except ClosedError:
@@ -341,7 +442,13 @@ class Adapter:
         return self._writer.clock
 
     def facts_soon(self) -> Future[dict[str, Any]]:
-        """The same as a future, as it may take a while where many labels are being learnt."""
+        """Plain facts, as a future: where many labels are being learnt it may take a while.
+
+        Returns
+        -------
+        Future
+            Of a dict.
+        """
         return self._writer.hand_in(Command(self._facts_now))
 
     def _facts_now(self) -> dict[str, Any]:
@@ -368,6 +475,16 @@ class Adapter:
 
         That is how the models did over time, drift alarms and the guard's decisions, what has moved in the
         model, the last mistakes, and the versions.
+
+        Parameters
+        ----------
+        title : str, default "model"
+            The heading.
+
+        Returns
+        -------
+        dict
+            Series, events, mistakes and versions.
         """
         return self._watching.document(title)
 
@@ -375,11 +492,27 @@ class Adapter:
         """Drift alarms, decisions of the guard and commands after the one of this number, oldest first.
 
         The last 200 are kept.
+
+        Parameters
+        ----------
+        after : int, default 0
+            The number of the last one that is known.
+
+        Returns
+        -------
+        list of dict
+            The oldest first.
         """
         return self._watching.events(after)
 
     def explain_mistakes(self, most: int = 1) -> None:
-        """Explain so many of the last mistakes, for the next `watch`, with the model as it is now."""
+        """Explain so many of the last mistakes, for the next `watch`, with the model as it is now.
+
+        Parameters
+        ----------
+        most : int, default 1
+            How many.
+        """
         self._watching.explain(most)
 
     def checkpoint(self) -> None:

@@ -14,7 +14,17 @@ ADAPTED = "adapted"  # how the adapted model is called where versions have numbe
 
 
 class Answer(NamedTuple):
-    """The answer to one row."""
+    """The answer to one row.
+
+    Attributes
+    ----------
+    id : str or None
+        By which its label is given.
+    label : object
+        The predicted class.
+    probabilities : dict
+        By class.
+    """
 
     id: str | None
     label: Any
@@ -32,6 +42,7 @@ class Answers:
     labels : list
         The predicted classes.
     probabilities : array of shape (n, K)
+        A row for each answer.
     classes : list
         The classes of its columns.
     answered_by : str
@@ -55,7 +66,19 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A label that was not taken: the ``index`` it had in the call, and why."""
+    """A label that was not taken, and why.
+
+    Attributes
+    ----------
+    index : int
+        Its place in the call.
+    id : str or None
+        What it was given for.
+    reason : str
+        Why, in one word, for programs.
+    message : str
+        Why, for people.
+    """
 
     index: int
     id: str | None

@@ -107,8 +107,23 @@ def state_at_checkpoint(folder: Path) -> LiveState | None:
 def replay(folder: str | os.PathLike[str]) -> LiveState:
     """The state of a folder, found from its whole journal alone, beginning with what was deployed.
 
-    Compare its `LiveState.model_bytes` with what the service had: they are the same. Nobody else may use the
-    folder meanwhile. The journal must still have its first entry (``keep_labels``).
+    Compare its ``LiveState.model_bytes`` with what the service had: they are the same. Nobody else may use
+    the folder meanwhile. The journal must still have its first entry (``keep_labels``).
+
+    Parameters
+    ----------
+    folder : path
+        Of an `Adapter`.
+
+    Returns
+    -------
+    LiveState
+        The state after the last entry.
+
+    Raises
+    ------
+    InputError
+        If the journal no longer has its first entry.
     """
     place = Path(folder)
     journal = Journal(place / JOURNAL_NAME)

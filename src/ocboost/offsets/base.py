@@ -38,7 +38,13 @@ class Offset(ABC):
 
     @abstractmethod
     def tree(self) -> Tree:
-        """The contents of a file: plain values and arrays by name."""
+        """The contents of a file: plain values and arrays by name.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
 
 
 def not_savable() -> NotSavableError:
@@ -98,7 +104,27 @@ def checked_scores(offset: Any, X: Any) -> NDArray[np.float64]:
 
 
 def scores_of(offset: Any, X: Any, n_boosters: int) -> NDArray[np.float64]:
-    """The scores of rows X with a column for each booster, (n, n_boosters)."""
+    """The scores of rows, with a column for each booster.
+
+    Parameters
+    ----------
+    offset : Offset or None
+        None is 0 everywhere.
+    X : array of shape (n, n_features)
+        The rows.
+    n_boosters : int
+        1 for two classes, K for more.
+
+    Returns
+    -------
+    array of shape (n, n_boosters)
+        In float64.
+
+    Raises
+    ------
+    InputError
+        If it gives other than one finite score for each row and booster.
+    """
     scores = checked_scores(offset, X)
     wanted = (X.shape[0],) if n_boosters == 1 else (X.shape[0], n_boosters)
     if scores.shape != wanted:
@@ -111,7 +137,20 @@ def scores_of(offset: Any, X: Any, n_boosters: int) -> NDArray[np.float64]:
 
 
 def require_classes(offset: Any, classes: NDArray[Any]) -> None:
-    """Refuse an offset whose scorer knows other classes, or has them in another order."""
+    """Refuse an offset whose scorer knows other classes, or has them in another order.
+
+    Parameters
+    ----------
+    offset : Offset
+        The score.
+    classes : array of shape (K,)
+        Those of the classifier.
+
+    Raises
+    ------
+    InputError
+        If they differ.
+    """
     known = getattr(offset, "classes", None)
     if known is not None and known.tolist() != classes.tolist():
         raise InputError(
@@ -121,7 +160,20 @@ def require_classes(offset: Any, classes: NDArray[Any]) -> None:
 
 
 def require_range(weights: NDArray[np.float64], scores: NDArray[np.float64] | None) -> None:
-    """Refuse to learn from examples whose weights w·exp(-y F₀) a double does not hold."""
+    """Refuse to learn from examples whose weights w·exp(-y F₀) a double does not hold.
+
+    Parameters
+    ----------
+    weights : array of shape (n,)
+        What examples begin with.
+    scores : array of shape (n,) or None
+        F₀.
+
+    Raises
+    ------
+    InputError
+        If a weight is not between 1e-299 and 1e299.
+    """
     if scores is None:
         return
     with np.errstate(divide="ignore"):
@@ -140,6 +192,22 @@ def reweighted(
 ) -> NDArray[np.float64]:
     """The weights that examples begin with, w·exp(-y F₀).
 
+    Parameters
+    ----------
+    weights : array of shape (n,)
+        Sample weights w.
+    labels : int8 array of shape (n,)
+        y, ±1.
+    scores : array of shape (n,)
+        F₀.
+
+    Returns
+    -------
+    array of shape (n,)
+        In float64.
+
+    Examples
+    --------
     >>> reweighted(np.ones(2), np.array([1, -1], np.int8), np.array([0.0, np.log(2)])).tolist()
     [1.0, 2.0]
     """
@@ -181,12 +249,42 @@ def offset_from(fields: Fields, key: str, given: Offset | None) -> Offset | None
 
 
 def offset_parts(offset: Offset, *, without: bool = False) -> tuple[list[Any], Arrays]:
-    """An offset as files of version 1 have it: its kind with parameters, and its arrays."""
+    """An offset as files of version 1 have it: its kind with parameters, and its arrays.
+
+    Parameters
+    ----------
+    offset : Offset
+        What is saved.
+    without : bool, default False
+        Whether it is left out.
+
+    Returns
+    -------
+    tuple
+        ``[kind, parameters]``, and a dict of arrays.
+    """
     tree = offset_tree(offset, without=without)
     return parts_of(tree) if isinstance(tree, dict) else ([GIVEN_OFFSET, {}], {})
 
 
 def offset_in(described: Any, held: Arrays, name: str, given: Offset | None) -> Offset | None:
-    """The inverse of `offset_parts`; ``given`` is the offset to take if it was left out."""
+    """The inverse of `offset_parts`.
+
+    Parameters
+    ----------
+    described : object
+        What the file says of it.
+    held : dict
+        The arrays of the file.
+    name : str
+        The file, for messages.
+    given : Offset or None
+        The one to take if it was left out.
+
+    Returns
+    -------
+    Offset or None
+        None where there is none.
+    """
     tree = {"offset": offset_tree_of(described, held, name)}
     return read(tree, name, lambda fields: offset_from(fields, "offset", given))

@@ -96,13 +96,26 @@ def fit_offset(
     scorer : offset, function or fitted classifier
         As the ``offset`` of `OCBClassifier`.
     X : array of shape (n, F)
+        Rows that it was not trained on.
     y : array of shape (n,)
+        Their classes.
     classes : array, optional
         All classes, in the order of the columns of the score; by default the scorer's ``classes_``, or
         those in y.
     sample_weight : array of shape (n,), optional
+        1 each if left out.
     class_weight : dict, "balanced" or None
         As in scikit-learn.
+
+    Returns
+    -------
+    ScaledOffset
+        For ``OCBClassifier(offset=…)``.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two classes, no rows, or a score is not finite.
 
     Examples
     --------

@@ -17,6 +17,13 @@ class GivenOffset(Offset):
     """A score that is a Python function.
 
     No file holds it: a classifier is saved without it, and gets it again when it is loaded.
+
+    Parameters
+    ----------
+    function : callable
+        Takes rows X, gives (n,) or (n, K) scores.
+    classes : array of shape (K,), optional
+        The classes that it tells apart, if it knows them.
     """
 
     kind = "GivenOffset"
@@ -31,12 +38,34 @@ class GivenOffset(Offset):
             return self.function(X)
 
     def tree(self) -> NoReturn:
-        """A function cannot be written to a file: this raises `NotSavableError`."""
+        """Refuse: a function cannot be written to a file.
+
+        Raises
+        ------
+        NotSavableError
+            Always.
+        """
         raise not_savable()
 
 
 def as_offset(given: Any) -> Offset:
-    """What ``offset=`` means: an offset, a fitted AdaBoostClassifier, another classifier, or a function."""
+    """What ``offset=`` means: an offset, a fitted AdaBoostClassifier, another classifier, or a function.
+
+    Parameters
+    ----------
+    given : object
+        What a user passes.
+
+    Returns
+    -------
+    Offset
+        It gives scores.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
     if isinstance(given, Offset):
         return given
     from sklearn.base import BaseEstimator

@@ -19,7 +19,9 @@ class LinearOffset(Offset):
     Parameters
     ----------
     coef : array of shape (F,) for two classes, (K, F) for more
+        The weight of each feature.
     intercept : float, or array of shape (K,)
+        What is added.
 
     Examples
     --------
@@ -43,6 +45,21 @@ class LinearOffset(Offset):
         """The decision function of a fitted linear classifier of scikit-learn, unchanged.
 
         It is seldom on the right scale; see `fit_offset`.
+
+        Parameters
+        ----------
+        fitted : classifier
+            With ``coef_`` and ``intercept_``.
+
+        Returns
+        -------
+        LinearOffset
+            With the same scores.
+
+        Raises
+        ------
+        InputError
+            If it is no fitted linear classifier.
         """
         if not hasattr(fitted, "coef_") or not hasattr(fitted, "classes_"):
             raise InputError(
@@ -68,10 +85,27 @@ class LinearOffset(Offset):
         return out[:, 0] if self.coef.ndim == 1 else out
 
     def tree(self) -> Tree:
-        """The contents of a file."""
+        """The contents of a file.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {"coef": self.coef, "intercept": self.intercept}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """The inverse of `tree`."""
+        """The inverse of `tree`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Offset
+            With the same scores.
+        """
         return fields.make(cls, fields.array("coef"), fields.array("intercept"))

@@ -22,6 +22,7 @@ class ScaledOffset(Offset):
     scorer : offset, function or fitted classifier
         As the ``offset`` of `OCBClassifier`.
     scale, shift : float, or array of shape (K,)
+        What the score is multiplied by, and what is added then.
 
     Examples
     --------
@@ -58,12 +59,29 @@ class ScaledOffset(Offset):
         return 0.5 * (self.scale * scores + self.shift)
 
     def tree(self) -> Tree:
-        """The contents of a file."""
+        """The contents of a file.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {"scorer": nested_tree(self.scorer, OFFSET), "scale": self.scale, "shift": self.shift}
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """The inverse of `tree`."""
+        """The inverse of `tree`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Offset
+            With the same scores.
+        """
         scorer = fields.read("scorer", nested_reader(OFFSET))
         fields.require(not isinstance(scorer, cls), "a score on another scale is not scaled again")
         return fields.make(cls, scorer, fields.array("scale"), fields.array("shift"))

@@ -24,8 +24,11 @@ class VotedOffset(Offset):
     Parameters
     ----------
     hypotheses : Hypotheses
+        What votes.
     alpha : array of shape (J,) for two classes, (K, J) for more
+        Their weights.
     shift : float, or array of shape (K,)
+        What is added.
 
     Examples
     --------
@@ -60,6 +63,16 @@ class VotedOffset(Offset):
         """A fitted AdaBoostClassifier's votes, on the scale it was boosted on.
 
         Its decision function divides them by the sum of the weights; this one does not.
+
+        Parameters
+        ----------
+        fitted : sklearn.ensemble.AdaBoostClassifier
+            A fitted one.
+
+        Returns
+        -------
+        VotedOffset
+            With those votes.
         """
         members, classes, weights, _ = from_adaboost(fitted)
         alpha: NDArray[np.float64] = weights / 2.0  # scikit-learn's are twice the paper's α
@@ -75,7 +88,13 @@ class VotedOffset(Offset):
         return votes[:, 0] if self.alpha.ndim == 1 else votes
 
     def tree(self) -> Tree:
-        """The contents of a file."""
+        """The contents of a file.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return {
             "hypotheses": nested_tree(self.hypotheses, HYPOTHESES),
             "alpha": self.alpha,
@@ -84,6 +103,17 @@ class VotedOffset(Offset):
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """The inverse of `tree`."""
+        """The inverse of `tree`.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Offset
+            With the same scores.
+        """
         members = fields.read("hypotheses", nested_reader(HYPOTHESES))
         return fields.make(cls, members, fields.array("alpha"), fields.array("shift"))

@@ -47,6 +47,7 @@ class FolderFit:
     Attributes
     ----------
     classifier : OCBClassifier
+        The fitted classifier.
     n_read, n_learnt : int
         Rows there are, and those of them that have a label.
     accuracy : float
@@ -71,7 +72,18 @@ class FolderFit:
     _most: int | None
 
     def last_rows(self, n: int) -> tuple[Floats, NDArray[Any]]:
-        """The features and labels of the last n rows that have one; if all are of one class, of n others."""
+        """The features and labels of the last n rows that have one; if all are of one class, of n others.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+
+        Returns
+        -------
+        tuple of arrays
+            Features (n, F) and labels (n,).
+        """
         return last_rows(self._folder, n, self._end, self._most)
 
 
@@ -103,7 +115,7 @@ def fit_folder(
     Parameters
     ----------
     folder : path
-        Files of Parquet, CSV, TSV or JSON lines, see `ocboost.streams.open_folder`.
+        Files of Parquet, CSV, TSV or JSON lines, see ``ocboost.streams.open_folder``.
     label : str
         The column that holds the class. Rows without a label are left out.
     n_hypotheses : int, default 100
@@ -116,7 +128,7 @@ def fit_folder(
         Read only files of this format; by default there must be only one.
     rows : int, optional
         Use only so many rows from the beginning.
-    head, memory, smoothing, class_weight, threshold, costs
+    head, memory, smoothing, class_weight, threshold, costs : optional
         As of `ocboost.OCBClassifier`. Others are set on the result:
         ``fit.classifier.set_params(forgetting=0.995)``.
     decide : function, optional

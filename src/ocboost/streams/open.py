@@ -81,7 +81,7 @@ def open_stream(
     source: Source | None = None,
     key: str | None = None,
 ) -> FileStream:
-    """Open a file as a stream of batches.
+    r"""Open a file as a stream of batches.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def open_stream(
     need_label : bool
         Whether a file without the label column is an error. Otherwise its batches have no labels.
     skip : int
-        Rows to skip. The first batch then begins at row `skip`.
+        Rows to skip. The first batch then begins at row ``skip``.
     tracked : bool
         Whether to digest what is read, for `Stream.coverage` and `Stream.fits`.
     sampled : bool
@@ -111,7 +111,7 @@ def open_stream(
     label_kind : str, optional
         What the labels are, if neither the schema says it nor the first rows are looked at.
     as_they_come : bool
-        Whether to give rows as soon as they have arrived, in batches of at most `batch_size`, perhaps empty
+        Whether to give rows as soon as they have arrived, in batches of at most ``batch_size``, perhaps empty
         ones. The first rows are not looked at.
     bad_rows : BadRows, optional
         Takes the rows that cannot be used, which are an error otherwise. The first rows are not looked at.
@@ -125,12 +125,37 @@ def open_stream(
         which become their decimal digits. Batches have it as ``keys``. A row without a key, or with one of
         more than 500 bytes, cannot be used. It is a feature only if the schema says so.
 
+    Returns
+    -------
+    Stream
+        Its batches, when it is iterated.
+
+    Raises
+    ------
+    InputError
+        If the file is none, or has no such columns; the text says what to do.
+
     Notes
     -----
     An empty field is missing, and so are NA, N/A, NaN and null. Missing numbers are NaN, missing
     categories all zeros. In CSV an empty line is no row.
 
     If a file is broken somewhere, the rows before come first, and then the error.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "fruit.csv")
+    ...     _ = path.write_text("weight,colour,ripe\n120,red,yes\n80,green,no\n95,red,yes\n")
+    ...     with open_stream(path, label="ripe", batch_size=2) as stream:
+    ...         print(stream.schema.feature_names)
+    ...         for batch in stream:
+    ...             print(batch.X.tolist(), batch.y.tolist())
+    ('weight', 'colour=red', 'colour=green')
+    [[120.0, 1.0, 0.0], [80.0, 0.0, 1.0]] ['yes', 'no']
+    [[95.0, 1.0, 0.0]] ['yes']
     """
     arrow()  # raises at once if it is not installed
     if isinstance(drop, str):

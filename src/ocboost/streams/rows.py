@@ -136,12 +136,40 @@ class Rows:
 
     @classmethod
     def of(cls, X: Any, codes: Any) -> Self:
-        """Rows with the codes of their classes."""
+        """Rows with the codes of their classes.
+
+        Parameters
+        ----------
+        X : array of shape (n, F)
+            The features.
+        codes : array of int, shape (n,)
+            The index of each class.
+
+        Returns
+        -------
+        Batch
+            With these codes.
+        """
         return cls(X, codes=np.asarray(codes, np.int64))
 
     @classmethod
     def one(cls, x: NDArray[Any], code: int, weight: NDArray[np.float64] | None) -> Self:
-        """A single row, (1, F), which must have been checked already."""
+        """A single row, (1, F), which must have been checked already.
+
+        Parameters
+        ----------
+        x : array of shape (1, F)
+            Its features.
+        code : int
+            The index of its class.
+        weight : array of shape (1,) or None
+            Its sample weight; None is 1.
+
+        Returns
+        -------
+        Batch
+            Of one row.
+        """
         rows = object.__new__(cls)
         rows._table = _SharedArrays(x, None, None, np.array([code]), weight, 0, None, None)
         rows._index, rows._n, rows._dictionaries = slice(0, 1), 1, None
@@ -180,7 +208,13 @@ class Rows:
 
     @property
     def codes(self) -> NDArray[np.int64]:
-        """The index of each label among the classes, -1 where there is none."""
+        """The index of each label among the classes, -1 where there is none.
+
+        Raises
+        ------
+        InputError
+            If the rows have only labels.
+        """
         codes = self._table.codes
         if codes is None:
             raise InputError("the rows must have codes of classes; these have labels. Call coded(classes).")
@@ -248,16 +282,44 @@ class Rows:
     # Computed from them -----------------------------------------------------------------------------------
 
     def answers(self, hypotheses: HasAnswers) -> NDArray[np.int8]:
-        """The answers of hypotheses to the rows, (n, J) of ±1."""
+        """The answers of hypotheses to the rows.
+
+        Parameters
+        ----------
+        hypotheses : Hypotheses
+            What answers.
+
+        Returns
+        -------
+        int8 array of shape (n, J)
+            Of ±1.
+        """
         return self._table.answers(hypotheses)[self._index]
 
     def scores(self, scorer: HasScores) -> NDArray[np.float64] | None:
-        """The scores of the rows, (n, boosters), if there are any; those of the latest scorer are kept."""
+        """The scores of the rows, if there are any; those of the latest scorer are kept.
+
+        Parameters
+        ----------
+        scorer : Offset or None
+            What gives scores.
+
+        Returns
+        -------
+        array of shape (n, boosters) or None
+            None if there is no scorer.
+        """
         scores = self._table.scores(scorer)
         return None if scores is None else scores[self._index]
 
     def dictionaries(self) -> list[dict[Any, Any]]:
-        """Each row as a dictionary from names to features, as River expects; built once."""
+        """Each row as a dictionary from names to features, as River expects; built once.
+
+        Returns
+        -------
+        list of dict
+            One for each row.
+        """
         if self._dictionaries is None:
             names = range(self._table.X.shape[1]) if self._table.names is None else self._table.names
             self._dictionaries = [dict(zip(names, row, strict=True)) for row in self.X.tolist()]
@@ -266,7 +328,18 @@ class Rows:
     # Other rows -------------------------------------------------------------------------------------------
 
     def weighted(self, weights: NDArray[np.float64]) -> Self:
-        """The same rows, which have codes, with these weights; answers that were computed are kept."""
+        """The same rows, which have codes, with these weights; answers that were computed are kept.
+
+        Parameters
+        ----------
+        weights : array of shape (n,)
+            Sample weights.
+
+        Returns
+        -------
+        Batch
+            The rows are not copied.
+        """
         before, index = self._table, self._index
         shown = {id_: (who, found[index]) for id_, (who, found) in before._answers.items()}
         other = type(self)(
@@ -286,6 +359,16 @@ class Rows:
             All labels, each once.
         leave_unseen : bool, default False
             Whether a row with another label counts as unlabelled; otherwise it is an `UnseenLabelError`.
+
+        Returns
+        -------
+        Batch
+            The rows are not copied.
+
+        Raises
+        ------
+        UnseenLabelError
+            If a row has a label that is not among them.
         """
         codes = np.full(self._n, -1, np.int64)
         y = self.y
@@ -302,14 +385,35 @@ class Rows:
         return type(self)(self.X, y, codes >= 0, codes=codes, **self._carried_over())
 
     def detached(self, start: int = 0, stop: int | None = None, stopwatch: Stopwatch | None = None) -> Self:
-        """Some of the rows with answers of their own: use it for a few rows of very many."""
+        """Some of the rows with answers of their own: use it for a few rows of very many.
+
+        Parameters
+        ----------
+        start : int, default 0
+            The first.
+        stop : int, optional
+            The one after the last; the end if left out.
+        stopwatch : Stopwatch, optional
+            Measures the time that answers take.
+
+        Returns
+        -------
+        Batch
+            The features are not copied.
+        """
         part = self if start == 0 and stop is None else self[start:stop]
         known = None if self._table.known is None else part.known
         codes = None if self._table.codes is None else part.codes
         return type(self)(part.X, part.y, known, codes=codes, stopwatch=stopwatch, **part._carried_over())
 
     def labelled(self) -> Self:
-        """Those rows that have a label."""
+        """Those rows that have a label.
+
+        Returns
+        -------
+        Batch
+            The rows are not copied.
+        """
         known = self.known
         return self if known.all() else self[np.flatnonzero(known)]
 

@@ -34,10 +34,10 @@ class Column:
     name : str
         Its name in the file.
     kind : {"number", "category", "date", "code"}
-        A number is one feature; truth values are the numbers 0 and 1. A category is one feature for each
-        of `categories`, 1 where the value is that one; all are 0 for other values and missing ones. A date is
-        one feature for each of `parts`. A code is one feature: the index of the text in `categories`, -1 for
-        other texts, NaN for a missing one.
+        A number is one feature; truth values are the numbers 0 and 1. A category is one feature for each of
+        ``categories``, 1 where the value is that one; all are 0 for other values and missing ones. A date is
+        one feature for each of ``parts``. A code is one feature: the index of the text in ``categories``, -1
+        for other texts, NaN for a missing one.
     categories : tuple of str
         Of a category, the values that have a feature, the most frequent first, at most 64. Of a code, its
         vocabulary, at most 65,536 texts.
@@ -149,6 +149,22 @@ class Schema:
     ) -> Schema:
         """The schema of features that are all numbers.
 
+        Parameters
+        ----------
+        feature_names : iterable of str
+            The columns.
+        label : str, optional
+            The name of the label's column.
+        label_kind : str, optional
+            What labels are.
+
+        Returns
+        -------
+        Schema
+            With a number for each name.
+
+        Examples
+        --------
         >>> Schema.of_numbers(["a", "b"]).n_features
         2
         """
@@ -176,13 +192,43 @@ class Schema:
     def with_columns(self, extra: Iterable[Column]) -> Schema:
         """The schema with more columns, whose features come last.
 
+        Parameters
+        ----------
+        extra : iterable of Column
+            What is added.
+
+        Returns
+        -------
+        Schema
+            A changed copy.
+
+        Examples
+        --------
         >>> Schema.of_numbers(["a"]).with_columns([Column("b", "code", ("x", "y"))]).feature_names
         ('a', 'b (code)')
         """
         return replace(self, columns=(*self.columns, *extra))
 
     def place_of(self, name: str, kind: str) -> int:
-        """The index of the first feature of a column."""
+        """The index of the first feature of a column.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        kind : str
+            Its kind.
+
+        Returns
+        -------
+        int
+            From 0.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+        """
         place = 0
         for column in self.columns:
             if (column.name, column.kind) == (name, kind):
@@ -193,10 +239,26 @@ class Schema:
     def encode(
         self, record_batch: Any, *, first: int = 0, out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """The features of an Arrow record batch or table, (n, F) float64; a missing number is NaN.
+        """The features of an Arrow record batch or table.
 
-        Columns are found by name. `first` is the number of its first row, for error messages. `out` is an
-        array to write them to.
+        Parameters
+        ----------
+        record_batch : pyarrow.RecordBatch or pyarrow.Table
+            Its columns are found by name.
+        first : int, default 0
+            The number of its first row, for error messages.
+        out : float64 array of shape (n, F), optional
+            Where to write them.
+
+        Returns
+        -------
+        array of shape (n, F)
+            A missing number is NaN.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, there twice, or of another kind.
         """
         X = np.empty((record_batch.num_rows, self.n_features)) if out is None else out
         place_of = {name: index for index, name in enumerate(record_batch.schema.names)}
@@ -215,8 +277,20 @@ class Schema:
         return X
 
     def encode_row(self, row: Mapping[str, Any]) -> NDArray[np.float64]:
-        """The features of one row, (F,), as `encode` finds them; a column that is not there is missing.
+        """The features of one row, as `encode` finds them; a column that is not there is missing.
 
+        Parameters
+        ----------
+        row : mapping
+            Values by column.
+
+        Returns
+        -------
+        array of shape (F,)
+            In float64.
+
+        Examples
+        --------
         >>> Schema((Column("a"), Column("b", "category", ("x", "y")))).encode_row({"b": "y", "a": 2})
         array([2., 0., 1.])
         """
@@ -230,6 +304,23 @@ class Schema:
         """The labels in an Arrow array, and which of them are known.
 
         They are int64, float64, bool or str objects; a missing label is 0, NaN, False or "".
+
+        Parameters
+        ----------
+        column : pyarrow.Array
+            The label's column.
+        first : int, default 0
+            The number of its first row, for error messages.
+
+        Returns
+        -------
+        tuple of arrays
+            Labels, and which of them are known.
+
+        Raises
+        ------
+        InputError
+            If the schema has no label, or a label is of another kind.
         """
         if self.label is None or self.label_kind is None:
             raise InputError("the schema must have a label of a known kind to encode labels; it has none.")
@@ -240,6 +331,13 @@ class Schema:
 
         Dates and codes have their kind between the name and the parts or the vocabulary.
 
+        Returns
+        -------
+        dict
+            `from_dict` takes it.
+
+        Examples
+        --------
         >>> Schema((Column("a"), Column("b", "category", ("x",)), Column("c", "code", ("y",)))).as_dict()
         {'columns': ['a', ['b', ['x']], ['c', 'code', ['y']]], 'label': None, 'label_kind': None}
         """
@@ -248,7 +346,20 @@ class Schema:
 
     @classmethod
     def from_dict(cls, d: object, name: str) -> Schema:
-        """The inverse of `as_dict`; `name` is that of the file, for error messages."""
+        """The inverse of `as_dict`.
+
+        Parameters
+        ----------
+        d : object
+            What `as_dict` gave.
+        name : str
+            The file, for error messages.
+
+        Returns
+        -------
+        Schema
+            The same schema.
+        """
         fits = isinstance(d, dict) and set(d) == {"columns", "label", "label_kind"}
         require(fits, name, "its schema must have columns, label and label_kind")
         assert isinstance(d, dict)

@@ -73,12 +73,29 @@ class Stream(ABC):
         return None
 
     def fingerprint(self) -> dict[str, Any] | None:
-        """A digest of how the data begin, to recognise them later; None if they cannot be read twice."""
+        """A digest of how the data begin, to recognise them later.
+
+        Returns
+        -------
+        dict or None
+            None if they cannot be read twice.
+        """
         data = self._beginning(FINGERPRINT_BYTES)
         return None if data is None else {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
     def matches(self, fingerprint: object) -> bool:
-        """Whether the data begin as the `fingerprint` says; they may have grown since."""
+        """Whether the data begin as a `fingerprint` says.
+
+        Parameters
+        ----------
+        fingerprint : object
+            What `fingerprint` gave.
+
+        Returns
+        -------
+        bool
+            They may have grown since.
+        """
         length = fingerprint.get("bytes") if isinstance(fingerprint, dict) else None
         if type(length) is not int or not 0 <= length <= FINGERPRINT_BYTES:
             return fingerprint is None and self._beginning(0) is None
@@ -89,15 +106,38 @@ class Stream(ABC):
         return hashlib.sha256(data).hexdigest() == fingerprint.get("sha256")
 
     def coverage(self) -> Coverage | None:
-        """Everything read, once the stream has ended; None if it is not tracked."""
+        """Everything read, once the stream has ended; None if it is not tracked.
+
+        Returns
+        -------
+        dict or None
+            None if they cannot be read twice.
+        """
         return None
 
     def fits(self, coverages: Sequence[object]) -> list[Fit]:
-        """How the data fit each of several coverages: "other", the "same", "longer" or "completed"."""
+        """How the data fit each of several coverages.
+
+        Parameters
+        ----------
+        coverages : sequence
+            What ``coverage`` gave.
+
+        Returns
+        -------
+        list of str
+            One for each: "other", the "same", "longer" or "completed".
+        """
         return ["other"] * len(coverages)
 
     def start_at(self, row: int) -> None:
-        """Begin at another row; call it before the first batch is taken."""
+        """Begin at another row; call it before the first batch is taken.
+
+        Parameters
+        ----------
+        row : int
+            Its number, from 0.
+        """
         raise NotImplementedError
 
 

@@ -37,6 +37,11 @@ def merge_all(sketches: Iterable[BoostingSketch], *, split_every: int = SPLIT_EV
     BoostingSketch
         A new one.
 
+    Raises
+    ------
+    InputError
+        If there is none, or two do not match.
+
     Examples
     --------
     >>> import numpy as np

@@ -39,7 +39,7 @@ class BoostingSketch(SummingBooster):
     ``head=1`` this is the paper's algorithm 1, its sign error mended and the total weight kept.
 
     A larger head keeps the examples that weigh, and a weighted sample carries the sums of the rest
-    (`ocboost._kernels.heavy`): AdaBoost's weight lies on few examples, so this comes far closer to it than
+    (``ocboost._kernels.heavy``): AdaBoost's weight lies on few examples, so this comes far closer to it than
     the newest examples in the same bytes (``keep="newest"``).
 
     Parameters
@@ -227,8 +227,8 @@ class BoostingSketch(SummingBooster):
     def diverged(self) -> bool:
         """Whether an unbalanced correction has left its range, so that the weights are meaningless.
 
-        Some |α| would have passed 1,000 and was held there, or the sums of some row have grown to ten times
-        the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
+        Some ``|α|`` would have passed 1,000 and was held there, or the sums of some row have grown to ten
+        times the weight of all examples, which AdaBoost's never do. "balanced" cannot diverge.
         """
         if CORRECTIONS[self._correction] & KEEPS_TOTAL:
             return False
@@ -250,7 +250,22 @@ class BoostingSketch(SummingBooster):
         self._store.decay(factor)
 
     def advance(self, rows: Int8s, weights: Floats, labels: Int8s | None) -> Floats:
-        """Take in examples that have been checked, one by one, and give α, which must not be changed."""
+        """Take in examples that have been checked, one by one, and give α, which must not be changed.
+
+        Parameters
+        ----------
+        rows : int8 array of shape (n, J)
+            Margins.
+        weights : float64 array of shape (n,)
+            Sample weights.
+        labels : int8 array of shape (n,) or None
+            The classes, ±1.
+
+        Returns
+        -------
+        array of shape (J,)
+            The weights after the last one.
+        """
         alpha = self._store.advance(rows, weights, self._guard.publish)
         self._n += len(rows)
         self._guard._present = None
@@ -285,20 +300,45 @@ class BoostingSketch(SummingBooster):
         self._in_calls(len(rows), batch_size, store.cost, learn)
 
     def folds_long(self, n: int, batch_size: int = 1) -> bool:
-        """Whether taking in n examples more brings a fold that is long (`fold.is_long`)."""
+        """Whether taking in n examples more brings a fold that is long (``fold.is_long``).
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        batch_size : int, default 1
+            Examples added at once.
+
+        Returns
+        -------
+        bool
+            Whether readers should not wait for it.
+        """
         return self._store.folds_long(n, batch_size)
 
     # Copies ----------------------------------------------------------------------------------------------
 
     @reads
     def copy(self) -> Self:
-        """A sketch of its own with the same state."""
+        """A sketch of its own with the same state.
+
+        Returns
+        -------
+        BoostingSketch
+            It learns by itself.
+        """
         other = type(self)(**{"keep": self.keep, **self._arguments})
         other._store, other._given, other._n = self._store.copy(), self._given, self._store.n_seen
         return other
 
     def emptied(self) -> Self:
-        """A sketch made alike that has learnt nothing, to be merged with this one later."""
+        """A sketch made alike that has learnt nothing, to be merged with this one later.
+
+        Returns
+        -------
+        BoostingSketch
+            With the same parameters.
+        """
         return type(self)(**{"keep": self.keep, **self._arguments})
 
     def _changed(self, parameters: dict[str, Any], fill: Callable[[Any], None]) -> Self:
@@ -309,7 +349,18 @@ class BoostingSketch(SummingBooster):
         return other
 
     def with_state(self, state: Any) -> Self:
-        """The sketch itself, which has learnt nothing so far, with a state that was found elsewhere."""
+        """The sketch itself, which has learnt nothing so far, with a state that was found elsewhere.
+
+        Parameters
+        ----------
+        state : object
+            A state of the store.
+
+        Returns
+        -------
+        BoostingSketch
+            This object.
+        """
         self._store.state = state
         self._n = self._store.n_seen
         return self
@@ -323,6 +374,22 @@ class BoostingSketch(SummingBooster):
         from heavy to newest the light examples become the tail, and α is unchanged; from newest to heavy only
         while nothing has been folded. Heavy examples are not the last ones: a window of a sketch that kept
         them begins empty, unless it still held all. ``head=1`` keeps the newest.
+
+        Parameters
+        ----------
+        **changes : object
+            Parameters of `BoostingSketch` by name: ``head``, ``memory``, ``keep``, ``tail``, ``smoothing``,
+            ``forgetting``.
+
+        Returns
+        -------
+        BoostingSketch
+            A copy; this one is not changed.
+
+        Raises
+        ------
+        InputError
+            If a parameter cannot be changed, or not to this value.
 
         Examples
         --------
@@ -359,14 +426,35 @@ class BoostingSketch(SummingBooster):
 
     @classmethod
     def create(cls, n_hypotheses: int, settings: Settings) -> Self:
-        """A new one; where there are fewer hypotheses than ``order`` it looks back to all of them."""
+        """A new one; where there are fewer hypotheses than ``order`` it looks back to all of them.
+
+        Parameters
+        ----------
+        n_hypotheses : int
+            J.
+        settings : dict
+            Parameters by name.
+
+        Returns
+        -------
+        Booster
+            It has learnt nothing.
+        """
         sketch = cls(n_hypotheses, **{**settings, "order": order_within(n_hypotheses, settings["order"])})
         sketch._given["order"] = settings["order"]
         return sketch
 
     @classmethod
     def check_settings(cls, settings: Settings, n_hypotheses: int = 1) -> None:
-        """Refuse settings that no sketch of so many hypotheses can have; unknown ones are ignored."""
+        """Refuse settings that no sketch of so many hypotheses can have; unknown ones are ignored.
+
+        Parameters
+        ----------
+        settings : dict
+            Parameters by name.
+        n_hypotheses : int, default 1
+            J.
+        """
         cls._of(settings, n_hypotheses)
 
     @classmethod
@@ -388,7 +476,18 @@ class BoostingSketch(SummingBooster):
         return {name: self._given.get(name, getattr(self, name)) for name in self.settings}
 
     def has_settings(self, settings: Settings) -> bool:
-        """Whether it has these settings; without ``keep``, any rule will do."""
+        """Whether it has these settings; without ``keep``, any rule will do.
+
+        Parameters
+        ----------
+        settings : dict
+            Parameters by name.
+
+        Returns
+        -------
+        bool
+            True if no parameter differs.
+        """
         if set(settings) != set(self.settings) or type(settings["tail"]) is not bool:
             return False
         keep = self.keep if settings["keep"] is None else settings["keep"]
@@ -403,7 +502,20 @@ class BoostingSketch(SummingBooster):
         return settings["tail"] == self.tail and sizes and same
 
     def with_settings(self, settings: Settings, before: Settings) -> Self:
-        """A sketch of the same examples with other settings, where that is possible (`remade`)."""
+        """A sketch of the same examples with other settings, where that is possible (`remade`).
+
+        Parameters
+        ----------
+        settings : dict
+            Parameters by name.
+        before : dict
+            Those it was made with.
+
+        Returns
+        -------
+        Booster
+            A copy; this one is not changed.
+        """
         self.check_settings(settings, self._J)
         changes = {k: v for k, v in settings.items() if isinstance(v, np.ndarray) or v != before[k]}
         # Their meaning depends on each other and on the rest.
@@ -425,6 +537,16 @@ class BoostingSketch(SummingBooster):
         margins : array of shape (n_head, k)
             The margins of the k new hypotheses for the examples in the head, in the order of `head_margins`:
             of the newest, oldest first.
+
+        Returns
+        -------
+        BoostingSketch
+            A copy; this one is not changed.
+
+        Raises
+        ------
+        InputError
+            If the margins are not those of the head.
 
         Examples
         --------
@@ -456,6 +578,16 @@ class BoostingSketch(SummingBooster):
         members : array of int
             Which to leave out; one must stay.
 
+        Returns
+        -------
+        BoostingSketch
+            A copy; this one is not changed.
+
+        Raises
+        ------
+        InputError
+            If there are no such hypotheses, or none would stay.
+
         Examples
         --------
         >>> margins = np.where(np.random.default_rng(0).random((50, 3)) < [0.8, 0.7, 0.6], 1, -1)
@@ -482,6 +614,21 @@ class BoostingSketch(SummingBooster):
         close; of the newest it is close when the streams are alike, and no better than averaging the weights
         when there are many hypotheses and the streams differ. The order of the two does not matter, to the
         last bit.
+
+        Parameters
+        ----------
+        other : BoostingSketch
+            Of other examples of the same hypotheses.
+
+        Returns
+        -------
+        BoostingSketch
+            Neither of the two is changed.
+
+        Raises
+        ------
+        InputError
+            If the other is no sketch, or differs in a parameter that must match.
         """
         if not isinstance(other, BoostingSketch):
             raise InputError(
@@ -506,12 +653,29 @@ class BoostingSketch(SummingBooster):
 
     @reads
     def tree(self) -> Tree:
-        """What a file holds."""
+        """What a file holds.
+
+        Returns
+        -------
+        dict
+            Plain values and arrays, by name.
+        """
         return self._store.tree(self._arguments)
 
     @classmethod
     def from_tree(cls, fields: Fields) -> Self:
-        """A sketch of what `tree` gave, which learns on exactly as that one would have."""
+        """A sketch of what `tree` gave, which learns on exactly as that one would have.
+
+        Parameters
+        ----------
+        fields : mapping
+            What `tree` gave.
+
+        Returns
+        -------
+        Booster
+            It learns on exactly as that one would have.
+        """
         keep = fields.text("keep")
         fields.require(keep in (HEAVY, NEWEST), f"keep must be {HEAVY!r} or {NEWEST!r}")
         names = _names_of_arguments(keep, has_memory="memory" in fields)

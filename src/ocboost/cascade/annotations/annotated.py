@@ -90,6 +90,16 @@ class AnnotatedPictures:
         ----------
         indices : whole numbers, shape (n,)
             Each at most once; their order does not count.
+
+        Returns
+        -------
+        AnnotatedPictures
+            It reads them when it is iterated.
+
+        Raises
+        ------
+        InputError
+            If there is no such picture, or one is named twice.
         """
         chosen = as_integers(indices if np.size(indices) else np.empty(0, np.int64), "indices")
         good = chosen.ndim == 1 and ((chosen >= 0) & (chosen < len(self))).all()

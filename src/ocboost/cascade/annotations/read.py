@@ -72,6 +72,7 @@ def read_annotations(
     Returns
     -------
     AnnotatedPictures
+        The pictures; they are read when it is iterated.
 
     Raises
     ------

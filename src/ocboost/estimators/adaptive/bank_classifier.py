@@ -126,16 +126,33 @@ class BankClassifier(Explains, TableClassifier):
             bank.label(X[i : i + 1], int(codes[i]), float(weights[i]), key, ask)
 
     def learn_rows(self, rows: Rows) -> None:
-        """Learn checked rows with codes, whose ids are their numbers in the stream."""
+        """Learn checked rows with codes, whose ids are their numbers in the stream.
+
+        Parameters
+        ----------
+        rows : Batch
+            Checked, with codes.
+        """
         with self._turns.turn():
             keys = [key_of_number(number) for number in rows.rows.tolist()]
             X = self._as_kept(rows.X)
             self._learn_all(X, rows.codes, self._scaled(rows.weights), keys, self._said(X))
 
     def learn_kept(self, x: Floats, code: int, weight: float, prediction: bytes | None, since: int) -> None:
-        """Learn a checked row, (1, F), whose prediction was kept elsewhere, see `foretell`; None if none was.
+        """Learn a checked row whose prediction was kept elsewhere, see `foretell`.
 
-        ``since`` is the number of predictions since the newest label.
+        Parameters
+        ----------
+        x : array of shape (1, F)
+            Its features.
+        code : int
+            The index of its class.
+        weight : float
+            Its sample weight.
+        prediction : bytes or None
+            What `foretell` gave; None if nothing was kept.
+        since : int
+            The number of predictions since the newest label.
         """
         with self._turns.turn():
             bank, X = self.bank_, self._as_kept(x)
@@ -167,12 +184,18 @@ class BankClassifier(Explains, TableClassifier):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
         ids : sequence of n texts or whole numbers, optional
             By which `partial_fit` finds the predictions again. Another prediction of the same id replaces the
             first.
         issue : bool, default True
             Whether to remember the predictions until their labels come. Say False where a row is predicted to
             have a look at it, and will be predicted again before its label comes.
+
+        Returns
+        -------
+        array of shape (n,)
+            One of ``classes_`` each.
 
         Notes
         -----
@@ -184,24 +207,78 @@ class BankClassifier(Explains, TableClassifier):
         return now._classes(now._checked_rows(X), ids, issue, X)
 
     def predict_proba(self, X: Any, ids: Sequence[Any] | None = None, issue: bool = True) -> Floats:
-        """The probability of each class, (n, K); ``ids`` and ``issue`` as in `predict`."""
+        """The probability of each class of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+        ids : sequence of n texts or whole numbers, optional
+            As in `predict`.
+        issue : bool, default True
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of ``classes_``.
+        """
         now = self._now()
         return now._predicted(now._checked_rows(X), ids, issue, given=X)
 
     def decision_function(self, X: Any) -> Floats:
-        """Log-odds of the second of two classes, (n,); log-probabilities of more, (n, K). Not remembered."""
+        """Log-odds of the second of two classes, log-probabilities of more. Not remembered.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,) for two classes, (n, K) for more
+            The second class is likelier above 0.
+        """
         p = np.maximum(self.predict_proba(X, issue=False), 1e-300)
         return np.log(p[:, 1]) - np.log(p[:, 0]) if p.shape[1] == 2 else np.log(p)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of rows that are predicted right. Not remembered."""
+        """The share of rows that are predicted right. Not remembered.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+        y : array of shape (n,)
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         from sklearn.metrics import accuracy_score
 
         labels = plain_labels(y)
         return float(accuracy_score(labels, self.predict(X, issue=False), sample_weight=sample_weight))
 
     def probabilities_of(self, rows: Rows, *, issue: bool = True) -> Floats:
-        """The probabilities of checked rows, whose ids are their numbers in the stream."""
+        """The probabilities of checked rows, whose ids are their numbers in the stream.
+
+        Parameters
+        ----------
+        rows : Batch
+            Checked rows.
+        issue : bool, default True
+            Whether the predictions wait for their labels.
+
+        Returns
+        -------
+        array of shape (n, K)
+            In the order of ``classes_``.
+        """
         keys = [key_of_number(number) for number in rows.rows.tolist()] if issue else None
         return self._now()._predicted(rows.X, keys, issue, are_keys=True)
 
@@ -210,6 +287,18 @@ class BankClassifier(Explains, TableClassifier):
 
         Nothing is remembered here: `learn_kept` takes the prediction back with the label, however late.
         ``since`` is the number of predictions since the newest label.
+
+        Parameters
+        ----------
+        X : array of shape (n, F)
+            Checked rows.
+        since : int
+            The number of predictions since the newest label.
+
+        Returns
+        -------
+        tuple
+            Probabilities (n, K), codes of classes (n,), and a list of n bytes for `learn_kept`.
         """
         now = self._now()
         rows = now._as_kept(X)
@@ -248,7 +337,20 @@ class BankClassifier(Explains, TableClassifier):
         return self.bank_.untouched if all(getattr(self, name) is None for name in DECISIONS) else None
 
     def decided(self, found: Floats, X: Any = None) -> NDArray[np.intp]:
-        """The codes of the classes to predict, from probabilities; X are the rows, if they are known."""
+        """The codes of the classes to predict, from probabilities.
+
+        Parameters
+        ----------
+        found : array of shape (n, K)
+            Probabilities.
+        X : array, optional
+            The rows, if they are known.
+
+        Returns
+        -------
+        array of shape (n,)
+            Codes of classes.
+        """
         alone = self._alone
         if alone is not None and X is not None:
             return np.searchsorted(self.classes_, alone.predict(self._as_kept(X)))
@@ -276,14 +378,40 @@ class BankClassifier(Explains, TableClassifier):
         return self.bank_.predict(X, keys, replace=not by_row, said=said)
 
     def predict_one(self, row: Sequence[float], *, issue: bool = True) -> Any:
-        """The class of one row, as `predict` finds it, without the time of scikit-learn's checks."""
+        """The class of one row, as `predict` finds it, without the time of scikit-learn's checks.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+            None and NaN are missing numbers.
+        issue : bool, default True
+            As in `predict`.
+
+        Returns
+        -------
+        object
+            One of ``classes_``.
+        """
         now = self._now()
         now._decision()
         x = now._one_row(row)
         return now._classes(x, None, issue, row).tolist()[0]
 
     def predict_proba_one(self, row: Sequence[float], *, issue: bool = True) -> Floats:
-        """The probability of each class for one row, (K,), as `predict_proba` finds them."""
+        """The probability of each class for one row, as `predict_proba` finds them.
+
+        Parameters
+        ----------
+        row : sequence of n_features numbers
+            None and NaN are missing numbers.
+        issue : bool, default True
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (K,)
+            In the order of ``classes_``.
+        """
         now = self._now()
         x = now._one_row(row)
         found: Floats = now._predicted(x, None, issue, given=row)[0]
@@ -327,7 +455,18 @@ class BankClassifier(Explains, TableClassifier):
 
     @reads
     def plot_shares(self, ax: Any = None) -> Any:
-        """Draw the shares of the members through time, as areas; needs matplotlib, and gives its axes."""
+        """Draw the shares of the members through time, as areas; needs matplotlib, and gives its axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
+        """
         check_is_fitted(self)
         return plot(self.bank_.names, self.bank_.history, ax)
 

@@ -71,6 +71,7 @@ class AdaptiveClassifier(BankClassifier):
     Attributes
     ----------
     classes_ : array of shape (K,)
+        In order; the columns of probabilities have it too.
     members_ : table of name, share, accuracy and log-loss
         What each member has in the prediction now, and how it has done over about the last 1,000 labels.
     n_learnt_ : int
@@ -182,7 +183,22 @@ class AdaptiveClassifier(BankClassifier):
     # Learning --------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Start from these rows, in their order, and forget all that came before."""
+        """Start from these rows, in their order, and forget all that came before.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
+        y : array of shape (n,)
+            The class of each row.
+        sample_weight : array of shape (n,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        AdaptiveClassifier
+            This object.
+        """
         _ = self._guard  # of the draft too
         with self._turns.turn(), all_or_nothing(self) as draft:
             draft._start(X, y, sample_weight, None)
@@ -231,12 +247,20 @@ class AdaptiveClassifier(BankClassifier):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_features), or table
+            The rows.
         y : array of shape (n,)
+            The class of each row.
         classes : array, optional
             All classes that will ever come; needed in the first call if that does not show them all.
         sample_weight : array of shape (n,), optional
+            1 each if left out.
         ids : sequence of n texts or whole numbers, optional
             The ids that the rows were predicted with.
+
+        Returns
+        -------
+        AdaptiveClassifier
+            This object.
 
         Notes
         -----
@@ -278,8 +302,19 @@ class AdaptiveClassifier(BankClassifier):
             Labelled rows to find hypotheses on: its training data, or a few hundred rows like them. Without
             them hypotheses are found in the first 200 rows that are learnt.
         sample_weight : array of shape (n,), optional
+            1 each if left out.
         **parameters
             Those of the class.
+
+        Returns
+        -------
+        AdaptiveClassifier
+            It predicts as the model does.
+
+        Raises
+        ------
+        InputError
+            If the model is not fitted or gives no probabilities, or there are no rows where they are needed.
 
         Examples
         --------
@@ -353,6 +388,11 @@ class AdaptiveClassifier(BankClassifier):
         Predictions that wait for their labels are saved with it, and so is an adopted model, if it is one of
         those that a file can hold (docs/adopt.md). Another is left out: a `LeftOutWarning` says what of it
         cannot be saved, and ``load(path, deployed=model)`` takes it again.
+
+        Parameters
+        ----------
+        path : path
+            The file.
         """
         from ocboost.estimators.adaptive.file import ADAPTIVE_KIND, adaptive_tree, left_out
 
@@ -376,8 +416,14 @@ class AdaptiveClassifier(BankClassifier):
         Parameters
         ----------
         path : str or path
+            The file.
         deployed : fitted classifier, optional
             The model that it adopted, if the file does not hold it. It is recognised by its answers.
+
+        Returns
+        -------
+        AdaptiveClassifier
+            It learns on.
 
         Raises
         ------
@@ -392,7 +438,18 @@ class AdaptiveClassifier(BankClassifier):
         return clf
 
     def to_onnx(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Raises `InputError`: only an `OCBClassifier` can be exported to ONNX, see its ``to_onnx``."""
+        """Refuse: only an `OCBClassifier` can be written as ONNX, see its ``to_onnx``.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
         from ocboost.estimators.onnx.export import export_onnx
 
         return export_onnx(self, path)
