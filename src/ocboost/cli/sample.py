@@ -8,7 +8,7 @@ from ocboost.cli.options import Flag
 from ocboost.cli.terminal import after_writing, results
 from ocboost.errors import InputError
 
-FIRST, LATER = "first.csv", "later.csv"
+FIRST_FILE, LATER_FILE = "first.csv", "later.csv"
 N_FIRST, N_LATER, CHANGES_AT = 2_000, 4_000, 2_000
 
 
@@ -38,7 +38,7 @@ def sample(folder: Path, /, *, seed: int = 0, overwrite: Flag = False) -> int:
     from ocboost.datasets.sample import as_csv, loans
 
     seed = as_count(seed, "--seed", 0, None, "It is where the drawing begins.")
-    paths = folder / FIRST, folder / LATER
+    paths = folder / FIRST_FILE, folder / LATER_FILE
     there = [str(path) for path in paths if path.exists()]
     if there and not overwrite:
         raise InputError(
