@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PURPOSES = ("car", "home", "education", "business")
-LABEL_COLUMN = "late"
+LATE_COLUMN = "late"
 WRONG = 0.05  # share of labels that no rule explains
 
 
@@ -53,7 +53,7 @@ def as_csv(columns: dict[str, NDArray[Any]], label: NDArray[np.str_], rows: slic
     """Some of the rows as a CSV file, the label last."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*columns, LABEL_COLUMN])
+    writer.writerow([*columns, LATE_COLUMN])
     writer.writerows(
         zip(*(values[rows].tolist() for values in columns.values()), label[rows].tolist(), strict=True)
     )
