@@ -57,7 +57,7 @@ def test_versions_that_differ(release, monkeypatch, tmp_path, wrong, text):
 def test_files_that_are_missing_or_too_many(release, capsys):
     release.compare_files("the wheel", {"a", "b"}, {"b", "a"})
     assert "2 files, as they should be" in capsys.readouterr().out
-    with pytest.raises(release.ReleaseError, match="the wheel lacks 1 files: static/page.js"):
+    with pytest.raises(release.ReleaseError, match=r"the wheel lacks 1 files: static/page\.js"):
         release.compare_files("the wheel", {"a"}, {"a", "static/page.js"})
     with pytest.raises(release.ReleaseError, match="the sdist should not hold 1 files: secret"):
         release.compare_files("the sdist", {"a", "secret"}, {"a"})
