@@ -104,10 +104,10 @@ def write_rows(path: Path) -> None:
 
 
 def cpu_seconds(words: list[str], folder: Path) -> float:
-    """User and system time of a command in a new process."""
+    """User and system time of Python with these arguments, in a new process."""
     before = os.times()
     subprocess.run(
-        [sys.executable, "-m", "ocboost", *words],
+        [sys.executable, *words],
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -123,8 +123,14 @@ def measure_commands(runs: int) -> list[dict[str, object]]:
     with TemporaryDirectory() as folder:
         place = Path(folder)
         write_rows(place / "rows.csv")
+        for name in ("sklearn.base", "numba"):  # what any fit has to import, to scale the rest by
+            seconds = [cpu_seconds(["-c", f"import {name}"], place) for _ in range(runs + 1)][1:]
+            middle = statistics.median(seconds)
+            rows.append({"command": f"import {name}", "cpu_seconds": middle, "rounds": seconds})
+            print(f"import {name}: {middle:.2f} s", flush=True)
         for line, limit in COMMANDS:
-            seconds = [cpu_seconds(line.split(), place) for _ in range(runs + 1)][1:]
+            words = ["-m", "ocboost", *line.split()]
+            seconds = [cpu_seconds(words, place) for _ in range(runs + 1)][1:]
             middle = statistics.median(seconds)
             rows.append({"command": line, "cpu_seconds": middle, "limit": limit, "rounds": seconds})
             slow = ": too slow" if limit is not None and middle > limit else ""

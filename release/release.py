@@ -32,8 +32,20 @@ IN_SDIST = (
     *("src", "tests", "docs", "examples", "experiments", "benchmarks", "release"),
     *("CITATION.cff", "LICENSE", "test.sh", "pyproject.toml", ".gitignore"),
 )
-# Words of commands that wait for somebody else, need a cluster, or take many minutes.
-NOT_RUN = ("serve", "redis://", "kafka://", "tcp://", "reproduce", "compare", "tail", "--follow", "live", "|")
+# Words of commands that wait for somebody else, need a cluster, another model, or many minutes.
+NOT_RUN = (
+    "serve",
+    "redis://",
+    "kafka://",
+    "tcp://",
+    "reproduce",
+    "compare",
+    "tail",
+    "--follow",
+    "live",
+    "export",
+    "|",
+)
 SMOKE = """
 import io, pathlib, pickle, sys
 import numpy as np
