@@ -43,7 +43,6 @@ NOT_RUN = (
     "tail",
     "--follow",
     "live",
-    "export",
     "|",
 )
 SMOKE = """
