@@ -45,7 +45,7 @@ def measure(quick: bool, folders: Folders) -> Iterator[dict[str, Any]]:
     for k in np.random.default_rng(SEED).permutation(len(made)):
         adapter.add(Picture(f"adapting {k}", *made[k]))
     adapter.build()
-    adapted = adapter.adapted(false_alarms=0.3)
+    adapted = adapter.adapted()
     for scene in scenes(30):
         yield {
             "faces": scene.boxes.tolist(),
