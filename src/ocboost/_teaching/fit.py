@@ -1,0 +1,190 @@
+"""One detector out of all that was taught: stages relaxed as far as marked faces need it, a last stage refitted.
+
+The last stage's score begins with the base's own. Ridge logistic regression on its stumps' answers corrects
+it, as when stages are built. What a click says and the detector still does not do gets more weight, a few
+times. The same lessons, frames and seed give the same detector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._teaching.base import Base
+from ocboost._teaching.examples import Examples, Seen, Taught, easiest, examples_of, needed
+from ocboost._teaching.scanned import Finds, Windows, grouped, passing
+from ocboost.cascade.cascade import Cascade
+from ocboost.cascade.last_stage import ridge_logistic
+from ocboost.cascade.matching import IOU
+from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
+from ocboost.cascade.pictures import Boxes, overlaps
+from ocboost.offsets.fitting import scale_and_shift
+
+Floats = NDArray[np.float64]
+
+PENALTY = 0.05
+ITERATIONS = 40  # of each round
+ROUNDS = 5  # of learning, each with more weight on what does not hold yet
+MORE = 3.0  # times as much weight
+ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
+FURTHEST = 2.0  # deviations: no stage is relaxed further, not even for a marked face
+HIGH = 0.5  # where the last threshold lies between what must be rejected and what must be accepted
+KEPT = 0.97  # of the sure finds should be kept
+
+
+class Fitted(NamedTuple):
+    """A detector, and how the last stage scores windows."""
+
+    cascade: Cascade
+    reach: Floats
+    shift: float
+    threshold: float
+
+    def scores(self, base: Base, windows: Windows) -> Floats:
+        """What the last stage says, half log-odds, beside its threshold."""
+        found: Floats = base.answers(windows.pixels) @ self.reach + self.shift - self.threshold
+        return found
+
+
+def fit(base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int) -> Fitted:
+    """Learn all of it."""
+    examples, sure = examples_of(base, taught, others, seed)
+    thresholds = relaxed(base, taught)
+    answers = base.answers(examples.pixels)
+    weights = examples.weights.copy()
+    start = np.zeros(answers.shape[1] + 1)
+    last = base.last
+    sums = answers @ last.reach + last.middle.sum()
+    a, b, _ = scale_and_shift(sums, examples.labels.astype(np.float64), _balanced(examples, weights))
+    offset = a * sums + b
+    for _ in range(ROUNDS):
+        shares = _balanced(examples, weights)
+        start = ridge_logistic(
+            answers, examples.labels, shares / shares.sum(), offset, PENALTY, start, ITERATIONS
+        )
+        reach = a / 2.0 * last.reach + start[:-1] / 2.0
+        shift = float(a / 2.0 * last.middle.sum() + b / 2.0 + start[-1] / 2.0)
+        fitted = _at_threshold(base, thresholds, reach, shift, taught, sure)
+        missing = unlearnt(base, fitted, taught)
+        if not missing:
+            break
+        weights[np.isin(examples.lesson, missing)] *= MORE
+    return fitted
+
+
+def _balanced(examples: Examples, weights: Floats) -> Floats:
+    """Weights of either kind that sum to one."""
+    found = weights.copy()
+    for label in (1, -1):
+        own = examples.labels == label
+        if own.any():
+            found[own] /= found[own].sum()
+    return found
+
+
+def relaxed(base: Base, taught: Sequence[Taught]) -> Floats:
+    """Thresholds so low that enough windows of every marked face pass, and no lower."""
+    far = np.zeros(len(base.thresholds))
+    for each in taught:
+        for marked in each.marked:
+            chosen = easiest(base, marked.windows, ENOUGH)
+            need = needed(base, marked.windows)[chosen]
+            if len(need):
+                far = np.maximum(far, np.minimum(need.max(axis=0), FURTHEST))
+    return base.thresholds - far * base.spread - 1e-6 * (far > 0.0) * base.spread
+
+
+def _at_threshold(
+    base: Base,
+    thresholds: Floats,
+    reach: Floats,
+    shift: float,
+    taught: Sequence[Taught],
+    sure: Sequence[tuple[Windows, Boxes]],
+) -> Fitted:
+    """The last threshold between what must be rejected and what must be accepted."""
+    relaxed_stages = base.with_thresholds(thresholds, 0.0)
+
+    def scored(windows: Windows) -> tuple[NDArray[np.bool_], Floats]:
+        passes = passing(relaxed_stages, windows)
+        values: Floats = base.answers(windows.pixels) @ reach + shift
+        return passes, values
+
+    wanted: list[float] = []
+    unwanted: list[float] = []
+    found: list[float] = []
+    for each in taught:
+        for marked in each.marked:
+            passes, values = scored(marked.windows)
+            wanted += _reached(values[passes])
+        passes, values = scored(each.windows)
+        for k in range(len(each.lesson.wrong)):
+            own = passes & (overlaps(each.windows.rects, each.lesson.wrong[k : k + 1])[:, 0] >= IOU)
+            unwanted += _reached(values[own])
+        if each.lesson.free:
+            unwanted += _highest_group(each.windows.rects[passes], values[passes])
+    for windows, boxes in sure:
+        passes, values = scored(windows)
+        near = overlaps(windows.rects, boxes) >= 0.6
+        for k in range(len(boxes)):
+            found += _reached(values[passes & near[:, k]])
+    most = min(wanted, default=np.inf)
+    if found:
+        most = min(most, float(np.quantile(found, 1.0 - KEPT)))
+    least = max(unwanted, default=-np.inf)
+    if not np.isfinite(most):
+        most = 0.0
+    threshold = most - 0.05 if least >= most or not np.isfinite(least) else least + HIGH * (most - least)
+    leaves = base.stages.leaf_pairs.astype(np.float64)
+    own = base.stages.trees_of(base.stages.n_stages - 1)
+    leaves[own, 0], leaves[own, 1] = -reach, reach
+    cascade = base.with_thresholds(thresholds, threshold - shift).with_leaves(leaves)
+    return Fitted(cascade, reach, shift, threshold)
+
+
+def _reached(values: Floats) -> list[float]:
+    """What so many windows reach that they make a box; nothing where there are too few."""
+    if len(values) <= MIN_NEIGHBORS:
+        return []
+    return [float(np.sort(values)[-MIN_NEIGHBORS - 1])]
+
+
+def _highest_group(rects: Boxes, values: Floats) -> list[float]:
+    """The highest threshold at which these windows make a box."""
+    order = np.argsort(-values, kind="stable")
+    low, high = 0, len(order)
+    from ocboost.cascade.detect import group_rectangles
+
+    if not len(group_rectangles(rects, MIN_NEIGHBORS)[0]):
+        return []
+    while high - low > 1:
+        middle = (low + high) // 2
+        if len(group_rectangles(rects[order[:middle]], MIN_NEIGHBORS)[0]):
+            high = middle
+        else:
+            low = middle
+    return [float(values[order[high - 1]])]
+
+
+def boxes_of(base: Base, fitted: Fitted, windows: Windows, frame: object) -> Finds:
+    """What the detector finds among the windows of a frame."""
+    accepted = passing(fitted.cascade, windows) & (fitted.scores(base, windows) >= 0.0)
+    return grouped(windows.rects[accepted], frame)  # type: ignore[arg-type]
+
+
+def unlearnt(base: Base, fitted: Fitted, taught: Sequence[Taught]) -> list[int]:
+    """Which lessons the detector does not do yet."""
+    return [k for k, each in enumerate(taught) if not holds(base, fitted, each)]
+
+
+def holds(base: Base, fitted: Fitted, each: Taught) -> bool:
+    """Whether all that the clicks on a frame say is so."""
+    found = boxes_of(base, fitted, each.windows, each.lesson.frame).boxes
+    if each.lesson.free and len(found):
+        return False
+    if len(each.lesson.wrong) and (overlaps(found, each.lesson.wrong) >= IOU).any():
+        return False
+    return not len(each.lesson.faces) or bool((overlaps(found, each.lesson.faces) >= IOU).any(axis=0).all())
