@@ -11,7 +11,7 @@ const Panels = (() => {
 
   function tile(title, value, more, warned) {
     const node = Dom.make("div", "", "tile" + (warned ? " warned" : ""));
-    const long = String(value).length > 14;
+    const long = String(value).length > 8;
     Dom.within(node, Dom.make("dt", title), Dom.within(Dom.make("dd"), Dom.make("div", value, long ? "value long" : "value"), ...(more ? [Dom.make("div", more, "quiet")] : [])));
     return node;
   }

@@ -6,8 +6,9 @@
   const { byId, write } = Dom;
   const HOLD = 1600; // milliseconds that a frame stays after a click in it
   const POLL = 500;
-  const SLOW = 0.5; // seconds
-  const SHARES = [1, 0.75, 0.5]; // of the size that frames are looked at in
+  const LATE = 0.25; // seconds that an answer takes; boxes are shown until the next one, so their age is twice that
+  const SOON = 0.12;
+  const SHARES = [1, 0.75, 0.6]; // of the size that frames are looked at in
   const WINDOW = 2000; // milliseconds over which rates are counted
   let facts = { window: [1, 1], source: null, kept: false };
   let open = null; // whether the server answers; null before the first time
@@ -130,12 +131,16 @@
 
   // Smaller frames where answers come late, larger ones again where they come soon.
   function pace(seconds) {
-    late = seconds > 0.8 * SLOW ? late + 1 : 0;
-    prompt = seconds < 0.2 * SLOW ? prompt + 1 : 0;
-    if (late >= 3 && share < SHARES.length - 1) {
+    if (!byId("coarser").checked) {
+      share = late = prompt = 0;
+      return;
+    }
+    late = seconds > LATE ? late + 1 : 0;
+    prompt = seconds < SOON ? prompt + 1 : 0;
+    if (late >= 4 && share < SHARES.length - 1) {
       share += 1;
       late = 0;
-    } else if (prompt >= 50 && share > 0) {
+    } else if (prompt >= 20 && share > 0) {
       share -= 1;
       prompt = 0;
     }

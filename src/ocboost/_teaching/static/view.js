@@ -77,6 +77,8 @@ const View = (() => {
       canvas.height = scene.height;
     }
     context.drawImage(scene.image, 0, 0, scene.width, scene.height);
+    const found = JSON.stringify(scene.boxes);
+    if (canvas.dataset.boxes !== found) canvas.dataset.boxes = found;
     const share = scene.of ? scene.width / scene.of : 1;
     boxes(context, { ...scene, chosen }, share);
     if (drawn) outline(context, drawn, DRAWN, share, [4, 3], 3);
@@ -84,6 +86,7 @@ const View = (() => {
 
   function blank() {
     context.clearRect(0, 0, canvas.width, canvas.height);
+    delete canvas.dataset.boxes;
   }
 
   // The place of a pointer in pixels of the frame that was looked at.
