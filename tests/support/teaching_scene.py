@@ -1,4 +1,4 @@
-"""A frame to teach on: a face that OpenCV's detector finds, one that it misses, and what it takes for a face."""
+"""A frame to teach on: a face that OpenCV's detector finds, one that it misses, and a false one."""
 
 from __future__ import annotations
 

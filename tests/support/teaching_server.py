@@ -31,7 +31,7 @@ class TeachingProcess:
     def start(self) -> TeachingProcess:
         """Start it, and wait until it answers."""
         self._ready = threading.Event()
-        self.said = []
+        self.said, self.url = [], ""
         self._process = Ocboost(
             ["cascade", "live", *self.options, "--no-browser"],
             stdout=subprocess.DEVNULL,
@@ -42,8 +42,9 @@ class TeachingProcess:
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        assert self._ready.wait(START_SECONDS), self.said
-        assert self.url, self.said
+        if not self._ready.wait(START_SECONDS) or not self.url:
+            self.end(signal.SIGKILL)
+            raise RuntimeError("the server did not start: " + "\n".join(self.said))
         return self
 
     def _listen(self) -> None:

@@ -148,3 +148,111 @@ def test_a_false_box_is_clicked_away_and_a_missed_face_is_found(tab, server, tmp
     assert tab.hosts() == {f"127.0.0.1:{server.port}"}
     assert not any(server.token in url for url in tab.requests)  # it stays behind the #
     assert tab.complaints == []
+
+
+def test_keys_do_what_the_mouse_does_and_undo_takes_it_back(tab, server_of_its_own):
+    page = tab.page
+    start_camera(page, server_of_its_own.url)
+    wait_for_box(page, FALSE)
+    page.focus("#view")
+    page.keyboard.press(" ")
+    page.locator("#freeze[aria-pressed=true]").wait_for()
+    boxes = shown_boxes(page)
+    page.keyboard.press("ArrowRight")
+    wait_for(page, "#announce", "Box 1 of 2")
+    for _ in range(next(n for n, box in enumerate(boxes) if overlap(box, FALSE) > NEAR)):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Delete")
+    wait_for(page, "#said", "Click 1: that is not a face.")
+    page.keyboard.press("m")
+    for key in ["-", "-", "ArrowUp", "ArrowLeft"]:
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    wait_for(page, "#said", "Click 2: that is a face.")
+    page.keyboard.press("u")
+    wait_for(page, "#said", "Click 2 is taken back")
+    until(page, lambda: page.locator("#clicks li").count() == 1)
+    assert page.locator("#clicks li").inner_text().startswith("not a face")
+    page.keyboard.press("n")
+    wait_for(page, "#said", "no face in this frame")
+    until(page, lambda: page.locator("#clicks li").count() == 2)
+    page.click("#undo")
+    until(page, lambda: page.locator("#clicks li").count() == 1)
+    page.click("#freeze")
+    page.locator("#freeze[aria-pressed=false]").wait_for()
+    wait_for_box(page, FALSE, there=False)
+    page.click("#undo")  # and what was learnt is gone
+    wait_for_box(page, FALSE)
+    assert tab.complaints == []
+
+
+def test_a_finger_draws_and_taps(browser, server_of_its_own):
+    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+    with visit(browser, permissions=["camera"], **phone) as opened:
+        page = opened.page
+        start_camera(page, server_of_its_own.url)
+        wait_for_box(page, FALSE)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.touchscreen.tap(*place(page, *middle(FALSE)))
+        wait_for(page, "#said", "that is not a face")
+        assert opened.complaints == []
+
+
+def test_one_tab_teaches_and_another_can_take_over(browser, server):
+    with visit(browser, permissions=["camera"]) as first, visit(browser, permissions=["camera"]) as second:
+        start_camera(first.page, server.url)
+        second.page.goto(server.url)
+        wait_for(second.page, "#other", "Another tab is teaching")
+        second.page.click("#take-over")
+        second.page.locator("#other").wait_for(state="hidden")
+        wait_for(first.page, "#other", "Another tab is teaching")
+        assert first.page.locator("#camera[aria-pressed=false]").count() == 1  # its camera is off
+        second.page.click("#camera")
+        second.page.locator("#view[data-boxes]").wait_for()
+        second.page.close()
+        first.page.locator("#other").wait_for(state="hidden")
+        first.page.locator("#camera[aria-pressed=true]").wait_for()  # and goes on by itself
+
+
+def test_a_tab_that_is_closed_while_it_learns_loses_nothing(browser, server_of_its_own):
+    with visit(browser, permissions=["camera"]) as opened:
+        start_camera(opened.page, server_of_its_own.url)
+        wait_for_box(opened.page, FALSE)
+        opened.page.mouse.click(*place(opened.page, *middle(FALSE)))
+        wait_for(opened.page, "#said", "Click 1")
+    with visit(browser, permissions=["camera"]) as opened:
+        start_camera(opened.page, server_of_its_own.url)
+        until(opened.page, lambda: opened.page.locator("#clicks li").count() == 1)
+        wait_for_box(opened.page, FALSE, there=False)
+
+
+def test_a_server_that_was_killed_is_found_again(tab, server_of_its_own):
+    page = tab.page
+    start_camera(page, server_of_its_own.url)
+    wait_for_box(page, FALSE)
+    page.mouse.click(*place(page, *middle(FALSE)))
+    wait_for_box(page, FALSE, there=False)
+    url = server_of_its_own.url
+    server_of_its_own.end(signal.SIGKILL)
+    wait_for(page, "#connection", "no connection")
+    server_of_its_own.start()
+    assert server_of_its_own.url == url
+    wait_for(page, "#connection", "connected")
+    wait_for(page, "#said", "started again")
+    assert page.locator("#clicks li").count() == 1
+    wait_for_box(page, FOUND)
+    wait_for_box(page, FALSE, there=False)
+    draw(page, MISSED)
+    wait_for(page, "#said", "Click 2: that is a face.")
+    assert server_of_its_own.end() == 0
+    wait_for(page, "#connection", "no connection")
+
+
+def test_permission_denied(browser, server):
+    with visit(browser) as opened:
+        opened.page.goto(server.url)
+        opened.page.locator("#connection[data-state=open]").wait_for()
+        opened.page.click("#camera")
+        wait_for(opened.page, "#problem", "does not let this page use the camera")
+        opened.page.click("#problem-close")
+        opened.page.locator("#problem").wait_for(state="hidden")

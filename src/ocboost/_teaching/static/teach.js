@@ -6,6 +6,7 @@
   const { byId, write } = Dom;
   const HOLD = 1600; // milliseconds that a frame stays after a click in it
   const POLL = 500;
+  const LISTED = 3000; // milliseconds after which the list of frames is asked for again
   const LATE = 0.25; // seconds that an answer takes; boxes are shown until the next one, so their age is twice that
   const SOON = 0.12;
   const SHARES = [1, 0.75, 0.6]; // of the size that frames are looked at in
@@ -31,6 +32,8 @@
   let lookedAt = [];
   let ages = []; // {at, age}
   let clicksSeen = "";
+  let framesSeen = 0;
+  let listedAt = 0;
 
   // Words --------------------------------------------------------------------------------------------------
 
@@ -384,10 +387,15 @@
     notes = state.notes.length;
     if (state.teaches) gotTurn();
     else lostTurn();
-    const counted = JSON.stringify([state.clicks, changed]);
+    const counted = JSON.stringify(state.clicks);
     if (changed) await freshBoxes();
-    if (counted !== clicksSeen) await clicksAgain();
+    if (changed || counted !== clicksSeen) await clicksAgain();
+    else if (state.frames !== framesSeen && performance.now() - listedAt > LISTED && byId("which") !== document.activeElement) {
+      listedAt = performance.now();
+      await Panels.frames(version);
+    }
     clicksSeen = counted;
+    framesSeen = state.frames;
     look();
   }
 
