@@ -98,9 +98,9 @@ def live(
     file = read_cascade(detector)
     frames = None if source is None else FrameSource(source, every=every, max_side=max_side)
     address = new_address() if state is None else kept_address(state)
-    with _bound(address, port) as bound:
-        session = TeachingSession(file, state=state, seed=seed)
-        try:
+    session = TeachingSession(file, state=state, seed=seed)
+    try:
+        with _bound(address, port) as bound:
             say("getting ready; this takes up to a minute the first time.")
             session.warm_up()
             address = address._replace(port=bound.getsockname()[1])
@@ -114,10 +114,10 @@ def live(
 
             facts = Facts(detector.name, (file.cascade.width, file.cascade.height), state is not None)
             run_teaching(session, facts, frames, address.token, bound, ready)
-        finally:
-            session.close()
-            if frames is not None:
-                frames.close()
+    finally:
+        session.close()
+        if frames is not None:
+            frames.close()
     if state is None:
         say("ended; what was not downloaded is gone.")
     else:
