@@ -31,6 +31,7 @@
   let shownAt = [];
   let lookedAt = [];
   let ages = []; // {at, age}
+  let lastClick = 0; // of this visit
   let clicksSeen = "";
   let framesSeen = 0;
   let listedAt = 0;
@@ -228,6 +229,7 @@
       release(HOLD);
       return false;
     }
+    lastClick = answer.value.number;
     say(WORDS[kind](answer.value));
     await clicksAgain();
     release(HOLD);
@@ -354,6 +356,17 @@
   }
 
   let notes = 0;
+  let decision = null; // the last one that was said
+
+  function decided(found) {
+    const key = found && JSON.stringify([run, found.click, found.shown, found.why]);
+    if (key === decision) return;
+    const first = decision === null;
+    decision = key;
+    if (!found || (first && !lastClick)) return; // of an earlier visit
+    if (found.shown) say(`Click ${found.click} is learnt and shown.`);
+    else say(`Click ${found.click} is learnt, but not shown: ${found.why}.`);
+  }
 
   async function status() {
     const answer = await Link.get("status");
@@ -383,6 +396,7 @@
     version = state.version;
     Panels.status(state);
     Panels.judging(state.judged);
+    decided(state.decision);
     if (state.notes.length > notes) say(state.notes[state.notes.length - 1]);
     notes = state.notes.length;
     if (state.teaches) gotTurn();
