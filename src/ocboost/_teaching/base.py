@@ -61,8 +61,8 @@ def shipped_base(cascade: Cascade) -> Base:
     cascade._require_stumps("teaching by clicks")
     if cascade.tilted.all():
         raise InputError(
-            "the detector must have features that are not tilted: what is taught is learnt on them. Take another "
-            "one, such as haarcascade_frontalface_default."
+            "the detector must have features that are not tilted: what is taught is learnt on them. Take "
+            "another one, such as haarcascade_frontalface_default."
         )
     stages = cascade.with_stage(
         cascade.node_feature.astype(np.int64),

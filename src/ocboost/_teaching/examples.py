@@ -1,4 +1,4 @@
-"""Labelled windows out of what clicks say, what the shipped detector surely finds, and what is surely no face."""
+"""Labelled windows: what clicks say, what the shipped detector surely finds, and what is surely no face."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from ocboost.cascade.detect import group_rectangles
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.mining import FAR, PyramidOf
 from ocboost.cascade.pictures import Boxes, Picture, overlaps
+from ocboost.cascade.windows import stage_sums
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
 SURE = 8  # windows that a find of the shipped detector is put together of, to be taken for a face
 SURE_FACES = 150  # at most, over all frames
+FEW_SPARED = 8  # finds; with fewer, those learnt from set the threshold
 OF_A_FIND = 6  # windows of each
 SHIFTED = 6  # windows of a marked face besides those at which a detector looks
 NEAR = 12  # of these, those that stages need to be relaxed least for
@@ -31,6 +33,9 @@ MAYBE = 4  # neighbours of a place that may be a face, with thresholds as low as
 ALIKE = 0.8  # correlation of windows from which on they show the same thing
 MARKED, FOUND, DRAWN_IN_ALL = 3.0, 1.0, 5.0  # what a marked face, a find, and all drawn faces weigh
 REJECTED, FREE, BACKGROUND_IN_ALL = 3.0, 3.0, 10.0
+
+
+Found = tuple[Windows, Boxes]
 
 
 class Seen(NamedTuple):
@@ -51,10 +56,11 @@ class Examples(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A face that was marked, and its windows at places where a detector looks."""
+    """A face that was marked, its windows at places where a detector looks, and some with small shifts."""
 
     box: Boxes
     windows: Windows
+    shifted: Pixels
 
 
 class Taught(NamedTuple):
@@ -86,13 +92,12 @@ class _Collector:
         return Examples(np.concatenate(self._pixels), labels, weights, lesson)
 
 
-def marked_faces(base: Base, lesson: Lesson) -> list[Marked]:
-    """Every marked face of a frame, with its windows; without any where the face is too small."""
-    found = []
-    for k in range(len(lesson.faces)):
-        box = lesson.faces[k : k + 1]
-        found.append(Marked(box, windows_about(base.stages, lesson.frame, box)))
-    return found
+def marked_face(base: Base, frame: Frame, box: Boxes) -> Marked:
+    """A marked face with its windows; without any where the face is too small."""
+    picture = Picture("", frame.grey, box)
+    rng = np.random.default_rng([frame.id if frame.id > 0 else 0, *box[0].tolist()])
+    shifted, _ = PyramidOf(base.stages, picture).faces(SHIFTED, rng, mirrored=False)
+    return Marked(box, windows_about(base.stages, frame, box), shifted)
 
 
 def needed(base: Base, windows: Windows) -> Floats:
@@ -112,65 +117,85 @@ def examples_of(
     taught: Sequence[Taught],
     others: Sequence[Seen],
     seed: int,
-) -> tuple[Examples, list[tuple[Windows, Boxes]]]:
-    """All labelled windows, and the sure finds of each frame."""
+) -> tuple[Examples, list[Found]]:
+    """All labelled windows, and finds of the shipped detector to set the threshold by."""
     rng = np.random.default_rng([seed, 11])
     collector = _Collector(base)
     collector.add(base.drawn, 1, DRAWN_IN_ALL)
-    wrong = [np.empty((0, base.stages.height, base.stages.width), np.uint8)]
     for k, (lesson, windows, _, marked) in enumerate(taught):
         for each in marked:
-            picture = Picture("", lesson.frame.grey, each.box)
-            cut, _ = PyramidOf(base.stages, picture).faces(SHIFTED, rng, mirrored=False)
             near = each.windows.pixels[easiest(base, each.windows)]
-            collector.add(np.concatenate([cut, near]), 1, MARKED, k)
+            collector.add(np.concatenate([each.shifted, near]), 1, MARKED, k)
         if len(lesson.wrong):
             own = overlaps(windows.rects, lesson.wrong)
             for at in range(len(lesson.wrong)):
-                about = windows.pixels[own[:, at] >= IOU]
-                wrong.append(about)
-                collector.add(about, -1, REJECTED, k)
+                collector.add(windows.pixels[own[:, at] >= IOU], -1, REJECTED, k)
         if lesson.free:
-            score = base.answers(windows.pixels) @ base.last.reach
+            last = base.stages.n_stages - 1
+            score = stage_sums(base.stages, windows.pixels, [last])[:, 0]
             best = np.argsort(-score, kind="stable")[:OF_A_FREE_FRAME]
             collector.add(windows.pixels[np.sort(best)], -1, FREE, k)
-    sure = sure_finds(base, taught, others, np.concatenate(wrong))
+    sure, spared = sure_finds(taught, others, wrong_windows(base, taught))
     for frame_windows, boxes in sure:
         shared = overlaps(frame_windows.rects, boxes)
         for at in range(len(boxes)):
             best = np.argsort(-shared[:, at], kind="stable")[:OF_A_FIND]
             collector.add(frame_windows.pixels[best[shared[best, at] >= 0.6]], 1, FOUND)
     _add_background(base, taught, others, collector, rng)
-    return collector.examples(), sure
+    return collector.examples(), spared or sure
+
+
+def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:
+    """All windows that were said to be wrong."""
+    found = [np.empty((0, base.stages.height, base.stages.width), np.uint8)]
+    for each in taught:
+        if len(each.lesson.wrong):
+            near = (overlaps(each.windows.rects, each.lesson.wrong) >= IOU).any(axis=1)
+            found.append(each.windows.pixels[near])
+    return np.concatenate(found)
+
+
+def sure_boxes(windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: Pixels) -> Boxes:
+    """What the shipped detector surely finds in a frame, and was not said to be wrong, nor looks like it."""
+    if lesson is not None and lesson.free:
+        return shipped.boxes[:0]
+    boxes = _sure(shipped, None if lesson is None else lesson.wrong, SURE)
+    return _unlike(windows, boxes, wrong)
 
 
 def sure_finds(
-    base: Base,
-    taught: Sequence[Taught],
-    others: Sequence[Seen],
-    wrong: Pixels,
-) -> list[tuple[Windows, Boxes]]:
-    """What the shipped detector finds with many neighbours, and was not said, nor looks, to be wrong."""
-    found: list[tuple[Windows, Boxes]] = []
-    for lesson, windows, shipped, _ in taught:
-        if lesson.free:
-            continue
-        found.append((windows, _sure(shipped, lesson.wrong)))
-    found += [(seen.windows, _sure(seen.shipped, None)) for seen in others]
-    found = [(windows, _unlike(windows, boxes, wrong)) for windows, boxes in found if len(boxes)]
-    total = sum(len(boxes) for _, boxes in found)
-    if total > SURE_FACES:
-        step = -(-total // SURE_FACES)
-        kept, at = [], 0
-        for windows, boxes in found:
-            kept.append((windows, boxes[(np.arange(at, at + len(boxes)) % step) == 0]))
-            at += len(boxes)
-        found = kept
-    return [(windows, boxes) for windows, boxes in found if len(boxes)]
+    taught: Sequence[Taught], others: Sequence[Seen], wrong: Pixels
+) -> tuple[list[Found], list[Found]]:
+    """What the shipped detector surely finds, to learn from; and all it finds in other frames, spared.
+
+    Left out is what was said to be wrong, or looks like it. Spared finds only set the threshold: what was
+    learnt from scores too high.
+    """
+    learnt = [
+        (each.windows, _sure(each.shipped, each.lesson.wrong, SURE))
+        for each in taught
+        if not each.lesson.free
+    ]
+    learnt += [(seen.windows, _sure(seen.shipped, None, SURE)) for seen in others[::2]]
+    spared = [(seen.windows, _sure(seen.shipped, None, 0)) for seen in others[1::2]]
+    learnt, spared = (
+        [(windows, _unlike(windows, boxes, wrong)) for windows, boxes in found] for found in (learnt, spared)
+    )
+    learnt, spared = ([(w, boxes) for w, boxes in found if len(boxes)] for found in (learnt, spared))
+    total = sum(len(boxes) for _, boxes in learnt)
+    step = -(-total // SURE_FACES)
+    if step > 1:
+        starts = np.cumsum([0, *(len(boxes) for _, boxes in learnt)])
+        learnt = [
+            (windows, boxes[(at + np.arange(len(boxes))) % step == 0])
+            for (windows, boxes), at in zip(learnt, starts.tolist(), strict=False)
+        ]
+    few = sum(len(boxes) for _, boxes in spared) < FEW_SPARED
+    return learnt, [] if few else spared
 
 
-def _sure(shipped: Finds, wrong: Boxes | None) -> Boxes:
-    boxes = shipped.boxes[shipped.neighbours >= SURE]
+def _sure(shipped: Finds, wrong: Boxes | None, least: int) -> Boxes:
+    boxes = shipped.boxes[shipped.neighbours >= least]
     if wrong is None or not len(wrong) or not len(boxes):
         return boxes
     return boxes[(overlaps(boxes, wrong) < FAR).all(axis=1)]
@@ -193,6 +218,12 @@ def normalised(pixels: Pixels) -> NDArray[np.float32]:
     return rows
 
 
+def maybe_faces(windows: Windows, shipped: Finds | None) -> list[Boxes]:
+    """Where a face may be: what any detector finds, even with thresholds as low as they may be."""
+    boxes, _ = group_rectangles(windows.rects, MAYBE)
+    return [boxes] if shipped is None else [boxes, shipped.boxes]
+
+
 def _add_background(
     base: Base,
     taught: Sequence[Taught],
@@ -209,8 +240,8 @@ def _add_background(
     pixels = []
     each_frame = max(BACKGROUND // max(len(parts), 1), 20)
     for windows, near in parts:
-        maybe, _ = group_rectangles(windows.rects, MAYBE)
-        far = (overlaps(windows.rects, np.concatenate([near, maybe])) < FAR).all(axis=1)
+        maybe = maybe_faces(windows, None)
+        far = (overlaps(windows.rects, np.concatenate([near, *maybe])) < FAR).all(axis=1)
         pixels.append(windows.pixels[np.sort(rng.permutation(np.flatnonzero(far))[:each_frame])])
     if pixels:
         collector.add(np.concatenate(pixels), -1, BACKGROUND_IN_ALL)

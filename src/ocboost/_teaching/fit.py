@@ -1,4 +1,4 @@
-"""One detector out of all that was taught: stages relaxed as far as marked faces need it, a last stage refitted.
+"""One detector of all that was taught: stages relaxed as far as marked faces need it, a last stage refitted.
 
 The last stage's score begins with the base's own. Ridge logistic regression on its stumps' answers corrects
 it, as when stages are built. What a click says and the detector still does not do gets more weight, a few
@@ -15,24 +15,29 @@ from numpy.typing import NDArray
 
 from ocboost._teaching.base import Base
 from ocboost._teaching.examples import Examples, Seen, Taught, easiest, examples_of, needed
-from ocboost._teaching.scanned import Finds, Windows, grouped, passing
-from ocboost.cascade.cascade import Cascade
+from ocboost._teaching.frames import Frame
+from ocboost._teaching.guard import mistakes
+from ocboost._teaching.scanned import Windows, grouped, passing
+from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
+from ocboost.cascade.detect import group_rectangles
 from ocboost.cascade.last_stage import ridge_logistic
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, overlaps
+from ocboost.cascade.windows import stage_sums
 from ocboost.offsets.fitting import scale_and_shift
 
 Floats = NDArray[np.float64]
 
 PENALTY = 0.05
 ITERATIONS = 40  # of each round
-ROUNDS = 5  # of learning, each with more weight on what does not hold yet
+ROUNDS = 4  # of learning, each with more weight on what does not hold yet
 MORE = 3.0  # times as much weight
 ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
 FURTHEST = 2.0  # deviations: no stage is relaxed further, not even for a marked face
-HIGH = 0.5  # where the last threshold lies between what must be rejected and what must be accepted
-KEPT = 0.97  # of the sure finds should be kept
+HIGH = 1.0  # where the last threshold lies between what must be rejected and what must be accepted
+BELOW = 0.02
+KEPT = 0.95  # of the sure finds should be kept
 
 
 class Fitted(NamedTuple):
@@ -43,10 +48,11 @@ class Fitted(NamedTuple):
     shift: float
     threshold: float
 
-    def scores(self, base: Base, windows: Windows) -> Floats:
-        """What the last stage says, half log-odds, beside its threshold."""
-        found: Floats = base.answers(windows.pixels) @ self.reach + self.shift - self.threshold
-        return found
+    def scores(self, windows: Windows) -> Floats:
+        """By how much windows clear the last stage, in half log-odds."""
+        last = self.cascade.n_stages - 1
+        found: Floats = stage_sums(self.cascade, windows.pixels, [last])[:, 0]
+        return found - float(self.cascade.stage_threshold[last] - OPENCV_TOLERANCE)
 
 
 def fit(base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int) -> Fitted:
@@ -68,7 +74,7 @@ def fit(base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int)
         reach = a / 2.0 * last.reach + start[:-1] / 2.0
         shift = float(a / 2.0 * last.middle.sum() + b / 2.0 + start[-1] / 2.0)
         fitted = _at_threshold(base, thresholds, reach, shift, taught, sure)
-        missing = unlearnt(base, fitted, taught)
+        missing = unlearnt(fitted, taught)
         if not missing:
             break
         weights[np.isin(examples.lesson, missing)] *= MORE
@@ -106,12 +112,14 @@ def _at_threshold(
     sure: Sequence[tuple[Windows, Boxes]],
 ) -> Fitted:
     """The last threshold between what must be rejected and what must be accepted."""
-    relaxed_stages = base.with_thresholds(thresholds, 0.0)
+    leaves = base.stages.leaf_pairs.astype(np.float64)
+    last = base.stages.n_stages - 1
+    own = base.stages.trees_of(last)
+    leaves[own, 0], leaves[own, 1] = -reach, reach
+    open_stages = base.with_thresholds(thresholds, 0.0).with_leaves(leaves)
 
     def scored(windows: Windows) -> tuple[NDArray[np.bool_], Floats]:
-        passes = passing(relaxed_stages, windows)
-        values: Floats = base.answers(windows.pixels) @ reach + shift
-        return passes, values
+        return passing(open_stages, windows), stage_sums(open_stages, windows.pixels, [last])[:, 0] + shift
 
     wanted: list[float] = []
     unwanted: list[float] = []
@@ -122,8 +130,8 @@ def _at_threshold(
             wanted += _reached(values[passes])
         passes, values = scored(each.windows)
         for k in range(len(each.lesson.wrong)):
-            own = passes & (overlaps(each.windows.rects, each.lesson.wrong[k : k + 1])[:, 0] >= IOU)
-            unwanted += _reached(values[own])
+            about = passes & (overlaps(each.windows.rects, each.lesson.wrong[k : k + 1])[:, 0] >= IOU)
+            unwanted += _reached(values[about])
         if each.lesson.free:
             unwanted += _highest_group(each.windows.rects[passes], values[passes])
     for windows, boxes in sure:
@@ -137,11 +145,10 @@ def _at_threshold(
     least = max(unwanted, default=-np.inf)
     if not np.isfinite(most):
         most = 0.0
-    threshold = most - 0.05 if least >= most or not np.isfinite(least) else least + HIGH * (most - least)
-    leaves = base.stages.leaf_pairs.astype(np.float64)
-    own = base.stages.trees_of(base.stages.n_stages - 1)
-    leaves[own, 0], leaves[own, 1] = -reach, reach
-    cascade = base.with_thresholds(thresholds, threshold - shift).with_leaves(leaves)
+    threshold = (
+        most - BELOW if least >= most or not np.isfinite(least) else least + HIGH * (most - least) - BELOW
+    )
+    cascade = open_stages.with_thresholds([*thresholds, threshold - shift])
     return Fitted(cascade, reach, shift, threshold)
 
 
@@ -156,8 +163,6 @@ def _highest_group(rects: Boxes, values: Floats) -> list[float]:
     """The highest threshold at which these windows make a box."""
     order = np.argsort(-values, kind="stable")
     low, high = 0, len(order)
-    from ocboost.cascade.detect import group_rectangles
-
     if not len(group_rectangles(rects, MIN_NEIGHBORS)[0]):
         return []
     while high - low > 1:
@@ -169,22 +174,16 @@ def _highest_group(rects: Boxes, values: Floats) -> list[float]:
     return [float(values[order[high - 1]])]
 
 
-def boxes_of(base: Base, fitted: Fitted, windows: Windows, frame: object) -> Finds:
+def boxes_of(fitted: Fitted, windows: Windows, frame: Frame) -> Boxes:
     """What the detector finds among the windows of a frame."""
-    accepted = passing(fitted.cascade, windows) & (fitted.scores(base, windows) >= 0.0)
-    return grouped(windows.rects[accepted], frame)  # type: ignore[arg-type]
+    accepted = passing(fitted.cascade, windows) & (fitted.scores(windows) >= 0.0)
+    return grouped(windows.rects[accepted], frame).boxes
 
 
-def unlearnt(base: Base, fitted: Fitted, taught: Sequence[Taught]) -> list[int]:
+def unlearnt(fitted: Fitted, taught: Sequence[Taught]) -> list[int]:
     """Which lessons the detector does not do yet."""
-    return [k for k, each in enumerate(taught) if not holds(base, fitted, each)]
-
-
-def holds(base: Base, fitted: Fitted, each: Taught) -> bool:
-    """Whether all that the clicks on a frame say is so."""
-    found = boxes_of(base, fitted, each.windows, each.lesson.frame).boxes
-    if each.lesson.free and len(found):
-        return False
-    if len(each.lesson.wrong) and (overlaps(found, each.lesson.wrong) >= IOU).any():
-        return False
-    return not len(each.lesson.faces) or bool((overlaps(found, each.lesson.faces) >= IOU).any(axis=0).all())
+    return [
+        k
+        for k, each in enumerate(taught)
+        if mistakes(each.lesson, boxes_of(fitted, each.windows, each.lesson.frame))
+    ]

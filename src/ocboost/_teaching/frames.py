@@ -1,4 +1,4 @@
-"""Frames of a camera, kept in bounded memory: the newest ones, those that were clicked on, and some of the rest.
+"""Frames of a camera, in bounded memory: the newest, those that were clicked on, and some of the rest.
 
 Of frames that look alike one is enough, beyond the newest: these are all kept for a while, since a click may
 come for any of them.
@@ -91,6 +91,22 @@ class FrameStore:
             for number in list(self._varied)[1::2]:
                 del self._varied[number]
 
+    def reserve(self, number: int) -> None:
+        """No id below this one is given any more."""
+        with self._lock:
+            self._next = max(self._next, number)
+
+    @property
+    def next_number(self) -> int:
+        """The id that is given next."""
+        with self._lock:
+            return self._next
+
+    def newest(self, n: int) -> list[Frame]:
+        """The newest frames that differ, the newest first."""
+        with self._lock:
+            return list(self._varied.values())[: -n - 1 : -1]
+
     def get(self, number: int) -> Frame:
         """A frame that is kept."""
         with self._lock:
@@ -98,7 +114,8 @@ class FrameStore:
                 if number in kept:
                     return kept[number]
         raise InputError(
-            f"frame {number!r:.40} is no longer kept, or never was: only the newest ones are. Click on a newer one."
+            f"frame {number!r:.40} is no longer kept, or never was: only the newest ones are. Click on a "
+            "newer one."
         )
 
     def label(self, number: int) -> Frame:
@@ -109,8 +126,8 @@ class FrameStore:
                 total = sum(kept.grey.size for kept in self._labelled.values())
                 if total + frame.grey.size > LABELLED_BYTES:
                     raise InputError(
-                        f"frames that were clicked on must be at most {LABELLED_BYTES >> 30} GiB of grey pixels in "
-                        "all. Download what was taught so far, and begin anew."
+                        f"frames that were clicked on must be at most {LABELLED_BYTES >> 30} GiB of grey "
+                        "pixels in all. Download what was taught so far, and begin anew."
                     )
                 self._labelled[number] = frame
         return frame

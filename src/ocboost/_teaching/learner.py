@@ -8,17 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ocboost._teaching.base import Base, shipped_base
+from ocboost._teaching.base import Base, base_of, shipped_base
 from ocboost._teaching.clicks import Lesson
-from ocboost._teaching.examples import Seen, Taught, marked_faces
-from ocboost._teaching.fit import Fitted, fit
+from ocboost._teaching.examples import Marked, Seen, Taught, marked_face, sure_boxes, wrong_windows
+from ocboost._teaching.fit import Fitted, boxes_of, fit
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.guard import why_not
-from ocboost._teaching.scanned import finds, windows_of
+from ocboost._teaching.guard import Judged, why_not
+from ocboost._teaching.scanned import finds, together, windows_of
 from ocboost.cascade.cascade import Cascade
+from ocboost.cascade.detect import detect
+from ocboost.cascade.pictures import Boxes, as_boxes
 
 BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were clicked on
-REMEMBERED = 160  # frames whose windows are kept
+REMEMBERED = 200  # frames whose windows are kept
+REMEMBERED_FACES = 2000
+GOOD = "it does what was clicked, and is no worse on what is known"
 
 
 class Decision(NamedTuple):
@@ -30,12 +34,11 @@ class Decision(NamedTuple):
     click: int
 
 
-class Step(NamedTuple):
-    """What is shown after a click."""
+class Detector(NamedTuple):
+    """A detector, and how it was made; the shipped one has nothing that was fitted."""
 
-    click: int | None
     cascade: Cascade
-    base: int
+    base: Base
     fitted: Fitted | None
 
 
@@ -43,57 +46,116 @@ class Learner:
     """Learns from the clicks so far; one thread at a time."""
 
     def __init__(self, shipped: Cascade, seed: int) -> None:
-        self._shipped = shipped
+        self.shipped = shipped
         self._seed = seed
-        self._base: Base = shipped_base(shipped)
+        self.base: Base = shipped_base(shipped)
         self._seen: OrderedDict[tuple[int, int], Seen] = OrderedDict()
+        self._marked: OrderedDict[tuple[int, int, tuple[int, ...]], Marked] = OrderedDict()
 
     def warm_up(self) -> None:
         """Compile everything, on a frame with nothing in it but noise and a drawn face."""
         rng = np.random.default_rng(0)
         grey = rng.integers(0, 255, (120, 160)).astype(np.uint8)
-        drawn = self._base.drawn[0]
+        drawn = self.base.drawn[0]
         grey[40 : 40 + drawn.shape[0], 60 : 60 + drawn.shape[1]] = drawn
         frame = Frame(-1, grey)
         box = np.array([[60, 40, drawn.shape[1], drawn.shape[0]]], np.int64)
         lesson = Lesson(frame, box, np.empty((0, 4), np.int64), False)
-        self.candidate([lesson], [frame])
+        self.candidate(self.base, [lesson], [Frame(-2, grey)])
         self._seen.clear()
+        self._marked.clear()
 
-    def seen(self, frame: Frame) -> Seen:
+    def built(self, number: int, stages: Cascade) -> Base:
+        """What was built, to learn on top of."""
+        return base_of(number, stages, self.base.drawn)
+
+    def seen(self, base: Base, frame: Frame) -> Seen:
         """A frame's windows; looked at once."""
-        key = self._base.number, frame.id
+        key = base.number, frame.id
         found = self._seen.get(key)
         if found is None or found.frame is not frame:
-            found = Seen(frame, windows_of(self._base.wide, frame), finds(self._shipped, frame))
+            shipped = self._seen.get((0, frame.id))
+            found = Seen(
+                frame,
+                windows_of(base.wide, frame),
+                finds(self.shipped, frame) if shipped is None else shipped.shipped,
+            )
             self._seen[key] = found
             while len(self._seen) > REMEMBERED:
                 self._seen.popitem(last=False)
         self._seen.move_to_end(key)
         return found
 
+    def knows(self, base: Base, frame: Frame) -> bool:
+        """Whether a frame's windows were looked at."""
+        return (base.number, frame.id) in self._seen
+
+    def _face(self, base: Base, frame: Frame, box: tuple[int, ...]) -> Marked:
+        key = base.number, frame.id, box
+        found = self._marked.get(key)
+        if found is None:
+            found = self._marked[key] = marked_face(base, frame, np.array([box], np.int64))
+            while len(self._marked) > REMEMBERED_FACES:
+                self._marked.popitem(last=False)
+        return found
+
+    def taught(self, base: Base, lesson: Lesson) -> Taught:
+        """A frame that was clicked on, with its windows."""
+        own = self.seen(base, lesson.frame)
+        marked = [self._face(base, lesson.frame, tuple(box)) for box in lesson.faces.tolist()]
+        windows = together([own.windows, *(each.windows for each in marked)])
+        return Taught(lesson, windows, own.shipped, marked)
+
     def candidate(
-        self, said: Sequence[Lesson], frames: Sequence[Frame]
+        self, base: Base, said: Sequence[Lesson], frames: Sequence[Frame]
     ) -> tuple[Fitted, list[Taught], list[Seen]]:
         """The detector that all lessons give."""
-        taught = []
-        for lesson in said:
-            own = self.seen(lesson.frame)
-            taught.append(Taught(lesson, own.windows, own.shipped, marked_faces(self._base, lesson)))
-        labelled = {lesson.frame.id for lesson in said}
-        free = [frame for frame in frames if frame.id not in labelled]
-        step = max(-(-len(free) // BACKGROUND_FRAMES), 1)
-        others = [self.seen(frame) for frame in free[::-1][::step]]
-        return fit(self._base, taught, others, self._seed), taught, others
+        taught = [self.taught(base, lesson) for lesson in said]
+        others = [self.seen(base, frame) for frame in background(said, frames)]
+        return fit(base, taught, others, self._seed), taught, others
 
-    def step(
-        self, click: int, said: Sequence[Lesson], frames: Sequence[Frame], before: Step
-    ) -> tuple[Step, Decision]:
-        """Learn a click with all before it."""
-        fitted, taught, others = self.candidate(said, frames)
-        why = why_not(self._base, self._shipped, before.fitted, fitted, taught, others)
-        if why is None:
-            return Step(click, fitted.cascade, self._base.number, fitted), Decision(
-                True, "it does what was clicked, and is no worse on what is known", 0.0, click
-            )
-        return before._replace(click=click), Decision(False, why, 0.0, click)
+    def found(self, detector: Detector, frame: Frame, taught: Taught | None = None) -> Boxes:
+        """What a detector finds in a frame, by the windows that were looked at before."""
+        if detector.fitted is None:
+            return self.seen(self.base, frame).shipped.boxes
+        if taught is None:
+            return boxes_of(detector.fitted, self.seen(detector.base, frame).windows, frame)
+        return boxes_of(detector.fitted, self.taught(detector.base, taught.lesson).windows, frame)
+
+    def learnt(
+        self,
+        base: Base,
+        clicked: int | None,
+        said: Sequence[Lesson],
+        frames: Sequence[Frame],
+        before: Detector,
+    ) -> tuple[Detector | None, str]:
+        """The detector of all lessons, None if it is not to be shown, and why; ``clicked``: its frame."""
+        fitted, taught, others = self.candidate(base, said, frames)
+        after = Detector(fitted.cascade, base, fitted)
+        wrong = wrong_windows(base, taught)
+        judged = []
+        for each in taught:
+            frame = each.lesson.frame
+            if frame.id == clicked:  # as OpenCV will look at it
+                new = as_boxes(detect(after.cascade, frame.grey))
+            else:
+                new = self.found(after, frame, each)
+            sure = sure_boxes(each.windows, each.shipped, each.lesson, wrong)
+            old = self.found(before, frame, each)
+            judged.append(Judged(each.lesson, each.shipped.boxes, sure, old, new))
+        rest = []
+        for seen in others:
+            sure = sure_boxes(seen.windows, seen.shipped, None, wrong)
+            old, new = (self.found(each, seen.frame) for each in (before, after))
+            rest.append(Judged(None, seen.shipped.boxes, sure, old, new))
+        why = why_not(judged, rest, clicked)
+        return (after, GOOD) if why is None else (None, why)
+
+
+def background(said: Sequence[Lesson], frames: Sequence[Frame]) -> list[Frame]:
+    """Frames to learn with besides those that were clicked on, the newest first."""
+    labelled = {lesson.frame.id for lesson in said}
+    free = [frame for frame in frames if frame.id not in labelled]
+    step = max(-(-len(free) // BACKGROUND_FRAMES), 1)
+    return free[::-1][::step]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,13 @@ class Windows(NamedTuple):
     def some(self, chosen: NDArray[np.generic]) -> Windows:
         """Only these."""
         return Windows(self.rects[chosen], self.pixels[chosen], self.sums[chosen])
+
+
+def together(parts: Sequence[Windows]) -> Windows:
+    """The windows of several parts, each once."""
+    joined = Windows(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    _, first = np.unique(joined.rects, axis=0, return_index=True)
+    return joined.some(np.sort(first))
 
 
 class Finds(NamedTuple):
@@ -103,7 +111,7 @@ def grouped(rects: Boxes, frame: Frame) -> Finds:
 def passing(cascade: Cascade, windows: Windows) -> NDArray[np.bool_]:
     """Which windows pass all stages before the last, by their sums."""
     lowest = cascade.stage_threshold[: windows.sums.shape[1]] - OPENCV_TOLERANCE
-    passed: NDArray[np.bool_] = (windows.sums >= lowest).all(axis=1)
+    passed: NDArray[np.bool_] = np.all(windows.sums >= lowest, axis=1)
     return passed
 
 
