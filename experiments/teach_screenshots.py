@@ -5,24 +5,27 @@
 
 Starts the command with OpenCV's detector of faces, and a browser whose camera is a film of one frame: a face
 that is found, the same face turned by 30°, which is missed, and a cell, which is taken for a face. The cell's
-box is clicked, the missed face is drawn; the pictures are taken when both are learnt. It drives the browser of
-the system (chromium, chromium-browser or google-chrome) with Playwright, and needs Pillow, OpenCV and the
-pictures of scikit-image.
+box is clicked, the missed face is drawn; the pictures are taken when both are learnt. It drives the
+browser of the system (chromium, chromium-browser or google-chrome) with Playwright, and needs Pillow, OpenCV
+and the pictures of scikit-image.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
+import json
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from experiments.page_screenshots import BROWSERS, KINDS, small
+from experiments.page_screenshots import BROWSERS, KINDS
 from tests.support.teaching_scene import FALSE, MISSED, WIDTH, scene, write_y4m
 from tests.support.teaching_server import TeachingProcess
 
@@ -38,7 +41,8 @@ def begin(context: Any, url: str) -> Any:
     page.locator("#connection[data-state=open]").wait_for()
     page.uncheck("#coarser")
     page.click("#camera")
-    page.locator("#view[data-boxes]").wait_for()
+    while not json.loads(page.locator("#view").get_attribute("data-boxes") or "[]"):
+        page.wait_for_timeout(100)  # a camera's first frame may be black
     return page
 
 
@@ -68,6 +72,14 @@ def teach(page: Any) -> None:
     page.click("#freeze")
     page.click("#judge")
     page.locator("#judge:enabled").wait_for()
+
+
+def small(png: bytes) -> bytes:
+    """The same picture with 256 colours, near those of its photo."""
+    few = Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE, kmeans=1)
+    out = io.BytesIO()
+    few.save(out, "PNG", optimize=True)
+    return out.getvalue()
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ const Panels = (() => {
   let compared = ""; // which frame, version and clicks are shown beside each other
   let taught = [];
 
-  function tile(title, value, more, warned) {
-    const node = Dom.make("div", "", "tile" + (warned ? " warned" : ""));
+  function tile({ title, value, more, warned, wide }) {
+    const node = Dom.make("div", "", "tile" + (warned ? " warned" : "") + (wide ? " across" : ""));
     const long = String(value).length > 8;
     Dom.within(node, Dom.make("dt", title), Dom.within(Dom.make("dd"), Dom.make("div", value, long ? "value long" : "value"), ...(more ? [Dom.make("div", more, "quiet")] : [])));
     return node;
@@ -28,20 +28,21 @@ const Panels = (() => {
     const total = (clicks.reject || 0) + (clicks.mark || 0) + (clicks.free || 0);
     const busy = state.learning || state.building || state.queue > 0;
     const doing = state.step || (state.learning ? "learning from a click" : state.building ? "building the short stages" : "nothing to learn");
+    const guard = decision(state.decision);
     const items = [
       { title: "Detector shown", value: state.shipped_shown ? "as shipped" : `adapted, ${state.version}`, more: state.shipped_shown ? "no click has changed it" : `version ${state.version}` },
       { title: "Learning", value: busy ? "at work" : "idle", more: doing + (state.queue ? `; ${plural(state.queue, "click waits", "clicks wait")}` : "") },
-      { title: "Guard", value: decision(state.decision)[0], more: decision(state.decision)[1] },
       { title: "Clicks", value: Dom.count(total), more: `${plural(clicks.reject || 0, "box", "boxes")} refused, ${plural(clicks.mark || 0, "face")} marked, ${plural(clicks.free || 0, "frame")} without` },
       { title: "Known", value: Dom.count(state.faces) + " / " + Dom.count(state.others), more: "windows of faces / of anything else" },
       { title: "Frames kept", value: Dom.count(state.frames), more: "in memory of this machine" },
+      { title: "Guard", value: guard[0], more: guard[1], wide: true },
     ];
     if (!state.shipped_shown) items[0].value = "adapted";
-    if (state.error) items.push({ title: "Trouble", value: state.error, warned: true });
+    if (state.error) items.push({ title: "Trouble", value: state.error, warned: true, wide: true });
     Dom.list(Dom.byId("status"), items, (each) => each.title, (each) => {
-      const row = { node: tile(each.title, each.value, each.more, each.warned) };
+      const row = { node: tile(each) };
       row.update = (now) => {
-        const fresh = tile(now.title, now.value, now.more, now.warned);
+        const fresh = tile(now);
         row.node.className = fresh.className;
         row.node.replaceChildren(...fresh.childNodes);
       };

@@ -57,13 +57,15 @@ const View = (() => {
   function boxes(context, scene, share) {
     scene.boxes.forEach((box, n) => outline(context, box, FOUND, share, [], n === scene.chosen ? 5 : 2.5));
     for (const each of scene.corrections || []) {
+      const room = 5 / share; // so that a box that was found there shows
+      const box = each.box && [each.box[0] - room, each.box[1] - room, each.box[2] + 2 * room, each.box[3] + 2 * room];
       if (each.kind === "reject") {
-        outline(context, each.box, WRONG, share, [7, 5]);
-        cross(context, each.box, WRONG, share);
-        word(context, each.box, "no face", WRONG, share);
+        outline(context, box, WRONG, share, [7, 5]);
+        cross(context, box, WRONG, share);
+        word(context, box, "no face", WRONG, share);
       } else if (each.kind === "mark") {
-        outline(context, each.box, FACE, share, [7, 5]);
-        word(context, each.box, "face", FACE, share);
+        outline(context, box, FACE, share, [7, 5]);
+        word(context, box, "face", FACE, share);
       } else {
         word(context, [4 / share, 24 / share], "no face in this frame", WRONG, share);
       }
