@@ -117,8 +117,8 @@ def examples_of(
     taught: Sequence[Taught],
     others: Sequence[Seen],
     seed: int,
-) -> tuple[Examples, list[Found]]:
-    """All labelled windows, and finds of the shipped detector to set the threshold by."""
+) -> tuple[Examples, list[Found], list[Found]]:
+    """All labelled windows; finds of the shipped detector that are among them, and that are spared."""
     rng = np.random.default_rng([seed, 11])
     collector = _Collector(base)
     collector.add(base.drawn, 1, DRAWN_IN_ALL)
@@ -142,7 +142,7 @@ def examples_of(
             best = np.argsort(-shared[:, at], kind="stable")[:OF_A_FIND]
             collector.add(frame_windows.pixels[best[shared[best, at] >= 0.6]], 1, FOUND)
     _add_background(base, taught, others, collector, rng)
-    return collector.examples(), spared or sure
+    return collector.examples(), sure, spared
 
 
 def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:

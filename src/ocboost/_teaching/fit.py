@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._teaching.base import Base
-from ocboost._teaching.examples import Examples, Seen, Taught, easiest, examples_of, needed
+from ocboost._teaching.examples import Examples, Found, Seen, Taught, easiest, examples_of, needed
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import mistakes
 from ocboost._teaching.scanned import Windows, grouped, passing
@@ -55,12 +55,17 @@ class Fitted(NamedTuple):
         return found - float(self.cascade.stage_threshold[last] - OPENCV_TOLERANCE)
 
 
-def fit(base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int) -> Fitted:
-    """Learn all of it."""
-    examples, sure = examples_of(base, taught, others, seed)
+def fit(
+    base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int, *, careful: bool = False
+) -> Fitted:
+    """Learn all of it; if ``careful``, what the shipped detector finds weighs more, and all is kept."""
+    examples, learnt, spared = examples_of(base, taught, others, seed)
+    sure, kept = ([*learnt, *spared], 1.0) if careful else (spared or learnt, KEPT)
     thresholds = relaxed(base, taught)
     answers = base.answers(examples.pixels)
     weights = examples.weights.copy()
+    if careful:
+        weights[(examples.lesson < 0) & (examples.labels > 0)] *= MORE
     start = np.zeros(answers.shape[1] + 1)
     last = base.last
     sums = answers @ last.reach + last.middle.sum()
@@ -73,7 +78,7 @@ def fit(base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int)
         )
         reach = a / 2.0 * last.reach + start[:-1] / 2.0
         shift = float(a / 2.0 * last.middle.sum() + b / 2.0 + start[-1] / 2.0)
-        fitted = _at_threshold(base, thresholds, reach, shift, taught, sure)
+        fitted = _at_threshold(base, thresholds, reach, shift, taught, sure, kept)
         missing = unlearnt(fitted, taught)
         if not missing:
             break
@@ -109,7 +114,8 @@ def _at_threshold(
     reach: Floats,
     shift: float,
     taught: Sequence[Taught],
-    sure: Sequence[tuple[Windows, Boxes]],
+    sure: Sequence[Found],
+    kept: float,
 ) -> Fitted:
     """The last threshold between what must be rejected and what must be accepted."""
     leaves = base.stages.leaf_pairs.astype(np.float64)
@@ -141,7 +147,7 @@ def _at_threshold(
             found += _reached(values[passes & near[:, k]])
     most = min(wanted, default=np.inf)
     if found:
-        most = min(most, float(np.quantile(found, 1.0 - KEPT)))
+        most = min(most, float(np.quantile(found, 1.0 - kept)))
     least = max(unwanted, default=-np.inf)
     if not np.isfinite(most):
         most = 0.0

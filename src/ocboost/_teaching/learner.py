@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn needs it too
 
 from ocboost._teaching.base import Base, base_of, shipped_base
 from ocboost._teaching.clicks import Lesson
@@ -131,9 +132,28 @@ class Learner:
         before: Detector,
     ) -> tuple[Detector | None, str]:
         """The detector of all lessons, None if it is not to be shown, and why; ``clicked``: its frame."""
-        fitted, taught, others = self.candidate(base, said, frames)
-        after = Detector(fitted.cascade, base, fitted)
-        wrong = wrong_windows(base, taught)
+        with threadpool_limits(1):  # small products, which several threads would only make slower
+            taught = [self.taught(base, lesson) for lesson in said]
+            others = [self.seen(base, frame) for frame in background(said, frames)]
+            why = None
+            for careful in (False, True):
+                fitted = fit(base, taught, others, self._seed, careful=careful)
+                after = Detector(fitted.cascade, base, fitted)
+                why = self._why_not(before, after, taught, others, clicked)
+                if why is None:
+                    return after, GOOD
+            assert why is not None
+            return None, why
+
+    def _why_not(
+        self,
+        before: Detector,
+        after: Detector,
+        taught: Sequence[Taught],
+        others: Sequence[Seen],
+        clicked: int | None,
+    ) -> str | None:
+        wrong = wrong_windows(after.base, taught)
         judged = []
         for each in taught:
             frame = each.lesson.frame
@@ -149,8 +169,7 @@ class Learner:
             sure = sure_boxes(seen.windows, seen.shipped, None, wrong)
             old, new = (self.found(each, seen.frame) for each in (before, after))
             rest.append(Judged(None, seen.shipped.boxes, sure, old, new))
-        why = why_not(judged, rest, clicked)
-        return (after, GOOD) if why is None else (None, why)
+        return why_not(judged, rest, clicked)
 
 
 def background(said: Sequence[Lesson], frames: Sequence[Frame]) -> list[Frame]:
