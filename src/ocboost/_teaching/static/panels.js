@@ -8,6 +8,9 @@ const Panels = (() => {
   let listed = []; // the frames that are kept
   let compared = ""; // which frame, version and clicks are shown beside each other
   let taught = [];
+  let before = {}; // the picture and the shipped boxes of the frame that is compared
+  let inView = false;
+  let wanted = null; // what is to be compared once it is in view
 
   function tile({ title, value, more, warned, wide }) {
     const node = Dom.make("div", "", "tile" + (warned ? " warned" : "") + (wide ? " across" : ""));
@@ -83,35 +86,47 @@ const Panels = (() => {
 
   // Before and after ------------------------------------------------------------------------------------
 
+  new IntersectionObserver((entries) => {
+    inView = entries[entries.length - 1].isIntersecting;
+    if (inView && wanted) wanted();
+  }).observe(Dom.byId("compare"));
+
   async function frames(version) {
     const answer = await Link.get("frames");
     if (!answer.ok) return;
     const choice = Dom.byId("which");
-    const before = listed.find((frame) => String(frame.id) === choice.value);
+    const chosen = listed.find((frame) => String(frame.id) === choice.value);
     const newestTaught = (of) => of.filter((frame) => frame.clicks).pop();
-    const follows = !before || !before.clicks || before.id === (newestTaught(listed) || {}).id;
+    const follows = !chosen || !chosen.clicks || chosen.id === (newestTaught(listed) || {}).id;
     listed = answer.value;
     choice.replaceChildren(...listed.map((frame) => {
       const option = Dom.make("option", `${frame.id}: ${frame.name || "frame"}${frame.clicks ? `, ${plural(frame.clicks, "click")}` : ""}`);
       option.value = String(frame.id);
       return option;
     }));
-    const wanted = follows ? newestTaught(listed) : null;
-    const kept = wanted || listed.find((frame) => before && frame.id === before.id) || listed[listed.length - 1];
+    const newest = follows ? newestTaught(listed) : null;
+    const kept = newest || listed.find((frame) => chosen && frame.id === chosen.id) || listed[listed.length - 1];
     if (kept) choice.value = String(kept.id);
     Dom.byId("nothing").hidden = listed.length > 0;
     Dom.byId("sides").hidden = listed.length === 0;
     if (kept) await compare(kept.id, version);
   }
 
+  // Only while somebody can see it: it costs two looks at a frame.
   async function compare(id, version) {
+    if (!inView) {
+      wanted = () => compare(id, version);
+      return;
+    }
+    wanted = null;
     const corrections = correctionsOf(id);
     const key = JSON.stringify([run, id, version, corrections.map((click) => click.number)]);
     if (key === compared) return;
     compared = key;
+    const same = before.key === `${run} ${id}`; // what does not change is asked for once
     const [png, ...found] = await Promise.all([
-      Link.get(`frames/${id}/picture`, { raw: true }),
-      Link.get(`frames/${id}/boxes?which=shipped`),
+      same ? before.png : Link.get(`frames/${id}/picture`, { raw: true }),
+      same ? before.shipped : Link.get(`frames/${id}/boxes?which=shipped`),
       Link.get(`frames/${id}/boxes?which=shown`),
     ]);
     if (key !== compared) return;
@@ -119,6 +134,7 @@ const Panels = (() => {
       compared = "";
       return;
     }
+    before = { key: `${run} ${id}`, png, shipped: found[0] };
     const image = await createImageBitmap(png.value);
     ["shipped", "shown"].forEach((name, n) => {
       const canvas = Dom.byId(name);

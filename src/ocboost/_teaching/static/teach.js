@@ -9,6 +9,9 @@
   const LISTED = 3000; // milliseconds after which the list of frames is asked for again
   const LATE = 0.25; // seconds that an answer takes; boxes are shown until the next one, so their age is twice that
   const SOON = 0.12;
+  const SMOOTH = 15; // frames a second; where fewer are shown, looking at them rests for a while
+  const REST = 0.5; // of the time that the last answer took
+  const MAX_REST = 60; // milliseconds
   const SHARES = [1, 0.75, 0.6]; // of the size that frames are looked at in
   const WINDOW = 2000; // milliseconds over which rates are counted
   let facts = { window: [1, 1], source: null, kept: false };
@@ -25,13 +28,16 @@
   let busy = false;
   let spare = [0, 1].map(() => document.createElement("canvas"));
   let share = 0; // which of SHARES
+  let restsUntil = 0; // so that a single core has time to show frames
   let late = 0; // answers in a row that came late
   let prompt = 0; // those that came soon
   let thaw = 0;
   let shownAt = [];
   let lookedAt = [];
   let ages = []; // {at, age}
+  let countedFrom = 0;
   let lastClick = 0; // of this visit
+  let saidTo = 0; // what became of clicks up to this one is not said any more
   let clicksSeen = "";
   let framesSeen = 0;
   let listedAt = 0;
@@ -90,7 +96,7 @@
 
   // Looks at the newest frame, if it was not looked at yet and none is under way.
   async function look() {
-    if (busy || !open || !teaches || !current || held || document.hidden) return;
+    if (busy || !open || !teaches || !current || held || document.hidden || performance.now() < restsUntil) return;
     if (looked && looked.key === current.key && looked.source === source) return;
     const mine = { ...current, source, at: performance.now() };
     const still = source.still;
@@ -127,7 +133,12 @@
     lookedAt.push(now);
     const { boxes, frame: id, version: by } = answer.value;
     looked = { ...mine, image: canvas, width: answer.value.width, height: answer.value.height, shown: [mine.width, mine.height], boxes, frame: id, run: answer.value.run, version: by };
-    if (!still) pace((now - mine.at) / 1000);
+    if (!still) {
+      pace((now - mine.at) / 1000);
+      const seconds = (now - Math.max(now - WINDOW, countedFrom)) / 1000;
+      const shown = shownAt.filter((at) => at > now - WINDOW).length;
+      restsUntil = shown < SMOOTH * seconds ? now + Math.min(REST * (now - mine.at), MAX_REST) : 0;
+    }
     byId("free").disabled = byId("freeze").disabled = false;
     if (!held) redraw();
     look();
@@ -185,6 +196,8 @@
   function goOn() {
     if (View.isDrawing() || frozen) return;
     held = null;
+    if (source && !source.still) looked = null; // its boxes are old
+    countedFrom = performance.now();
     byId("held").hidden = true;
     if (source) source.hold(false);
     redraw();
@@ -287,9 +300,7 @@
     View.forget();
     if (source) source.stop();
     source = held = looked = current = null;
-    shownAt = [];
-    lookedAt = [];
-    ages = [];
+    countedFrom = performance.now();
     share = late = prompt = 0;
     byId("free").disabled = byId("freeze").disabled = true;
     for (const each of ["camera", "given"]) byId(each).setAttribute("aria-pressed", String(each === button));
@@ -358,12 +369,13 @@
   let notes = 0;
   let decision = null; // the last one that was said
 
-  function decided(found) {
-    const key = found && JSON.stringify([run, found.click, found.shown, found.why]);
+  function decided(found, anew) {
+    const key = found && JSON.stringify([found.click, found.shown, found.why]);
     if (key === decision) return;
     const first = decision === null;
     decision = key;
-    if (!found || (first && !lastClick)) return; // of an earlier visit
+    if (anew) saidTo = lastClick;
+    if (!found || found.click <= saidTo || (first && !lastClick)) return; // of an earlier visit, or before a restart
     if (found.shown) say(`Click ${found.click} is learnt and shown.`);
     else say(`Click ${found.click} is learnt, but not shown: ${found.why}.`);
   }
@@ -382,7 +394,8 @@
       connected(true, "connected");
       problem("");
     }
-    if (state.run !== run) {
+    const anew = state.run !== run;
+    if (anew) {
       if (run) {
         say(facts.kept ? "The server was started again. What was taught is there; frames that were not clicked in are gone." : "The server was started again.");
         setFrozen(false);
@@ -396,7 +409,7 @@
     version = state.version;
     Panels.status(state);
     Panels.judging(state.judged);
-    decided(state.decision);
+    decided(state.decision, anew);
     if (state.notes.length > notes) say(state.notes[state.notes.length - 1]);
     notes = state.notes.length;
     if (state.teaches) gotTurn();
@@ -421,7 +434,8 @@
   }
 
   function rates() {
-    const since = performance.now() - WINDOW;
+    const now = performance.now();
+    const since = Math.max(now - WINDOW, countedFrom);
     shownAt = shownAt.filter((at) => at > since);
     lookedAt = lookedAt.filter((at) => at > since);
     ages = ages.filter((each) => each.at > since);
@@ -430,8 +444,9 @@
       if (!held) Panels.rates({ shown: null });
       return;
     }
+    if (now - since < WINDOW / 4) return;
     const age = ages.length ? Math.max(...ages.map((each) => each.age)) : null;
-    Panels.rates({ shown: (1000 * shownAt.length) / WINDOW, looked: (1000 * lookedAt.length) / WINDOW, age, share: SHARES[share] });
+    Panels.rates({ shown: (1000 * shownAt.length) / (now - since), looked: (1000 * lookedAt.length) / (now - since), age, share: SHARES[share] });
   }
 
   async function start() {
