@@ -23,7 +23,6 @@ Pixels = NDArray[np.uint8]
 
 SURE = 8  # windows that a find of the shipped detector is put together of, to be taken for a face
 SURE_FACES = 150  # at most, over all frames
-FEW_SPARED = 8  # finds; with fewer, those learnt from set the threshold
 OF_A_FIND = 6  # windows of each
 SHIFTED = 6  # windows of a marked face besides those at which a detector looks
 NEAR = 12  # of these, those that stages need to be relaxed least for
@@ -36,6 +35,7 @@ REJECTED, FREE, BACKGROUND_IN_ALL = 3.0, 3.0, 10.0
 
 
 Found = tuple[Windows, Boxes]
+_NO_BOXES = np.empty((0, 4), np.int64)
 
 
 class Seen(NamedTuple):
@@ -171,13 +171,10 @@ def sure_finds(
     Left out is what was said to be wrong, or looks like it. Spared finds only set the threshold: what was
     learnt from scores too high.
     """
-    learnt = [
-        (each.windows, _sure(each.shipped, each.lesson.wrong, SURE))
-        for each in taught
-        if not each.lesson.free
-    ]
-    learnt += [(seen.windows, _sure(seen.shipped, None, SURE)) for seen in others[::2]]
-    spared = [(seen.windows, _sure(seen.shipped, None, 0)) for seen in others[1::2]]
+    known = [(each.windows, each.shipped, each.lesson.wrong) for each in taught if not each.lesson.free]
+    known += [(seen.windows, seen.shipped, _NO_BOXES) for seen in others]
+    spared = [(windows, _sure(shipped, boxes, 0)) for windows, shipped, boxes in known[::2]]
+    learnt = [(windows, _sure(shipped, boxes, SURE)) for windows, shipped, boxes in known[1::2]]
     learnt, spared = (
         [(windows, _unlike(windows, boxes, wrong)) for windows, boxes in found] for found in (learnt, spared)
     )
@@ -190,8 +187,7 @@ def sure_finds(
             (windows, boxes[(at + np.arange(len(boxes))) % step == 0])
             for (windows, boxes), at in zip(learnt, starts.tolist(), strict=False)
         ]
-    few = sum(len(boxes) for _, boxes in spared) < FEW_SPARED
-    return learnt, [] if few else spared
+    return learnt, spared
 
 
 def _sure(shipped: Finds, wrong: Boxes | None, least: int) -> Boxes:

@@ -31,13 +31,14 @@ Floats = NDArray[np.float64]
 
 PENALTY = 0.05
 ITERATIONS = 40  # of each round
-ROUNDS = 4  # of learning, each with more weight on what does not hold yet
+ROUNDS = 3  # of learning, each with more weight on what does not hold yet
 MORE = 3.0  # times as much weight
 ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
-FURTHEST = 2.0  # deviations: no stage is relaxed further, not even for a marked face
-HIGH = 1.0  # where the last threshold lies between what must be rejected and what must be accepted
+FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked face
+HIGH = 0.9  # where the last threshold lies between what must be rejected and what must be accepted
 BELOW = 0.02
-KEPT = 0.95  # of the sure finds should be kept
+MARGIN = 0.5  # standard deviations of the finds' scores: other faces score less than these
+KEPT = 0.98  # of the sure finds should be kept
 
 
 class Fitted(NamedTuple):
@@ -147,7 +148,7 @@ def _at_threshold(
             found += _reached(values[passes & near[:, k]])
     most = min(wanted, default=np.inf)
     if found:
-        most = min(most, float(np.quantile(found, 1.0 - kept)))
+        most = min(most, float(np.quantile(found, 1.0 - kept)) - MARGIN * float(np.std(found)))
     least = max(unwanted, default=-np.inf)
     if not np.isfinite(most):
         most = 0.0

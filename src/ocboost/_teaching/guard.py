@@ -31,24 +31,19 @@ class Judged(NamedTuple):
 
 def why_not(taught: Sequence[Judged], others: Sequence[Judged], clicked: int | None) -> str | None:
     """Why the new detector is not shown, in words; None if it is. ``clicked`` is the last click's frame."""
-    old_mistakes = new_mistakes = old_alarms = new_alarms = lost = sure = 0
+    old_mistakes = new_mistakes = lost = sure = 0
     for each in taught:
         assert each.lesson is not None
         if each.lesson.frame.id == clicked and mistakes(each.lesson, each.new):
             return "what was clicked last could not be learnt together with what was clicked before"
         old_mistakes += mistakes(each.lesson, each.old)
         new_mistakes += mistakes(each.lesson, each.new)
-        if each.lesson.free:
-            old_alarms, new_alarms = old_alarms + len(each.old), new_alarms + len(each.new)
-        else:
-            lost, sure = lost + missed(each.sure, each.new), sure + len(each.sure)
+        lost, sure = lost + missed(each.sure, each.new), sure + len(each.sure)
     if new_mistakes > old_mistakes:
         return (
             f"it makes {new_mistakes} of the mistakes that were clicked on, the one that is shown "
             f"{old_mistakes}"
         )
-    if new_alarms > old_alarms:
-        return f"it finds {new_alarms} boxes in frames without a face, the one that is shown {old_alarms}"
     boxes = old_boxes = 0
     for each in others:
         lost, sure = lost + missed(each.sure, each.new), sure + len(each.sure)

@@ -18,11 +18,17 @@ from ocboost._teaching.guard import Judged, why_not
 from ocboost._teaching.scanned import finds, together, windows_of
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import detect
+from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, as_boxes
 
 BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were clicked on
+MIXED = 2654435761  # Knuth's multiplicative hashing
 REMEMBERED = 200  # frames whose windows are kept
 REMEMBERED_FACES = 2000
+UNSEEN = (
+    "a face that was marked cannot be found by any such detector: it has too little contrast, or lies too "
+    "close to the edge"
+)
 GOOD = "it does what was clicked, and is no worse on what is known"
 
 
@@ -104,6 +110,9 @@ class Learner:
         """A frame that was clicked on, with its windows."""
         own = self.seen(base, lesson.frame)
         marked = [self._face(base, lesson.frame, tuple(box)) for box in lesson.faces.tolist()]
+        visible = [len(each.windows.rects) > MIN_NEIGHBORS for each in marked]
+        lesson = lesson._replace(faces=lesson.faces[np.array(visible, np.bool_)])
+        marked = [each for each, seen in zip(marked, visible, strict=True) if seen]
         windows = together([own.windows, *(each.windows for each in marked)])
         return Taught(lesson, windows, own.shipped, marked)
 
@@ -134,6 +143,9 @@ class Learner:
         """The detector of all lessons, None if it is not to be shown, and why; ``clicked``: its frame."""
         with threadpool_limits(1):  # small products, which several threads would only make slower
             taught = [self.taught(base, lesson) for lesson in said]
+            for lesson, each in zip(said, taught, strict=True):
+                if lesson.frame.id == clicked and len(each.lesson.faces) < len(lesson.faces):
+                    return None, UNSEEN
             others = [self.seen(base, frame) for frame in background(said, frames)]
             why = None
             for careful in (False, True):
@@ -173,8 +185,7 @@ class Learner:
 
 
 def background(said: Sequence[Lesson], frames: Sequence[Frame]) -> list[Frame]:
-    """Frames to learn with besides those that were clicked on, the newest first."""
+    """Frames to learn with besides those that were clicked on: mostly the same as for the click before."""
     labelled = {lesson.frame.id for lesson in said}
     free = [frame for frame in frames if frame.id not in labelled]
-    step = max(-(-len(free) // BACKGROUND_FRAMES), 1)
-    return free[::-1][::step]
+    return sorted(free, key=lambda frame: (frame.id * MIXED % (1 << 32), frame.id))[:BACKGROUND_FRAMES]
