@@ -64,7 +64,7 @@ const Panels = (() => {
     const old = age !== null && age > SLOW;
     const words = [`${shown.toFixed(0)} frames a second shown, ${looked.toFixed(looked < 10 ? 1 : 0)} looked at`];
     if (age !== null) words.push(`boxes at most ${age.toFixed(2)} s old`);
-    if (old) words.push("this machine is too slow for this size: the boxes lag behind");
+    if (old) words.push("this machine is too slow or too busy: the boxes lag behind");
     if (share < 1) words.push(`looked at ${Math.round(100 * share)} % of the size`);
     const node = Dom.byId("rates");
     Dom.write(node, words.join("; ") + ".");
