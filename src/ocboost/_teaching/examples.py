@@ -35,7 +35,7 @@ REJECTED, FREE, BACKGROUND_IN_ALL = 3.0, 3.0, 10.0
 
 
 Found = tuple[Windows, Boxes]
-_NO_BOXES = np.empty((0, 4), np.int64)
+Counted = tuple[Windows, int]
 
 
 class Seen(NamedTuple):
@@ -117,8 +117,8 @@ def examples_of(
     taught: Sequence[Taught],
     others: Sequence[Seen],
     seed: int,
-) -> tuple[Examples, list[Found], list[Found]]:
-    """All labelled windows; finds of the shipped detector that are among them, and that are spared."""
+) -> Examples:
+    """All labelled windows."""
     rng = np.random.default_rng([seed, 11])
     collector = _Collector(base)
     collector.add(base.drawn, 1, DRAWN_IN_ALL)
@@ -135,14 +135,13 @@ def examples_of(
             score = stage_sums(base.stages, windows.pixels, [last])[:, 0]
             best = np.argsort(-score, kind="stable")[:OF_A_FREE_FRAME]
             collector.add(windows.pixels[np.sort(best)], -1, FREE, k)
-    sure, spared = sure_finds(taught, others, wrong_windows(base, taught))
-    for frame_windows, boxes in sure:
+    for frame_windows, boxes in sure_finds(taught, others, wrong_windows(base, taught)):
         shared = overlaps(frame_windows.rects, boxes)
         for at in range(len(boxes)):
             best = np.argsort(-shared[:, at], kind="stable")[:OF_A_FIND]
             collector.add(frame_windows.pixels[best[shared[best, at] >= 0.6]], 1, FOUND)
     _add_background(base, taught, others, collector, rng)
-    return collector.examples(), sure, spared
+    return collector.examples()
 
 
 def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:
@@ -163,31 +162,30 @@ def sure_boxes(windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: P
     return _unlike(windows, boxes, wrong)
 
 
-def sure_finds(
-    taught: Sequence[Taught], others: Sequence[Seen], wrong: Pixels
-) -> tuple[list[Found], list[Found]]:
-    """What the shipped detector surely finds, to learn from; and all it finds in other frames, spared.
+def counted(base: Base, taught: Sequence[Taught], others: Sequence[Seen]) -> list[Counted]:
+    """About how many faces each frame has: what the shipped detector finds, corrected by the clicks."""
+    wrong = wrong_windows(base, taught)
+    found = []
+    for each in taught:
+        lesson = each.lesson
+        boxes = _sure(each.shipped, np.concatenate([lesson.wrong, lesson.faces]), 0)
+        n = 0 if lesson.free else len(_unlike(each.windows, boxes, wrong)) + len(lesson.faces)
+        found.append((each.windows, n))
+    found += [(seen.windows, len(_unlike(seen.windows, seen.shipped.boxes, wrong))) for seen in others]
+    return found
 
-    Left out is what was said to be wrong, or looks like it. Spared finds only set the threshold: what was
-    learnt from scores too high.
-    """
-    known = [(each.windows, each.shipped, each.lesson.wrong) for each in taught if not each.lesson.free]
-    known += [(seen.windows, seen.shipped, _NO_BOXES) for seen in others]
-    spared = [(windows, _sure(shipped, boxes, 0)) for windows, shipped, boxes in known[::2]]
-    learnt = [(windows, _sure(shipped, boxes, SURE)) for windows, shipped, boxes in known[1::2]]
-    learnt, spared = (
-        [(windows, _unlike(windows, boxes, wrong)) for windows, boxes in found] for found in (learnt, spared)
-    )
-    learnt, spared = ([(w, boxes) for w, boxes in found if len(boxes)] for found in (learnt, spared))
-    total = sum(len(boxes) for _, boxes in learnt)
-    step = -(-total // SURE_FACES)
-    if step > 1:
-        starts = np.cumsum([0, *(len(boxes) for _, boxes in learnt)])
-        learnt = [
-            (windows, boxes[(at + np.arange(len(boxes))) % step == 0])
-            for (windows, boxes), at in zip(learnt, starts.tolist(), strict=False)
-        ]
-    return learnt, spared
+
+def sure_finds(taught: Sequence[Taught], others: Sequence[Seen], wrong: Pixels) -> list[Found]:
+    """What the shipped detector surely finds, without what was said to be wrong or looks like it."""
+    found = [(each.windows, sure_boxes(each.windows, each.shipped, each.lesson, wrong)) for each in taught]
+    found += [(seen.windows, sure_boxes(seen.windows, seen.shipped, None, wrong)) for seen in others]
+    found = [(windows, boxes) for windows, boxes in found if len(boxes)]
+    starts = np.cumsum([0, *(len(boxes) for _, boxes in found)])
+    step = max(-(-int(starts[-1]) // SURE_FACES), 1)
+    return [
+        (windows, boxes[(at + np.arange(len(boxes))) % step == 0])
+        for (windows, boxes), at in zip(found, starts.tolist(), strict=False)
+    ]
 
 
 def _sure(shipped: Finds, wrong: Boxes | None, least: int) -> Boxes:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._teaching.base import Base
-from ocboost._teaching.examples import Examples, Found, Seen, Taught, easiest, examples_of, needed
+from ocboost._teaching.examples import Counted, Examples, Seen, Taught, counted, easiest, examples_of, needed
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import mistakes
 from ocboost._teaching.scanned import Windows, grouped, passing
@@ -31,14 +31,13 @@ Floats = NDArray[np.float64]
 
 PENALTY = 0.05
 ITERATIONS = 40  # of each round
-ROUNDS = 3  # of learning, each with more weight on what does not hold yet
+ROUNDS = 4  # of learning, each with more weight on what does not hold yet
 MORE = 3.0  # times as much weight
 ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
 FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked face
-HIGH = 0.9  # where the last threshold lies between what must be rejected and what must be accepted
-BELOW = 0.02
-MARGIN = 0.5  # standard deviations of the finds' scores: other faces score less than these
-KEPT = 0.98  # of the sure finds should be kept
+BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
+MORE_IF_CAREFUL = 1.15  # times as many boxes
+HALVINGS = 7  # of the range of thresholds
 
 
 class Fitted(NamedTuple):
@@ -60,8 +59,9 @@ def fit(
     base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int, *, careful: bool = False
 ) -> Fitted:
     """Learn all of it; if ``careful``, what the shipped detector finds weighs more, and all is kept."""
-    examples, learnt, spared = examples_of(base, taught, others, seed)
-    sure, kept = ([*learnt, *spared], 1.0) if careful else (spared or learnt, KEPT)
+    examples = examples_of(base, taught, others, seed)
+    known = counted(base, taught, others)
+    more = MORE_IF_CAREFUL if careful else 1.0
     thresholds = relaxed(base, taught)
     answers = base.answers(examples.pixels)
     weights = examples.weights.copy()
@@ -72,14 +72,14 @@ def fit(
     sums = answers @ last.reach + last.middle.sum()
     a, b, _ = scale_and_shift(sums, examples.labels.astype(np.float64), _balanced(examples, weights))
     offset = a * sums + b
-    for _ in range(ROUNDS):
+    for rounds in range(ROUNDS):
         shares = _balanced(examples, weights)
         start = ridge_logistic(
             answers, examples.labels, shares / shares.sum(), offset, PENALTY, start, ITERATIONS
         )
         reach = a / 2.0 * last.reach + start[:-1] / 2.0
         shift = float(a / 2.0 * last.middle.sum() + b / 2.0 + start[-1] / 2.0)
-        fitted = _at_threshold(base, thresholds, reach, shift, taught, sure, kept)
+        fitted = _at_threshold(base, thresholds, reach, shift, taught, known, more, rounds == ROUNDS - 1)
         missing = unlearnt(fitted, taught)
         if not missing:
             break
@@ -115,10 +115,15 @@ def _at_threshold(
     reach: Floats,
     shift: float,
     taught: Sequence[Taught],
-    sure: Sequence[Found],
-    kept: float,
+    known: Sequence[Counted],
+    more: float,
+    final: bool,
 ) -> Fitted:
-    """The last threshold between what must be rejected and what must be accepted."""
+    """The last threshold with which as many boxes are found as the shipped detector finds, clicks counted in.
+
+    So what is found better is not paid for by false alarms. In the ``final`` round it gives way where what was
+    marked is not found, or what was rejected is.
+    """
     leaves = base.stages.leaf_pairs.astype(np.float64)
     last = base.stages.n_stages - 1
     own = base.stages.trees_of(last)
@@ -130,7 +135,6 @@ def _at_threshold(
 
     wanted: list[float] = []
     unwanted: list[float] = []
-    found: list[float] = []
     for each in taught:
         for marked in each.marked:
             passes, values = scored(marked.windows)
@@ -141,22 +145,32 @@ def _at_threshold(
             unwanted += _reached(values[about])
         if each.lesson.free:
             unwanted += _highest_group(each.windows.rects[passes], values[passes])
-    for windows, boxes in sure:
+    found = []
+    for windows, _ in known:
         passes, values = scored(windows)
-        near = overlaps(windows.rects, boxes) >= 0.6
-        for k in range(len(boxes)):
-            found += _reached(values[passes & near[:, k]])
-    most = min(wanted, default=np.inf)
-    if found:
-        most = min(most, float(np.quantile(found, 1.0 - kept)) - MARGIN * float(np.std(found)))
-    least = max(unwanted, default=-np.inf)
-    if not np.isfinite(most):
-        most = 0.0
-    threshold = (
-        most - BELOW if least >= most or not np.isfinite(least) else least + HIGH * (most - least) - BELOW
-    )
+        found.append((windows.rects[passes], values[passes]))
+    target = more * sum(n for _, n in known)
+    threshold = _lowest_with(found, target)
+    most, least = min(wanted, default=np.inf) - BELOW, max(unwanted, default=-np.inf) + BELOW
+    if final or not known or not target:
+        threshold = min(max(threshold, min(least, most)), most)
+    if not np.isfinite(threshold):
+        threshold = 0.0
     cascade = open_stages.with_thresholds([*thresholds, threshold - shift])
     return Fitted(cascade, reach, shift, threshold)
+
+
+def _lowest_with(found: Sequence[tuple[Boxes, Floats]], target: float) -> float:
+    """The lowest threshold, about, with which at most so many boxes are found."""
+    values = np.concatenate([np.empty(0), *(own for _, own in found)])
+    if not values.size:
+        return np.inf
+    low, high = np.quantile(values, 0.2), values.max() + 1e-6
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        n = sum(len(group_rectangles(rects[own >= middle], MIN_NEIGHBORS)[0]) for rects, own in found)
+        low, high = (middle, high) if n > target else (low, middle)
+    return float(high)
 
 
 def _reached(values: Floats) -> list[float]:
