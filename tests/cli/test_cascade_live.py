@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from ocboost._teaching.address import NAME, Address, keep_address, kept_address, new_address
+from ocboost._teaching.address import ADDRESS_FILE, Address, keep_address, kept_address, new_address
 from ocboost.cli import cascade_live
 from tests.support import cli_runs
 from tests.support.teaching_scene import DETECTOR, grey_scene
@@ -64,14 +64,14 @@ def test_the_address_is_kept_for_its_owner_only(tmp_path):
     given = new_address()._replace(port=8123)
     keep_address(state, given)
     assert kept_address(state) == given
-    assert stat.S_IMODE((state / NAME).stat().st_mode) == 0o600
+    assert stat.S_IMODE((state / ADDRESS_FILE).stat().st_mode) == 0o600
     keep_address(state, given._replace(port=8124))
-    assert stat.S_IMODE((state / NAME).stat().st_mode) == 0o600
-    assert os.listdir(state) == [NAME]
+    assert stat.S_IMODE((state / ADDRESS_FILE).stat().st_mode) == 0o600
+    assert os.listdir(state) == [ADDRESS_FILE]
     for content in ("", "{}", "[]", '{"token": "short", "port": 1}', '{"token": 3, "port": 1}'):
-        (state / NAME).write_text(content)
+        (state / ADDRESS_FILE).write_text(content)
         assert kept_address(state).port == 0
-    (state / NAME).write_text(json.dumps({"token": "x" * 40 + "<", "port": 1}))
+    (state / ADDRESS_FILE).write_text(json.dumps({"token": "x" * 40 + "<", "port": 1}))
     assert kept_address(state).token != "x" * 40 + "<"
 
 

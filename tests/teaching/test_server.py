@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 import pytest
 
-from ocboost._teaching.endpoints import PATHS
+from ocboost._teaching.endpoints import TEACHING_PATHS
 from ocboost._teaching.server import teaching_app
-from ocboost._teaching.service import MAX_PIXELS, Facts, TeachingService
+from ocboost._teaching.service import MAX_FRAME_PIXELS, PageFacts, TeachingService
 from ocboost._teaching.source import FrameSource
 from ocboost._teaching.tabs import SILENT_SECONDS
 from tests.support.asgi_client import Client, Reply
@@ -42,7 +42,7 @@ def session():
 
 @pytest.fixture
 def service(session):
-    service = TeachingService(session, Facts("d.xml", (24, 24), False), None, TOKEN.encode())
+    service = TeachingService(session, PageFacts("d.xml", (24, 24), False), None, TOKEN.encode())
     yield service
     session.may_judge.set()
     service.close()
@@ -66,7 +66,10 @@ def click(page, service):
 
 
 def paths():
-    return [(verb, path.replace("{id}", "1").replace("{name}", "teach.js"), path) for path, verb, _ in PATHS]
+    return [
+        (verb, path.replace("{id}", "1").replace("{name}", "teach.js"), path)
+        for path, verb, _ in TEACHING_PATHS
+    ]
 
 
 @pytest.mark.parametrize(("verb", "path", "route"), paths())
@@ -150,7 +153,7 @@ def test_a_frame_is_looked_at_as_it_was_sent(page, session, service):
         ("width=٣٢&height=24", FRAME, 422),
         ("width=8&height=96", FRAME, 422),
         ("width=99999&height=99999", FRAME, 413),
-        ("width=1920&height=1080", bytes(MAX_PIXELS + 1), 413),
+        ("width=1920&height=1080", bytes(MAX_FRAME_PIXELS + 1), 413),
     ],
 )
 def test_bad_frames_are_refused(page, session, query, frame, status):
@@ -269,7 +272,7 @@ def test_frames_that_the_server_reads(session, tmp_path):
     (tmp_path / "z.png").write_bytes(b"no picture")
     (tmp_path / "notes.txt").write_text("x")
     service = TeachingService(
-        session, Facts("d.xml", (24, 24), True), FrameSource(tmp_path, max_side=32), TOKEN.encode()
+        session, PageFacts("d.xml", (24, 24), True), FrameSource(tmp_path, max_side=32), TOKEN.encode()
     )
     try:
         page = Page(teaching_app(service), TOKEN)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from ocboost._core.file_format import write_atomically
 
-NAME = "page.json"  # in the state folder, for its owner's eyes
-MAX_BYTES = 4096
+ADDRESS_FILE = "page.json"  # in the state folder, for its owner's eyes
+MAX_ADDRESS_BYTES = 4096
 TOKEN = re.compile("[A-Za-z0-9_-]{32,128}")
 
 
@@ -40,8 +40,8 @@ def new_address() -> Address:
 def kept_address(state: Path) -> Address:
     """The address of last time, so that a page that is open finds its server again; else a new one."""
     with suppress(OSError, ValueError, TypeError, KeyError):
-        with open(state / NAME, "rb") as file:
-            content = json.loads(file.read(MAX_BYTES))
+        with open(state / ADDRESS_FILE, "rb") as file:
+            content = json.loads(file.read(MAX_ADDRESS_BYTES))
         token, port = content["token"], content["port"]
         good = isinstance(token, str) and TOKEN.fullmatch(token) is not None
         if good and isinstance(port, int) and 0 <= port < 1 << 16:
@@ -51,7 +51,7 @@ def kept_address(state: Path) -> Address:
 
 def keep_address(state: Path, address: Address) -> None:
     """Write it to the state folder, where only its owner can read it."""
-    place = state / NAME
+    place = state / ADDRESS_FILE
     state.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

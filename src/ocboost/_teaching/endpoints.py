@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from ocboost._teaching.gate import OPENING_PATH
 from ocboost._teaching.page import page_files
-from ocboost._teaching.service import MAX_PIXELS, MIN_SIDE, TeachingService, tab_of
+from ocboost._teaching.service import MAX_FRAME_PIXELS, MIN_SIDE, TeachingService, tab_of
 from ocboost._teaching.source import SourceFrame, number_in
 from ocboost.serve.bodies import Receive, Scope
 from ocboost.serve.endpoints import NOT_MODIFIED, Endpoint, Handler, Reply
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ocboost._teaching.clicks import Click
     from ocboost._teaching.session import Seen, Which
 
-JSON, BYTES = b"application/json", b"application/octet-stream"
+REQUEST_TYPE, FRAME_TYPE = b"application/json", b"application/octet-stream"
 PRIVATE_JSON: Headers = [JSON_TYPE, *PRIVATE_HEADERS]
 MAX_NAME = 100
 RECENT = 200  # frames and clicks that the page lists
@@ -52,7 +52,7 @@ def private(content: Any) -> Reply:
 
 async def opening(service: TeachingService, scope: Scope, receive: Receive) -> Reply:
     """``POST /opening``: the token, once."""
-    word = _decoded(WordRequest, await service.body(scope, receive, JSON)).word
+    word = _decoded(WordRequest, await service.body(scope, receive, REQUEST_TYPE)).word
     return private({"token": service.token_for(word.encode()).decode()})
 
 
@@ -83,9 +83,11 @@ async def see(service: TeachingService, scope: Scope, receive: Receive) -> Reply
     service.must_teach(scope)
     query = _query(scope)
     width, height = _side(query, "width"), _side(query, "height")
-    if width * height > MAX_PIXELS:
-        raise HttpError(413, "too_large", f"A frame must have at most {MAX_PIXELS:,} pixels, a byte each.")
-    pixels = await service.body(scope, receive, BYTES)
+    if width * height > MAX_FRAME_PIXELS:
+        raise HttpError(
+            413, "too_large", f"A frame must have at most {MAX_FRAME_PIXELS:,} pixels, a byte each."
+        )
+    pixels = await service.body(scope, receive, FRAME_TYPE)
     if len(pixels) != width * height:
         raise _bad(f"A frame of {width} × {height} has {width * height:,} bytes; got {len(pixels):,}.")
     grey = np.frombuffer(pixels, np.uint8).reshape(height, width).copy()
@@ -210,7 +212,7 @@ async def page_file(service: TeachingService, scope: Scope, receive: Receive) ->
     return Reply(found.content, headers=found.headers)
 
 
-PATHS: list[tuple[str, str, Handler[TeachingService]]] = [
+TEACHING_PATHS: list[tuple[str, str, Handler[TeachingService]]] = [
     ("/see", "POST", see),
     ("/status", "GET", status),
     ("/source/frame", "GET", source_frame),
@@ -237,7 +239,7 @@ PATHS: list[tuple[str, str, Handler[TeachingService]]] = [
 
 def teaching_routes(service: TeachingService) -> list[Route]:
     """The routes, those that are asked most often first."""
-    return [Route(path, Endpoint(handler, service), methods=[verb]) for path, verb, handler in PATHS]
+    return [Route(path, Endpoint(handler, service), methods=[verb]) for path, verb, handler in TEACHING_PATHS]
 
 
 def _decoded(kind: type[Any], body: bytes) -> Any:
@@ -249,7 +251,7 @@ def _decoded(kind: type[Any], body: bytes) -> Any:
 
 async def _click(service: TeachingService, scope: Scope, receive: Receive) -> ClickRequest:
     service.must_teach(scope)
-    click: ClickRequest = _decoded(ClickRequest, await service.body(scope, receive, JSON))
+    click: ClickRequest = _decoded(ClickRequest, await service.body(scope, receive, REQUEST_TYPE))
     if click.run != service.run:
         raise HttpError(
             409, "old_frame", "The server was started again since this frame. Click in a newer one."
@@ -328,7 +330,7 @@ def _as_dict(click: Click) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """The same without numbers that JSON does not have."""
+    """The same without numbers that REQUEST_TYPE does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

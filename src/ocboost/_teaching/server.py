@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from ocboost._teaching.endpoints import teaching_routes
 from ocboost._teaching.gate import TeachingGate
-from ocboost._teaching.service import Facts, TeachingService
+from ocboost._teaching.service import PageFacts, TeachingService
 from ocboost.serve.failures import error_body
 from ocboost.serve.run import in_order, server_for
 
@@ -63,7 +63,7 @@ def _switching_soon() -> Iterator[None]:
 
 def run_teaching(
     session: TeachingSession,
-    facts: Facts,
+    facts: PageFacts,
     source: FrameSource | None,
     token: str,
     bound: socket.socket,

@@ -23,13 +23,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TAB = b"ocboost-tab"
-MAX_PIXELS = 1920 * 1080
+MAX_FRAME_PIXELS = 1920 * 1080
 MIN_SIDE = 16
 MAX_WAITING = 40
 N_THREADS = 3
 
 
-class Facts(NamedTuple):
+class PageFacts(NamedTuple):
     """What the page is told once."""
 
     detector: str  # the name of its file
@@ -44,12 +44,12 @@ class TeachingService:
     """
 
     def __init__(
-        self, session: TeachingSession, facts: Facts, source: FrameSource | None, token: bytes
+        self, session: TeachingSession, facts: PageFacts, source: FrameSource | None, token: bytes
     ) -> None:
         self.session = session
         self.facts = facts
         self.source = source
-        self.settings = ServeSettings("teach", token, max_body=MAX_PIXELS, max_waiting=MAX_WAITING)
+        self.settings = ServeSettings("teach", token, max_body=MAX_FRAME_PIXELS, max_waiting=MAX_WAITING)
         self.run = secrets.token_hex(8)  # frames of an earlier run have other numbers
         self.once: bytes | None = None  # opens the page once, in place of the token
         self.tabs = Tabs()
@@ -74,7 +74,7 @@ class TeachingService:
         except HttpError as error:
             if error.code != "too_large":
                 raise
-            most = f"A frame must have at most {MAX_PIXELS:,} pixels, a byte each."
+            most = f"A frame must have at most {MAX_FRAME_PIXELS:,} pixels, a byte each."
             raise HttpError(413, error.code, most, error.headers) from None
 
     async def look(self, function: Callable[P, R], /, *args: P.args, **more: P.kwargs) -> R:

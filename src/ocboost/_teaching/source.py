@@ -18,7 +18,7 @@ from ocboost.errors import InputError, MissingExtraError
 
 Pixels = NDArray[np.uint8]
 
-KEPT = 8  # frames that the page has got and may ask to be looked at
+FRAMES_READ = 8  # frames that the page has got and may ask to be looked at
 QUALITY = 90
 MAX_SIDE = 640
 FRAMES_PER_SECOND = 25.0  # where a video does not say it
@@ -79,7 +79,7 @@ class FrameSource:
                 return None
             frame = SourceFrame(number, image.name, *scaled(image, self._max_side))
             self._kept[number] = frame
-            while len(self._kept) > KEPT:
+            while len(self._kept) > FRAMES_READ:
                 self._kept.popitem(last=False)
             return frame
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ocboost._teaching.address import Address
 
-PACKAGES = {  # that the page needs, and the extra that has them
+NEEDED = {  # that the page needs, and the extra that has them
     **dict.fromkeys(("starlette", "uvicorn", "httptools", "prometheus_client", "msgspec"), "serve"),
     "PIL": "vision",
 }
@@ -84,14 +84,14 @@ def live(
     try:
         from ocboost._teaching.address import keep_address, kept_address, new_address
         from ocboost._teaching.server import run_teaching
-        from ocboost._teaching.service import Facts
+        from ocboost._teaching.service import PageFacts
         from ocboost._teaching.source import FrameSource
         from ocboost.serve.run import url_of
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in PACKAGES:
+        if package not in NEEDED:
             raise
-        raise MissingExtraError(package, PACKAGES[package], "ocboost cascade live") from error
+        raise MissingExtraError(package, NEEDED[package], "ocboost cascade live") from error
     from ocboost._teaching.session import TeachingSession
     from ocboost.cascade import read_cascade
 
@@ -112,7 +112,7 @@ def live(
                 if not no_browser:
                     _open_browser(address.url(url_of(bound), once=once))
 
-            facts = Facts(detector.name, (file.cascade.width, file.cascade.height), state is not None)
+            facts = PageFacts(detector.name, (file.cascade.width, file.cascade.height), state is not None)
             run_teaching(session, facts, frames, address.token, bound, ready)
     finally:
         session.close()
