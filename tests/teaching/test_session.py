@@ -200,6 +200,23 @@ def test_a_click_that_was_not_learnt_before_the_end_is_learnt_later(begin, tmp_p
     assert has(show(second, MISSED)[0].boxes, faces[0])
 
 
+def test_a_frame_that_is_known_in_part_is_not_said_to_be_free_of_faces(begin):
+    session = begin()
+    seen, faces = show(session, WRONG)
+    session.reject(seen.frame_id, wrong_box(seen, faces))
+    said = session.coco()["annotations"]
+    assert len(said) >= len(seen.boxes) - 1
+    assert {each["iscrowd"] for each in said} == {1}
+    session.free(seen.frame_id)
+    assert session.coco()["annotations"] == []
+
+
+def test_a_folder_without_clicks_is_taken_up_too(begin, tmp_path):
+    begin(state=tmp_path / "state").close()
+    (tmp_path / "state" / "other.json").write_text("{}")
+    assert begin(state=tmp_path / "state").clicks() == []
+
+
 def test_state_of_another_detector_or_of_nobody_is_refused(begin, tmp_path):
     state = tmp_path / "state"
     session = begin(state=state)

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from ocboost._teaching.frames import Frame
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.pictures import Boxes, as_boxes, overlaps
+from ocboost.errors import InputError
 
 Kind = Literal["reject", "mark", "free"]
 Box = tuple[int, int, int, int]
@@ -74,3 +75,24 @@ def without(boxes: list[Box], box: Box) -> list[Box]:
         return []
     same = overlaps(as_boxes(boxes), as_boxes([box]))[:, 0] >= IOU
     return [each for each, drop in zip(boxes, same.tolist(), strict=True) if not drop]
+
+
+def as_box(kind: Kind, frame: Frame, box: Box, window: int) -> Box:
+    """Check a box that was clicked or drawn; a face must be at least as wide as the detector's window."""
+    try:
+        x, y, w, h = (round(float(value)) for value in box)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"box must be four numbers: x, y, width and height in pixels; got {box!r:.80}. Draw it again."
+        ) from None
+    if w < 1 or h < 1 or x < 0 or y < 0 or x + w > frame.width or y + h > frame.height:
+        raise InputError(
+            f"box must lie inside the frame of {frame.width} × {frame.height} pixels; got {x}, {y}, {w}, "
+            f"{h}. Draw it inside."
+        )
+    if kind == "mark" and (w * h) ** 0.5 < 0.95 * window:
+        raise InputError(
+            f"box must be at least {window} × {window} pixels, the detector's window; got "
+            f"{w} × {h}. Smaller faces cannot be found: come closer, or take larger frames."
+        )
+    return x, y, w, h

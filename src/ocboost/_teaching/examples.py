@@ -162,11 +162,13 @@ def sure_boxes(windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: P
     return _unlike(windows, boxes, wrong)
 
 
-def counted(base: Base, taught: Sequence[Taught], others: Sequence[Seen]) -> list[Counted]:
+def counted(
+    base: Base, taught: Sequence[Taught], others: Sequence[Seen], *, clicked: bool = False
+) -> list[Counted]:
     """About how many faces each frame has: what the shipped detector finds, corrected by the clicks."""
     wrong = wrong_windows(base, taught)
-    found = []
-    for each in taught:
+    found: list[Counted] = []
+    for each in taught if clicked else ():
         lesson = each.lesson
         boxes = _sure(each.shipped, np.concatenate([lesson.wrong, lesson.faces]), 0)
         n = 0 if lesson.free else len(_unlike(each.windows, boxes, wrong)) + len(lesson.faces)

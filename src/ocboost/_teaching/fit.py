@@ -37,6 +37,7 @@ ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
 FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked face
 BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
 MORE_IF_CAREFUL = 1.15  # times as many boxes
+FEW_COUNTED = 4  # faces in frames that were spared; with fewer, all frames are counted
 HALVINGS = 7  # of the range of thresholds
 
 
@@ -59,8 +60,11 @@ def fit(
     base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int, *, careful: bool = False
 ) -> Fitted:
     """Learn all of it; if ``careful``, what the shipped detector finds weighs more, and all is kept."""
-    examples = examples_of(base, taught, others, seed)
-    known = counted(base, taught, others)
+    # What was learnt from scores too high to set a threshold by, so every second frame is spared.
+    examples = examples_of(base, taught, others[1::2], seed)
+    known = counted(base, taught, others[::2])
+    if sum(n for _, n in known) < FEW_COUNTED:
+        known = counted(base, taught, others, clicked=True)
     more = MORE_IF_CAREFUL if careful else 1.0
     thresholds = relaxed(base, taught)
     answers = base.answers(examples.pixels)
@@ -119,10 +123,10 @@ def _at_threshold(
     more: float,
     final: bool,
 ) -> Fitted:
-    """The last threshold with which as many boxes are found as the shipped detector finds, clicks counted in.
+    """The last threshold that finds as many boxes as the shipped detector finds, clicks counted in.
 
-    So what is found better is not paid for by false alarms. In the ``final`` round it gives way where what was
-    marked is not found, or what was rejected is.
+    So what is found better is not paid for by false alarms. In the ``final`` round it gives way where what
+    was marked is not found, or what was rejected is.
     """
     leaves = base.stages.leaf_pairs.astype(np.float64)
     last = base.stages.n_stages - 1

@@ -9,12 +9,10 @@ nothing behind.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import logging
 import threading
 import time
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -23,18 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
+from ocboost._teaching.annotated import annotations_of, png_of, zip_of
 from ocboost._teaching.base import Base
 from ocboost._teaching.building import AGAIN, FEWEST_MARKED, Build
-from ocboost._teaching.clicks import Box, Click, Kind, Lesson, lessons
+from ocboost._teaching.clicks import Box, Click, Kind, Lesson, as_box, lessons
 from ocboost._teaching.frames import Frame, FrameStore
 from ocboost._teaching.judging import Progress, judged
 from ocboost._teaching.learner import Decision, Detector, Learner
 from ocboost._teaching.saved import StateFolder
-from ocboost.cascade.annotations import write_coco
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import as_image, detect
 from ocboost.cascade.file import CascadeFile
-from ocboost.errors import InputError, MissingExtraError
+from ocboost.cascade.pictures import Boxes, as_boxes
+from ocboost.errors import InputError
 
 Which = Literal["shipped", "shown"]
 
@@ -107,6 +106,7 @@ class TeachingSession:
         self._replayed_to = 0  # the last click that is learnt once more, on top of new stages
         self._decision: Decision | None = None
         self._error: str | None = None
+        self._found_before: dict[tuple[int, int], tuple[Cascade, Boxes]] = {}
         self._closed = False
         self._folder = None if state is None else StateFolder(Path(state), file, self._seed)
         if self._folder is not None:
@@ -122,6 +122,7 @@ class TeachingSession:
         """Go on where an earlier session ended."""
         taken = folder.taken_up()
         if taken is None:
+            self._save(True)
             return
         for frame in taken.frames:
             self._frames.add(frame)
@@ -176,7 +177,7 @@ class TeachingSession:
         with self._lock:
             self._require_open()
             frame = self._frames.get(frame_id)
-            checked = None if box is None else self._as_box(kind, frame, box)
+            checked = None if box is None else as_box(kind, frame, box, self._file.cascade.width)
             self._frames.label(frame_id)
             click = Click(len(self._clicks) + 1, kind, frame_id, checked)
             if self._folder is not None:
@@ -186,26 +187,6 @@ class TeachingSession:
             self._save(False)
             self._wake.notify_all()
             return click
-
-    def _as_box(self, kind: Kind, frame: Frame, box: Box) -> Box:
-        window = self._file.cascade
-        try:
-            x, y, w, h = (round(float(value)) for value in box)
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(
-                f"box must be four numbers: x, y, width and height in pixels; got {box!r:.80}. Draw it again."
-            ) from None
-        if w < 1 or h < 1 or x < 0 or y < 0 or x + w > frame.width or y + h > frame.height:
-            raise InputError(
-                f"box must lie inside the frame of {frame.width} × {frame.height} pixels; got {x}, {y}, {w}, "
-                f"{h}. Draw it inside."
-            )
-        if kind == "mark" and (w * h) ** 0.5 < 0.95 * window.width:
-            raise InputError(
-                f"box must be at least {window.width} × {window.height} pixels, the detector's window; got "
-                f"{w} × {h}. Smaller faces cannot be found: come closer, or take larger frames."
-            )
-        return x, y, w, h
 
     def undo(self) -> Click | None:
         """Take the last click back that was not taken back yet; what was learnt from it is gone."""
@@ -452,30 +433,35 @@ class TeachingSession:
 
     def coco(self) -> dict[str, Any]:
         """What was clicked on, as annotations of COCO."""
-        found: dict[str, Any] = json.loads(self._annotations())
+        found: dict[str, Any] = json.loads(self._annotations(self._lessons()))
         return found
-
-    def _annotations(self) -> bytes:
-        with self._lock:
-            said = [each for each in self._clicks if not each.undone]
-            frames = {each.frame_id: self._frames.get(each.frame_id) for each in said}
-        return write_coco(
-            (each.frame.file_name, each.frame.width, each.frame.height, each.faces, [])
-            for each in lessons(said, frames)
-        )
 
     def annotated_zip(self) -> bytes:
         """The annotations, and the frames that were clicked on as PNG files."""
+        said = self._lessons()
+        return zip_of(said, self._annotations(said))
+
+    def _annotations(self, said: list[Lesson]) -> bytes:
+        shown = self._shown[1]
+        return annotations_of(said, [self._found(each, shown) for each in said])
+
+    def _found(self, lesson: Lesson, shown: Cascade) -> list[Boxes]:
+        """What the shipped detector and the one that is shown find; looked for once."""
+        if lesson.free:
+            return []
+        found = []
+        for cascade in (self._file.cascade, shown):
+            key = lesson.frame.id, id(cascade)
+            kept = self._found_before.get(key)
+            if kept is None or kept[0] is not cascade:
+                kept = self._found_before[key] = cascade, as_boxes(detect(cascade, lesson.frame.grey))
+            found.append(kept[1])
+        return found
+
+    def _lessons(self) -> list[Lesson]:
         with self._lock:
-            said = [each for each in self._clicks if not each.undone]
-            frames = {each.frame_id: self._frames.get(each.frame_id) for each in said}
-            annotations = self._annotations()
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w") as archive:
-            archive.writestr("annotations.json", annotations)
-            for number in sorted(frames):
-                archive.writestr(frames[number].file_name, png_of(frames[number]))
-        return out.getvalue()
+            said, frames = self._said(len(self._clicks))
+        return lessons(said, frames)
 
     # The end ----------------------------------------------------------------------------------------------
 
@@ -509,17 +495,6 @@ class TeachingSession:
     def _require_open(self) -> None:
         if self._closed:
             raise InputError("this session has been closed. Begin another one.")
-
-
-def png_of(frame: Frame) -> bytes:
-    """A frame as a PNG file."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pillow", "vision", "Writing pictures") from error
-    out = io.BytesIO()
-    Image.fromarray(frame.grey).save(out, "PNG", compress_level=1)
-    return out.getvalue()
 
 
 def _now() -> float:
