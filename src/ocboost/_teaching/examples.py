@@ -148,8 +148,9 @@ def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:
     """All windows that were said to be wrong."""
     found = [np.empty((0, base.stages.height, base.stages.width), np.uint8)]
     for each in taught:
-        if len(each.lesson.wrong):
-            near = (overlaps(each.windows.rects, each.lesson.wrong) >= IOU).any(axis=1)
+        boxes = each.shipped.boxes if each.lesson.free else each.lesson.wrong
+        if len(boxes):
+            near = (overlaps(each.windows.rects, boxes) >= IOU).any(axis=1)
             found.append(each.windows.pixels[near])
     return np.concatenate(found)
 
