@@ -119,3 +119,10 @@ def test_nothing_is_written_that_was_not_asked_for(tmp_path, monkeypatch):
         assert server.ask("GET", "/annotations.zip")[0] == 200
         assert server.end() == 0
     assert os.listdir(tmp_path) == []
+
+
+def test_one_server_at_a_time_uses_a_state_folder(capsys, tmp_path):
+    with TeachingProcess("--state", tmp_path / "state"):
+        kept = (tmp_path / "state" / ADDRESS_FILE).read_bytes()
+        assert "is in use by another" in refused(capsys, DETECTOR, "--state", tmp_path / "state")
+        assert (tmp_path / "state" / ADDRESS_FILE).read_bytes() == kept

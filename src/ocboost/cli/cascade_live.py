@@ -92,13 +92,20 @@ def live(
         if package not in NEEDED:
             raise
         raise MissingExtraError(package, NEEDED[package], "ocboost cascade live") from error
+    from ocboost._core.file_lock import HeldError
     from ocboost._teaching.session import TeachingSession
     from ocboost.cascade import read_cascade
 
     file = read_cascade(detector)
     frames = None if source is None else FrameSource(source, every=every, max_side=max_side)
     address = new_address() if state is None else kept_address(state)
-    session = TeachingSession(file, state=state, seed=seed)
+    try:
+        session = TeachingSession(file, state=state, seed=seed)
+    except HeldError:
+        raise InputError(
+            f"--state '{state}' is in use by another ocboost cascade live. End that one, or give "
+            "another folder."
+        ) from None
     try:
         with _bound(address, port) as bound:
             say("getting ready; this takes up to a minute the first time.")
