@@ -13,6 +13,7 @@
   const REST = 0.5; // of the time that the last answer took
   const MAX_REST = 60; // milliseconds
   const SHARES = [1, 0.75, 0.6]; // of the size that frames are looked at in
+  const SOURCES = ["camera", "given", "open"];
   const WINDOW = 2000; // milliseconds over which rates are counted
   let facts = { window: [1, 1], source: null, kept: false };
   let open = null; // whether the server answers; null before the first time
@@ -336,6 +337,7 @@
       choose(null);
       chosenAgain = again;
       byId("other").hidden = false;
+      for (const each of SOURCES) byId(each).disabled = true; // no camera for a tab that only looks on
       announce(byId("other-text").textContent);
     }
   }
@@ -345,6 +347,7 @@
     const before = teaches;
     teaches = true;
     byId("other").hidden = true;
+    for (const each of SOURCES) byId(each).disabled = false;
     if (before === false && chosenAgain) chosenAgain();
     else if (before === null && facts.source) startGiven();
     look();
