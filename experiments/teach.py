@@ -191,7 +191,7 @@ def short(found):
     return f"missed {found['missed']:.3f}, {found['false_alarms']:.3f} false alarms a frame"
 
 
-def speed(file, images, n_clicks=12):
+def speed(file, images, n_clicks=10):
     """Seconds from a click until it is learnt, and detections meanwhile, on frames of 640 × 480."""
     from scipy.ndimage import zoom
 

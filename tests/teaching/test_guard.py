@@ -7,7 +7,7 @@ import pytest
 
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.guard import Judged, mistakes, why_not
+from ocboost._teaching.guard import GuardedFrame, mistakes, why_not
 from ocboost._teaching.partly import picture_of
 from ocboost.cascade.pictures import as_boxes
 
@@ -20,7 +20,7 @@ def lesson(faces=(), wrong=(), free=False, number=1):
 
 
 def judged(said, *, shipped=(), sure=(), old=(), new=()):
-    return Judged(said, *(as_boxes(boxes) for boxes in (shipped, sure, old, new)))
+    return GuardedFrame(said, *(as_boxes(boxes) for boxes in (shipped, sure, old, new)))
 
 
 def test_what_was_clicked_must_be_so():

@@ -28,7 +28,7 @@ from ocboost.cascade.detect import detect
 from ocboost.cascade.pictures import as_boxes
 from ocboost.errors import InputError, OcboostError
 
-ASKED, KIND = "frames to build stages from", "stages built while teaching"
+ASKED, BUILT = "frames to build stages from", "stages built while teaching"
 FEWEST_MARKED = 20  # faces that were marked, before anything is built
 FEWEST_FACES = 100  # with those that are found
 AGAIN = 1.6  # times as many clicks before it is done again
@@ -77,7 +77,7 @@ class Build:
         try:
             out, _ = self._process.communicate(self._data)
             self._data = b""
-            tree = from_bytes(out, KIND)
+            tree = from_bytes(out, BUILT)
             why = str(tree["why"])
             if not why:
                 stages = read(tree["stages"], "the build", Cascade.from_tree)
@@ -135,7 +135,7 @@ def main() -> None:
         tree = {"stages": stages.tree(), "why": ""}
     except InputError as error:
         tree = {"stages": {}, "why": str(error)}
-    out.write(to_bytes(KIND, tree))
+    out.write(to_bytes(BUILT, tree))
     out.flush()
 
 

@@ -13,7 +13,7 @@ from ocboost.errors import InputError
 
 Kind = Literal["reject", "mark", "free"]
 Box = tuple[int, int, int, int]
-KINDS: tuple[Kind, ...] = ("reject", "mark", "free")
+CLICK_KINDS: tuple[Kind, ...] = ("reject", "mark", "free")
 
 
 @dataclass(frozen=True)

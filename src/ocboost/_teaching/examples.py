@@ -29,7 +29,7 @@ NEAR = 12  # of these, those that stages need to be relaxed least for
 OF_A_FREE_FRAME = 200
 BACKGROUND = 1000  # windows far from any face, over all frames
 MAYBE = 4  # neighbours of a place that may be a face, with thresholds as low as they may be
-ALIKE = 0.8  # correlation of windows from which on they show the same thing
+SAME_THING = 0.8  # correlation of windows from which on they show the same thing
 MARKED, FOUND, DRAWN_IN_ALL = 3.0, 1.0, 5.0  # what a marked face, a find, and all drawn faces weigh
 REJECTED, FREE, BACKGROUND_IN_ALL = 3.0, 3.0, 10.0
 
@@ -38,7 +38,7 @@ Found = tuple[Windows, Boxes]
 Counted = tuple[Windows, int]
 
 
-class Seen(NamedTuple):
+class ScannedFrame(NamedTuple):
     """A frame with its windows and what the shipped detector finds in it."""
 
     frame: Frame
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
     shipped: Finds
 
 
-class Examples(NamedTuple):
+class LabelledWindows(NamedTuple):
     """Windows with labels and weights; which lesson each is from, -1 for none."""
 
     pixels: Pixels
@@ -83,13 +83,13 @@ class _Collector:
             self._pixels.append(pixels)
             self._rows.append((len(pixels), label, weight / len(pixels), lesson))
 
-    def examples(self) -> Examples:
+    def examples(self) -> LabelledWindows:
         counts = np.array([row[0] for row in self._rows], np.int64)
         labels, weights, lesson = (
             np.repeat(np.array([row[k] for row in self._rows], dtype), counts)
             for k, dtype in ((1, np.int8), (2, np.float64), (3, np.int64))
         )
-        return Examples(np.concatenate(self._pixels), labels, weights, lesson)
+        return LabelledWindows(np.concatenate(self._pixels), labels, weights, lesson)
 
 
 def marked_face(base: Base, frame: Frame, box: Boxes) -> Marked:
@@ -115,9 +115,9 @@ def easiest(base: Base, windows: Windows, n: int = NEAR) -> NDArray[np.int64]:
 def examples_of(
     base: Base,
     taught: Sequence[Taught],
-    others: Sequence[Seen],
+    others: Sequence[ScannedFrame],
     seed: int,
-) -> Examples:
+) -> LabelledWindows:
     """All labelled windows."""
     rng = np.random.default_rng([seed, 11])
     collector = _Collector(base)
@@ -164,7 +164,7 @@ def sure_boxes(windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: P
 
 
 def counted(
-    base: Base, taught: Sequence[Taught], others: Sequence[Seen], *, clicked: bool = False
+    base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame], *, clicked: bool = False
 ) -> list[Counted]:
     """About how many faces each frame has: what the shipped detector finds, corrected by the clicks."""
     wrong = wrong_windows(base, taught)
@@ -178,7 +178,7 @@ def counted(
     return found
 
 
-def sure_finds(taught: Sequence[Taught], others: Sequence[Seen], wrong: Pixels) -> list[Found]:
+def sure_finds(taught: Sequence[Taught], others: Sequence[ScannedFrame], wrong: Pixels) -> list[Found]:
     """What the shipped detector surely finds, without what was said to be wrong or looks like it."""
     found = [(each.windows, sure_boxes(each.windows, each.shipped, each.lesson, wrong)) for each in taught]
     found += [(seen.windows, sure_boxes(seen.windows, seen.shipped, None, wrong)) for seen in others]
@@ -203,7 +203,7 @@ def _unlike(windows: Windows, boxes: Boxes, wrong: Pixels) -> Boxes:
     if not len(wrong) or not len(boxes) or not len(windows.rects):
         return boxes
     at = overlaps(windows.rects, boxes).argmax(axis=0)
-    alike = (normalised(windows.pixels[at]) @ normalised(wrong).T >= ALIKE).any(axis=1)
+    alike = (normalised(windows.pixels[at]) @ normalised(wrong).T >= SAME_THING).any(axis=1)
     return boxes[~alike]
 
 
@@ -224,7 +224,7 @@ def maybe_faces(windows: Windows, shipped: Finds | None) -> list[Boxes]:
 def _add_background(
     base: Base,
     taught: Sequence[Taught],
-    others: Sequence[Seen],
+    others: Sequence[ScannedFrame],
     collector: _Collector,
     rng: np.random.Generator,
 ) -> None:

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._teaching.base import Base
-from ocboost._teaching.examples import Counted, Examples, Seen, Taught, counted, easiest, examples_of, needed
+from ocboost._teaching.examples import (
+    Counted,
+    LabelledWindows,
+    ScannedFrame,
+    Taught,
+    counted,
+    easiest,
+    examples_of,
+    needed,
+)
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import mistakes
 from ocboost._teaching.scanned import Windows, grouped, passing
@@ -57,7 +66,7 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    base: Base, taught: Sequence[Taught], others: Sequence[Seen], seed: int, *, careful: bool = False
+    base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame], seed: int, *, careful: bool = False
 ) -> Fitted:
     """Learn all of it; if ``careful``, what the shipped detector finds weighs more, and all is kept."""
     # What was learnt from scores too high to set a threshold by, so every second frame is spared.
@@ -91,7 +100,7 @@ def fit(
     return fitted
 
 
-def _balanced(examples: Examples, weights: Floats) -> Floats:
+def _balanced(examples: LabelledWindows, weights: Floats) -> Floats:
     """Weights of either kind that sum to one."""
     found = weights.copy()
     for label in (1, -1):

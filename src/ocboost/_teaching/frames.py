@@ -23,7 +23,7 @@ VARIED = 120  # frames that differ, and were not clicked on
 VARIED_BYTES = 128 << 20
 LABELLED_BYTES = 1 << 30
 THUMBNAIL = 24  # pixels at most, on the longer side
-ALIKE = 3.0  # grey values that thumbnails of frames that look alike differ by, on average
+LOOK_ALIKE = 3.0  # grey values that thumbnails of frames that look alike differ by, on average
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class FrameStore:
             while total > NEWEST_BYTES and len(self._newest) > FEWEST_NEWEST:
                 total -= self._newest.popitem(last=False)[1].grey.size
             before = self._thumbnail
-            if before is not None and before.shape == small.shape and _difference(before, small) < ALIKE:
+            if before is not None and before.shape == small.shape and _difference(before, small) < LOOK_ALIKE:
                 return
             self._thumbnail = small
             self._varied[frame.id] = frame

@@ -19,7 +19,7 @@ MORE = 2.0  # times as many boxes as the shipped detector finds, and
 MORE_A_FRAME = 1.0  # so many more, may be found in frames that nobody has clicked on
 
 
-class Judged(NamedTuple):
+class GuardedFrame(NamedTuple):
     """A frame, and what is found in it: by the shipped detector, the one that is shown, and the new one."""
 
     lesson: Lesson | None
@@ -29,7 +29,9 @@ class Judged(NamedTuple):
     new: Boxes
 
 
-def why_not(taught: Sequence[Judged], others: Sequence[Judged], clicked: int | None) -> str | None:
+def why_not(
+    taught: Sequence[GuardedFrame], others: Sequence[GuardedFrame], clicked: int | None
+) -> str | None:
     """Why the new detector is not shown, in words; None if it is. ``clicked`` is the last click's frame."""
     old_mistakes = new_mistakes = lost = sure = 0
     for each in taught:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ocboost._teaching.base import Base
 from ocboost._teaching.clicks import Lesson
-from ocboost._teaching.learner import Learner
+from ocboost._teaching.learner import ClickLearner
 from ocboost._teaching.partly import picture_of
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import detect
@@ -40,7 +40,7 @@ def judged(
     everything = _part([(shown, list(said))], shipped)
     held_out = None
     if len(parts) > 1:
-        learner = Learner(shipped, seed)
+        learner = ClickLearner(shipped, seed)
         pairs = []
         for k, part in enumerate(parts):
             tell("frames held out", k + 1, total)

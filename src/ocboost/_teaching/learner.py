@@ -11,10 +11,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # s
 
 from ocboost._teaching.base import Base, base_of, shipped_base
 from ocboost._teaching.clicks import Lesson
-from ocboost._teaching.examples import Marked, Seen, Taught, marked_face, sure_boxes, wrong_windows
+from ocboost._teaching.examples import Marked, ScannedFrame, Taught, marked_face, sure_boxes, wrong_windows
 from ocboost._teaching.fit import Fitted, boxes_of, fit
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.guard import Judged, why_not
+from ocboost._teaching.guard import GuardedFrame, why_not
 from ocboost._teaching.scanned import finds, together, windows_of
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import detect
@@ -32,7 +32,7 @@ UNSEEN = (
 GOOD = "it does what was clicked, and is no worse on what is known"
 
 
-class Decision(NamedTuple):
+class GuardDecision(NamedTuple):
     """Whether what a click taught is shown, and why."""
 
     shown: bool
@@ -49,14 +49,14 @@ class Detector(NamedTuple):
     fitted: Fitted | None
 
 
-class Learner:
+class ClickLearner:
     """Learns from the clicks so far; one thread at a time."""
 
     def __init__(self, shipped: Cascade, seed: int) -> None:
         self.shipped = shipped
         self._seed = seed
         self.base: Base = shipped_base(shipped)
-        self._seen: OrderedDict[tuple[int, int], Seen] = OrderedDict()
+        self._seen: OrderedDict[tuple[int, int], ScannedFrame] = OrderedDict()
         self._marked: OrderedDict[tuple[int, int, tuple[int, ...]], Marked] = OrderedDict()
 
     def warm_up(self) -> None:
@@ -76,13 +76,13 @@ class Learner:
         """What was built, to learn on top of."""
         return base_of(number, stages, self.base.drawn)
 
-    def seen(self, base: Base, frame: Frame) -> Seen:
+    def seen(self, base: Base, frame: Frame) -> ScannedFrame:
         """A frame's windows; looked at once."""
         key = base.number, frame.id
         found = self._seen.get(key)
         if found is None or found.frame is not frame:
             shipped = self._seen.get((0, frame.id))
-            found = Seen(
+            found = ScannedFrame(
                 frame,
                 windows_of(base.wide, frame),
                 finds(self.shipped, frame) if shipped is None else shipped.shipped,
@@ -118,7 +118,7 @@ class Learner:
 
     def candidate(
         self, base: Base, said: Sequence[Lesson], frames: Sequence[Frame]
-    ) -> tuple[Fitted, list[Taught], list[Seen]]:
+    ) -> tuple[Fitted, list[Taught], list[ScannedFrame]]:
         """The detector that all lessons give."""
         taught = [self.taught(base, lesson) for lesson in said]
         others = [self.seen(base, frame) for frame in background(said, frames)]
@@ -162,7 +162,7 @@ class Learner:
         before: Detector,
         after: Detector,
         taught: Sequence[Taught],
-        others: Sequence[Seen],
+        others: Sequence[ScannedFrame],
         clicked: int | None,
     ) -> str | None:
         wrong = wrong_windows(after.base, taught)
@@ -175,12 +175,12 @@ class Learner:
                 new = self.found(after, frame, each)
             sure = sure_boxes(each.windows, each.shipped, each.lesson, wrong)
             old = self.found(before, frame, each)
-            judged.append(Judged(each.lesson, each.shipped.boxes, sure, old, new))
+            judged.append(GuardedFrame(each.lesson, each.shipped.boxes, sure, old, new))
         rest = []
         for seen in others:
             sure = sure_boxes(seen.windows, seen.shipped, None, wrong)
             old, new = (self.found(each, seen.frame) for each in (before, after))
-            rest.append(Judged(None, seen.shipped.boxes, sure, old, new))
+            rest.append(GuardedFrame(None, seen.shipped.boxes, sure, old, new))
         return why_not(judged, rest, clicked)
 
 

@@ -18,15 +18,19 @@ import numpy as np
 from ocboost._core.codec import Fields, read
 from ocboost._core.file_format import load, save
 from ocboost._core.file_lock import locked
-from ocboost._teaching.clicks import KINDS, Box, Click
+from ocboost._teaching.clicks import CLICK_KINDS, Box, Click
 from ocboost._teaching.frames import Frame
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.file import CascadeFile
 from ocboost.errors import InputError, ModelFileError
 
-NAME = "teaching.ocb"
-KIND, FRAME_KIND, DETECTOR_KIND = "teaching session", "frame that was clicked on", "detector that was taught"
-VERSION = 1
+SESSION_FILE = "teaching.ocb"
+SESSION_KIND, FRAME_KIND, DETECTOR_KIND = (
+    "teaching session",
+    "frame that was clicked on",
+    "detector that was taught",
+)
+SESSION_VERSION = 1
 MOST_TEXT = 1 << 23  # characters
 
 
@@ -52,7 +56,7 @@ class StateFolder:
         self._shipped = hashlib.sha256(file.to_bytes()).hexdigest()
         self._seed = seed
         self._lock = contextlib.ExitStack()
-        self._lock.enter_context(locked(folder / NAME))
+        self._lock.enter_context(locked(folder / SESSION_FILE))
         self._written: set[int] = set()
         self._detector: str | None = None
 
@@ -62,7 +66,7 @@ class StateFolder:
 
     def taken_up(self) -> Taken | None:
         """What the folder holds; None if it is new."""
-        place = self._folder / NAME
+        place = self._folder / SESSION_FILE
         if not place.exists():
             if any(entry.name[0] != "." for entry in self._folder.iterdir()):
                 raise InputError(
@@ -70,12 +74,12 @@ class StateFolder:
                     "other things. Give another one."
                 )
             return None
-        taken: Taken = read(load(place, KIND), str(place), self._from_tree)
+        taken: Taken = read(load(place, SESSION_KIND), str(place), self._from_tree)
         self._written = {frame.id for frame in taken.frames}
         return taken
 
     def _from_tree(self, fields: Fields) -> Taken:
-        fields.count("version", 1, VERSION)
+        fields.count("version", 1, SESSION_VERSION)
         fields.require(isinstance(fields.take("seed"), int), "seed must be a whole number")
         if fields.text("shipped") != self._shipped:
             raise InputError(
@@ -90,8 +94,10 @@ class StateFolder:
             ]
             decision = json.loads(fields.text("decision", MOST_TEXT))
         except (TypeError, ValueError, RecursionError):
-            raise ModelFileError(f"'{self._folder / NAME}' is damaged. Give another folder.") from None
-        good = all(click.number == k + 1 and click.kind in KINDS for k, click in enumerate(clicks))
+            raise ModelFileError(
+                f"'{self._folder / SESSION_FILE}' is damaged. Give another folder."
+            ) from None
+        good = all(click.number == k + 1 and click.kind in CLICK_KINDS for k, click in enumerate(clicks))
         fields.require(good, "clicks must be numbered, and of a known kind")
         numbers = sorted({click.frame_id for click in clicks if not click.undone})
         name = fields.text("detector")
@@ -156,7 +162,7 @@ class StateFolder:
                 save(self._folder / self._detector, DETECTOR_KIND, {"cascade": detector.tree()})
         said = [[each.number, each.kind, each.frame_id, each.box, each.undone] for each in clicks]
         tree = {
-            "version": VERSION,
+            "version": SESSION_VERSION,
             "shipped": self._shipped,
             "seed": self._seed,
             "clicks": json.dumps(said),
@@ -165,7 +171,7 @@ class StateFolder:
             "next_id": next_id,
             "decision": json.dumps(decision),
         }
-        save(self._folder / NAME, KIND, tree)
+        save(self._folder / SESSION_FILE, SESSION_KIND, tree)
         if old is not None and old != self._detector:
             with contextlib.suppress(OSError):
                 (self._folder / old).unlink()

@@ -27,7 +27,7 @@ from ocboost._teaching.building import AGAIN, FEWEST_MARKED, Build
 from ocboost._teaching.clicks import Box, Click, Kind, Lesson, as_box, lessons
 from ocboost._teaching.frames import Frame, FrameStore
 from ocboost._teaching.judging import Progress, judged
-from ocboost._teaching.learner import Decision, Detector, Learner
+from ocboost._teaching.learner import ClickLearner, Detector, GuardDecision
 from ocboost._teaching.saved import StateFolder
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import as_image, detect
@@ -54,7 +54,7 @@ class Seen(NamedTuple):
     height: int
 
 
-class Task(NamedTuple):
+class TeachingTask(NamedTuple):
     """Something to learn: clicks up to a number, with the frames that were there when the last one came."""
 
     click: int
@@ -62,10 +62,10 @@ class Task(NamedTuple):
     base: Base | None = None  # that was built meanwhile, and is to be tried
 
 
-class Step(NamedTuple):
+class TaughtStep(NamedTuple):
     """What is shown after a click, and on what the next one is learnt."""
 
-    task: Task
+    task: TeachingTask
     detector: Detector
     base: Base
 
@@ -89,22 +89,22 @@ class TeachingSession:
     ) -> None:
         self._file = file
         self._seed = as_count(seed, "seed", 0, None, "")
-        self._learner = Learner(file.cascade, self._seed)
+        self._learner = ClickLearner(file.cascade, self._seed)
         self._frames = FrameStore()
         self._lock = threading.RLock()
         self._wake = threading.Condition(self._lock)
         self._clicks: list[Click] = []
-        self._queue: list[Task] = []
+        self._queue: list[TeachingTask] = []
         shipped = Detector(file.cascade, self._learner.base, None)
-        self._first = Step(Task(0, ()), shipped, self._learner.base)
-        self._steps: list[Step] = [self._first]  # after each click that is not taken back
+        self._first = TaughtStep(TeachingTask(0, ()), shipped, self._learner.base)
+        self._steps: list[TaughtStep] = [self._first]  # after each click that is not taken back
         self._shown: tuple[int, Cascade] = (0, file.cascade)
         self._working = False
         self._builds = build
         self._build: tuple[int, Build] | None = None  # after which click it began
         self._built: dict[int, int] = {}  # after which clicks, and how many clicks there were
         self._replayed_to = 0  # the last click that is learnt once more, on top of new stages
-        self._decision: Decision | None = None
+        self._decision: GuardDecision | None = None
         self._error: str | None = None
         self._found_before: dict[tuple[int, int], tuple[Cascade, Boxes]] = {}
         self._closed = False
@@ -129,14 +129,14 @@ class TeachingSession:
             self._frames.label(frame.id)
         self._frames.reserve(taken.next_id)
         self._clicks = taken.clicks
-        self._decision = None if taken.decision is None else Decision(**taken.decision)
+        self._decision = None if taken.decision is None else GuardDecision(**taken.decision)
         if taken.detector is not None:
             self._shown = 1, taken.detector
         said = [each.number for each in self._clicks if not each.undone]
-        self._queue = [Task(number, ()) for number in said if number > taken.learnt]
+        self._queue = [TeachingTask(number, ()) for number in said if number > taken.learnt]
         if taken.learnt:
             kept = Detector(taken.detector or self._file.cascade, self._learner.base, None)
-            self._steps.append(Step(Task(taken.learnt, ()), kept, self._learner.base))
+            self._steps.append(TaughtStep(TeachingTask(taken.learnt, ()), kept, self._learner.base))
 
     # Seeing -----------------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class TeachingSession:
             if self._folder is not None:
                 self._folder.add_frame(frame)
             self._clicks.append(click)
-            self._queue.append(Task(click.number, tuple(self._frames.varied())))
+            self._queue.append(TeachingTask(click.number, tuple(self._frames.varied())))
             self._save(False)
             self._wake.notify_all()
             return click
@@ -203,7 +203,7 @@ class TeachingSession:
             remaining = [each.number for each in self._clicks if not each.undone]
             if remaining and self._steps[-1].task.click < remaining[-1] and not self._queue:
                 # It was learnt before this session began, or long ago.
-                self._queue.append(Task(remaining[-1], tuple(self._frames.varied())))
+                self._queue.append(TeachingTask(remaining[-1], tuple(self._frames.varied())))
             self._show(self._steps[-1].detector.cascade)
             self._save(True)
             self._wake.notify_all()
@@ -256,14 +256,16 @@ class TeachingSession:
                 if not self._queue or self._queue[0] is not task:
                     continue  # taken back meanwhile
                 self._queue.pop(0)
-                step = Step(task, before.detector, before.base)
+                step = TaughtStep(task, before.detector, before.base)
                 if detector is not None:
-                    step = Step(task, detector, base)
+                    step = TaughtStep(task, detector, base)
                 self._steps.append(step)
                 self._steps[:-MOST_STEPS] = []
                 if task.base is not None:
                     why = f"fast stages were built in the background: {why}"
-                self._decision = Decision(detector is not None, why, round(_now() - begin, 3), task.click)
+                self._decision = GuardDecision(
+                    detector is not None, why, round(_now() - begin, 3), task.click
+                )
                 self._show_latest()
                 self._save(True)
                 if task.base is None:
@@ -320,7 +322,7 @@ class TeachingSession:
 
     # Building ---------------------------------------------------------------------------------------------
 
-    def _build_if_due(self, step: Step, said: list[Lesson]) -> None:
+    def _build_if_due(self, step: TaughtStep, said: list[Lesson]) -> None:
         """Begin to build fast stages, if enough faces were marked, and many clicks came since the last."""
         n = sum(not each.undone and each.number <= step.task.click for each in self._clicks)
         marked = sum(len(lesson.faces) for lesson in said)
@@ -349,7 +351,7 @@ class TeachingSession:
             at = self._build[0]
             self._build = None
             if stages is None:
-                self._decision = Decision(False, f"no fast stages were built: {why}", 0.0, at)
+                self._decision = GuardDecision(False, f"no fast stages were built: {why}", 0.0, at)
                 self._wake.notify_all()
                 return
             base = self._learner.built(at, stages)
@@ -358,7 +360,7 @@ class TeachingSession:
             self._replayed_to = max((task.click for task in later), default=0)
             first = next(step.task for step in self._steps[::-1] if step.task.click <= at)
             self._steps = [step for step in self._steps if step.task.click <= at]
-            self._queue = [Task(at, first.background, base), *later, *waiting]
+            self._queue = [TeachingTask(at, first.background, base), *later, *waiting]
             self._wake.notify_all()
 
     # What there is ----------------------------------------------------------------------------------------
