@@ -17,7 +17,7 @@ PACKAGE = Path(ocboost.__file__).parent
 MAX_TEST_LINES = 500
 MAX_MODULES_OF_A_CONSTANT = 2
 NO_PACKAGE = {"across", "benchmarks", "contracts", "naive", "old_files", "site", "support"}  # folders
-PRIVATE = {"core", "kernels", "report", "shards", "watch"}  # their packages begin with an underscore
+PRIVATE = {"core", "kernels", "report", "shards", "teaching", "watch"}  # packages that begin with _
 
 # One class for scikit-learn and one for River, each public under the name that its users expect.
 CLASSES_DEFINED_TWICE = {"AdaptiveClassifier", "OCBClassifier"}

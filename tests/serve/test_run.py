@@ -12,7 +12,7 @@ import pytest
 
 from ocboost.errors import InputError
 from ocboost.serve import protocol, run
-from ocboost.serve.service import ServeSettings, Service
+from ocboost.serve.service import ServeSettings, Service, app_for
 from tests.support.asgi_client import ROW
 
 BODY = json.dumps({"rows": [ROW]}).encode()
@@ -25,7 +25,7 @@ def serving(adapter, **settings):
     """A running server, and a function that connects to it."""
     service = Service(adapter, ServeSettings(**settings))
     ready = threading.Event()
-    server = run.server_for(service, ready.set)
+    server = run.server_for(service, app_for(service), ready.set)
     with run.bind("127.0.0.1", 0) as bound:
         address = bound.getsockname()
         thread = threading.Thread(target=server.run, args=([bound],))

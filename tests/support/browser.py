@@ -19,8 +19,8 @@ WAIT = 15_000.0  # milliseconds until a condition that never comes true fails th
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """A running browser; the test is skipped, with a note, where there is none."""
+def chromium(*more: str) -> Iterator[Any]:
+    """A running browser, with more switches; the test is skipped, with a note, where there is none."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
@@ -29,7 +29,7 @@ def chromium() -> Iterator[Any]:
     except ModuleNotFoundError:
         pytest.skip("playwright is not installed")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=OPTIONS)
+        browser = playwright.chromium.launch(executable_path=path, args=[*OPTIONS, *more])
         try:
             yield browser
         finally:

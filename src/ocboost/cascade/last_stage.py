@@ -86,6 +86,7 @@ def ridge_logistic(
     offset: Floats,
     penalty: float,
     start: Floats,
+    iterations: int = ITERATIONS,
 ) -> Floats:
     """Minimise Σ w log(1 + exp(-y F)) + penalty/2 |θ|², F = offset + answers · θ + b; gives θ, then b."""
     y = labels.astype(np.float64)
@@ -97,7 +98,7 @@ def ridge_logistic(
         value = float(weights @ np.logaddexp(0.0, -margins)) + 0.5 * penalty * float(theta[:-1] @ theta[:-1])
         return value, np.append(slope, float(pull.sum()))
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": iterations})
     theta: Floats = found.x
     return theta
 

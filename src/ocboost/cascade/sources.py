@@ -55,6 +55,8 @@ class Video:
         with self._opened() as capture:
             count = capture.get(_cv2().CAP_PROP_FRAME_COUNT)
             self._claimed = int(count) if 0 < count < 1 << 40 else 0
+            rate = capture.get(_cv2().CAP_PROP_FPS)
+            self.per_second = rate if 0 < rate < 1 << 10 else None  # frames, if the video says it
             if not capture.grab():
                 raise self._refused()
 

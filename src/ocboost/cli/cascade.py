@@ -9,6 +9,7 @@ from cyclopts import App
 from ocboost.cli.cascade_adapt import adapt
 from ocboost.cli.cascade_detect import detect
 from ocboost.cli.cascade_evaluate import evaluate
+from ocboost.cli.cascade_live import live
 from ocboost.cli.cascade_shared import print_table, require_places
 from ocboost.cli.terminal import results
 
@@ -22,6 +23,9 @@ Was it worth it, on other windows:
 
 Find faces in pictures:
     ocboost cascade detect adapted.xml pictures/ --out found/
+
+Teach it by clicking, with the browser's camera, a video or pictures:
+    ocboost cascade live detector.xml
 
 Windows are a folder of image files, each one window, or a grey PNG whose
 tiles are the windows. OpenCV loads the adapted file as it loads any other:
@@ -75,3 +79,4 @@ def info(detector: Path, /) -> int:
 app.command(adapt)
 app.command(detect)
 app.command(evaluate)
+app.command(live)

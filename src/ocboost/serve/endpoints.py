@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
@@ -43,13 +43,14 @@ class Reply(NamedTuple):
     headers: Headers = [JSON_TYPE]  # noqa: RUF012
 
 
-Handler = Callable[["Service", Scope, Receive], Awaitable[Reply]]
+S = TypeVar("S")
+Handler = Callable[[S, Scope, Receive], Awaitable[Reply]]
 
 
-class Endpoint:
+class Endpoint(Generic[S]):
     """A function that answers requests, as plain ASGI: Starlette's requests and responses cost more."""
 
-    def __init__(self, handler: Handler, service: Service) -> None:
+    def __init__(self, handler: Handler[S], service: S) -> None:
         self._handler = handler
         self._service = service
         self.__name__ = handler.__name__
@@ -222,7 +223,7 @@ def _page_file(scope: Scope, path: str, *, wants_token: bool = False) -> Reply:
     return Reply(found.content, headers=headers)
 
 
-PATHS: list[tuple[str, str, Handler]] = [
+PATHS: list[tuple[str, str, Handler[Service]]] = [
     ("/predict", "POST", predict),
     ("/label", "POST", label),
     ("/health", "GET", health),

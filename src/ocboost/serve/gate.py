@@ -13,7 +13,7 @@ from ocboost.serve.logs import trace_of, write_event
 from ocboost.serve.security import TokenBuckets, host_name, is_authorized, is_own_origin
 
 if TYPE_CHECKING:
-    from ocboost.serve.service import Service
+    from ocboost.serve.served import Served
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -30,7 +30,7 @@ CLIENT_GONE = 499  # a status for the metrics: nobody was there to be answered
 class Gate:
     """The application behind its checks, as plain ASGI."""
 
-    def __init__(self, app: App, service: Service) -> None:
+    def __init__(self, app: App, service: Served) -> None:
         self._app = app
         self._service = service
         self._settings = service.settings
@@ -64,7 +64,7 @@ class Gate:
 
         service.waiting += 1
         try:
-            self._check(scope)
+            self.check(scope)
             await self._app(scope, receive, counted)
         except ClientGoneError:
             status = CLIENT_GONE
@@ -77,7 +77,7 @@ class Gate:
         finally:
             done()
 
-    def _check(self, scope: Scope) -> None:
+    def check(self, scope: Scope) -> None:
         """Refuse a request before its body is read."""
         settings = self._settings
         host = origin = authorization = None
@@ -144,7 +144,7 @@ class Gate:
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         method = scope["method"] if scope["method"] in COUNTED_METHODS else "other"
         path = self._service.route_paths.get(scope.get("endpoint"), "other")
-        self._service.metrics.count_request(path, method, status, seconds)
+        self._service.count_request(path, method, status, seconds)
         if not self._settings.log_requests:
             if status < 500:
                 return

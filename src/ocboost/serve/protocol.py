@@ -12,7 +12,7 @@ from ocboost.serve.failures import error_body
 from ocboost.serve.gate import STREAMS
 
 if TYPE_CHECKING:
-    from ocboost.serve.service import Service
+    from ocboost.serve.served import Served
 
 MAX_HEADER_BYTES = 64 * 2**10
 HEADER_SECONDS = 10.0
@@ -22,7 +22,7 @@ MAX_CONNECTIONS = 1_000
 class LimitedProtocol(HttpToolsProtocol):
     """One connection; subclasses have the service in ``service``."""
 
-    service: Service
+    service: Served
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -80,7 +80,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
-        self.service.metrics.invalid.inc()
+        self.service.count_invalid()
         self._refuse(400, "bad_http", msg)
 
     def close_if_slow(self, now: float) -> None:
@@ -116,6 +116,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def protocol_for(service: Service) -> type[LimitedProtocol]:
+def protocol_for(service: Served) -> type[LimitedProtocol]:
     """The protocol of a service's connections."""
     return type("ServiceProtocol", (LimitedProtocol,), {"service": service})

@@ -25,6 +25,8 @@ from ocboost.serve.service import ServeSettings, Service, app_for
 if TYPE_CHECKING:
     from ocboost.live import Adapter
     from ocboost.live.alarms import Alarms
+    from ocboost.serve.gate import App
+    from ocboost.serve.served import Served
 
 SHUTDOWN_SECONDS = 10
 KEEP_ALIVE_SECONDS = 75  # longer than proxies keep a connection, so that they end it
@@ -82,26 +84,25 @@ def run_service(
 
     ``ready`` is called when the service answers. The adapter stays open; alarms are started and closed here.
     """
-    _allow_files(2 * MAX_CONNECTIONS)
     _warm_up(adapter)
-    with _own_logs(), _signals_in_order():
+    with in_order("ocboost.live"):
         service = Service(adapter, settings)
         try:
             with nullcontext() if alarms is None else alarms:
                 if alarms is not None:
                     service.metrics.add_alarms(alarms)
-                server_for(service, ready, trusted_proxy=trusted_proxy).run([bound])
+                server_for(service, app_for(service), ready, trusted_proxy=trusted_proxy).run([bound])
         finally:
             service.close()
             adapter.checkpoint()
 
 
 def server_for(
-    service: Service, ready: Callable[[], None], *, trusted_proxy: str | None = None
+    service: Served, app: App, ready: Callable[[], None], *, trusted_proxy: str | None = None
 ) -> ServiceServer:
     """A server with our limits, which is not running yet."""
     config = uvicorn.Config(
-        app_for(service),
+        app,
         http=protocol_for(service),
         ws="none",
         lifespan="off",
@@ -121,7 +122,7 @@ def server_for(
 class ServiceServer(uvicorn.Server):
     """Uvicorn's server, which says when it answers and ends the connections of slow clients."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, service: Served, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._service = service
         self._ready = ready
@@ -142,7 +143,7 @@ class ServiceServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams that would stay open, then what is under way."""
-        self._service.listeners.close()
+        self._service.end_streams()
         for connection in list(self.server_state.connections):
             if isinstance(connection, LimitedProtocol):
                 connection.end_unread_stream()
@@ -165,11 +166,19 @@ def _warm_up(adapter: Adapter) -> None:
 
 
 @contextmanager
-def _own_logs() -> Iterator[None]:
-    """The warnings and errors of uvicorn and of the adapter as our lines."""
+def in_order(*loggers: str) -> Iterator[None]:
+    """What a service runs in: files enough for its connections, logs as our lines, an end without a trace."""
+    _allow_files(2 * MAX_CONNECTIONS)
+    with _own_logs("uvicorn", *loggers), _signals_in_order():
+        yield
+
+
+@contextmanager
+def _own_logs(*names: str) -> Iterator[None]:
+    """The warnings and errors of uvicorn and of what it serves as our lines."""
     handler = ServerLogHandler()
     before = []
-    for name in ("uvicorn", "ocboost.live"):
+    for name in names:
         logger = logging.getLogger(name)
         before.append((logger, logger.level, logger.propagate))
         logger.addHandler(handler)

@@ -151,6 +151,18 @@ class Service:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(*args, **more))
 
+    def count_request(self, path: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self.metrics.count_request(path, method, status, seconds)
+
+    def count_invalid(self) -> None:
+        """Count what was not HTTP."""
+        self.metrics.invalid.inc()
+
+    def end_streams(self) -> None:
+        """End the streams of those who listen."""
+        self.listeners.close()
+
     def close(self) -> None:
         """End the threads; the adapter is closed by whoever made it."""
         self.stopping = True

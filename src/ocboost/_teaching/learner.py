@@ -1,0 +1,191 @@
+"""Learns click after click, and decides whether what came of it is shown."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn needs it too
+
+from ocboost._teaching.base import Base, base_of, shipped_base
+from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.examples import Marked, ScannedFrame, Taught, marked_face, sure_boxes, wrong_windows
+from ocboost._teaching.fit import Fitted, boxes_of, fit
+from ocboost._teaching.frames import Frame
+from ocboost._teaching.guard import GuardedFrame, why_not
+from ocboost._teaching.scanned import finds, together, windows_of
+from ocboost.cascade.cascade import Cascade
+from ocboost.cascade.detect import detect
+from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
+from ocboost.cascade.pictures import Boxes, as_boxes
+
+BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were clicked on
+MIXED = 2654435761  # Knuth's multiplicative hashing
+REMEMBERED = 200  # frames whose windows are kept
+REMEMBERED_FACES = 2000
+UNSEEN = (
+    "a face that was marked cannot be found by any such detector: it has too little contrast, or lies too "
+    "close to the edge"
+)
+GOOD = "it does what was clicked, and is no worse on what is known"
+
+
+class GuardDecision(NamedTuple):
+    """Whether what a click taught is shown, and why."""
+
+    shown: bool
+    why: str
+    seconds: float
+    click: int
+
+
+class Detector(NamedTuple):
+    """A detector, and how it was made; the shipped one has nothing that was fitted."""
+
+    cascade: Cascade
+    base: Base
+    fitted: Fitted | None
+
+
+class ClickLearner:
+    """Learns from the clicks so far; one thread at a time."""
+
+    def __init__(self, shipped: Cascade, seed: int) -> None:
+        self.shipped = shipped
+        self._seed = seed
+        self.base: Base = shipped_base(shipped)
+        self._seen: OrderedDict[tuple[int, int], ScannedFrame] = OrderedDict()
+        self._marked: OrderedDict[tuple[int, int, tuple[int, ...]], Marked] = OrderedDict()
+
+    def warm_up(self) -> None:
+        """Compile everything, on a frame with nothing in it but noise and a drawn face."""
+        rng = np.random.default_rng(0)
+        grey = rng.integers(0, 255, (120, 160)).astype(np.uint8)
+        drawn = self.base.drawn[0]
+        grey[40 : 40 + drawn.shape[0], 60 : 60 + drawn.shape[1]] = drawn
+        frame = Frame(-1, grey)
+        box = np.array([[60, 40, drawn.shape[1], drawn.shape[0]]], np.int64)
+        lesson = Lesson(frame, box, np.empty((0, 4), np.int64), False)
+        self.candidate(self.base, [lesson], [Frame(-2, grey)])
+        self._seen.clear()
+        self._marked.clear()
+
+    def built(self, number: int, stages: Cascade) -> Base:
+        """What was built, to learn on top of."""
+        return base_of(number, stages, self.base.drawn)
+
+    def seen(self, base: Base, frame: Frame) -> ScannedFrame:
+        """A frame's windows; looked at once."""
+        key = base.number, frame.id
+        found = self._seen.get(key)
+        if found is None or found.frame is not frame:
+            shipped = self._seen.get((0, frame.id))
+            found = ScannedFrame(
+                frame,
+                windows_of(base.wide, frame),
+                finds(self.shipped, frame) if shipped is None else shipped.shipped,
+            )
+            self._seen[key] = found
+            while len(self._seen) > REMEMBERED:
+                self._seen.popitem(last=False)
+        self._seen.move_to_end(key)
+        return found
+
+    def knows(self, base: Base, frame: Frame) -> bool:
+        """Whether a frame's windows were looked at."""
+        return (base.number, frame.id) in self._seen
+
+    def _face(self, base: Base, frame: Frame, box: tuple[int, ...]) -> Marked:
+        key = base.number, frame.id, box
+        found = self._marked.get(key)
+        if found is None:
+            found = self._marked[key] = marked_face(base, frame, np.array([box], np.int64))
+            while len(self._marked) > REMEMBERED_FACES:
+                self._marked.popitem(last=False)
+        return found
+
+    def taught(self, base: Base, lesson: Lesson) -> Taught:
+        """A frame that was clicked on, with its windows."""
+        own = self.seen(base, lesson.frame)
+        marked = [self._face(base, lesson.frame, tuple(box)) for box in lesson.faces.tolist()]
+        visible = [len(each.windows.rects) > MIN_NEIGHBORS for each in marked]
+        lesson = lesson._replace(faces=lesson.faces[np.array(visible, np.bool_)])
+        marked = [each for each, seen in zip(marked, visible, strict=True) if seen]
+        windows = together([own.windows, *(each.windows for each in marked)])
+        return Taught(lesson, windows, own.shipped, marked)
+
+    def candidate(
+        self, base: Base, said: Sequence[Lesson], frames: Sequence[Frame]
+    ) -> tuple[Fitted, list[Taught], list[ScannedFrame]]:
+        """The detector that all lessons give."""
+        taught = [self.taught(base, lesson) for lesson in said]
+        others = [self.seen(base, frame) for frame in background(said, frames)]
+        return fit(base, taught, others, self._seed), taught, others
+
+    def found(self, detector: Detector, frame: Frame, taught: Taught | None = None) -> Boxes:
+        """What a detector finds in a frame, by the windows that were looked at before."""
+        if detector.fitted is None:
+            return self.seen(self.base, frame).shipped.boxes
+        if taught is None:
+            return boxes_of(detector.fitted, self.seen(detector.base, frame).windows, frame)
+        return boxes_of(detector.fitted, self.taught(detector.base, taught.lesson).windows, frame)
+
+    def learnt(
+        self,
+        base: Base,
+        clicked: int | None,
+        said: Sequence[Lesson],
+        frames: Sequence[Frame],
+        before: Detector,
+    ) -> tuple[Detector | None, str]:
+        """The detector of all lessons, None if it is not to be shown, and why; ``clicked``: its frame."""
+        with threadpool_limits(1):  # small products, which several threads would only make slower
+            taught = [self.taught(base, lesson) for lesson in said]
+            for lesson, each in zip(said, taught, strict=True):
+                if lesson.frame.id == clicked and len(each.lesson.faces) < len(lesson.faces):
+                    return None, UNSEEN
+            others = [self.seen(base, frame) for frame in background(said, frames)]
+            why = None
+            for careful in (False, True):
+                fitted = fit(base, taught, others, self._seed, careful=careful)
+                after = Detector(fitted.cascade, base, fitted)
+                why = self._why_not(before, after, taught, others, clicked)
+                if why is None:
+                    return after, GOOD
+            assert why is not None
+            return None, why
+
+    def _why_not(
+        self,
+        before: Detector,
+        after: Detector,
+        taught: Sequence[Taught],
+        others: Sequence[ScannedFrame],
+        clicked: int | None,
+    ) -> str | None:
+        wrong = wrong_windows(after.base, taught)
+        judged = []
+        for each in taught:
+            frame = each.lesson.frame
+            if frame.id == clicked:  # as OpenCV will look at it
+                new = as_boxes(detect(after.cascade, frame.grey))
+            else:
+                new = self.found(after, frame, each)
+            sure = sure_boxes(each.windows, each.shipped, each.lesson, wrong)
+            old = self.found(before, frame, each)
+            judged.append(GuardedFrame(each.lesson, each.shipped.boxes, sure, old, new))
+        rest = []
+        for seen in others:
+            sure = sure_boxes(seen.windows, seen.shipped, None, wrong)
+            old, new = (self.found(each, seen.frame) for each in (before, after))
+            rest.append(GuardedFrame(None, seen.shipped.boxes, sure, old, new))
+        return why_not(judged, rest, clicked)
+
+
+def background(said: Sequence[Lesson], frames: Sequence[Frame]) -> list[Frame]:
+    """Frames to learn with besides those that were clicked on: mostly the same as for the click before."""
+    labelled = {lesson.frame.id for lesson in said}
+    free = [frame for frame in frames if frame.id not in labelled]
+    return sorted(free, key=lambda frame: (frame.id * MIXED % (1 << 32), frame.id))[:BACKGROUND_FRAMES]

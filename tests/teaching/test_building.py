@@ -1,0 +1,115 @@
+"""Fast stages are built in a process of their own; clicks that come meanwhile are learnt once more."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from ocboost._teaching import session as teaching
+from ocboost._teaching.building import FEWEST_FACES, Build
+from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.frames import Frame
+from ocboost._teaching.session import TeachingSession
+from ocboost.cascade import read_cascade
+from ocboost.cascade.pictures import as_boxes
+from tests.support.cascades import as_xml
+from tests.support.face_pictures import face_picture, picture_cascade
+
+PICTURES = (7, 10, 12)
+
+
+class Pretended:
+    """A build that ends when the test says so."""
+
+    begun: list = []  # noqa: RUF012
+
+    def __init__(self, shipped, shown, said, seed, done):
+        self.shown, self.said, self.done, self.cancelled = shown, said, done, False
+        self.begun.append(self)
+
+    def cancel(self):
+        self.cancelled = True
+
+    def end(self):
+        """As if the stages were those of the detector that was shown when it began."""
+        self.done(self, self.shown, "")
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    monkeypatch.setattr(teaching, "Build", Pretended)
+    monkeypatch.setattr(teaching, "FEWEST_MARKED", 1)
+    monkeypatch.setattr(Pretended, "begun", [])
+    return Pretended.begun
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "detector.xml"
+    path.write_bytes(as_xml(picture_cascade()))
+    return read_cascade(path)
+
+
+def taught(file, builds, *, late):
+    """Three clicks; the build that the first one begins ends before the second, or after the third."""
+    session = TeachingSession(file)
+    try:
+        seen = [(session.see(picture).frame_id, boxes) for picture, boxes in map(face_picture, PICTURES)]
+        for k, (number, boxes) in enumerate(seen):
+            session.mark(number, tuple(boxes[0]))
+            while session.status()["queue"]:
+                session.wait(0.05)
+            if builds and not builds[0].cancelled and (k == 2 if late else k == 0):
+                builds[0].end()
+                while session.status()["queue"]:
+                    session.wait(0.05)
+        return session.detector_xml(), session._steps[-1].base.number, session.status()["decision"]
+    finally:
+        session.close()
+
+
+def test_the_detector_does_not_depend_on_when_a_build_ends(file, pretended, monkeypatch):
+    monkeypatch.setattr(teaching, "AGAIN", 100.0)
+    early = taught(file, pretended, late=False)
+    pretended.clear()
+    late = taught(file, pretended, late=True)
+    assert early[0] == late[0]
+    assert early[1] == late[1]
+
+
+def test_a_click_that_is_taken_back_ends_the_build_that_it_began(file, pretended):
+    session = TeachingSession(file)
+    picture, boxes = face_picture(PICTURES[0])
+    session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+    while session.status()["queue"]:
+        session.wait(0.05)
+    assert session.status()["building"]
+    assert not session.wait(0.2)
+    session.undo()
+    assert pretended[0].cancelled
+    assert not session.status()["building"]
+    session.close()
+
+
+def test_too_few_faces_are_said_by_the_process():
+    picture, boxes = face_picture(PICTURES[0])
+    said = [Lesson(Frame(1, picture), as_boxes(boxes), np.empty((0, 4), np.int64), False)]
+    ended = threading.Event()
+    found = []
+
+    def done(build, stages, why):
+        found.append((stages, why))
+        ended.set()
+
+    Build(picture_cascade(), picture_cascade(), said, 0, done)
+    assert ended.wait(120)
+    stages, why = found[0]
+    assert stages is None
+    assert f"and {FEWEST_FACES} are needed" in why
+
+
+def test_a_build_may_be_ended():
+    said = [Lesson(Frame(1, face_picture(0)[0]), as_boxes([]), as_boxes([]), True)]
+    build = Build(picture_cascade(), picture_cascade(), said, 0, lambda *_: pytest.fail("it was ended"))
+    build.cancel()
+    assert build._process.wait(30) is not None

@@ -1,0 +1,70 @@
+"""What the guard refuses, and in which words; what is known of a frame in part."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.frames import Frame
+from ocboost._teaching.guard import GuardedFrame, mistakes, why_not
+from ocboost._teaching.partly import picture_of
+from ocboost.cascade.pictures import as_boxes
+
+FACE, OTHER, THIRD = [10, 10, 30, 30], [60, 60, 30, 30], [60, 10, 30, 30]
+
+
+def lesson(faces=(), wrong=(), free=False, number=1):
+    frame = Frame(number, np.zeros((100, 100), np.uint8))
+    return Lesson(frame, as_boxes(faces), as_boxes(wrong), free)
+
+
+def judged(said, *, shipped=(), sure=(), old=(), new=()):
+    return GuardedFrame(said, *(as_boxes(boxes) for boxes in (shipped, sure, old, new)))
+
+
+def test_what_was_clicked_must_be_so():
+    assert why_not([judged(lesson([FACE]), new=[FACE])], [], 1) is None
+    assert "clicked last could not" in why_not([judged(lesson([FACE]))], [], 1)
+    assert "clicked last could not" in why_not([judged(lesson([], [OTHER]), new=[OTHER])], [], 1)
+
+
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        (judged(lesson([FACE]), old=[FACE]), "it makes 1 of the mistakes .* shown 0"),
+        (judged(lesson(free=True), new=[OTHER]), "it makes 1 of the mistakes"),
+    ],
+)
+def test_what_was_right_must_stay_right(known, says):
+    last = judged(lesson([FACE], number=2), old=[FACE], new=[FACE])
+    assert re.search(says, why_not([known, last], [], 2))
+
+
+def test_what_the_shipped_detector_surely_finds_must_stay():
+    seen = [judged(None, shipped=[FACE], sure=[FACE]) for _ in range(2)]
+    assert "no longer finds 2 of 2 faces" in why_not([], seen, None)
+    assert why_not([], seen[:1], None) is None
+
+
+def test_far_too_many_boxes_are_no_faces():
+    many = [[x, y, 20, 20] for x in (0, 30, 60) for y in (0, 30, 60)]
+    assert "too many to be faces" in why_not([], [judged(None, new=many)], None)
+    assert why_not([], [judged(None, new=many[:1])], None) is None
+
+
+def test_mistakes_are_counted():
+    assert mistakes(lesson([FACE], [OTHER]), as_boxes([FACE])) == 0
+    assert mistakes(lesson([FACE], [OTHER]), as_boxes([OTHER])) == 2
+    assert mistakes(lesson(free=True), as_boxes([FACE, OTHER])) == 2
+
+
+def test_what_nobody_clicked_on_is_ignored_unless_the_frame_is_free():
+    known = picture_of(lesson([FACE], [OTHER]), as_boxes([]), [as_boxes([FACE, OTHER, THIRD])])
+    assert known.boxes.tolist() == [FACE]
+    assert known.ignored.tolist() == [THIRD]
+    found = picture_of(lesson([], [OTHER]), as_boxes([FACE, OTHER]), [as_boxes([THIRD])])
+    assert found.boxes.tolist() == [FACE]
+    free = picture_of(lesson(free=True), as_boxes([]), [as_boxes([THIRD])])
+    assert not len(free.boxes)
+    assert not len(free.ignored)
