@@ -54,6 +54,7 @@ MISSING = [
     ["fleet", "adapt", "no.ocb", "no.csv", "--key", "k", "--store", "store"],
     ["fleet", "info", "no"],
     ["cascade", "info", "no.xml"],
+    ["cascade", "live", "no.xml"],
     ["cascade", "detect", "no.xml", "no", "--out", "out"],
     ["cascade", "adapt", "no.xml", "--faces", "no", "--others", "no", "--out", "out.xml"],
     ["cascade", "evaluate", "no.xml", "--boxes", "no.json"],

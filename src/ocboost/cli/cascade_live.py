@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
+from ocboost.cli.cascade_shared import require_places
 from ocboost.cli.options import Count, Flag, Seed
 from ocboost.cli.terminal import say
 from ocboost.errors import InputError, MissingExtraError
@@ -81,6 +82,7 @@ def live(
     seed
         For what is drawn at random while it learns.
     """
+    require_places(detector)
     try:
         from ocboost._teaching.address import keep_address, kept_address, new_address
         from ocboost._teaching.server import run_teaching
