@@ -47,6 +47,8 @@ FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked
 BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
 MORE_IF_CAREFUL = 1.15  # times as many boxes
 FEW_COUNTED = 4  # faces in frames that were spared; with fewer, all frames are counted
+MOST_MORE = 1.3  # times as many boxes as there should be, for the sake of a face that was marked
+MANY_TAUGHT = 10  # frames that were clicked on; with fewer, all that was marked is found
 HALVINGS = 7  # of the range of thresholds
 
 
@@ -166,7 +168,8 @@ def _at_threshold(
     threshold = _lowest_with(found, target)
     most, least = min(wanted, default=np.inf) - BELOW, max(unwanted, default=-np.inf) + BELOW
     if final or not known or not target:
-        threshold = min(max(threshold, min(least, most)), most)
+        low = _lowest_with(found, MOST_MORE * target) if len(taught) >= MANY_TAUGHT and target else -np.inf
+        threshold = max(min(max(threshold, min(least, most)), most), low)
     if not np.isfinite(threshold):
         threshold = 0.0
     cascade = open_stages.with_thresholds([*thresholds, threshold - shift])
