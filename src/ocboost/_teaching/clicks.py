@@ -42,6 +42,7 @@ def lessons(clicks: Iterable[Click], frames: Mapping[int, Frame]) -> list[Lesson
     Of two clicks on the same place, the later one counts. A face in a frame that was said to be free of faces
     takes that back.
 
+    >>> import numpy as np
     >>> frame = Frame(1, np.zeros((50, 50), np.uint8))
     >>> first = [Click(1, "reject", 1, (4, 4, 24, 24)), Click(2, "mark", 1, (5, 4, 24, 24))]
     >>> lessons(first, {1: frame})[0].faces.tolist(), lessons(first, {1: frame})[0].wrong.tolist()

@@ -7,7 +7,7 @@ times. The same lessons, frames and seed give the same detector.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ocboost._teaching.base import Base
 from ocboost._teaching.examples import (
     Counted,
+    Found,
     LabelledWindows,
     ScannedFrame,
     Taught,
@@ -23,6 +24,8 @@ from ocboost._teaching.examples import (
     easiest,
     examples_of,
     needed,
+    sure_finds,
+    wrong_windows,
 )
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import mistakes
@@ -47,6 +50,9 @@ FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked
 BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
 MORE_IF_CAREFUL = 1.15  # times as many boxes
 FEW_COUNTED = 4  # faces in frames that were spared; with fewer, all frames are counted
+MOST_MORE = 1.3  # times as many boxes as there should be, for the sake of a face that was marked
+MANY_TAUGHT = 10  # frames that were clicked on; with fewer, all that was marked is found
+KEPT = 0.95  # of the sure finds
 HALVINGS = 7  # of the range of thresholds
 
 
@@ -74,6 +80,7 @@ def fit(
     known = counted(base, taught, others[::2])
     if sum(n for _, n in known) < FEW_COUNTED:
         known = counted(base, taught, others, clicked=True)
+    sure = sure_finds(taught, others, wrong_windows(base, taught))
     more = MORE_IF_CAREFUL if careful else 1.0
     thresholds = relaxed(base, taught)
     answers = base.answers(examples.pixels)
@@ -92,7 +99,9 @@ def fit(
         )
         reach = a / 2.0 * last.reach + start[:-1] / 2.0
         shift = float(a / 2.0 * last.middle.sum() + b / 2.0 + start[-1] / 2.0)
-        fitted = _at_threshold(base, thresholds, reach, shift, taught, known, more, rounds == ROUNDS - 1)
+        fitted = _at_threshold(
+            base, thresholds, reach, shift, taught, known, sure, more, rounds == ROUNDS - 1
+        )
         missing = unlearnt(fitted, taught)
         if not missing:
             break
@@ -129,6 +138,7 @@ def _at_threshold(
     shift: float,
     taught: Sequence[Taught],
     known: Sequence[Counted],
+    sure: Sequence[Found],
     more: float,
     final: bool,
 ) -> Fitted:
@@ -163,14 +173,28 @@ def _at_threshold(
         passes, values = scored(windows)
         found.append((windows.rects[passes], values[passes]))
     target = more * sum(n for _, n in known)
-    threshold = _lowest_with(found, target)
+    threshold = min(_lowest_with(found, target), _of_sure_finds(scored, sure))
     most, least = min(wanted, default=np.inf) - BELOW, max(unwanted, default=-np.inf) + BELOW
     if final or not known or not target:
-        threshold = min(max(threshold, min(least, most)), most)
+        low = _lowest_with(found, MOST_MORE * target) if len(taught) >= MANY_TAUGHT and target else -np.inf
+        threshold = max(min(max(threshold, min(least, most)), most), low)
     if not np.isfinite(threshold):
         threshold = 0.0
     cascade = open_stages.with_thresholds([*thresholds, threshold - shift])
     return Fitted(cascade, reach, shift, threshold)
+
+
+def _of_sure_finds(
+    scored: Callable[[Windows], tuple[NDArray[np.bool_], Floats]], sure: Sequence[Found]
+) -> float:
+    """The highest threshold with which nearly all sure finds of the shipped detector are found."""
+    reached: list[float] = []
+    for windows, boxes in sure:
+        passes, values = scored(windows)
+        near = overlaps(windows.rects, boxes) >= 0.6
+        for k in range(len(boxes)):
+            reached += _reached(values[passes & near[:, k]])
+    return float(np.quantile(reached, 1.0 - KEPT)) - BELOW if reached else np.inf
 
 
 def _lowest_with(found: Sequence[tuple[Boxes, Floats]], target: float) -> float:
