@@ -52,7 +52,7 @@ MORE_IF_CAREFUL = 1.15  # times as many boxes
 FEW_COUNTED = 4  # faces in frames that were spared; with fewer, all frames are counted
 MOST_MORE = 1.3  # times as many boxes as there should be, for the sake of a face that was marked
 MANY_TAUGHT = 10  # frames that were clicked on; with fewer, all that was marked is found
-KEPT = 0.95  # of the sure finds
+KEPT_FINDS = 0.95  # of the sure finds
 HALVINGS = 7  # of the range of thresholds
 
 
@@ -194,7 +194,7 @@ def _of_sure_finds(
         near = overlaps(windows.rects, boxes) >= 0.6
         for k in range(len(boxes)):
             reached += _reached(values[passes & near[:, k]])
-    return float(np.quantile(reached, 1.0 - KEPT)) - BELOW if reached else np.inf
+    return float(np.quantile(reached, 1.0 - KEPT_FINDS)) - BELOW if reached else np.inf
 
 
 def _lowest_with(found: Sequence[tuple[Boxes, Floats]], target: float) -> float:
