@@ -68,7 +68,7 @@ def test_the_commands_of_the_readme_that_are_run(release):
     taken = [
         line for line in commands if not any(word in line.replace(" > ", " ") for word in release.NOT_RUN)
     ]
-    for command in ("fit", "adapt", "predict"):
+    for command in ("sample", "fit", "adapt", "explain"):
         assert any(line.startswith(f"ocboost {command} ") for line in taken), command
     assert not any("#" in line for line in commands)
 

@@ -209,7 +209,7 @@ class TestRefused:
     def test_without_pillow(self, tmp_path, windows, monkeypatch):
         write_folder(tmp_path, windows[:1])
         monkeypatch.setitem(sys.modules, "PIL", None)
-        with pytest.raises(MissingExtraError, match=r"'pillow'.*ocboost\[vision\]"):
+        with pytest.raises(MissingExtraError, match=r"'pillow'.*\[vision\]"):
             windows_in(tmp_path, 24, 24)
 
 
@@ -310,7 +310,7 @@ class TestVideo:
     def test_without_opencv(self, tmp_path, monkeypatch):
         (tmp_path / "v.avi").write_bytes(b"")
         monkeypatch.setitem(sys.modules, "cv2", None)
-        with pytest.raises(MissingExtraError, match=r"'opencv-python-headless'.*ocboost\[vision\]"):
+        with pytest.raises(MissingExtraError, match=r"'opencv-python-headless'.*\[vision\]"):
             images_in(tmp_path / "v.avi")
 
 

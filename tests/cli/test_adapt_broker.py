@@ -189,8 +189,9 @@ def test_options_that_make_no_sense_with_a_log(capsys, model, words, says):
 
 
 @pytest.mark.parametrize("words", [["--idle", "5"], ["--guard"], ["--max-pending", "5"]])
-def test_options_of_logs_make_no_sense_with_a_file(capsys, model, words):
-    line = refused(capsys, "adapt", model, "a.csv", "--out", model, *words, code=2)
+def test_options_of_logs_make_no_sense_with_a_file(capsys, model, words, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n")
+    line = refused(capsys, "adapt", model, tmp_path / "a.csv", "--out", model, *words, code=2)
     assert f"{words[0]} is for logs in a broker" in line
 
 

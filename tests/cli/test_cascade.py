@@ -338,7 +338,10 @@ class TestProcess:
             )
         for words, row in (
             (["info", "toy.xml"], r"^ 3 +14 +30 +-?[\d.]+$"),
-            ([*ADAPT[1:], "--out", "b.xml"], r"^ after +[\d.]+% +[\d.]+% +[\d.]+ +\d+$"),
+            (
+                [*ADAPT[1:], "--out", "b.xml"],
+                r"^ after +[\d.]+% \([\d.]+%–[\d.]+%\) +[\d.]+% \([\d.]+%–[\d.]+%\) +[\d.]+ +\d+$",
+            ),
             (["detect", "toy.xml", str(pictures), "--out", "found"], r"^ tiny.png +0 +– +–$"),
             (["evaluate", "toy.xml", "a.xml", *WINDOWS], r"^ toy +([\d.]+% +){5}[\d.]+$"),
         ):

@@ -203,7 +203,7 @@ class TestEdges:
         assert written(marked)["against_the_first"][0]["misses_bounds"] is None
 
     def test_a_picture_that_is_smaller_than_the_window(self, marked, capsys):
-        (marked / "a.csv").write_text("image,x,y,w,h\ntiny.png,0,0,6,6\n")
+        (marked / "a.csv").write_text("image,x,y,w,h\ntiny.png,,,,\n")
         code, printed, _ = ran(capsys, *EVALUATE, "one.xml", "--boxes", "a.csv", "--out", "report")
         assert code == 0
         assert re.match(r"– +0\.00 \(0\.00–3\.00\)( +–){4} ", row_of(printed, "one"))

@@ -113,7 +113,7 @@ class TestFaceMosaics:
 
     def test_pillow_is_missing(self, mosaics, monkeypatch):
         monkeypatch.setitem(sys.modules, "PIL", None)
-        with pytest.raises(MissingExtraError, match=r"'pillow'.*ocboost\[reproduce\]"):
+        with pytest.raises(MissingExtraError, match=r"'pillow'.*\[reproduce\]"):
             load_faces(mosaics[0])
 
 

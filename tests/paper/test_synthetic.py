@@ -233,5 +233,5 @@ class TestFigure:
 
     def test_without_matplotlib(self, monkeypatch: pytest.MonkeyPatch, tiny: SyntheticResult) -> None:
         monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'ocboost\[all\]'"):
+        with pytest.raises(MissingExtraError, match=r"pip install .*\[all\]"):
             synthetic_section.draw(tiny)

@@ -236,9 +236,7 @@ def test_parameters(tmp_path):
 
 def test_missing_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        MissingExtraError, match=r"Reading streams needs the package 'pyarrow'.*ocboost\[streams\]"
-    ):
+    with pytest.raises(MissingExtraError, match=r"Reading streams needs the package 'pyarrow'.*\[streams\]"):
         open_stream(tmp_path / "t.csv")
 
 

@@ -288,7 +288,7 @@ class PictureAdapter(DeepState):
             How many false alarms a picture are wanted, with ``min_neighbors=3``; where few pictures are
             spared fewer are aimed at. If left out a third of what the shipped cascade makes on them, on
             those with faces and on those without, or more where that finds too few faces: see
-            `ocboost.cascade.own_threshold`.
+            ``ocboost/cascade/own_threshold.py``.
         min_size : (width, height), optional
             The smallest window that will be looked for.
 

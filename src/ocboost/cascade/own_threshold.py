@@ -15,7 +15,7 @@ from ocboost.cascade.pictures import Picture
 OF_SHIPPED = 1.0 / 3.0  # of its false alarms are aimed at
 MOST_FALSE_ALARMS = 0.3  # a picture
 KEPT_GAIN = 0.5  # of the faces found beyond the shipped cascade's; the rest is given for fewer false alarms
-STEPS = 20  # between the careful threshold and the loose one
+STEPS_DOWN = 20  # between the careful threshold and the loose one
 
 
 def own_threshold(
@@ -48,7 +48,7 @@ def own_threshold(
 
     before = judge(shipped, with_faces, min_size).hits
     wanted = before + KEPT_GAIN * (hits(loose) - before)
-    steps = np.linspace(careful, loose, STEPS, endpoint=False).tolist()
+    steps = np.linspace(careful, loose, STEPS_DOWN, endpoint=False).tolist()
     return next((threshold for threshold in steps if hits(threshold) >= wanted), loose)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ocboost.cascade import Cascade
 
 
-PLACES = {
+PLACE_WORDS = {
     "faces": "a folder of windows, or an image",
     "others": "a folder of windows, or an image",
     "boxes": "a JSON file of COCO, or another file or folder with boxes",
@@ -34,7 +34,9 @@ def require_places(*detectors: Path, **options: Path | None) -> None:
             )
     for name, place in options.items():
         if place is not None and not place.exists():
-            raise InputError(f"--{name} must be {PLACES[name]}; '{place}' does not exist. Check the name.")
+            raise InputError(
+                f"--{name} must be {PLACE_WORDS[name]}; '{place}' does not exist. Check the name."
+            )
 
 
 def read_windows(option: str, place: Path, cascade: Cascade) -> NDArray[np.uint8]:

@@ -13,7 +13,16 @@ from typing import Any
 from ocboost.cli.terminal import results
 from ocboost.errors import MissingExtraError, OcboostError
 
-METHODS = ("ocb", "ocb-window-20", "ocb-forgetting", "growing-forgetting", "oza", "winnow", "eg", "huang")
+WARMED_METHODS = (
+    "ocb",
+    "ocb-window-20",
+    "ocb-forgetting",
+    "growing-forgetting",
+    "oza",
+    "winnow",
+    "eg",
+    "huang",
+)
 LINEAR = ("logistic", "perceptron", "pa")
 # A detector of two stages, in OpenCV's format.
 DETECTOR = """<?xml version="1.0"?>
@@ -141,7 +150,7 @@ def _adaptive(folder: Path) -> None:
 def _methods(folder: Path) -> None:
     for n_classes in (2, 3):
         data = _stream(folder, n_classes)
-        for method in (*METHODS, *LINEAR):
+        for method in (*WARMED_METHODS, *LINEAR):
             _cycle(folder, data, "--method", method)
     data = _stream(folder, 2)
     for options in (("--learner", "ball"), ("--window", 50), ("--head", 50), ("--grow", 40)):

@@ -186,5 +186,5 @@ def test_settings_that_the_client_does_not_take(cluster: KafkaCluster, logs: Any
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "ocboost.live.brokers.kafka")
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(MissingExtraError, match=r"A log in Kafka needs .*pip install 'ocboost\[kafka\]'"):
+    with pytest.raises(MissingExtraError, match=r"A log in Kafka needs .*pip install .*\[kafka\]"):
         url.open_log("kafka://h:1/t")
