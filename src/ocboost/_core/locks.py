@@ -32,6 +32,7 @@ that was being changed then is refused in the child.
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - its hook must run after ours, and hooks run last one first
 import copy
 import os
 import threading
