@@ -132,6 +132,10 @@ class TeachingSession:
         self._decision = None if taken.decision is None else GuardDecision(**taken.decision)
         if taken.detector is not None:
             self._shown = 1, taken.detector
+        if taken.lost is not None:
+            _log.warning("%s; it is learnt anew from the clicks", taken.lost)
+            why = "the detector that was kept cannot be read; it is being learnt anew from the clicks"
+            self._decision = GuardDecision(False, why, 0.0, 0)
         said = [each.number for each in self._clicks if not each.undone]
         self._queue = [TeachingTask(number, ()) for number in said if number > taken.learnt]
         if taken.learnt:
