@@ -247,6 +247,38 @@ def test_a_kept_detector_that_cannot_be_read_is_learnt_anew(begin, tmp_path, dam
     assert second.detector_xml() == shown
 
 
+@pytest.mark.parametrize("broken", ["_build_if_due", "_look_ahead", "_said"])
+def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(begin, monkeypatch, broken):
+    session = begin()
+    real = getattr(session, broken)
+    fails = [True]
+
+    def failing(*given):
+        if threading.current_thread() is session._thread and fails:
+            fails.clear()
+            raise RuntimeError("thing is broken")
+        return real(*given)
+
+    monkeypatch.setattr(session, broken, failing)
+    seen, faces = show(session, MISSED)
+    session.mark(seen.frame_id, faces[0])
+    settle(session)
+    session.mark(seen.frame_id, faces[1])
+    assert settle(session)["click"] == 2
+    if not fails:
+        assert "thing is broken" in session.status()["error"]
+    assert session._thread.is_alive()
+
+
+def test_warming_up_does_not_touch_what_is_being_learnt(begin):
+    session = begin()
+    seen, _ = show(session, MISSED)
+    frame = session._frames.get(seen.frame_id)
+    session._learner.seen(session._learner.base, frame)
+    session.warm_up()
+    assert session._learner.knows(session._learner.base, frame)
+
+
 def test_a_frame_that_is_known_in_part_is_not_said_to_be_free_of_faces(begin):
     session = begin()
     seen, faces = show(session, WRONG)
