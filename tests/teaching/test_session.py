@@ -1,5 +1,6 @@
 """Clicks are learnt, taken back, kept in a folder, and refused where they make no sense."""
 
+import errno
 import io
 import threading
 import zipfile
@@ -7,6 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from ocboost._teaching import saved
 from ocboost._teaching.session import TeachingSession
 from ocboost.cascade import read_annotations, read_cascade
 from ocboost.cascade.pictures import as_boxes, overlaps
@@ -198,6 +200,83 @@ def test_a_click_that_was_not_learnt_before_the_end_is_learnt_later(begin, tmp_p
     second = begin(state=state)
     settle(second)
     assert has(show(second, MISSED)[0].boxes, faces[0])
+
+
+def test_a_detector_that_does_not_fit_the_disk_is_learnt_later(begin, tmp_path, monkeypatch):
+    state = tmp_path / "state"
+    first = begin(state=state)
+    real = saved.save
+
+    def full(place, kind, tree):
+        if kind == saved.DETECTOR_KIND:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(place, kind, tree)
+
+    monkeypatch.setattr(saved, "save", full)
+    seen, faces = show(first, MISSED)
+    first.mark(seen.frame_id, faces[0])
+    settle(first)
+    first.mark(seen.frame_id, faces[1])
+    settle(first)
+    assert "No space left" in first.status()["error"]
+    shown = first.detector_xml()
+    first.close()
+    monkeypatch.undo()
+    second = begin(state=state)
+    settle(second)
+    assert len(second.clicks()) == 2
+    assert second.detector_xml() == shown
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_kept_detector_that_cannot_be_read_is_learnt_anew(begin, tmp_path, damaged, caplog):
+    state = tmp_path / "state"
+    first = begin(state=state)
+    seen, faces = show(first, MISSED)
+    first.mark(seen.frame_id, faces[0])
+    settle(first)
+    shown = first.detector_xml()
+    first.close()
+    (place,) = state.glob("detector-*.ocb")
+    place.unlink()
+    if damaged:
+        place.write_bytes(b"damaged")
+    second = begin(state=state)
+    assert "learnt anew" in caplog.text
+    assert settle(second)["shown"]
+    assert second.detector_xml() == shown
+
+
+@pytest.mark.parametrize("broken", ["_build_if_due", "_look_ahead", "_said"])
+def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(begin, monkeypatch, broken):
+    session = begin()
+    real = getattr(session, broken)
+    fails = [True]
+
+    def failing(*given):
+        if threading.current_thread() is session._thread and fails:
+            fails.clear()
+            raise RuntimeError("thing is broken")
+        return real(*given)
+
+    monkeypatch.setattr(session, broken, failing)
+    seen, faces = show(session, MISSED)
+    session.mark(seen.frame_id, faces[0])
+    settle(session)
+    session.mark(seen.frame_id, faces[1])
+    assert settle(session)["click"] == 2
+    if not fails:
+        assert "thing is broken" in session.status()["error"]
+    assert session._thread.is_alive()
+
+
+def test_warming_up_does_not_touch_what_is_being_learnt(begin):
+    session = begin()
+    seen, _ = show(session, MISSED)
+    frame = session._frames.get(seen.frame_id)
+    session._learner.seen(session._learner.base, frame)
+    session.warm_up()
+    assert session._learner.knows(session._learner.base, frame)
 
 
 def test_a_frame_that_is_known_in_part_is_not_said_to_be_free_of_faces(begin):

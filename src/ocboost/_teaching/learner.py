@@ -69,8 +69,6 @@ class ClickLearner:
         box = np.array([[60, 40, drawn.shape[1], drawn.shape[0]]], np.int64)
         lesson = Lesson(frame, box, np.empty((0, 4), np.int64), False)
         self.candidate(self.base, [lesson], [Frame(-2, grey)])
-        self._seen.clear()
-        self._marked.clear()
 
     def built(self, number: int, stages: Cascade) -> Base:
         """What was built, to learn on top of."""

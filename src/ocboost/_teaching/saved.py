@@ -43,6 +43,7 @@ class Taken(NamedTuple):
     detector: Cascade | None  # that was shown, if it was not the shipped one
     next_id: int
     decision: dict[str, Any] | None
+    lost: str | None = None  # why the detector must be learnt anew from the clicks
 
 
 class StateFolder:
@@ -58,7 +59,9 @@ class StateFolder:
         self._lock = contextlib.ExitStack()
         self._lock.enter_context(locked(folder / SESSION_FILE))
         self._written: set[int] = set()
-        self._detector: str | None = None
+        self._detector: str | None = None  # the file of the detector that was written last
+        self._learnt = 0  # the last click that it was taught
+        self._behind = False  # whether a newer one could not be written
 
     def close(self) -> None:
         """Let others have it."""
@@ -76,6 +79,7 @@ class StateFolder:
             return None
         taken: Taken = read(load(place, SESSION_KIND), str(place), self._from_tree)
         self._written = {frame.id for frame in taken.frames}
+        self._learnt = taken.learnt
         return taken
 
     def _from_tree(self, fields: Fields) -> Taken:
@@ -102,21 +106,24 @@ class StateFolder:
         numbers = sorted({click.frame_id for click in clicks if not click.undone})
         name = fields.text("detector")
         fields.require(name == "" or Path(name).name == name, "detector must be the name of a file")
-        detector = None
+        learnt = fields.count("learnt", most=len(clicks))
+        detector, lost = None, None
         if name:
-            place = self._folder / name
-            detector = read(
-                load(place, DETECTOR_KIND), str(place), lambda own: own.read("cascade", Cascade.from_tree)
-            )
-            self._detector = name
-        return Taken(
-            clicks,
-            [self._frame(number) for number in numbers],
-            fields.count("learnt", most=len(clicks)),
-            detector,
-            fields.count("next_id"),
-            decision,
+            try:
+                detector = self._kept_detector(name)
+                self._detector = name
+            except (OSError, ModelFileError) as error:
+                # The clicks are what cannot be had again.
+                learnt, lost = 0, str(error)
+        frames = [self._frame(number) for number in numbers]
+        return Taken(clicks, frames, learnt, detector, fields.count("next_id"), decision, lost)
+
+    def _kept_detector(self, name: str) -> Cascade:
+        place = self._folder / name
+        found: Cascade = read(
+            load(place, DETECTOR_KIND), str(place), lambda own: own.read("cascade", Cascade.from_tree)
         )
+        return found
 
     def _frame(self, number: int) -> Frame:
         place = self._folder / _frame_name(number)
@@ -152,14 +159,22 @@ class StateFolder:
         next_id: int,
         decision: dict[str, Any] | None,
     ) -> None:
-        """Write all but the frames; the detector only if it is ``new``."""
-        old = self._detector
-        if new:
-            self._detector = (
-                None if detector is None else f"detector-{learnt:06d}-{len(clicks):06d}-{next_id}.ocb"
-            )
-            if detector is not None and self._detector is not None:
-                save(self._folder / self._detector, DETECTOR_KIND, {"cascade": detector.tree()})
+        """Write all but the frames; the detector only if it is ``new``, or could not be written before.
+
+        If the detector cannot be written, the clicks still are, beside the detector that was written last.
+        """
+        failed: OSError | None = None
+        if new or self._behind:
+            name = None if detector is None else f"detector-{learnt:06d}-{len(clicks):06d}-{next_id}.ocb"
+            try:
+                if detector is not None and name is not None:
+                    save(self._folder / name, DETECTOR_KIND, {"cascade": detector.tree()})
+            except OSError as error:
+                self._behind, failed = True, error
+            else:
+                self._detector, self._learnt, self._behind = name, learnt, False
+        if self._behind:
+            learnt = min(learnt, self._learnt)
         said = [[each.number, each.kind, each.frame_id, each.box, each.undone] for each in clicks]
         tree = {
             "version": SESSION_VERSION,
@@ -172,14 +187,17 @@ class StateFolder:
             "decision": json.dumps(decision),
         }
         save(self._folder / SESSION_FILE, SESSION_KIND, tree)
-        if old is not None and old != self._detector:
-            with contextlib.suppress(OSError):
-                (self._folder / old).unlink()
+        for other in self._folder.glob("detector-*.ocb"):
+            if other.name != self._detector:
+                with contextlib.suppress(OSError):
+                    other.unlink()
         used = {click.frame_id for click in clicks if not click.undone}
         for number in sorted(self._written - used):
             with contextlib.suppress(OSError):
                 (self._folder / _frame_name(number)).unlink()
             self._written.discard(number)
+        if failed is not None:
+            raise failed
 
 
 def _frame_name(number: int) -> str:

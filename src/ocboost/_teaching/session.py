@@ -105,7 +105,9 @@ class TeachingSession:
         self._built: dict[int, int] = {}  # after which clicks, and how many clicks there were
         self._replayed_to = 0  # the last click that is learnt once more, on top of new stages
         self._decision: GuardDecision | None = None
-        self._error: str | None = None
+        self._error: str | None = None  # what went wrong while learning
+        self._unsaved: str | None = None  # why what was taught last could not be saved
+        self._passed_over: set[int] = set()  # frames that could not be looked at ahead
         self._found_before: dict[tuple[int, int], tuple[Cascade, Boxes]] = {}
         self._closed = False
         self._folder = None if state is None else StateFolder(Path(state), file, self._seed)
@@ -132,6 +134,10 @@ class TeachingSession:
         self._decision = None if taken.decision is None else GuardDecision(**taken.decision)
         if taken.detector is not None:
             self._shown = 1, taken.detector
+        if taken.lost is not None:
+            _log.warning("%s; it is learnt anew from the clicks", taken.lost)
+            why = "the detector that was kept cannot be read; it is being learnt anew from the clicks"
+            self._decision = GuardDecision(False, why, 0.0, 0)
         said = [each.number for each in self._clicks if not each.undone]
         self._queue = [TeachingTask(number, ()) for number in said if number > taken.learnt]
         if taken.learnt:
@@ -142,7 +148,8 @@ class TeachingSession:
 
     def warm_up(self) -> None:
         """Compile what learning and detecting need, and prepare the drawn faces: slow, once."""
-        self._learner.warm_up()
+        # By a learner of its own: the session's may be at work already.
+        ClickLearner(self._file.cascade, self._seed).warm_up()
         detect(self._file.cascade, np.zeros((48, 64), np.uint8))
 
     def see(
@@ -226,62 +233,88 @@ class TeachingSession:
     # Learning ---------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while True:
+        """Learn one thing after the other; what goes wrong with one must not keep the next from it."""
+        while not self._closed:
+            task = None
+            try:
+                with self._lock:
+                    task = self._next_task()
+                if task is not None:
+                    self._learn(task)
+            except Exception as error:
+                _log.exception("learning failed")
+                with self._lock:
+                    self._error = f"learning failed ({type(error).__name__}: {error!s:.200}); it goes on"
+                    if self._queue and self._queue[0] is task:
+                        self._queue.pop(0)
             with self._lock:
                 self._working = False
                 self._wake.notify_all()
-                while not self._queue and not self._closed:
-                    if self._look_ahead():
-                        break
-                    self._wake.wait(1.0)
-                if self._closed:
-                    return
-                if not self._queue:
-                    continue
-                task, before = self._queue[0], self._steps[-1]
-                self._working = True
-                said, frames = self._said(task.click)
-                clicked = None if task.base is not None else self._clicks[task.click - 1].frame_id
-            begin = _now()
-            base = before.base if task.base is None else task.base
-            detector: Detector | None
-            try:
-                detector, why = self._learner.learnt(
-                    base, clicked, lessons(said, frames), task.background, before.detector
-                )
-            except Exception as error:
-                _log.exception("a click could not be learnt")
-                detector, why = None, f"it could not be learnt ({type(error).__name__}: {error!s:.200})"
-            with self._lock:
-                if not self._queue or self._queue[0] is not task:
-                    continue  # taken back meanwhile
-                self._queue.pop(0)
-                step = TaughtStep(task, before.detector, before.base)
-                if detector is not None:
-                    step = TaughtStep(task, detector, base)
-                self._steps.append(step)
-                self._steps[:-MOST_STEPS] = []
-                if task.base is not None:
-                    why = f"fast stages were built in the background: {why}"
-                self._decision = GuardDecision(
-                    detector is not None, why, round(_now() - begin, 3), task.click
-                )
-                self._show_latest()
-                self._save(True)
-                if task.base is None:
-                    self._build_if_due(step, lessons(said, frames))
+
+    def _next_task(self) -> TeachingTask | None:
+        """What is to be learnt next, once there is something; None if there may be."""
+        while not self._queue and not self._closed:
+            if self._look_ahead():
+                return None
+            self._wake.wait(1.0)
+        if self._closed:
+            return None
+        self._working = True
+        return self._queue[0]
+
+    def _learn(self, task: TeachingTask) -> None:
+        with self._lock:
+            before = self._steps[-1]
+            if not self._queue or self._queue[0] is not task:
+                return  # taken back meanwhile
+            said, frames = self._said(task.click)
+            clicked = None if task.base is not None else self._clicks[task.click - 1].frame_id
+        begin = _now()
+        base = before.base if task.base is None else task.base
+        detector: Detector | None
+        try:
+            detector, why = self._learner.learnt(
+                base, clicked, lessons(said, frames), task.background, before.detector
+            )
+        except Exception as error:
+            _log.exception("a click could not be learnt")
+            detector, why = None, f"it could not be learnt ({type(error).__name__}: {error!s:.200})"
+        with self._lock:
+            if not self._queue or self._queue[0] is not task:
+                return  # taken back meanwhile
+            self._queue.pop(0)
+            step = TaughtStep(task, before.detector, before.base)
+            if detector is not None:
+                step = TaughtStep(task, detector, base)
+            self._steps.append(step)
+            self._steps[:-MOST_STEPS] = []
+            if task.base is not None:
+                why = f"fast stages were built in the background: {why}"
+            self._decision = GuardDecision(detector is not None, why, round(_now() - begin, 3), task.click)
+            self._show_latest()
+            self._save(True)
+            if task.base is None:
+                self._build_if_due(step, lessons(said, frames))
 
     def _look_ahead(self) -> bool:
         """Look at a frame that a click will be learnt with, while there is nothing else to do."""
         base = self._steps[-1].base
         frame = next(
-            (each for each in self._frames.newest(LOOKED_AHEAD) if not self._learner.knows(base, each)), None
+            (
+                each
+                for each in self._frames.newest(LOOKED_AHEAD)
+                if each.id not in self._passed_over and not self._learner.knows(base, each)
+            ),
+            None,
         )
         if frame is None or self._closed:
             return False
         self._lock.release()
         try:
             self._learner.seen(base, frame)
+        except Exception:
+            self._passed_over.add(frame.id)
+            raise
         finally:
             self._lock.acquire()
         return True
@@ -316,9 +349,9 @@ class TeachingSession:
                 self._frames.next_number,
                 None if self._decision is None else self._decision._asdict(),
             )
-            self._error = None
+            self._unsaved = None
         except OSError as error:
-            self._error = f"what was taught could not be saved: {error.strerror or error}"
+            self._unsaved = f"what was taught could not be saved: {error.strerror or error}"
 
     # Building ---------------------------------------------------------------------------------------------
 
@@ -382,7 +415,7 @@ class TeachingSession:
                 "others": sum(each.kind == "reject" for each in known),
                 "decision": None if self._decision is None else self._decision._asdict(),
                 "shipped_shown": self._shown[1] is self._file.cascade,
-                "error": self._error,
+                "error": self._unsaved or self._error,
             }
 
     def boxes(self, frame_id: int, which: Which) -> list[Box]:
