@@ -91,6 +91,44 @@ def test_a_click_that_is_taken_back_ends_the_build_that_it_began(file, pretended
     session.close()
 
 
+def test_a_click_taken_back_while_others_are_learnt_once_more_leaves_the_newest_shown(file, pretended):
+    session = TeachingSession(file)
+    for picture, boxes in map(face_picture, PICTURES):
+        session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+        while session.status()["queue"]:
+            session.wait(0.05)
+    pretended[0].end()
+    session.undo()
+    while session.status()["queue"]:
+        session.wait(0.05)
+    assert session._shown[1] is session._steps[-1].detector.cascade
+    assert not session._replaying()
+    session.close()
+
+
+def test_a_build_is_ended_without_the_lock_that_its_thread_may_wait_for(file, pretended):
+    session = TeachingSession(file)
+    picture, boxes = face_picture(PICTURES[0])
+    session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+    while session.status()["queue"]:
+        session.wait(0.05)
+    free = []
+
+    def cancel():
+        def ask():
+            session.status()
+            free.append(True)
+
+        asks = threading.Thread(target=ask, daemon=True)
+        asks.start()
+        asks.join(5.0)
+
+    pretended[0].cancel = cancel
+    session.undo()
+    assert free
+    session.close()
+
+
 def test_too_few_faces_are_said_by_the_process():
     picture, boxes = face_picture(PICTURES[0])
     said = [Lesson(Frame(1, picture), as_boxes(boxes), np.empty((0, 4), np.int64), False)]

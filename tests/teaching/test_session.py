@@ -279,6 +279,48 @@ def test_warming_up_does_not_touch_what_is_being_learnt(begin):
     assert session._learner.knows(session._learner.base, frame)
 
 
+def test_after_a_restart_taking_back_keeps_what_was_learnt_before_a_refused_click(begin, tmp_path):
+    state = tmp_path / "state"
+    first = begin(state=state, build=False)
+    wrong, faces = show(first, WRONG)
+    box = wrong_box(wrong, faces)
+    first.reject(wrong.frame_id, box)
+    flat = first.see(np.full((120, 160), 90, np.uint8))
+    first.mark(flat.frame_id, (40, 40, 40, 40))
+    settle(first)
+    missed, faces = show(first, MISSED)
+    first.mark(missed.frame_id, faces[0])
+    settle(first)
+    first.close()
+    second = begin(state=state, build=False)
+    second.undo()
+    settle(second)
+    assert not has(second.boxes(wrong.frame_id, "shown"), box)
+
+
+def test_after_a_restart_a_click_is_compared_with_what_is_shown(begin, tmp_path):
+    state = tmp_path / "state"
+    first = begin(state=state, build=False)
+    seen, faces = show(first, MISSED)
+    first.mark(seen.frame_id, faces[0])
+    settle(first)
+    first.close()
+    second = begin(state=state, build=False)
+    frame = second._frames.get(seen.frame_id)
+    found = second._learner.found(second._steps[-1].detector, frame)
+    assert found.tolist() == [list(each) for each in second.boxes(seen.frame_id, "shown")]
+    assert has(found, faces[0])
+
+
+def test_the_decision_on_a_click_that_is_taken_back_is_no_longer_said(begin):
+    session = begin()
+    seen, faces = show(session, MISSED)
+    session.mark(seen.frame_id, faces[0])
+    assert settle(session) is not None
+    session.undo()
+    assert settle(session) is None
+
+
 def test_a_frame_that_is_known_in_part_is_not_said_to_be_free_of_faces(begin):
     session = begin()
     seen, faces = show(session, WRONG)

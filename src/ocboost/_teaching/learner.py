@@ -42,7 +42,7 @@ class GuardDecision(NamedTuple):
 
 
 class Detector(NamedTuple):
-    """A detector, and how it was made; the shipped one has nothing that was fitted."""
+    """A detector, and how it was made; one that was taken up, or shipped, lacks what was fitted."""
 
     cascade: Cascade
     base: Base
@@ -57,6 +57,7 @@ class ClickLearner:
         self._seed = seed
         self.base: Base = shipped_base(shipped)
         self._seen: OrderedDict[tuple[int, int], ScannedFrame] = OrderedDict()
+        self._kept_boxes: dict[int, tuple[Cascade, Boxes]] = {}
         self._marked: OrderedDict[tuple[int, int, tuple[int, ...]], Marked] = OrderedDict()
 
     def warm_up(self) -> None:
@@ -124,8 +125,14 @@ class ClickLearner:
 
     def found(self, detector: Detector, frame: Frame, taught: Taught | None = None) -> Boxes:
         """What a detector finds in a frame, by the windows that were looked at before."""
-        if detector.fitted is None:
+        if detector.cascade is self.shipped:
             return self.seen(self.base, frame).shipped.boxes
+        if detector.fitted is None:  # of an earlier session
+            kept = self._kept_boxes.get(frame.id)
+            if kept is None or kept[0] is not detector.cascade:
+                kept = detector.cascade, as_boxes(detect(detector.cascade, frame.grey))
+                self._kept_boxes[frame.id] = kept
+            return kept[1]
         if taught is None:
             return boxes_of(detector.fitted, self.seen(detector.base, frame).windows, frame)
         return boxes_of(detector.fitted, self.taught(detector.base, taught.lesson).windows, frame)

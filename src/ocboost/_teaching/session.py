@@ -204,26 +204,35 @@ class TeachingSession:
                 return None
             click = replace(self._clicks[left[-1]], undone=True)
             self._clicks[left[-1]] = click
-            self._drop_after(click.number - 1)
+            ended = self._drop_after(click.number - 1)
+            if self._decision is not None and self._decision.click >= click.number:
+                self._decision = None
             if all(each.undone or each.frame_id != click.frame_id for each in self._clicks):
                 self._frames.unlabel(click.frame_id)
             remaining = [each.number for each in self._clicks if not each.undone]
             if remaining and self._steps[-1].task.click < remaining[-1] and not self._queue:
-                # It was learnt before this session began, or long ago.
-                self._queue.append(TeachingTask(remaining[-1], tuple(self._frames.varied())))
-            self._show(self._steps[-1].detector.cascade)
+                # It was learnt before this session began, or long ago: all of it is learnt anew, since the
+                # last one alone may be refused.
+                varied = tuple(self._frames.varied())
+                known = self._steps[-1].task.click
+                self._queue = [TeachingTask(number, varied) for number in remaining if number > known]
+                self._replayed_to = remaining[-1]
+            self._show_latest()
             self._save(True)
             self._wake.notify_all()
-            return click
+        if ended is not None:
+            ended.cancel()  # not under the lock, which its thread may wait for
+        return click
 
-    def _drop_after(self, number: int) -> None:
-        """Forget what was learnt from clicks after this one."""
+    def _drop_after(self, number: int) -> Build | None:
+        """Forget what was learnt from clicks after this one; a build that is to be ended is returned."""
         self._queue = [task for task in self._queue if task.click <= number]
         self._steps = [step for step in self._steps if step.task.click <= number] or [self._first]
         self._built = {at: n for at, n in self._built.items() if at <= number}
         if self._build is not None and self._build[0] > number:
-            self._build[1].cancel()
-            self._build = None
+            ended, self._build = self._build[1], None
+            return ended
+        return None
 
     def clicks(self) -> list[Click]:
         """All clicks, those taken back too."""
@@ -329,7 +338,7 @@ class TeachingSession:
             self._show(self._steps[-1].detector.cascade)
 
     def _replaying(self) -> bool:
-        return self._replayed_to > self._steps[-1].task.click
+        return any(task.click <= self._replayed_to for task in self._queue)
 
     def _show(self, cascade: Cascade) -> None:
         if cascade is not self._shown[1]:
