@@ -15,7 +15,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-WAIT = 15_000.0  # milliseconds until a condition that never comes true fails the test
+WAIT = 30_000.0  # milliseconds until a condition that never comes true fails the test
 
 
 @contextmanager
