@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.clicks import Click, Lesson
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import GuardedFrame, mistakes, why_not
 from ocboost._teaching.partly import picture_of
@@ -24,9 +24,20 @@ def judged(said, *, shipped=(), sure=(), old=(), new=()):
 
 
 def test_what_was_clicked_must_be_so():
-    assert why_not([judged(lesson([FACE]), new=[FACE])], [], 1) is None
-    assert "clicked last could not" in why_not([judged(lesson([FACE]))], [], 1)
-    assert "clicked last could not" in why_not([judged(lesson([], [OTHER]), new=[OTHER])], [], 1)
+    face, other = (Click(1, kind, 1, tuple(box)) for kind, box in (("mark", FACE), ("reject", OTHER)))
+    assert why_not([judged(lesson([FACE]), new=[FACE])], [], face) is None
+    assert why_not([judged(lesson([FACE]))], [], face) == "what was clicked last could not be learnt"
+    assert "clicked last could not" in why_not([judged(lesson([], [OTHER]), new=[OTHER])], [], other)
+    assert "clicked last could not" in why_not(
+        [judged(lesson(free=True), new=[THIRD])], [], Click(1, "free", 1)
+    )
+
+
+def test_a_click_that_could_not_be_learnt_does_not_keep_later_ones_in_its_frame_from_it():
+    both = judged(lesson([FACE, OTHER]), new=[OTHER])
+    assert why_not([both], [], Click(2, "mark", 1, tuple(OTHER))) is None
+    refused = why_not([both], [], Click(2, "mark", 1, tuple(FACE)))
+    assert refused == "what was clicked last could not be learnt together with what was clicked before"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +49,7 @@ def test_what_was_clicked_must_be_so():
 )
 def test_what_was_right_must_stay_right(known, says):
     last = judged(lesson([FACE], number=2), old=[FACE], new=[FACE])
-    assert re.search(says, why_not([known, last], [], 2))
+    assert re.search(says, why_not([known, last], [], Click(2, "mark", 2, tuple(FACE))))
 
 
 def test_what_the_shipped_detector_surely_finds_must_stay():

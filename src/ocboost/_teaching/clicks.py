@@ -26,6 +26,11 @@ class Click:
     box: Box | None = None
     undone: bool = False
 
+    @property
+    def boxes(self) -> Boxes:
+        """Its box as the only row, if it has one."""
+        return as_boxes([] if self.box is None else [self.box])
+
 
 class Lesson(NamedTuple):
     """What all clicks on one frame say."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.clicks import Click, Lesson
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.pictures import Boxes, overlaps
 
 LOST = 0.1  # of the shipped detector's sure finds may be lost
 MORE = 2.0  # times as many boxes as the shipped detector finds, and
 MORE_A_FRAME = 1.0  # so many more, may be found in frames that nobody has clicked on
+TOGETHER = " together with what was clicked before"
 
 
 class GuardedFrame(NamedTuple):
@@ -30,14 +31,15 @@ class GuardedFrame(NamedTuple):
 
 
 def why_not(
-    taught: Sequence[GuardedFrame], others: Sequence[GuardedFrame], clicked: int | None
+    taught: Sequence[GuardedFrame], others: Sequence[GuardedFrame], clicked: Click | None
 ) -> str | None:
-    """Why the new detector is not shown, in words; None if it is. ``clicked`` is the last click's frame."""
+    """Why the new detector is not shown, in words; None if it is. ``clicked`` is the last click."""
     old_mistakes = new_mistakes = lost = sure = 0
     for each in taught:
         assert each.lesson is not None
-        if each.lesson.frame.id == clicked and mistakes(each.lesson, each.new):
-            return "what was clicked last could not be learnt together with what was clicked before"
+        last = clicked if clicked is not None and each.lesson.frame.id == clicked.frame_id else None
+        if last is not None and not holds(last, each.new):
+            return f"what was clicked last could not be learnt{TOGETHER if last.number > 1 else ''}"
         old_mistakes += mistakes(each.lesson, each.old)
         new_mistakes += mistakes(each.lesson, each.new)
         lost, sure = lost + missed(each.sure, each.new), sure + len(each.sure)
@@ -58,6 +60,14 @@ def why_not(
             f"{old_boxes}: too many to be faces"
         )
     return None
+
+
+def holds(clicked: Click, found: Boxes) -> bool:
+    """Whether what a click says is so, given what is found in its frame."""
+    if clicked.kind == "free":
+        return not len(found)
+    lost = missed(clicked.boxes, found)
+    return (lost == 0) == (clicked.kind == "mark")
 
 
 def mistakes(lesson: Lesson, found: Boxes) -> int:

@@ -10,11 +10,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn needs it too
 
 from ocboost._teaching.base import Base, base_of, shipped_base
-from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.clicks import Click, Lesson
 from ocboost._teaching.examples import Marked, ScannedFrame, Taught, marked_face, sure_boxes, wrong_windows
 from ocboost._teaching.fit import Fitted, boxes_of, fit
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.guard import GuardedFrame, why_not
+from ocboost._teaching.guard import GuardedFrame, missed, why_not
 from ocboost._teaching.scanned import finds, together, windows_of
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import detect
@@ -140,16 +140,17 @@ class ClickLearner:
     def learnt(
         self,
         base: Base,
-        clicked: int | None,
+        clicked: Click | None,
         said: Sequence[Lesson],
         frames: Sequence[Frame],
         before: Detector,
     ) -> tuple[Detector | None, str]:
-        """The detector of all lessons, None if it is not to be shown, and why; ``clicked``: its frame."""
+        """The detector of all lessons, None if it is not to be shown, and why; ``clicked``: the last click."""
         with threadpool_limits(1):  # small products, which several threads would only make slower
             taught = [self.taught(base, lesson) for lesson in said]
-            for lesson, each in zip(said, taught, strict=True):
-                if lesson.frame.id == clicked and len(each.lesson.faces) < len(lesson.faces):
+            if clicked is not None and clicked.kind == "mark":
+                own = next(each for each in taught if each.lesson.frame.id == clicked.frame_id)
+                if missed(clicked.boxes, own.lesson.faces):
                     return None, UNSEEN
             others = [self.seen(base, frame) for frame in background(said, frames)]
             why = None
@@ -168,13 +169,13 @@ class ClickLearner:
         after: Detector,
         taught: Sequence[Taught],
         others: Sequence[ScannedFrame],
-        clicked: int | None,
+        clicked: Click | None,
     ) -> str | None:
         wrong = wrong_windows(after.base, taught)
         judged = []
         for each in taught:
             frame = each.lesson.frame
-            if frame.id == clicked:  # as OpenCV will look at it
+            if clicked is not None and frame.id == clicked.frame_id:  # as OpenCV will look at it
                 new = as_boxes(detect(after.cascade, frame.grey))
             else:
                 new = self.found(after, frame, each)

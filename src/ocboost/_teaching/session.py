@@ -277,7 +277,7 @@ class TeachingSession:
             if not self._queue or self._queue[0] is not task:
                 return  # taken back meanwhile
             said, frames = self._said(task.click)
-            clicked = None if task.base is not None else self._clicks[task.click - 1].frame_id
+            clicked = None if task.base is not None else self._clicks[task.click - 1]
         begin = _now()
         base = before.base if task.base is None else task.base
         detector: Detector | None
