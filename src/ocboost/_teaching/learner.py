@@ -145,7 +145,7 @@ class ClickLearner:
         frames: Sequence[Frame],
         before: Detector,
     ) -> tuple[Detector | None, str]:
-        """The detector of all lessons, None if it is not to be shown, and why; ``clicked``: the last click."""
+        """The detector of all lessons, None if it is not to be shown, and why. ``clicked`` came last."""
         with threadpool_limits(1):  # small products, which several threads would only make slower
             taught = [self.taught(base, lesson) for lesson in said]
             if clicked is not None and clicked.kind == "mark":
