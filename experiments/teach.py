@@ -40,7 +40,7 @@ from ocboost.datasets.scenes import SCENE_HEIGHT, SCENE_WIDTH, SceneMaker, _past
 CLICKS = (0, 5, 20, 50)
 FRAMES_A_SHOT = 12
 EVERY = 3  # of these the teacher sees every third
-JUDGED = 45
+JUDGED = 120
 WITHOUT_FACES = 0.25  # of the shots
 FASTEST = 5.0  # pixels a frame
 IOU = 0.5

@@ -19,8 +19,9 @@ def lesson(faces=(), wrong=(), free=False, number=1):
     return Lesson(frame, as_boxes(faces), as_boxes(wrong), free)
 
 
-def judged(said, *, shipped=(), sure=(), old=(), new=()):
-    return GuardedFrame(said, *(as_boxes(boxes) for boxes in (shipped, sure, old, new)))
+def judged(said, *, shipped=(), sure=(), old=(), new=(), unseen=None):
+    unseen = new if unseen is None else unseen
+    return GuardedFrame(said, *(as_boxes(boxes) for boxes in (shipped, sure, old, new, unseen)))
 
 
 def test_what_was_clicked_must_be_so():

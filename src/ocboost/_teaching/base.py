@@ -51,9 +51,10 @@ class Base(NamedTuple):
         """The stages with other thresholds."""
         return self.stages.with_thresholds([*thresholds, last])
 
-    def answers(self, pixels: Pixels) -> NDArray[np.float32]:
-        """What the last stage's stumps answer."""
-        return self.last.stumps.answers(pixels.reshape(len(pixels), -1)).astype(np.float32)
+    def packed_answers(self, pixels: Pixels) -> Pixels:
+        """What the last stage's stumps answer, a bit each."""
+        size = self.stages.height * self.stages.width
+        return np.packbits(self.last.stumps.answers(pixels.reshape(len(pixels), size)) > 0, axis=1)
 
 
 def shipped_base(cascade: Cascade) -> Base:

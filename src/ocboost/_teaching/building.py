@@ -98,10 +98,10 @@ class Build:
 def stages_of(shipped: Cascade, shown: Cascade, said: Sequence[Lesson], seed: int) -> Cascade:
     """Stages from frames: what was marked and what is found are faces; what may be one is ignored."""
     adapter = PictureAdapter(shipped, seed=seed)
-    wide = shipped_base(shipped).wide
+    base = shipped_base(shipped)
     for lesson in said:
         found = as_boxes(detect(shown, lesson.frame.grey))
-        maybe = maybe_faces(windows_of(wide, lesson.frame), finds(shipped, lesson.frame))
+        maybe = maybe_faces(windows_of(base, lesson.frame), finds(shipped, lesson.frame))
         picture = picture_of(lesson, found, maybe)
         if adapter.known(picture) is None:
             adapter.add(picture)

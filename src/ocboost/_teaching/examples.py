@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 from ocboost._teaching.base import Base
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.scanned import Finds, Windows, windows_about
+from ocboost._teaching.scanned import Finds, Windows, signs, windows_about
 from ocboost.cascade.detect import group_rectangles
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.mining import FAR, PyramidOf
 from ocboost.cascade.pictures import Boxes, Picture, overlaps
-from ocboost.cascade.windows import stage_sums
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
-SURE = 8  # windows that a find of the shipped detector is put together of, to be taken for a face
-SURE_FACES = 150  # at most, over all frames
-OF_A_FIND = 6  # windows of each
-SHIFTED = 6  # windows of a marked face besides those at which a detector looks
-NEAR = 12  # of these, those that stages need to be relaxed least for
-OF_A_FREE_FRAME = 200
-BACKGROUND = 1000  # windows far from any face, over all frames
+SURE = 6  # windows that a find of the shipped detector is put together of, to be learnt as a face
+SURER = 8  # to be held for one by the guard
+SURE_FACES = 120  # at most, over all frames
+OF_A_FIND = 4  # windows of each
+SHIFTED = 4  # windows of a marked face besides those at which a detector looks
+NEAR = 8  # of these, those that stages need to be relaxed least for
+OF_A_FREE_FRAME = 100
+MOST_OTHERS = 1000  # windows far from any face, and as many of which nobody knows, over all frames
 MAYBE = 4  # neighbours of a place that may be a face, with thresholds as low as they may be
+USUAL_NEIGHBOURS = 10.0  # windows that a face is put together of, where none is known
 SAME_THING = 0.8  # correlation of windows from which on they show the same thing
 MARKED, FOUND, DRAWN_IN_ALL = 3.0, 1.0, 5.0  # what a marked face, a find, and all drawn faces weigh
-REJECTED, FREE, BACKGROUND_IN_ALL = 3.0, 3.0, 10.0
+REJECTED, FREE, BACKGROUND = 3.0, 3.0, 0.02  # a false box, a frame without a face, a window of the background
 
 
-Found = tuple[Windows, Boxes]
-Counted = tuple[Windows, int]
+Found = tuple[int, Windows, Boxes]  # in which frame
 
 
 class ScannedFrame(NamedTuple):
@@ -47,12 +47,13 @@ class ScannedFrame(NamedTuple):
 
 
 class LabelledWindows(NamedTuple):
-    """Windows with labels and weights; which lesson each is from, -1 for none."""
+    """What the stumps answer to windows, with labels and weights, and where each window is from."""
 
-    pixels: Pixels
-    labels: NDArray[np.int8]
+    answers: NDArray[np.float32]
+    labels: NDArray[np.int8]  # 0 where nobody knows
     weights: Floats
-    lesson: NDArray[np.int64]
+    lesson: NDArray[np.int64]  # that says so, -1 for none
+    frame: NDArray[np.int64]  # that it is of, -1 for drawn ones
 
 
 class Marked(NamedTuple):
@@ -60,7 +61,7 @@ class Marked(NamedTuple):
 
     box: Boxes
     windows: Windows
-    shifted: Pixels
+    shifted: Pixels  # what the stumps answer to them
 
 
 class Taught(NamedTuple):
@@ -74,22 +75,23 @@ class Taught(NamedTuple):
 
 class _Collector:
     def __init__(self, base: Base) -> None:
-        self._pixels: list[Pixels] = [np.empty((0, base.stages.height, base.stages.width), np.uint8)]
-        self._rows: list[tuple[int, int, float, int]] = []
+        self._n = len(base.last.reach)
+        self._answers: list[Pixels] = [np.empty((0, -(-self._n // 8)), np.uint8)]
+        self._rows: list[tuple[int, int, float, int, int]] = []
 
-    def add(self, pixels: Pixels, label: int, weight: float, lesson: int = -1) -> None:
+    def add(self, answers: Pixels, label: int, weight: float, *, frame: int, lesson: int = -1) -> None:
         """Windows that together weigh so much."""
-        if len(pixels):
-            self._pixels.append(pixels)
-            self._rows.append((len(pixels), label, weight / len(pixels), lesson))
+        if len(answers):
+            self._answers.append(answers)
+            self._rows.append((len(answers), label, weight / len(answers), lesson, frame))
 
     def examples(self) -> LabelledWindows:
         counts = np.array([row[0] for row in self._rows], np.int64)
-        labels, weights, lesson = (
+        labels, weights, lesson, frame = (
             np.repeat(np.array([row[k] for row in self._rows], dtype), counts)
-            for k, dtype in ((1, np.int8), (2, np.float64), (3, np.int64))
+            for k, dtype in ((1, np.int8), (2, np.float64), (3, np.int64), (4, np.int64))
         )
-        return LabelledWindows(np.concatenate(self._pixels), labels, weights, lesson)
+        return LabelledWindows(signs(np.concatenate(self._answers), self._n), labels, weights, lesson, frame)
 
 
 def marked_face(base: Base, frame: Frame, box: Boxes) -> Marked:
@@ -97,7 +99,7 @@ def marked_face(base: Base, frame: Frame, box: Boxes) -> Marked:
     picture = Picture("", frame.grey, box)
     rng = np.random.default_rng([frame.id if frame.id > 0 else 0, *box[0].tolist()])
     shifted, _ = PyramidOf(base.stages, picture).faces(SHIFTED, rng, mirrored=False)
-    return Marked(box, windows_about(base.stages, frame, box), shifted)
+    return Marked(box, windows_about(base, frame, box), base.packed_answers(shifted))
 
 
 def needed(base: Base, windows: Windows) -> Floats:
@@ -118,29 +120,30 @@ def examples_of(
     others: Sequence[ScannedFrame],
     seed: int,
 ) -> LabelledWindows:
-    """All labelled windows."""
+    """All labelled windows, and some that may or may not be faces."""
     rng = np.random.default_rng([seed, 11])
     collector = _Collector(base)
-    collector.add(base.drawn, 1, DRAWN_IN_ALL)
+    collector.add(base.packed_answers(base.drawn), 1, DRAWN_IN_ALL, frame=-1)
     for k, (lesson, windows, _, marked) in enumerate(taught):
+        frame = lesson.frame.id
         for each in marked:
-            near = each.windows.pixels[easiest(base, each.windows)]
-            collector.add(np.concatenate([each.shifted, near]), 1, MARKED, k)
+            near = each.windows.answers[easiest(base, each.windows)]
+            collector.add(np.concatenate([each.shifted, near]), 1, MARKED, lesson=k, frame=frame)
         if len(lesson.wrong):
-            own = overlaps(windows.rects, lesson.wrong)
+            own = overlaps(windows.rects, lesson.wrong) >= IOU
             for at in range(len(lesson.wrong)):
-                collector.add(windows.pixels[own[:, at] >= IOU], -1, REJECTED, k)
+                collector.add(windows.answers[own[:, at]], -1, REJECTED, lesson=k, frame=frame)
         if lesson.free:
-            last = base.stages.n_stages - 1
-            score = stage_sums(base.stages, windows.pixels, [last])[:, 0]
+            score = windows.scores(base.last.reach.astype(np.float32))
             best = np.argsort(-score, kind="stable")[:OF_A_FREE_FRAME]
-            collector.add(windows.pixels[np.sort(best)], -1, FREE, k)
-    for frame_windows, boxes in sure_finds(taught, others, wrong_windows(base, taught)):
+            collector.add(windows.answers[np.sort(best)], -1, FREE, lesson=k, frame=frame)
+    sure = sure_finds(taught, others, wrong_windows(base, taught))
+    for frame, frame_windows, boxes in sure:
         shared = overlaps(frame_windows.rects, boxes)
         for at in range(len(boxes)):
             best = np.argsort(-shared[:, at], kind="stable")[:OF_A_FIND]
-            collector.add(frame_windows.pixels[best[shared[best, at] >= 0.6]], 1, FOUND)
-    _add_background(base, taught, others, collector, rng)
+            collector.add(frame_windows.answers[best[shared[best, at] >= 0.6]], 1, FOUND, frame=frame)
+    _add_the_rest(taught, others, sure, collector, rng)
     return collector.examples()
 
 
@@ -155,56 +158,79 @@ def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:
     return np.concatenate(found)
 
 
-def sure_boxes(windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: Pixels) -> Boxes:
+def sure_boxes(
+    windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: Pixels, least: int = SURER
+) -> Boxes:
     """What the shipped detector surely finds in a frame, and was not said to be wrong, nor looks like it."""
     if lesson is not None and lesson.free:
         return shipped.boxes[:0]
-    boxes = _sure(shipped, None if lesson is None else lesson.wrong, SURE)
-    return _unlike(windows, boxes, wrong)
+    boxes = shipped.boxes[shipped.neighbours >= least]
+    if lesson is not None:
+        boxes = boxes[_away_from(boxes, lesson.wrong)]
+    return boxes[_unlike(windows, boxes, wrong)]
 
 
-def counted(
-    base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame], *, clicked: bool = False
-) -> list[Counted]:
-    """About how many faces each frame has: what the shipped detector finds, corrected by the clicks."""
+def expected(base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame]) -> tuple[int, float]:
+    """About how many faces all frames have, and of how many windows they would be put together.
+
+    What the shipped detector finds, corrected by the clicks.
+    """
     wrong = wrong_windows(base, taught)
-    found: list[Counted] = []
-    for each in taught if clicked else ():
-        lesson = each.lesson
-        boxes = _sure(each.shipped, np.concatenate([lesson.wrong, lesson.faces]), 0)
-        n = 0 if lesson.free else len(_unlike(each.windows, boxes, wrong)) + len(lesson.faces)
-        found.append((each.windows, n))
-    found += [(seen.windows, len(_unlike(seen.windows, seen.shipped.boxes, wrong))) for seen in others]
-    return found
+    neighbours = [np.empty(0, np.int64)]
+    faces = missed = 0
+    for lesson, windows, shipped, _ in taught:
+        if lesson.free:
+            continue
+        known = np.concatenate([lesson.wrong, lesson.faces])
+        away = _away_from(shipped.boxes, known)
+        kept = away & _unlike(windows, shipped.boxes, wrong)
+        found = (overlaps(lesson.faces, shipped.boxes) >= IOU).any(axis=1)
+        of_faces = (overlaps(shipped.boxes, lesson.faces) >= IOU).any(axis=1)
+        neighbours.append(shipped.neighbours[kept | of_faces])
+        missed += int((~found).sum())
+        faces += int(kept.sum()) + len(lesson.faces)
+    for seen in others:
+        kept = _unlike(seen.windows, seen.shipped.boxes, wrong)
+        neighbours.append(seen.shipped.neighbours[kept])
+        faces += int(kept.sum())
+    counts = np.concatenate(neighbours)
+    each = float(np.median(counts)) if len(counts) else USUAL_NEIGHBOURS
+    return faces, float(counts.sum()) + missed * each
 
 
 def sure_finds(taught: Sequence[Taught], others: Sequence[ScannedFrame], wrong: Pixels) -> list[Found]:
     """What the shipped detector surely finds, without what was said to be wrong or looks like it."""
-    found = [(each.windows, sure_boxes(each.windows, each.shipped, each.lesson, wrong)) for each in taught]
-    found += [(seen.windows, sure_boxes(seen.windows, seen.shipped, None, wrong)) for seen in others]
-    found = [(windows, boxes) for windows, boxes in found if len(boxes)]
-    starts = np.cumsum([0, *(len(boxes) for _, boxes in found)])
+    found = [
+        (each.lesson.frame.id, each.windows, sure_boxes(each.windows, each.shipped, each.lesson, wrong, SURE))
+        for each in taught
+    ]
+    found += [
+        (seen.frame.id, seen.windows, sure_boxes(seen.windows, seen.shipped, None, wrong, SURE))
+        for seen in others
+    ]
+    found = [each for each in found if len(each[2])]
+    starts = np.cumsum([0, *(len(boxes) for _, _, boxes in found)])
     step = max(-(-int(starts[-1]) // SURE_FACES), 1)
     return [
-        (windows, boxes[(at + np.arange(len(boxes))) % step == 0])
-        for (windows, boxes), at in zip(found, starts.tolist(), strict=False)
+        (frame, windows, boxes[(at + np.arange(len(boxes))) % step == 0])
+        for (frame, windows, boxes), at in zip(found, starts.tolist(), strict=False)
     ]
 
 
-def _sure(shipped: Finds, wrong: Boxes | None, least: int) -> Boxes:
-    boxes = shipped.boxes[shipped.neighbours >= least]
-    if wrong is None or not len(wrong) or not len(boxes):
-        return boxes
-    return boxes[(overlaps(boxes, wrong) < FAR).all(axis=1)]
+def _away_from(boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
+    """Which boxes are far from all others."""
+    away: NDArray[np.bool_] = np.all(overlaps(boxes, others) < FAR, axis=1)
+    return away
 
 
-def _unlike(windows: Windows, boxes: Boxes, wrong: Pixels) -> Boxes:
-    """The boxes that show something else than any window that was said to be wrong."""
+def _unlike(windows: Windows, boxes: Boxes, wrong: Pixels) -> NDArray[np.bool_]:
+    """Which boxes show something else than any window that was said to be wrong."""
     if not len(wrong) or not len(boxes) or not len(windows.rects):
-        return boxes
+        return np.ones(len(boxes), np.bool_)
     at = overlaps(windows.rects, boxes).argmax(axis=0)
-    alike = (normalised(windows.pixels[at]) @ normalised(wrong).T >= SAME_THING).any(axis=1)
-    return boxes[~alike]
+    likeness = normalised(windows.pixels[at]) @ normalised(wrong).T
+    alike: NDArray[np.bool_] = np.any(likeness >= SAME_THING, axis=1)
+    return ~alike
 
 
 def normalised(pixels: Pixels) -> NDArray[np.float32]:
@@ -221,24 +247,41 @@ def maybe_faces(windows: Windows, shipped: Finds | None) -> list[Boxes]:
     return [boxes] if shipped is None else [boxes, shipped.boxes]
 
 
-def _add_background(
-    base: Base,
+def _add_the_rest(
     taught: Sequence[Taught],
     others: Sequence[ScannedFrame],
+    sure: Sequence[Found],
     collector: _Collector,
     rng: np.random.Generator,
 ) -> None:
     """Windows of places where no detector finds anything, not even with thresholds as low as they may be.
 
-    Frames are labelled in part only: what nobody clicked on may be a face that is missed.
+    And those of which nobody knows whether they are faces that are missed: frames are labelled in part only.
     """
-    parts = [(each.windows, np.concatenate([each.shipped.boxes, each.lesson.faces])) for each in taught]
-    parts += [(seen.windows, seen.shipped.boxes) for seen in others]
-    pixels = []
-    each_frame = max(BACKGROUND // max(len(parts), 1), 20)
-    for windows, near in parts:
-        maybe = maybe_faces(windows, None)
-        far = (overlaps(windows.rects, np.concatenate([near, *maybe])) < FAR).all(axis=1)
-        pixels.append(windows.pixels[np.sort(rng.permutation(np.flatnonzero(far))[:each_frame])])
-    if pixels:
-        collector.add(np.concatenate(pixels), -1, BACKGROUND_IN_ALL)
+    none = np.empty((0, 4), np.int64)
+    surely = {frame: boxes for frame, _, boxes in sure}
+    parts = [
+        (
+            each.lesson.frame.id,
+            each.windows,
+            each.shipped,
+            np.concatenate([each.lesson.faces, each.lesson.wrong]),
+        )
+        for each in taught
+        if not each.lesson.free
+    ]
+    parts += [(seen.frame.id, seen.windows, seen.shipped, none) for seen in others]
+    far_from_all: list[tuple[int, Pixels]] = []
+    unknown: list[tuple[int, Pixels]] = []
+    for frame, windows, shipped, clicked in parts:
+        maybe = np.concatenate([shipped.boxes, clicked, *maybe_faces(windows, None)])
+        far = _away_from(windows.rects, maybe)
+        rest = ~far & _away_from(windows.rects, np.concatenate([clicked, surely.get(frame, none)]))
+        for chosen, kind in ((far, far_from_all), (rest, unknown)):
+            kind.append((frame, windows.answers[chosen]))
+    for kind, label in ((far_from_all, -1), (unknown, 0)):
+        total = sum(len(answers) for _, answers in kind)
+        share = min(MOST_OTHERS / max(total, 1), 1.0)
+        for frame, answers in kind:
+            own = np.sort(rng.permutation(len(answers))[: round(share * len(answers))])
+            collector.add(answers[own], label, BACKGROUND * len(answers), frame=frame)

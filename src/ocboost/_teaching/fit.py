@@ -1,247 +1,218 @@
-"""One detector of all that was taught: stages relaxed as far as marked faces need it, a last stage refitted.
+"""One detector of all that was taught: stages relaxed as far as it is worth it, a last stage refitted.
 
 The last stage's score begins with the base's own. Ridge logistic regression on its stumps' answers corrects
-it, as when stages are built. What a click says and the detector still does not do gets more weight, a few
-times. The same lessons, frames and seed give the same detector.
+it, the less the fewer clicks there are. What a click says and the detector still does not do gets more
+weight, a few times. The same lessons, frames and seed give the same detector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from ocboost._teaching.base import Base
+from ocboost._teaching.base import RELAXED, Base
+from ocboost._teaching.crossed import crossed_logistic, parts_of
 from ocboost._teaching.examples import (
-    Counted,
-    Found,
     LabelledWindows,
     ScannedFrame,
     Taught,
-    counted,
     easiest,
     examples_of,
+    expected,
     needed,
-    sure_finds,
-    wrong_windows,
 )
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.guard import mistakes
+from ocboost._teaching.guard import n_said
+from ocboost._teaching.last_threshold import Scored, last_threshold, unlearnt
 from ocboost._teaching.scanned import Windows, grouped, passing
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
-from ocboost.cascade.detect import group_rectangles
-from ocboost.cascade.last_stage import ridge_logistic
-from ocboost.cascade.matching import IOU
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, overlaps
-from ocboost.cascade.windows import stage_sums
 from ocboost.offsets.fitting import scale_and_shift
 
 Floats = NDArray[np.float64]
 
-PENALTY = 0.05
-ITERATIONS = 40  # of each round
-ROUNDS = 4  # of learning, each with more weight on what does not hold yet
+PENALTY = 0.014  # of one click, for each stump; with more clicks it falls
+CAREFUL = 4.0  # times the penalty
+UNKNOWN = 15.0  # weight of what nobody knows, against what is known, with one click; with more it falls
+LEAST_UNKNOWN = 0.5
+ITERATIONS = 40  # of the first round
+MORE_ITERATIONS = 20  # of each further one
+ROUNDS = 7  # of learning, each with more weight on what does not hold yet
+PUSHED = 3  # of these, after which only what was clicked last gets more
 MORE = 3.0  # times as much weight
 ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
+TRIED, ALIKE = 12, 0.7  # windows about which they may lie, and how much they must overlap
 FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked face
-BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
-MORE_IF_CAREFUL = 1.15  # times as many boxes
-FEW_COUNTED = 4  # faces in frames that were spared; with fewer, all frames are counted
-MOST_MORE = 1.3  # times as many boxes as there should be, for the sake of a face that was marked
-MANY_TAUGHT = 10  # frames that were clicked on; with fewer, all that was marked is found
-KEPT_FINDS = 0.95  # of the sure finds
-HALVINGS = 7  # of the range of thresholds
+FEW = 20  # faces that are expected in all frames: with fewer, stages are relaxed for marked faces only
+MANY = 80  # with so many, all stages are relaxed as far as they may be
 
 
 class Fitted(NamedTuple):
-    """A detector, and how the last stage scores windows."""
+    """A detector, how the last stage scores windows, and what one would find in frames it has not learnt."""
 
     cascade: Cascade
     reach: Floats
-    shift: float
     threshold: float
+    unseen: dict[int, Boxes]  # in each frame, by a model of the other parts
 
     def scores(self, windows: Windows) -> Floats:
         """By how much windows clear the last stage, in half log-odds."""
-        last = self.cascade.n_stages - 1
-        found: Floats = stage_sums(self.cascade, windows.pixels, [last])[:, 0]
-        return found - float(self.cascade.stage_threshold[last] - OPENCV_TOLERANCE)
+        found = windows.scores(self.reach.astype(np.float32)).astype(np.float64)
+        return found - self.threshold + OPENCV_TOLERANCE
 
 
 def fit(
-    base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame], seed: int, *, careful: bool = False
+    base: Base,
+    taught: Sequence[Taught],
+    others: Sequence[ScannedFrame],
+    seed: int,
+    *,
+    last: int | None = None,
+    careful: bool = False,
 ) -> Fitted:
-    """Learn all of it; if ``careful``, what the shipped detector finds weighs more, and all is kept."""
-    # What was learnt from scores too high to set a threshold by, so every second frame is spared.
-    examples = examples_of(base, taught, others[1::2], seed)
-    known = counted(base, taught, others[::2])
-    if sum(n for _, n in known) < FEW_COUNTED:
-        known = counted(base, taught, others, clicked=True)
-    sure = sure_finds(taught, others, wrong_windows(base, taught))
-    more = MORE_IF_CAREFUL if careful else 1.0
-    thresholds = relaxed(base, taught)
-    answers = base.answers(examples.pixels)
-    weights = examples.weights.copy()
-    if careful:
-        weights[(examples.lesson < 0) & (examples.labels > 0)] *= MORE
-    start = np.zeros(answers.shape[1] + 1)
+    """Learn all of it; if ``careful``, the base is corrected less. ``last`` is the frame clicked in last."""
+    faces, neighbours = expected(base, taught, others)
+    share = 0.0 if base.number or faces < FEW else min(faces / MANY, 1.0)
+    thresholds = relaxed(base, taught, share)
+    examples = examples_of(base, taught, others, seed)
+    clicks = max(sum(n_said(each.lesson) for each in taught), 1)
+    penalty = PENALTY * len(base.last.reach) / clicks * (CAREFUL if careful else 1.0)
+    unknown = max(UNKNOWN / clicks, LEAST_UNKNOWN)
+
     last = base.last
-    sums = answers @ last.reach + last.middle.sum()
-    a, b, _ = scale_and_shift(sums, examples.labels.astype(np.float64), _balanced(examples, weights))
-    offset = a * sums + b
+    sums = examples.answers @ last.reach.astype(np.float32) + np.float32(last.middle.sum())
+    known = examples.labels != 0
+    weights = examples.weights.copy()
+    balanced = _balanced(examples, weights, unknown)
+    a, b, _ = scale_and_shift(
+        sums[known].astype(np.float64), examples.labels[known].astype(np.float64), balanced[known]
+    )
+    offset = a * sums.astype(np.float64) + b
+    chances = np.where(known, examples.labels > 0, expit(offset))
+
+    scanned = [(each.lesson.frame.id, each.windows) for each in taught]
+    scanned += [(each.frame.id, each.windows) for each in others]
+    parts = parts_of([frame for frame, _ in scanned])
+    n_models = 1 + max(parts.values(), default=0)
+    part = np.array([parts.get(frame, 0) for frame in examples.frame.tolist()], np.int64)
+    theta = np.zeros((len(last.reach) + 1, n_models))
+    columns = np.stack(
+        [
+            _balanced(examples, np.where((part == k) & (k > 0), 0.0, weights), unknown)
+            for k in range(n_models)
+        ],
+        axis=1,
+    )
     for rounds in range(ROUNDS):
-        shares = _balanced(examples, weights)
-        start = ridge_logistic(
-            answers, examples.labels, shares / shares.sum(), offset, PENALTY, start, ITERATIONS
+        theta = crossed_logistic(
+            examples.answers,
+            chances,
+            columns,
+            offset,
+            penalty,
+            theta,
+            MORE_ITERATIONS if rounds else ITERATIONS,
         )
-        reach = a / 2.0 * last.reach + start[:-1] / 2.0
-        shift = float(a / 2.0 * last.middle.sum() + b / 2.0 + start[-1] / 2.0)
-        fitted = _at_threshold(
-            base, thresholds, reach, shift, taught, known, sure, more, rounds == ROUNDS - 1
+        reach = a / 2.0 * last.reach[:, None] + theta[:-1] / 2.0
+        shift = a / 2.0 * last.middle.sum() + b / 2.0 + theta[-1] / 2.0
+        scored = _scored(base, thresholds, reach, shift, taught, others, parts)
+        threshold = last_threshold(
+            scored, faces, neighbours, few=faces < FEW, final=rounds == ROUNDS - 1, by_boxes=base.number > 0
         )
-        missing = unlearnt(fitted, taught)
+        missing = unlearnt(scored, threshold)
+        if rounds >= PUSHED:
+            missing = [k for k in missing if taught[k].lesson.frame.id == last]
         if not missing:
             break
-        weights[np.isin(examples.lesson, missing)] *= MORE
-    return fitted
+        columns[np.isin(examples.lesson, missing)] *= MORE
+    frames = [each.lesson.frame for each in taught] + [each.frame for each in others]
+    unseen = {
+        frame.id: grouped(own.rects[own.unseen >= threshold], frame).boxes
+        for frame, own in zip(frames, scored, strict=True)
+    }
+    return _with_last(base, thresholds, reach[:, 0], threshold - shift[0], unseen)
 
 
-def _balanced(examples: LabelledWindows, weights: Floats) -> Floats:
-    """Weights of either kind that sum to one."""
+def _balanced(examples: LabelledWindows, weights: Floats, unknown: float) -> Floats:
+    """Weights of faces and others that sum to a half each, and beside them those of what nobody knows."""
     found = weights.copy()
-    for label in (1, -1):
+    for label, share in ((1, 0.5), (-1, 0.5), (0, unknown)):
         own = examples.labels == label
-        if own.any():
-            found[own] /= found[own].sum()
+        total = found[own].sum()
+        if total > 0.0:
+            found[own] *= share / total
     return found
 
 
-def relaxed(base: Base, taught: Sequence[Taught]) -> Floats:
-    """Thresholds so low that enough windows of every marked face pass, and no lower."""
-    far = np.zeros(len(base.thresholds))
+def relaxed(base: Base, taught: Sequence[Taught], share: float) -> Floats:
+    """Thresholds a share of the way down, and so low that enough windows of marked faces pass."""
+    far = np.full(len(base.thresholds), share * RELAXED)
     for each in taught:
         for marked in each.marked:
-            chosen = easiest(base, marked.windows, ENOUGH)
-            need = needed(base, marked.windows)[chosen]
+            need = needed(base, marked.windows)[_easiest_box(base, marked.windows)]
             if len(need):
                 far = np.maximum(far, np.minimum(need.max(axis=0), FURTHEST))
     return base.thresholds - far * base.spread - 1e-6 * (far > 0.0) * base.spread
 
 
-def _at_threshold(
+def _easiest_box(base: Base, windows: Windows) -> NDArray[np.int64]:
+    """Windows that make a box together, and need the stages to be relaxed least."""
+    order = easiest(base, windows, len(windows.rects))
+    need = needed(base, windows).max(axis=1, initial=0.0)
+    found, least = order[:0], np.inf
+    for first in order[:TRIED].tolist():
+        alike = overlaps(windows.rects[order], windows.rects[first : first + 1])[:, 0] >= ALIKE
+        chosen = order[alike][:ENOUGH]
+        far = float(need[chosen].max())
+        if len(chosen) > MIN_NEIGHBORS and far < least:
+            found, least = chosen, far
+    return found
+
+
+def _with_last(
+    base: Base, thresholds: Floats, reach: Floats, threshold: float, unseen: dict[int, Boxes]
+) -> Fitted:
+    """The base with these thresholds, and what its last stage's stumps count."""
+    leaves = base.stages.leaf_pairs.astype(np.float64)
+    own = base.stages.trees_of(base.stages.n_stages - 1)
+    leaves[own, 0], leaves[own, 1] = -reach, reach
+    cascade = base.with_thresholds(thresholds, threshold).with_leaves(leaves)
+    return Fitted(cascade, reach, threshold, unseen)
+
+
+def _scored(
     base: Base,
     thresholds: Floats,
     reach: Floats,
-    shift: float,
+    shift: Floats,
     taught: Sequence[Taught],
-    known: Sequence[Counted],
-    sure: Sequence[Found],
-    more: float,
-    final: bool,
-) -> Fitted:
-    """The last threshold that finds as many boxes as the shipped detector finds, clicks counted in.
+    others: Sequence[ScannedFrame],
+    parts: dict[int, int],
+) -> list[Scored]:
+    """What all frames' windows that pass the stages score: by the model of all frames, and by one without."""
+    stages = base.with_thresholds(thresholds, 0.0)
+    columns = reach.astype(np.float32)
 
-    So what is found better is not paid for by false alarms. In the ``final`` round it gives way where what
-    was marked is not found, or what was rejected is.
-    """
-    leaves = base.stages.leaf_pairs.astype(np.float64)
-    last = base.stages.n_stages - 1
-    own = base.stages.trees_of(last)
-    leaves[own, 0], leaves[own, 1] = -reach, reach
-    open_stages = base.with_thresholds(thresholds, 0.0).with_leaves(leaves)
+    def both(windows: Windows, part: int) -> tuple[Boxes, NDArray[np.bool_], Floats, Floats]:
+        kept = windows.some(passing(stages, windows))
+        chosen = [0, part]
+        scores = kept.scores(columns[:, chosen]).astype(np.float64) + shift[chosen]
+        return kept.rects, passing(base.stages, kept), scores[:, 0], scores[:, 1]
 
-    def scored(windows: Windows) -> tuple[NDArray[np.bool_], Floats]:
-        return passing(open_stages, windows), stage_sums(open_stages, windows.pixels, [last])[:, 0] + shift
-
-    wanted: list[float] = []
-    unwanted: list[float] = []
-    for each in taught:
-        for marked in each.marked:
-            passes, values = scored(marked.windows)
-            wanted += _reached(values[passes])
-        passes, values = scored(each.windows)
-        for k in range(len(each.lesson.wrong)):
-            about = passes & (overlaps(each.windows.rects, each.lesson.wrong[k : k + 1])[:, 0] >= IOU)
-            unwanted += _reached(values[about])
-        if each.lesson.free:
-            unwanted += _highest_group(each.windows.rects[passes], values[passes])
     found = []
-    for windows, _ in known:
-        passes, values = scored(windows)
-        found.append((windows.rects[passes], values[passes]))
-    target = more * sum(n for _, n in known)
-    threshold = min(_lowest_with(found, target), _of_sure_finds(scored, sure))
-    most, least = min(wanted, default=np.inf) - BELOW, max(unwanted, default=-np.inf) + BELOW
-    if final or not known or not target:
-        low = _lowest_with(found, MOST_MORE * target) if len(taught) >= MANY_TAUGHT and target else -np.inf
-        threshold = max(min(max(threshold, min(least, most)), most), low)
-    if not np.isfinite(threshold):
-        threshold = 0.0
-    cascade = open_stages.with_thresholds([*thresholds, threshold - shift])
-    return Fitted(cascade, reach, shift, threshold)
-
-
-def _of_sure_finds(
-    scored: Callable[[Windows], tuple[NDArray[np.bool_], Floats]], sure: Sequence[Found]
-) -> float:
-    """The highest threshold with which nearly all sure finds of the shipped detector are found."""
-    reached: list[float] = []
-    for windows, boxes in sure:
-        passes, values = scored(windows)
-        near = overlaps(windows.rects, boxes) >= 0.6
-        for k in range(len(boxes)):
-            reached += _reached(values[passes & near[:, k]])
-    return float(np.quantile(reached, 1.0 - KEPT_FINDS)) - BELOW if reached else np.inf
-
-
-def _lowest_with(found: Sequence[tuple[Boxes, Floats]], target: float) -> float:
-    """The lowest threshold, about, with which at most so many boxes are found."""
-    values = np.concatenate([np.empty(0), *(own for _, own in found)])
-    if not values.size:
-        return np.inf
-    low, high = np.quantile(values, 0.2), values.max() + 1e-6
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        n = sum(len(group_rectangles(rects[own >= middle], MIN_NEIGHBORS)[0]) for rects, own in found)
-        low, high = (middle, high) if n > target else (low, middle)
-    return float(high)
-
-
-def _reached(values: Floats) -> list[float]:
-    """What so many windows reach that they make a box; nothing where there are too few."""
-    if len(values) <= MIN_NEIGHBORS:
-        return []
-    return [float(np.sort(values)[-MIN_NEIGHBORS - 1])]
-
-
-def _highest_group(rects: Boxes, values: Floats) -> list[float]:
-    """The highest threshold at which these windows make a box."""
-    order = np.argsort(-values, kind="stable")
-    low, high = 0, len(order)
-    if not len(group_rectangles(rects, MIN_NEIGHBORS)[0]):
-        return []
-    while high - low > 1:
-        middle = (low + high) // 2
-        if len(group_rectangles(rects[order[:middle]], MIN_NEIGHBORS)[0]):
-            high = middle
-        else:
-            low = middle
-    return [float(values[order[high - 1]])]
+    for each in taught:
+        part = parts[each.lesson.frame.id]
+        marked = [both(face.windows, part)[::2] for face in each.marked]
+        found.append(Scored(*both(each.windows, part), each.lesson, marked))
+    return found + [Scored(*both(seen.windows, parts[seen.frame.id]), None, []) for seen in others]
 
 
 def boxes_of(fitted: Fitted, windows: Windows, frame: Frame) -> Boxes:
     """What the detector finds among the windows of a frame."""
-    accepted = passing(fitted.cascade, windows) & (fitted.scores(windows) >= 0.0)
-    return grouped(windows.rects[accepted], frame).boxes
-
-
-def unlearnt(fitted: Fitted, taught: Sequence[Taught]) -> list[int]:
-    """Which lessons the detector does not do yet."""
-    return [
-        k
-        for k, each in enumerate(taught)
-        if mistakes(each.lesson, boxes_of(fitted, each.windows, each.lesson.frame))
-    ]
+    kept = windows.some(passing(fitted.cascade, windows))
+    return grouped(kept.rects[fitted.scores(kept) >= 0.0], frame).boxes

@@ -1,8 +1,9 @@
 """Whether a detector that was just taught is shown, and if not, why not.
 
-It must do what was clicked last. On all that is known it must be no worse than the detector that is shown,
-and keep what the shipped one surely finds. What nobody has clicked on in a frame is not known, so there it is
-only held to a bound.
+It must do what was clicked last. On all that is known it must be no worse than the detector that is shown.
+That says little of frames to come, as it has learnt these; so what it would find in each frame had it not
+learnt that one must be no worse than what the shipped detector finds. What nobody has clicked on in a frame
+is not known, so there it is only held to a bound.
 """
 
 from __future__ import annotations
@@ -14,52 +15,74 @@ from ocboost._teaching.clicks import Click, Lesson
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.pictures import Boxes, overlaps
 
-LOST = 0.1  # of the shipped detector's sure finds may be lost
+LOST = 0.1  # of the shipped detector's sure finds may be lost, and
+FEW_LOST = 1  # so many in any case
+WORSE = 1.1  # times as many mistakes as the shipped detector makes, and
+FEW_WORSE = 2  # so many more, may be made where a frame was not learnt
 MORE = 2.0  # times as many boxes as the shipped detector finds, and
 MORE_A_FRAME = 1.0  # so many more, may be found in frames that nobody has clicked on
 TOGETHER = " together with what was clicked before"
 
 
 class GuardedFrame(NamedTuple):
-    """A frame, and what is found in it: by the shipped detector, the one that is shown, and the new one."""
+    """A frame, and what is found in it: by the shipped detector, the one that is shown, and the new one.
+
+    ``unseen`` is what the new one would find had it not learnt this frame.
+    """
 
     lesson: Lesson | None
     shipped: Boxes
     sure: Boxes  # of these, what is surely a face
     old: Boxes
     new: Boxes
+    unseen: Boxes
 
 
 def why_not(
     taught: Sequence[GuardedFrame], others: Sequence[GuardedFrame], clicked: Click | None
 ) -> str | None:
     """Why the new detector is not shown, in words; None if it is. ``clicked`` is the last click."""
-    old_mistakes = new_mistakes = lost = sure = 0
+    together = TOGETHER if sum(n_said(each.lesson) for each in taught) > 1 else ""
+    old_mistakes = new_mistakes = shipped_mistakes = unseen_mistakes = 0
     for each in taught:
         assert each.lesson is not None
         last = clicked if clicked is not None and each.lesson.frame.id == clicked.frame_id else None
         if last is not None and not holds(last, each.new):
-            return f"what was clicked last could not be learnt{TOGETHER if last.number > 1 else ''}"
+            return f"what was clicked last could not be learnt{together}"
         old_mistakes += mistakes(each.lesson, each.old)
         new_mistakes += mistakes(each.lesson, each.new)
-        lost, sure = lost + missed(each.sure, each.new), sure + len(each.sure)
+        shipped_mistakes += mistakes(each.lesson, each.shipped)
+        unseen_mistakes += mistakes(each.lesson, each.unseen)
     if new_mistakes > old_mistakes:
         return (
             f"it makes {new_mistakes} of the mistakes that were clicked on, the one that is shown "
             f"{old_mistakes}"
         )
-    boxes = old_boxes = 0
-    for each in others:
-        lost, sure = lost + missed(each.sure, each.new), sure + len(each.sure)
-        boxes, old_boxes = boxes + len(each.new), old_boxes + len(each.shipped)
-    if lost > max(1.0, LOST * sure):
+    frames = [*taught, *others]
+    sure = sum(len(each.sure) for each in frames)
+    lost = sum(missed(each.sure, each.new) for each in frames)
+    if lost > max(FEW_LOST, LOST * sure):
         return f"it no longer finds {lost} of {sure} faces that the shipped detector surely finds"
+    unseen_mistakes += sum(missed(each.sure, each.unseen) for each in frames)
+    if unseen_mistakes > WORSE * shipped_mistakes + FEW_WORSE:
+        return (
+            f"it would make {unseen_mistakes} mistakes in frames like these, had it not learnt them; the "
+            f"shipped detector makes {shipped_mistakes}"
+        )
+    boxes, old_boxes = (
+        sum(map(len, found)) for found in ([e.new for e in others], [e.shipped for e in others])
+    )
     if boxes > MORE * old_boxes + MORE_A_FRAME * len(others):
         return (
-            f"it finds {boxes} boxes in {len(others)} frames that nobody clicked on, the shipped detector "
-            f"{old_boxes}: too many to be faces"
+            f"it finds {boxes} boxes in {len(others)} frames that nobody clicked in, the shipped detector "
+            f"finds {old_boxes}: too many to be faces"
         )
     return None
+
+
+def n_said(lesson: Lesson | None) -> int:
+    """How many things are said of a frame."""
+    return 0 if lesson is None else len(lesson.faces) + len(lesson.wrong) + lesson.free
 
 
 def holds(clicked: Click, found: Boxes) -> bool:

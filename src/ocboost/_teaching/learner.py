@@ -83,7 +83,7 @@ class ClickLearner:
             shipped = self._seen.get((0, frame.id))
             found = ScannedFrame(
                 frame,
-                windows_of(base.wide, frame),
+                windows_of(base, frame),
                 finds(self.shipped, frame) if shipped is None else shipped.shipped,
             )
             self._seen[key] = found
@@ -155,9 +155,10 @@ class ClickLearner:
             others = [self.seen(base, frame) for frame in background(said, frames)]
             why = None
             for careful in (False, True):
-                fitted = fit(base, taught, others, self._seed, careful=careful)
+                last = None if clicked is None else clicked.frame_id
+                fitted = fit(base, taught, others, self._seed, last=last, careful=careful)
                 after = Detector(fitted.cascade, base, fitted)
-                why = self._why_not(before, after, taught, others, clicked)
+                why = self._why_not(before, after, fitted.unseen, taught, others, clicked)
                 if why is None:
                     return after, GOOD
             assert why is not None
@@ -167,6 +168,7 @@ class ClickLearner:
         self,
         before: Detector,
         after: Detector,
+        unseen: dict[int, Boxes],
         taught: Sequence[Taught],
         others: Sequence[ScannedFrame],
         clicked: Click | None,
@@ -181,12 +183,12 @@ class ClickLearner:
                 new = self.found(after, frame, each)
             sure = sure_boxes(each.windows, each.shipped, each.lesson, wrong)
             old = self.found(before, frame, each)
-            judged.append(GuardedFrame(each.lesson, each.shipped.boxes, sure, old, new))
+            judged.append(GuardedFrame(each.lesson, each.shipped.boxes, sure, old, new, unseen[frame.id]))
         rest = []
         for seen in others:
             sure = sure_boxes(seen.windows, seen.shipped, None, wrong)
             old, new = (self.found(each, seen.frame) for each in (before, after))
-            rest.append(GuardedFrame(None, seen.shipped.boxes, sure, old, new))
+            rest.append(GuardedFrame(None, seen.shipped.boxes, sure, old, new, unseen[seen.frame.id]))
         return why_not(judged, rest, clicked)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._teaching.base import Base
 from ocboost._teaching.frames import Frame
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.detect import clipped, group_rectangles, levels, scan_level
@@ -24,15 +25,34 @@ LOOKED_AT = 0.6  # overlap with a box from which on a window is one of the box
 
 
 class Windows(NamedTuple):
-    """Windows of a frame, and the sums of all stages but the last."""
+    """Windows of a frame, the sums of all stages but the last, and what the last one's stumps answer."""
 
     rects: Boxes
     pixels: Pixels
     sums: Floats
+    answers: Pixels  # a bit for each stump
 
     def some(self, chosen: NDArray[np.generic]) -> Windows:
         """Only these."""
-        return Windows(self.rects[chosen], self.pixels[chosen], self.sums[chosen])
+        return Windows(*(each[chosen] for each in self))
+
+    def scores(self, reach: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the last stage's stumps come to; a column for each column of what they count."""
+        return signs(self.answers, len(reach)) @ reach
+
+
+def signs(answers: Pixels, n: int) -> NDArray[np.float32]:
+    """Answers, kept as bits, as ±1."""
+    found = np.unpackbits(answers, axis=1, count=n).astype(np.float32)
+    found *= 2.0
+    found -= 1.0
+    return found
+
+
+def windows_with(base: Base, rects: Boxes, pixels: Pixels) -> Windows:
+    """Windows with what the stages say to them."""
+    sums = stage_sums(base.stages, pixels, range(base.stages.n_stages - 1))
+    return Windows(rects, pixels, sums, base.packed_answers(pixels))
 
 
 def together(parts: Sequence[Windows]) -> Windows:
@@ -49,8 +69,9 @@ class Finds(NamedTuple):
     neighbours: NDArray[np.int64]
 
 
-def windows_of(wide: Cascade, frame: Frame, most: int = MOST_WINDOWS) -> Windows:
-    """The windows of a frame that pass all stages before the last of a cascade with low thresholds."""
+def windows_of(base: Base, frame: Frame, most: int = MOST_WINDOWS) -> Windows:
+    """The windows of a frame that pass all stages before the last with thresholds as low as they may be."""
+    wide = base.wide
     rects, pixels, scores = [], [], []
     for level in levels(wide, frame.grey, SCALE_FACTOR):
         places, own = scan_level(wide, level, -np.inf)
@@ -59,15 +80,15 @@ def windows_of(wide: Cascade, frame: Frame, most: int = MOST_WINDOWS) -> Windows
             pixels.append(_cut(wide, level.image, places))
             scores.append(own)
     if not rects:
-        return _none(wide)
+        return _none(base)
     score = np.concatenate(scores)
     chosen = np.sort(np.argsort(-score, kind="stable")[:most])
-    found = np.concatenate(pixels)[chosen]
-    return Windows(np.concatenate(rects)[chosen], found, _sums(wide, found))
+    return windows_with(base, np.concatenate(rects)[chosen], np.concatenate(pixels)[chosen])
 
 
-def windows_about(cascade: Cascade, frame: Frame, box: Boxes, least: float = LOOKED_AT) -> Windows:
+def windows_about(base: Base, frame: Frame, box: Boxes, least: float = LOOKED_AT) -> Windows:
     """The windows of a frame that overlap one of the boxes, at the places where a detector looks."""
+    cascade = base.stages
     rects, pixels = [], []
     for level in levels(cascade, frame.grey, SCALE_FACTOR):
         xs = np.arange(0, level.across, level.stride, dtype=np.int32)
@@ -86,10 +107,10 @@ def windows_about(cascade: Cascade, frame: Frame, box: Boxes, least: float = LOO
                 rects.append(own[close])
                 pixels.append(_cut(cascade, level.image, places[close]))
     if not rects:
-        return _none(cascade)
+        return _none(base)
     found = np.concatenate(pixels)
     clear = has_contrast(found)
-    return Windows(np.concatenate(rects)[clear], found[clear], _sums(cascade, found[clear]))
+    return windows_with(base, np.concatenate(rects)[clear], found[clear])
 
 
 def finds(cascade: Cascade, frame: Frame) -> Finds:
@@ -115,15 +136,13 @@ def passing(cascade: Cascade, windows: Windows) -> NDArray[np.bool_]:
     return passed
 
 
-def _sums(cascade: Cascade, pixels: Pixels) -> Floats:
-    return stage_sums(cascade, pixels, range(cascade.n_stages - 1))
-
-
 def _cut(cascade: Cascade, image: Pixels, places: NDArray[np.int32]) -> Pixels:
     view = np.lib.stride_tricks.sliding_window_view(image, (cascade.height, cascade.width))
     return np.ascontiguousarray(view[places[:, 1], places[:, 0]])
 
 
-def _none(cascade: Cascade) -> Windows:
-    shape = (0, cascade.height, cascade.width)
-    return Windows(np.empty((0, 4), np.int64), np.empty(shape, np.uint8), np.empty((0, cascade.n_stages - 1)))
+def _none(base: Base) -> Windows:
+    stages = base.stages
+    return windows_with(
+        base, np.empty((0, 4), np.int64), np.empty((0, stages.height, stages.width), np.uint8)
+    )

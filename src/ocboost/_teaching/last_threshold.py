@@ -1,0 +1,140 @@
+"""The last stage's threshold: as many boxes as there should be faces, by models that have not learnt them.
+
+The number of faces is what the shipped detector finds, corrected by the clicks. So what is found better is
+not paid for by false alarms. With few faces that tells little; then the threshold is as low as it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._teaching.clicks import Lesson
+from ocboost.cascade.detect import group_rectangles
+from ocboost.cascade.matching import IOU
+from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
+from ocboost.cascade.pictures import Boxes, overlaps
+
+Floats = NDArray[np.float64]
+
+BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
+FEWER, MOST_MORE = 0.95, 1.05  # times what there should be, for the sake of what was clicked on
+KEPT_FINDS = 0.95  # with few faces, of all that the shipped stages accept
+SURELY_NOT, PERHAPS = -0.5, 0.5  # half log-odds: with few faces, what was rejected is to come below the first
+MARGIN = 1.0  # half log-odds that with few faces the threshold is below all that was seen
+HALVINGS = 10  # of the range of thresholds
+
+
+class Scored(NamedTuple):
+    """A frame's windows that pass the stages, with their scores by two models."""
+
+    rects: Boxes
+    strict: NDArray[np.bool_]  # which of them pass the stages that are not relaxed
+    scores: Floats  # by the model of all frames
+    unseen: Floats  # by one that has not learnt this frame
+    lesson: Lesson | None
+    marked: list[tuple[Boxes, Floats]]  # the windows of each face that was marked, with their scores
+
+
+def last_threshold(
+    frames: Sequence[Scored], faces: int, neighbours: float, *, few: bool, final: bool, by_boxes: bool
+) -> float:
+    """The threshold, in the scores' half log-odds.
+
+    With many faces it is where as many windows are accepted, and put together to boxes, as there should be;
+    or, where other stages let other numbers of windows pass for each face, as many boxes. In the ``final``
+    round it gives way, within bounds, where what was marked is not found, or what was rejected is.
+    """
+    wanted, unwanted = clicked_scores(frames)
+    most = min((score for _, score in wanted), default=np.inf) - BELOW
+    least = max((score for _, score in unwanted), default=-np.inf) + BELOW
+    if few:
+        return _with_few(frames, float(faces), neighbours, most, least, final)
+    target = float(faces) if by_boxes else neighbours
+    threshold = _lowest_with(frames, target, by_boxes)
+    if final:
+        low, high = (_lowest_with(frames, share * target, by_boxes) for share in (MOST_MORE, FEWER))
+        threshold = min(max(threshold, min(least, high)), max(most, low))
+    return threshold
+
+
+def clicked_scores(frames: Sequence[Scored]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """What marked faces reach, and what rejected boxes reach: the thresholds at which they are found.
+
+    Each with the place of its frame.
+    """
+    wanted: list[tuple[int, float]] = []
+    unwanted: list[tuple[int, float]] = []
+    for place, each in enumerate(frames):
+        if each.lesson is None:
+            continue
+        wanted += [(place, score) for own in each.marked for score in _highest_group(*own)]
+        for k in range(len(each.lesson.wrong)):
+            about = overlaps(each.rects, each.lesson.wrong[k : k + 1])[:, 0] >= IOU
+            unwanted += [(place, score) for score in _highest_group(each.rects[about], each.scores[about])]
+        if each.lesson.free:
+            unwanted += [(place, score) for score in _highest_group(each.rects, each.scores)]
+    return wanted, unwanted
+
+
+def unlearnt(frames: Sequence[Scored], threshold: float) -> list[int]:
+    """The places of frames in which what was clicked is not so."""
+    wanted, unwanted = clicked_scores(frames)
+    found = {place for place, score in wanted if score < threshold}
+    return sorted(found | {place for place, score in unwanted if score >= threshold})
+
+
+def _with_few(
+    frames: Sequence[Scored], faces: float, neighbours: float, most: float, least: float, final: bool
+) -> float:
+    """Below nearly all that passes strict stages, above what was rejected, and hardly more boxes."""
+    passed = np.concatenate([np.empty(0), *(each.unseen[each.strict & _unclicked(each)] for each in frames)])
+    low = min(float(passed.min(initial=0.0)), most) - MARGIN
+    high = min(float(np.quantile(passed, 1.0 - KEPT_FINDS)), SURELY_NOT) if len(passed) else SURELY_NOT
+    if final:
+        high = max(high, PERHAPS)
+    bound = max(_lowest_with(frames, faces, True), _lowest_with(frames, neighbours, False))
+    loose = _lowest_with(frames, MOST_MORE * faces + 1.0, True)
+    threshold = max(min(max(low, least), high), bound)
+    return max(min(threshold, most), min(loose, bound)) if final else threshold
+
+
+def _unclicked(frame: Scored) -> NDArray[np.bool_]:
+    if frame.lesson is None:
+        return np.ones(len(frame.rects), np.bool_)
+    if frame.lesson.free:
+        return np.zeros(len(frame.rects), np.bool_)
+    away: NDArray[np.bool_] = np.all(overlaps(frame.rects, frame.lesson.wrong) < IOU, axis=1)
+    return away
+
+
+def _lowest_with(frames: Sequence[Scored], target: float, by_boxes: bool) -> float:
+    """The lowest threshold, about, with which at most so many boxes, or windows in boxes, are found."""
+    values = np.concatenate([np.empty(0), *(each.unseen for each in frames)])
+    if not values.size:
+        return 0.0
+    low, high = float(values.min()) - BELOW, float(values.max()) + BELOW
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        sizes = [group_rectangles(each.rects[each.unseen >= middle], MIN_NEIGHBORS)[1] for each in frames]
+        n = sum(len(own) if by_boxes else int(own.sum()) for own in sizes)
+        low, high = (middle, high) if n > target else (low, middle)
+    return high
+
+
+def _highest_group(rects: Boxes, values: Floats) -> list[float]:
+    """The highest threshold at which these windows make a box."""
+    order = np.argsort(-values, kind="stable")
+    low, high = 0, len(order)
+    if not len(group_rectangles(rects, MIN_NEIGHBORS)[0]):
+        return []
+    while high - low > 1:
+        middle = (low + high) // 2
+        if len(group_rectangles(rects[order[:middle]], MIN_NEIGHBORS)[0]):
+            high = middle
+        else:
+            low = middle
+    return [float(values[order[high - 1]])]
