@@ -121,6 +121,19 @@ def test_nothing_is_written_that_was_not_asked_for(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+def test_what_could_not_be_saved_is_said_at_the_end(capsys, tmp_path, monkeypatch):
+    def teach(session, *_):
+        (tmp_path / "state").rename(tmp_path / "elsewhere")
+        (tmp_path / "state").write_text("no folder")
+        session.free(session.see(grey_scene()).frame_id)
+
+    monkeypatch.setattr("ocboost._teaching.server.run_teaching", teach)
+    words = ("cascade", "live", DETECTOR, "--state", tmp_path / "state", "--no-browser")
+    code, _, said = cli_runs.ran(capsys, *words)
+    assert code == 1
+    assert "ended, but what was taught could not be saved: " in said
+
+
 def test_one_server_at_a_time_uses_a_state_folder(capsys, tmp_path):
     with TeachingProcess("--state", tmp_path / "state"):
         kept = (tmp_path / "state" / ADDRESS_FILE).read_bytes()

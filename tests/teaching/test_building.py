@@ -10,9 +10,7 @@ from ocboost._teaching.building import FEWEST_FACES, Build
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.session import TeachingSession
-from ocboost.cascade import read_cascade
 from ocboost.cascade.pictures import as_boxes
-from tests.support.cascades import as_xml
 from tests.support.face_pictures import face_picture, picture_cascade
 
 PICTURES = (7, 10, 12)
@@ -41,13 +39,6 @@ def pretended(monkeypatch):
     monkeypatch.setattr(teaching, "FEWEST_MARKED", 1)
     monkeypatch.setattr(Pretended, "begun", [])
     return Pretended.begun
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "detector.xml"
-    path.write_bytes(as_xml(picture_cascade()))
-    return read_cascade(path)
 
 
 def taught(file, builds, *, late):

@@ -19,10 +19,7 @@ from ocboost._teaching.service import MAX_FRAME_PIXELS, PageFacts, TeachingServi
 from ocboost._teaching.session import TeachingSession
 from ocboost._teaching.source import FrameSource
 from ocboost._teaching.tabs import SILENT_SECONDS
-from ocboost.cascade import read_cascade
 from tests.support.asgi_client import Client, Reply
-from tests.support.cascades import as_xml
-from tests.support.face_pictures import picture_cascade
 from tests.support.taught import IdleSession
 
 TOKEN = "t" * 43
@@ -46,13 +43,6 @@ class Page(Client):
 @pytest.fixture
 def session():
     return IdleSession()
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "detector.xml"
-    path.write_bytes(as_xml(picture_cascade()))
-    return read_cascade(path)
 
 
 @pytest.fixture

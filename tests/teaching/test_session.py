@@ -11,53 +11,11 @@ import pytest
 from ocboost._teaching import saved
 from ocboost._teaching.session import TeachingSession
 from ocboost.cascade import read_annotations, read_cascade
-from ocboost.cascade.pictures import as_boxes, overlaps
 from ocboost.errors import InputError
 from tests.support.cascades import as_xml
-from tests.support.face_pictures import face_picture, picture_cascade
+from tests.support.face_pictures import face_picture
+from tests.support.taught import ALSO_MISSED, MISSED, WRONG, has, settle, show, wrong_box
 from tests.support.toy_cascade import toy_cascade
-
-MISSED = 7  # of this picture the first face is missed
-ALSO_MISSED = 10  # of this one the second
-WRONG = 0  # here something is found where no face is
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "detector.xml"
-    path.write_bytes(as_xml(picture_cascade()))
-    return read_cascade(path)
-
-
-@pytest.fixture
-def begin(file):
-    sessions = []
-
-    def begun(**settings):
-        sessions.append(TeachingSession(file, **settings))
-        return sessions[-1]
-
-    yield begun
-    for session in sessions:
-        session.close()
-
-
-def show(session, seed):
-    picture, boxes = face_picture(seed)
-    return session.see(picture, name=f"picture {seed}", time=float(seed)), [tuple(box) for box in boxes]
-
-
-def has(boxes, box):
-    return bool((overlaps(as_boxes([box]), as_boxes(boxes)) >= 0.5).any())
-
-
-def wrong_box(seen, faces):
-    return next(box for box in seen.boxes if not has(faces, box))
-
-
-def settle(session):
-    assert session.wait(120)
-    return session.status()["decision"]
 
 
 def test_a_false_box_that_is_clicked_stays_away_and_nothing_else_is_needed(begin):

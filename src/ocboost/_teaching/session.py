@@ -39,6 +39,7 @@ Which = Literal["shipped", "shown"]
 
 MOST_STEPS = 300  # detectors that are kept, so that clicks can be taken back
 LOOKED_AHEAD = 12  # frames
+SAVED_AGAIN = 5.0  # seconds after which it is tried to save what could not be saved
 
 _log = logging.getLogger("ocboost._teaching")
 
@@ -107,6 +108,7 @@ class TeachingSession:
         self._decision: GuardDecision | None = None
         self._error: str | None = None  # what went wrong while learning
         self._unsaved: str | None = None  # why what was taught last could not be saved
+        self._save_again = 0.0  # when that is tried again
         self._passed_over: set[int] = set()  # frames that could not be looked at ahead
         self._found_before: dict[tuple[int, int], tuple[Cascade, Boxes]] = {}
         self._closed = False
@@ -187,12 +189,10 @@ class TeachingSession:
             checked = None if box is None else as_box(kind, frame, box, self._file.cascade.width)
             self._frames.label(frame_id)
             click = Click(len(self._clicks) + 1, kind, frame_id, checked)
-            if self._folder is not None:
-                self._folder.add_frame(frame)
             self._clicks.append(click)
             self._queue.append(TeachingTask(click.number, tuple(self._frames.varied())))
-            self._save(False)
             self._wake.notify_all()
+            self._save(False)
             return click
 
     def undo(self) -> Click | None:
@@ -234,6 +234,11 @@ class TeachingSession:
             return ended
         return None
 
+    @property
+    def unsaved(self) -> str | None:
+        """Why not all that was taught is in the folder; None if it is, or if there is no folder."""
+        return self._unsaved
+
     def clicks(self) -> list[Click]:
         """All clicks, those taken back too."""
         with self._lock:
@@ -265,6 +270,7 @@ class TeachingSession:
         while not self._queue and not self._closed:
             if self._look_ahead():
                 return None
+            self._save_what_could_not_be()
             self._wake.wait(1.0)
         if self._closed:
             return None
@@ -289,8 +295,8 @@ class TeachingSession:
             _log.exception("a click could not be learnt")
             detector, why = None, f"it could not be learnt ({type(error).__name__}: {error!s:.200})"
         with self._lock:
-            if not self._queue or self._queue[0] is not task:
-                return  # taken back meanwhile
+            if self._closed or not self._queue or self._queue[0] is not task:
+                return  # taken back meanwhile, or left for the next session
             self._queue.pop(0)
             step = TaughtStep(task, before.detector, before.base)
             if detector is not None:
@@ -352,6 +358,7 @@ class TeachingSession:
         try:
             self._folder.write(
                 self._clicks,
+                self._frames.get,
                 self._steps[-1].task.click,
                 None if cascade is self._file.cascade else cascade,
                 new,
@@ -361,6 +368,11 @@ class TeachingSession:
             self._unsaved = None
         except OSError as error:
             self._unsaved = f"what was taught could not be saved: {error.strerror or error}"
+            self._save_again = _now() + SAVED_AGAIN
+
+    def _save_what_could_not_be(self, at_once: bool = False) -> None:
+        if self._unsaved is not None and (at_once or _now() >= self._save_again):
+            self._save(True)
 
     # Building ---------------------------------------------------------------------------------------------
 
@@ -424,8 +436,12 @@ class TeachingSession:
                 "others": sum(each.kind == "reject" for each in known),
                 "decision": None if self._decision is None else self._decision._asdict(),
                 "shipped_shown": self._shown[1] is self._file.cascade,
-                "error": self._unsaved or self._error,
+                "error": self._trouble(),
             }
+
+    def _trouble(self) -> str | None:
+        again = None if self._unsaved is None else f"{self._unsaved}; it is tried again"
+        return "; ".join(each for each in (again, self._error) if each is not None) or None
 
     def boxes(self, frame_id: int, which: Which) -> list[Box]:
         """What the shipped detector, or the one that is shown, finds in a frame."""
@@ -534,6 +550,8 @@ class TeachingSession:
             with contextlib.suppress(RuntimeError):
                 self._thread.join(30.0)
         if self._folder is not None:
+            with self._lock:
+                self._save_what_could_not_be(True)
             self._folder.close()
 
     def _require_open(self) -> None:

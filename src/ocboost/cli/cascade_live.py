@@ -130,6 +130,9 @@ def live(
         session.close()
         if frames is not None:
             frames.close()
+    if session.unsaved is not None:
+        say(f"ended, but {session.unsaved}.")
+        return 1
     if state is None:
         say("ended; what was not downloaded is gone.")
     else:
