@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 
-from ocboost._teaching import session as teaching
 from ocboost._teaching.building import FEWEST_FACES, Build
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
@@ -35,8 +34,8 @@ class Pretended:
 
 @pytest.fixture
 def pretended(monkeypatch):
-    monkeypatch.setattr(teaching, "Build", Pretended)
-    monkeypatch.setattr(teaching, "FEWEST_MARKED", 1)
+    monkeypatch.setattr("ocboost._teaching.builds.Build", Pretended)
+    monkeypatch.setattr("ocboost._teaching.builds.FEWEST_MARKED", 1)
     monkeypatch.setattr(Pretended, "begun", [])
     return Pretended.begun
 
@@ -54,13 +53,13 @@ def taught(file, builds, *, late):
                 builds[0].end()
                 while session.status()["queue"]:
                     session.wait(0.05)
-        return session.detector_xml(), session._steps[-1].base.number, session.status()["decision"]
+        return session.detector_xml(), session._steps.last.base.number, session.status()["decision"]
     finally:
         session.close()
 
 
 def test_the_detector_does_not_depend_on_when_a_build_ends(file, pretended, monkeypatch):
-    monkeypatch.setattr(teaching, "AGAIN", 100.0)
+    monkeypatch.setattr("ocboost._teaching.builds.AGAIN", 100.0)
     early = taught(file, pretended, late=False)
     pretended.clear()
     late = taught(file, pretended, late=True)
@@ -92,8 +91,8 @@ def test_a_click_taken_back_while_others_are_learnt_once_more_leaves_the_newest_
     session.undo()
     while session.status()["queue"]:
         session.wait(0.05)
-    assert session._shown[1] is session._steps[-1].detector.cascade
-    assert not session._replaying()
+    assert session._shown[1] is session._steps.last.detector.cascade
+    assert not session._steps.replaying
     session.close()
 
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from ocboost._teaching import saved, session
+from ocboost._teaching import keeper, saved
 from tests.support.taught import MISSED, WRONG, has, settle, show, wrong_box
 
 
@@ -61,7 +61,7 @@ def test_a_click_on_a_full_disk_counts_and_is_saved_later(begin, state, full, ki
 
 
 def test_what_could_not_be_saved_is_saved_without_a_further_click(begin, state, full, monkeypatch):
-    monkeypatch.setattr(session, "SAVED_AGAIN", 0.0)
+    monkeypatch.setattr(keeper, "AGAIN_SECONDS", 0.0)
     first = begin(state=state, build=False)
     full |= ALL
     seen, faces = show(first, MISSED)
@@ -72,14 +72,14 @@ def test_what_could_not_be_saved_is_saved_without_a_further_click(begin, state, 
         if first.status()["error"] is None:
             break
         first.wait(0.1)
-        first._thread.join(0.1)
+        first._worker.thread.join(0.1)
     assert first.status()["error"] is None
     first.close()
     assert len(begin(state=state, build=False).clicks()) == 1
 
 
 def test_what_could_not_be_saved_is_saved_at_the_end(begin, state, full, monkeypatch):
-    monkeypatch.setattr(session, "SAVED_AGAIN", 1e9)
+    monkeypatch.setattr(keeper, "AGAIN_SECONDS", 1e9)
     first = begin(state=state, build=False)
     full |= ALL
     seen, faces = show(first, MISSED)

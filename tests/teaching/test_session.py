@@ -205,19 +205,24 @@ def test_a_kept_detector_that_cannot_be_read_is_learnt_anew(begin, tmp_path, dam
     assert second.detector_xml() == shown
 
 
-@pytest.mark.parametrize("broken", ["_build_if_due", "_look_ahead", "_said"])
-def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(begin, monkeypatch, broken):
+@pytest.mark.parametrize(
+    ("part", "broken"), [("_builds", "begin_if_due"), ("_worker", "_look_ahead"), ("_worker", "_said")]
+)
+def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(
+    begin, monkeypatch, part, broken
+):
     session = begin()
-    real = getattr(session, broken)
+    broken_part = getattr(session, part)
+    real = getattr(broken_part, broken)
     fails = [True]
 
     def failing(*given):
-        if threading.current_thread() is session._thread and fails:
+        if threading.current_thread() is session._worker.thread and fails:
             fails.clear()
             raise RuntimeError("thing is broken")
         return real(*given)
 
-    monkeypatch.setattr(session, broken, failing)
+    monkeypatch.setattr(broken_part, broken, failing)
     seen, faces = show(session, MISSED)
     session.mark(seen.frame_id, faces[0])
     settle(session)
@@ -225,7 +230,7 @@ def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(beg
     assert settle(session)["click"] == 2
     if not fails:
         assert "thing is broken" in session.status()["error"]
-    assert session._thread.is_alive()
+    assert session._worker.thread.is_alive()
 
 
 def test_warming_up_does_not_touch_what_is_being_learnt(begin):
@@ -265,7 +270,7 @@ def test_after_a_restart_a_click_is_compared_with_what_is_shown(begin, tmp_path)
     first.close()
     second = begin(state=state, build=False)
     frame = second._frames.get(seen.frame_id)
-    found = second._learner.found(second._steps[-1].detector, frame)
+    found = second._learner.found(second._steps.last.detector, frame)
     assert found.tolist() == [list(each) for each in second.boxes(seen.frame_id, "shown")]
     assert has(found, faces[0])
 

@@ -227,9 +227,7 @@ class Cascade:
         Cascade
             A changed copy.
         """
-        return self._with(
-            stage_threshold=as_singles(thresholds, (self.n_stages,), "thresholds", MAX_SINGLE)
-        )
+        return self._with(stage_threshold=as_singles(thresholds, (self.n_stages,), "thresholds", MAX_SINGLE))
 
     def with_leaves(self, leaf: ArrayLike) -> Self:
         """The same trees with other leaves.
