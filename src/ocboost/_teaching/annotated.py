@@ -17,18 +17,23 @@ from ocboost.errors import MissingExtraError
 
 
 class Annotator:
-    """Writes annotations, and remembers what detectors found. Any thread may call it."""
+    """Writes annotations, and remembers what was found in their frames the last time.
+
+    Any thread may call it.
+    """
 
     def __init__(self, shipped: Cascade) -> None:
         self._shipped = shipped
-        self._found: dict[tuple[int, int], tuple[Cascade, Boxes]] = {}
+        self._found: dict[tuple[int, Cascade], Boxes] = {}
 
     def annotations(self, said: Sequence[Lesson], shown: Cascade) -> bytes:
         """The faces that were marked, in COCO.
 
         Frames are known in part: what the detectors find in each, and nobody clicked on, is to be ignored.
         """
-        pictures = [self._picture(each, shown) for each in said]
+        found: dict[tuple[int, Cascade], Boxes] = {}
+        pictures = [self._picture(each, shown, found) for each in said]
+        self._found = found  # of the detectors and frames of this time
         return write_coco(
             (picture.name, each.frame.width, each.frame.height, picture.boxes, picture.ignored)
             for each, picture in zip(said, pictures, strict=True)
@@ -43,16 +48,14 @@ class Annotator:
                 archive.writestr(each.frame.file_name, png_of(each.frame))
         return out.getvalue()
 
-    def _picture(self, lesson: Lesson, shown: Cascade) -> Picture:
-        found = [] if lesson.free else [self._finds(each, lesson.frame) for each in (self._shipped, shown)]
-        return picture_of(lesson, lesson.faces[:0], found)
-
-    def _finds(self, cascade: Cascade, frame: Frame) -> Boxes:
-        key = frame.id, id(cascade)
-        kept = self._found.get(key)
-        if kept is None or kept[0] is not cascade:
-            kept = self._found[key] = cascade, as_boxes(detect(cascade, frame.grey))
-        return kept[1]
+    def _picture(self, lesson: Lesson, shown: Cascade, found: dict[tuple[int, Cascade], Boxes]) -> Picture:
+        frame, finds = lesson.frame, []
+        for cascade in () if lesson.free else (self._shipped, shown):
+            key = frame.id, cascade
+            kept = self._found.get(key)
+            found[key] = as_boxes(detect(cascade, frame.grey)) if kept is None else kept
+            finds.append(found[key])
+        return picture_of(lesson, lesson.faces[:0], finds)
 
 
 def png_of(frame: Frame) -> bytes:

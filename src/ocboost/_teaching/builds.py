@@ -40,9 +40,9 @@ class Builds:
         self._begun: dict[int, int] = {}  # after which clicks, and how many clicks there were
 
     @property
-    def running(self) -> bool:
-        """Whether stages are being built."""
-        return self._running is not None
+    def running(self) -> int | None:
+        """After which click the build began that runs, if one does."""
+        return None if self._running is None else self._running[0]
 
     def begin_if_due(
         self, at: int, n_clicks: int, shown: Cascade, said: Sequence[Lesson], background: Sequence[Frame]
@@ -50,7 +50,7 @@ class Builds:
         """Begin if enough faces were marked, and many clicks came since the last time."""
         marked = sum(len(lesson.faces) for lesson in said)
         due = n_clicks >= AGAIN * max(self._begun.values(), default=0)
-        if not self._wanted or self.running or marked < FEWEST_MARKED or not due:
+        if not self._wanted or self._running is not None or marked < FEWEST_MARKED or not due:
             return
         self._begun[at] = n_clicks
         labelled = {lesson.frame.id for lesson in said}

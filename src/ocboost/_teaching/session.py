@@ -25,7 +25,7 @@ from ocboost._teaching.clicks import Box, Click, Kind, Lesson, as_box, lessons
 from ocboost._teaching.frames import Frame, FrameStore
 from ocboost._teaching.judging import Progress, judged
 from ocboost._teaching.keeper import Keeper
-from ocboost._teaching.learner import ClickLearner, Detector, GuardDecision
+from ocboost._teaching.learner import ClickLearner, Detector, GuardDecision, background
 from ocboost._teaching.steps import Steps, TeachingTask
 from ocboost._teaching.told import Told
 from ocboost._teaching.worker import TaskResult, Worker
@@ -223,7 +223,7 @@ class TeachingSession:
 
     def _learnt(self, result: TaskResult) -> None:
         task, why = result.task, result.why
-        step = self._steps.learnt(task, result.detector, result.base)
+        step = self._steps.learnt(result.detector, result.base, background(result.said, task.background))
         if task.base is not None:
             why = f"fast stages were built in the background: {why}"
         self._decision = GuardDecision(result.detector is not None, why, result.seconds, task.click)
@@ -231,6 +231,7 @@ class TeachingSession:
         if task.base is None:
             n = len(self._told.up_to(task.click))
             self._builds.begin_if_due(task.click, n, step.detector.cascade, result.said, task.background)
+        self._steps.forget_frames(self._builds.running)
 
     def _idle(self) -> None:
         self._keeper.again(self._save)
@@ -244,7 +245,7 @@ class TeachingSession:
             if stages is None:
                 self._decision = GuardDecision(False, f"no fast stages were built: {why}", 0.0, at)
             else:
-                self._steps.try_base(at, self._learner.built(at, stages))
+                self._steps.try_base(at, self._learner.built(stages))
             self._wake.notify_all()
 
     def _save(self, *, new: bool = True) -> None:
@@ -267,7 +268,7 @@ class TeachingSession:
             return {
                 "version": self._shown[0],
                 "learning": self._worker.working,
-                "building": self._builds.running,
+                "building": self._builds.running is not None,
                 "queue": self._steps.waiting,
                 "frames": len(self._frames.all()),
                 "clicks": kinds,
@@ -321,7 +322,7 @@ class TeachingSession:
         """Wait until nothing is left to learn; False if that takes longer."""
         end = None if timeout is None else _now() + timeout
         with self._lock:
-            while self._steps.waiting or self._worker.working or self._builds.running:
+            while self._steps.waiting or self._worker.working or self._builds.running is not None:
                 left = None if end is None else end - _now()
                 if left is not None and left <= 0:
                     return False

@@ -62,7 +62,8 @@ class FrameSource:
         self.per_second = min((rate or FRAMES_PER_SECOND) / every, FASTEST)
 
     def _note(self, note: str) -> None:
-        self.notes.append(shown(note))
+        if shown(note) not in self.notes:  # a video that is read again says the same again
+            self.notes.append(shown(note))
 
     @property
     def expected(self) -> int | None:

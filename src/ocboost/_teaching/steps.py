@@ -75,9 +75,9 @@ class Steps:
         if self.next is task:
             self._queue.pop(0)
 
-    def learnt(self, task: TeachingTask, detector: Detector | None, base: Base) -> TaughtStep:
-        """The next task is done; without a detector, what was shown before stays."""
-        self._queue.pop(0)
+    def learnt(self, detector: Detector | None, base: Base, background: Sequence[Frame]) -> TaughtStep:
+        """The next task is done, with these frames; without a detector, what was shown before stays."""
+        task = self._queue.pop(0)._replace(background=tuple(background))
         before = self.last
         step = TaughtStep(task, before.detector, before.base)
         if detector is not None:
@@ -86,6 +86,12 @@ class Steps:
         self._steps[:-MOST_STEPS] = []
         self.show_latest()
         return step
+
+    def forget_frames(self, building: int | None) -> None:
+        """Let go of the frames of steps that are not learnt once more when a build ends that began then."""
+        for place, step in enumerate(self._steps):
+            if step.task.background and (building is None or step.task.click < building):
+                self._steps[place] = step._replace(task=step.task._replace(background=()))
 
     def drop_after(self, number: int) -> None:
         """Forget what was learnt from clicks after this one."""

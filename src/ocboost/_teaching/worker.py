@@ -143,7 +143,8 @@ class Worker:
         try:
             self._learner.seen(base, frame)
         except Exception:
-            self._passed_over.add(frame.id)
+            kept = {each.id for each in self._frames.newest(LOOKED_AHEAD)}
+            self._passed_over = (self._passed_over & kept) | {frame.id}
             raise
         finally:
             self._wake.acquire()
