@@ -139,3 +139,21 @@ def test_one_server_at_a_time_uses_a_state_folder(capsys, tmp_path):
         kept = (tmp_path / "state" / ADDRESS_FILE).read_bytes()
         assert "is in use by another" in refused(capsys, DETECTOR, "--state", tmp_path / "state")
         assert (tmp_path / "state" / ADDRESS_FILE).read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("haarcascade_frontalface_alt2.xml", "must consist of stumps to be taught by clicks"),
+        ("lbpcascade_frontalface.xml", "LBP"),
+    ],
+)
+def test_detectors_that_cannot_be_taught_are_refused(capsys, name, says, tmp_path):
+    place = DETECTOR.with_name(name)
+    if name.startswith("lbp"):
+        place = tmp_path / name
+        place.write_text(
+            "<opencv_storage><cascade><stageType>BOOST</stageType><featureType>LBP</featureType>"
+            "<height>24</height><width>24</width></cascade></opencv_storage>"
+        )
+    assert says in refused(capsys, place)

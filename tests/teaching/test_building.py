@@ -141,3 +141,26 @@ def test_a_build_may_be_ended():
     build = Build(picture_cascade(), picture_cascade(), said, 0, lambda *_: pytest.fail("it was ended"))
     build.cancel()
     assert build._process.wait(30) is not None
+
+
+def test_what_became_of_a_build_is_not_said_of_the_click(file, pretended):
+    session = TeachingSession(file)
+    picture, boxes = face_picture(PICTURES[0])
+    session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+    while session.status()["queue"]:
+        session.wait(0.05)
+    decision = session.status()["decision"]
+    assert decision["shown"]
+    assert session.status()["built"] is None
+    pretended[0].done(pretended[0], None, "there are 3 faces in all frames, and 100 are needed")
+    assert session.status()["built"].startswith("no faster stages were built: there are 3 faces")
+    assert session.status()["decision"] == decision
+    session.undo()
+    assert session.status()["built"] is None
+    session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+    while session.status()["queue"]:
+        session.wait(0.05)
+    pretended[1].end()
+    session.wait(60)
+    assert session.status()["built"] == "faster stages were built and are shown"
+    session.close()

@@ -38,11 +38,21 @@ class Builds:
         self._done = done
         self._running: tuple[int, Build] | None = None  # after which click it began
         self._begun: dict[int, int] = {}  # after which clicks, and how many clicks there were
+        self._told: tuple[int, str] | None = None  # what became of the last one that is over
 
     @property
     def running(self) -> int | None:
         """After which click the build began that runs, if one does."""
         return None if self._running is None else self._running[0]
+
+    @property
+    def outcome(self) -> str | None:
+        """What became of the last build that is over, in words."""
+        return None if self._told is None else self._told[1]
+
+    def tell(self, at: int, outcome: str) -> None:
+        """Say what became of the build that began after a click."""
+        self._told = at, outcome
 
     def begin_if_due(
         self, at: int, n_clicks: int, shown: Cascade, said: Sequence[Lesson], background: Sequence[Frame]
@@ -73,6 +83,8 @@ class Builds:
     def drop_after(self, number: int) -> Build | None:
         """Forget those that began after later clicks; one that runs is for the caller to end, unlocked."""
         self._begun = {at: n for at, n in self._begun.items() if at <= number}
+        if self._told is not None and self._told[0] > number:
+            self._told = None
         return self.give_up() if self._running is not None and self._running[0] > number else None
 
     def give_up(self) -> Build | None:

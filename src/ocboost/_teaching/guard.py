@@ -34,12 +34,13 @@ def why_not(
     taught: Sequence[GuardedFrame], others: Sequence[GuardedFrame], clicked: Click | None
 ) -> str | None:
     """Why the new detector is not shown, in words; None if it is. ``clicked`` is the last click."""
+    together = TOGETHER if sum(n_said(each.lesson) for each in taught) > 1 else ""
     old_mistakes = new_mistakes = lost = sure = 0
     for each in taught:
         assert each.lesson is not None
         last = clicked if clicked is not None and each.lesson.frame.id == clicked.frame_id else None
         if last is not None and not holds(last, each.new):
-            return f"what was clicked last could not be learnt{TOGETHER if last.number > 1 else ''}"
+            return f"what was clicked last could not be learnt{together}"
         old_mistakes += mistakes(each.lesson, each.old)
         new_mistakes += mistakes(each.lesson, each.new)
         lost, sure = lost + missed(each.sure, each.new), sure + len(each.sure)
@@ -56,10 +57,15 @@ def why_not(
         return f"it no longer finds {lost} of {sure} faces that the shipped detector surely finds"
     if boxes > MORE * old_boxes + MORE_A_FRAME * len(others):
         return (
-            f"it finds {boxes} boxes in {len(others)} frames that nobody clicked on, the shipped detector "
-            f"{old_boxes}: too many to be faces"
+            f"it finds {boxes} boxes in {len(others)} frames that nobody clicked in, the shipped detector "
+            f"finds {old_boxes}: too many to be faces"
         )
     return None
+
+
+def n_said(lesson: Lesson | None) -> int:
+    """How many things are said of a frame."""
+    return 0 if lesson is None else len(lesson.faces) + len(lesson.wrong) + lesson.free
 
 
 def holds(clicked: Click, found: Boxes) -> bool:

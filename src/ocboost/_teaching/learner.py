@@ -27,8 +27,8 @@ WINDOW_BYTES = 192 << 20  # of the windows of frames that are kept: some 700 of 
 FACE_BYTES = 64 << 20  # of those of marked faces
 FINDS = 500  # frames for which it is kept what a detector of an earlier session finds
 UNSEEN = (
-    "a face that was marked cannot be found by any such detector: it has too little contrast, or lies too "
-    "close to the edge"
+    "no detector of this kind can find the face that was marked: it has too little contrast, is too small, "
+    "or lies too close to the edge"
 )
 GOOD = "it does what was clicked, and is no worse on what is known"
 

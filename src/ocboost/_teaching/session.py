@@ -36,6 +36,10 @@ from ocboost.errors import InputError
 
 Which = Literal["shipped", "shown"]
 
+FASTER = "faster stages were built and are shown"
+NOT_FASTER = "faster stages were built and are not shown"
+NONE_BUILT = "no faster stages were built"
+
 _log = logging.getLogger("ocboost._teaching")
 
 
@@ -222,11 +226,12 @@ class TeachingSession:
         return None if task.base is not None else self._told.at(task.click), self._lessons(task.click)
 
     def _learnt(self, result: TaskResult) -> None:
-        task, why = result.task, result.why
+        task, shown = result.task, result.detector is not None
         step = self._steps.learnt(result.detector, result.base, background(result.said, task.background))
-        if task.base is not None:
-            why = f"fast stages were built in the background: {why}"
-        self._decision = GuardDecision(result.detector is not None, why, result.seconds, task.click)
+        if task.base is None:
+            self._decision = GuardDecision(shown, result.why, result.seconds, task.click)
+        else:
+            self._builds.tell(task.click, FASTER if shown else f"{NOT_FASTER}: {result.why}")
         self._save()
         if task.base is None:
             n = len(self._told.up_to(task.click))
@@ -243,7 +248,7 @@ class TeachingSession:
             if at is None:
                 return
             if stages is None:
-                self._decision = GuardDecision(False, f"no fast stages were built: {why}", 0.0, at)
+                self._builds.tell(at, f"{NONE_BUILT}: {why}")
             else:
                 self._steps.try_base(at, self._learner.built(stages))
             self._wake.notify_all()
@@ -269,6 +274,7 @@ class TeachingSession:
                 "version": self._shown[0],
                 "learning": self._worker.working,
                 "building": self._builds.running is not None,
+                "built": self._builds.outcome,
                 "queue": self._steps.waiting,
                 "frames": len(self._frames.all()),
                 "clicks": kinds,
