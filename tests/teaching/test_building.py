@@ -164,3 +164,49 @@ def test_what_became_of_a_build_is_not_said_of_the_click(file, pretended):
     session.wait(60)
     assert session.status()["built"] == "faster stages were built and are shown"
     session.close()
+
+
+def test_what_was_built_is_there_after_a_restart(file, pretended, tmp_path, monkeypatch):
+    monkeypatch.setattr("ocboost._teaching.builds.AGAIN", 100.0)
+    session = TeachingSession(file, state=tmp_path / "state")
+    for k, (picture, boxes) in enumerate(map(face_picture, PICTURES[:2])):
+        session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+        while session.status()["queue"]:
+            session.wait(0.05)
+        if k == 0:
+            pretended[0].end()
+            while session.status()["queue"]:
+                session.wait(0.05)
+            assert session.status()["built"].endswith("are shown")
+    pretended.clear()
+    stages = session._steps.last.base.stages
+    shown = session.detector_xml()
+    session.close()
+    again = TeachingSession(file, state=tmp_path / "state")
+    assert again.detector_xml() == shown
+    kept = again._steps.last.base
+    assert kept.number == 1
+    assert kept.stages.leaf.tolist() == stages.leaf.tolist() != again._learner.base.stages.leaf.tolist()
+    picture, boxes = face_picture(PICTURES[2])
+    again.mark(again.see(picture).frame_id, tuple(boxes[0]))
+    while again.status()["queue"]:
+        again.wait(0.05)
+    assert again._steps.last.detector.base is kept
+    assert pretended == []  # it is too early for another
+    for _ in range(3):
+        again.undo()
+    assert again._steps.last.base.number == 0
+    again.close()
+
+
+def test_a_build_that_the_end_cut_short_is_begun_again(file, pretended, tmp_path):
+    state = tmp_path / "state"
+    for begun in (1, 2):
+        session = TeachingSession(file, state=state)
+        picture, boxes = face_picture(PICTURES[begun])
+        session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+        while session.status()["queue"]:
+            session.wait(0.05)
+        session.close()
+        assert len(pretended) == begun
+        assert pretended[-1].cancelled

@@ -37,13 +37,18 @@ class Builds:
         self._wanted = wanted
         self._done = done
         self._running: tuple[int, Build] | None = None  # after which click it began
-        self._begun: dict[int, int] = {}  # after which clicks, and how many clicks there were
+        self.begun: dict[int, int] = {}  # after which clicks, and how many clicks there were
         self._told: tuple[int, str] | None = None  # what became of the last one that is over
 
     @property
     def running(self) -> int | None:
         """After which click the build began that runs, if one does."""
         return None if self._running is None else self._running[0]
+
+    @property
+    def over(self) -> dict[int, int]:
+        """Those that ended: after which clicks they began, and how many clicks there were."""
+        return {at: n for at, n in self.begun.items() if at != self.running}
 
     @property
     def outcome(self) -> str | None:
@@ -59,10 +64,10 @@ class Builds:
     ) -> None:
         """Begin if enough faces were marked, and many clicks came since the last time."""
         marked = sum(len(lesson.faces) for lesson in said)
-        due = n_clicks >= AGAIN * max(self._begun.values(), default=0)
+        due = n_clicks >= AGAIN * max(self.begun.values(), default=0)
         if not self._wanted or self._running is not None or marked < FEWEST_MARKED or not due:
             return
-        self._begun[at] = n_clicks
+        self.begun[at] = n_clicks
         labelled = {lesson.frame.id for lesson in said}
         none = np.empty((0, 4), np.int64)
         rest = [Lesson(frame, none, none, False) for frame in background if frame.id not in labelled]
@@ -82,7 +87,7 @@ class Builds:
 
     def drop_after(self, number: int) -> Build | None:
         """Forget those that began after later clicks; one that runs is for the caller to end, unlocked."""
-        self._begun = {at: n for at, n in self._begun.items() if at <= number}
+        self.begun = {at: n for at, n in self.begun.items() if at <= number}
         if self._told is not None and self._told[0] > number:
             self._told = None
         return self.give_up() if self._running is not None and self._running[0] > number else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +44,14 @@ class Keeper:
         frames: FrameStore,
         steps: Steps,
         decision: dict[str, Any] | None,
+        begun: Mapping[int, int],
         *,
         new: bool = True,
     ) -> None:
         """Write down what was taught; the detector only if it may be ``new``."""
         if self._folder is None:
             return
-        cascade = steps.shown[1]
+        cascade, base = steps.shown[1], steps.last.base
         try:
             self._folder.write(
                 clicks,
@@ -60,6 +61,8 @@ class Keeper:
                 new,
                 frames.next_number,
                 decision,
+                base.stages if base.number else None,
+                begun,
             )
             self.unsaved = None
         except OSError as error:

@@ -13,13 +13,13 @@ import errno
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ocboost._core.codec import Fields, read
+from ocboost._core.codec import Fields, Tree, read
 from ocboost._core.file_format import load, save
 from ocboost._core.file_lock import HeldError, locked
 from ocboost._teaching.clicks import CLICK_KINDS, Box, Click
@@ -52,6 +52,10 @@ class Taken(NamedTuple):
     next_id: int
     decision: dict[str, Any] | None
     lost: str | None = None  # why the detector must be learnt anew from the clicks
+    stages: Cascade | None = None  # that were built, and on top of which the detector was learnt
+    begun: dict[int, int] | None = (
+        None  # after which clicks stages were built, and how many clicks there were
+    )
 
 
 class StateFolder:
@@ -112,6 +116,8 @@ class StateFolder:
                 for n, kind, frame, box, undone in found
             ]
             decision = json.loads(fields.text("decision", MOST_TEXT))
+            begun = json.loads(fields.text("begun", MOST_TEXT)) if "begun" in fields else []
+            begun = {int(at): int(n) for at, n in begun}
         except (TypeError, ValueError, RecursionError):
             raise ModelFileError(f"'{self._place}' is damaged. Give another folder.") from None
         good = all(click.number == k + 1 and click.kind in CLICK_KINDS for k, click in enumerate(clicks))
@@ -120,23 +126,27 @@ class StateFolder:
         name = fields.text("detector")
         fields.require(name == "" or Path(name).name == name, "detector must be the name of a file")
         learnt = fields.count("learnt", most=len(clicks))
-        detector, lost = None, None
+        detector, stages, lost = None, None, None
         if name:
             try:
-                detector = self._kept_detector(name)
+                detector, stages = self._kept_detector(name)
                 self._detector = name
             except (OSError, ModelFileError) as error:
                 # The clicks are what cannot be had again.
                 learnt, lost = 0, str(error)
         frames = [self._frame(number) for number in numbers]
-        return Taken(clicks, frames, learnt, detector, fields.count("next_id"), decision, lost)
+        next_id = fields.count("next_id")
+        return Taken(clicks, frames, learnt, detector, next_id, decision, lost, stages, begun)
 
-    def _kept_detector(self, name: str) -> Cascade:
+    def _kept_detector(self, name: str) -> tuple[Cascade, Cascade | None]:
         place = self._folder / name
-        found: Cascade = read(
-            load(place, DETECTOR_KIND), str(place), lambda own: own.read("cascade", Cascade.from_tree)
-        )
-        return found
+
+        def detector(fields: Fields) -> tuple[Cascade, Cascade | None]:
+            found = fields.read("cascade", Cascade.from_tree)
+            return found, fields.read("stages", Cascade.from_tree) if "stages" in fields else None
+
+        made: tuple[Cascade, Cascade | None] = read(load(place, DETECTOR_KIND), str(place), detector)
+        return made
 
     def _frame(self, number: int) -> Frame:
         place = self._folder / _frame_name(number)
@@ -165,6 +175,8 @@ class StateFolder:
         new: bool,
         next_id: int,
         decision: dict[str, Any] | None,
+        stages: Cascade | None = None,
+        begun: Mapping[int, int] | None = None,
     ) -> None:
         """Write what is not there yet; the detector only if it is ``new``, or could not be written before.
 
@@ -178,7 +190,7 @@ class StateFolder:
         self._behind |= new or (self._detector is not None and self._detector not in there)
         if self._behind and learnt <= n:
             try:
-                self._write_detector(known, learnt, detector, next_id)
+                self._write_detector(known, learnt, detector, stages, next_id)
             except OSError as error:
                 failed = failed or error
         if self._behind:
@@ -194,6 +206,7 @@ class StateFolder:
             "detector": self._detector or "",
             "next_id": next_id,
             "decision": json.dumps(decision),
+            "begun": json.dumps([[at, n] for at, n in (begun or {}).items()]),
         }
         save(self._place, SESSION_KIND, tree)
         self._session = _seal(self._place)
@@ -240,12 +253,20 @@ class StateFolder:
         return len(clicks), None
 
     def _write_detector(
-        self, clicks: Sequence[Click], learnt: int, detector: Cascade | None, next_id: int
+        self,
+        clicks: Sequence[Click],
+        learnt: int,
+        detector: Cascade | None,
+        stages: Cascade | None,
+        next_id: int,
     ) -> None:
         name = None
         if detector is not None:
             name = f"detector-{learnt:06d}-{len(clicks):06d}-{next_id}.ocb"
-            save(self._folder / name, DETECTOR_KIND, {"cascade": detector.tree()})
+            tree: Tree = {"cascade": detector.tree()}
+            if stages is not None:
+                tree["stages"] = stages.tree()
+            save(self._folder / name, DETECTOR_KIND, tree)
         self._detector, self._learnt, self._behind = name, learnt, False
         self._taught = _said(clicks, learnt)
 

@@ -110,7 +110,9 @@ class TeachingSession:
             _log.warning("%s; it is learnt anew from the clicks", taken.lost)
             why = "the detector that was kept cannot be read; it is being learnt anew from the clicks"
             self._decision = GuardDecision(False, why, 0.0, 0)
-        kept = None if taken.detector is None else Detector(taken.detector, self._learner.base, None)
+        base = self._learner.base if taken.stages is None else self._learner.built(taken.stages)
+        self._builds.begun = dict(taken.begun or {})
+        kept = None if taken.detector is None else Detector(taken.detector, base, None)
         self._steps.take_up(kept, taken.learnt, self._told.standing())
 
     # Seeing -----------------------------------------------------------------------------------------------
@@ -255,7 +257,8 @@ class TeachingSession:
 
     def _save(self, *, new: bool = True) -> None:
         decision = None if self._decision is None else self._decision._asdict()
-        self._keeper.save(self._told.all(), self._frames, self._steps, decision, new=new)
+        begun = self._builds.over
+        self._keeper.save(self._told.all(), self._frames, self._steps, decision, begun, new=new)
 
     def _lessons(self, number: int | None = None) -> list[Lesson]:
         """What the clicks up to a number say."""
