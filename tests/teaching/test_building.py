@@ -210,3 +210,32 @@ def test_a_build_that_the_end_cut_short_is_begun_again(file, pretended, tmp_path
         session.close()
         assert len(pretended) == begun
         assert pretended[-1].cancelled
+
+
+def test_nothing_is_learnt_once_more_where_what_was_built_is_refused(file, pretended, monkeypatch):
+    monkeypatch.setattr("ocboost._teaching.builds.AGAIN", 100.0)
+    session = TeachingSession(file)
+    for picture, boxes in map(face_picture, PICTURES):
+        session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+        while session.status()["queue"]:
+            session.wait(0.05)
+    steps, shown, status = list(session._steps._steps), session._shown, session.status()
+    calls = []
+
+    def refuse(base, *given):
+        calls.append(base.number)
+        return None, "no"
+
+    monkeypatch.setattr(session._learner, "learnt", refuse)
+    pretended[0].end()
+    assert session.wait(60)
+    assert calls == [1]
+    assert session._shown is shown
+    assert session._steps._steps[2:] != steps  # the refused one stands between
+    assert [step.detector for step in session._steps._steps[-2:]] == [step.detector for step in steps[-2:]]
+    assert session.status()["decision"] == status["decision"]
+    monkeypatch.undo()
+    session.undo()
+    assert session.wait(60)
+    assert session._shown[1] is steps[-2].detector.cascade
+    session.close()

@@ -40,6 +40,7 @@ class Steps:
         self._steps = [self._first]  # after each click that is not taken back
         self._queue: list[TeachingTask] = []
         self._replayed_to = 0  # the last click that is learnt once more, on top of new stages
+        self._set_aside: list[TaughtStep] = []  # what is there again if the new stages are refused
         self.shown: tuple[int, Cascade] = (0, shipped.cascade)  # how often it changed, and what it is
 
     @property
@@ -83,6 +84,12 @@ class Steps:
         if detector is not None:
             step = TaughtStep(task, detector, base)
         self._steps.append(step)
+        if task.base is not None and detector is None:
+            self._steps += self._set_aside
+            known = {each.task.click for each in self._set_aside}
+            self._queue = [each for each in self._queue if each.click not in known]
+        if task.base is not None:
+            self._set_aside = []
         self._steps[:-MOST_STEPS] = []
         self.show_latest()
         return step
@@ -97,6 +104,7 @@ class Steps:
         """Forget what was learnt from clicks after this one."""
         self._queue = [task for task in self._queue if task.click <= number]
         self._steps = [step for step in self._steps if step.task.click <= number] or [self._first]
+        self._set_aside = [step for step in self._set_aside if step.task.click <= number]
 
     def learn_anew(self, clicks: Sequence[int], background: tuple[Frame, ...]) -> None:
         """Learn what was learnt before this session began, or too long ago, if it is needed now.
@@ -109,8 +117,12 @@ class Steps:
             self._replayed_to = clicks[-1]
 
     def try_base(self, at: int, base: Base) -> None:
-        """Learn the clicks once more on top of stages that were built from the clicks up to ``at``."""
-        later = [step.task for step in self._steps if step.task.click > at]
+        """Learn the clicks once more on top of stages that were built from the clicks up to ``at``.
+
+        If the stages are refused, what was learnt after that click is there again.
+        """
+        self._set_aside = [step for step in self._steps if step.task.click > at]
+        later = [step.task for step in self._set_aside]
         waiting = [task for task in self._queue if task.click > at]
         self._replayed_to = max((task.click for task in later), default=0)
         first = next(step.task for step in self._steps[::-1] if step.task.click <= at)
