@@ -1,10 +1,14 @@
 """Fast stages are built in a process of their own; clicks that come meanwhile are learnt once more."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 
+from ocboost._teaching import building
 from ocboost._teaching.building import FEWEST_FACES, Build
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
@@ -136,6 +140,53 @@ def test_too_few_faces_are_said_by_the_process():
     assert f"and {FEWEST_FACES} are needed" in why
 
 
+def many_faces():
+    """As few pictures as have faces enough."""
+    pictures = [face_picture(seed, 4) for seed in range(FEWEST_FACES // 4)]
+    pictures += [face_picture(seed, 0) for seed in range(6)]
+    none = np.empty((0, 4), np.int64)
+    return [
+        Lesson(Frame(k + 1, picture), as_boxes(boxes), none, not boxes)
+        for k, (picture, boxes) in enumerate(pictures)
+    ]
+
+
+def test_stages_are_built_by_a_process_wherever_it_was_started(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise SystemExit('this is not of Python')")
+    monkeypatch.chdir(tmp_path)
+    ended = threading.Event()
+    found = []
+    Build(
+        picture_cascade(), picture_cascade(), many_faces(), 0, lambda *got: found.append(got) or ended.set()
+    )
+    assert ended.wait(300)
+    _, stages, why = found[0]
+    assert why == ""
+    assert stages.n_stages >= 2
+
+
+CHILD = """
+import os, sys
+from ocboost._teaching.building import _end_with
+print(os.getpid(), flush=True)
+_end_with(int(sys.argv[1]))
+"""
+PARENT = "import os, subprocess, sys; subprocess.run([*sys.argv[1:], str(os.getpid())])"
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="needs POSIX signals")
+def test_a_build_ends_with_the_process_that_asked_for_it():
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True
+    )
+    with parent.stdout:
+        child = int(parent.stdout.readline())
+        os.kill(child, 0)
+        parent.kill()
+        assert parent.stdout.read() == ""  # when nobody can write to it any more
+    parent.wait()
+
+
 def test_a_build_may_be_ended():
     said = [Lesson(Frame(1, face_picture(0)[0]), as_boxes([]), as_boxes([]), True)]
     build = Build(picture_cascade(), picture_cascade(), said, 0, lambda *_: pytest.fail("it was ended"))
@@ -238,4 +289,46 @@ def test_nothing_is_learnt_once_more_where_what_was_built_is_refused(file, prete
     session.undo()
     assert session.wait(60)
     assert session._shown[1] is steps[-2].detector.cascade
+    session.close()
+
+
+class InThisProcess(Build):
+    """A build that is made by a thread."""
+
+    def __init__(self, shipped, shown, said, seed, done):
+        self.cancelled = False
+
+        def build():
+            stages = building.stages_of(shipped, shown, said, seed)
+            if not self.cancelled:
+                done(self, stages, "")
+
+        threading.Thread(target=build).start()
+
+    def cancel(self):
+        self.cancelled = True
+
+
+def test_stages_that_were_really_built_are_taught_on(file, monkeypatch):
+    monkeypatch.setattr("ocboost._teaching.builds.Build", InThisProcess)
+    monkeypatch.setattr("ocboost._teaching.builds.FEWEST_MARKED", 4)
+    monkeypatch.setattr("ocboost._teaching.builds.AGAIN", 100.0)
+    monkeypatch.setattr(building, "FEWEST_FACES", 10)
+    session = TeachingSession(file)
+    for picture, boxes in (face_picture(seed, 4) for seed in (20, 21, 22, 23)):
+        session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+    assert session.wait(120)
+    assert session.status()["built"] is not None
+    before = session.detector_xml()
+    base = session._steps.last.base
+    picture, boxes = face_picture(24)
+    session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+    assert session.wait(120)
+    assert session._steps.last.base is base
+    session.undo()
+    assert session.detector_xml() == before
+    for _ in range(2):
+        session.undo()
+    assert session.wait(120)
+    assert session._steps.last.base.number == 0
     session.close()
