@@ -175,3 +175,25 @@ def test_what_a_killed_process_left_behind_is_removed(begin, state):
     assert not any(place.exists() for place in left)
     assert all(place.exists() for place in others)
     assert "page.json" not in os.listdir(state)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_frame_that_cannot_be_read_costs_its_clicks_only(begin, state, damaged, caplog):
+    first = begin(state=state, build=False)
+    wrong, faces = show(first, WRONG)
+    first.reject(wrong.frame_id, wrong_box(wrong, faces))
+    seen, faces = show(first, MISSED)
+    for face in faces:
+        first.mark(seen.frame_id, face)
+    settle(first)
+    first.close()
+    place = state / f"frame-{seen.frame_id:06d}.ocb"
+    place.unlink()
+    if damaged:
+        place.write_bytes(b"x")
+    again = begin(state=state, build=False)
+    assert place.name in caplog.text
+    assert [click.undone for click in again.clicks()] == [False, True, True]
+    assert "2 clicks are lost" in caplog.text
+    assert settle(again)["shown"]
+    assert not has(again.boxes(wrong.frame_id, "shown"), wrong_box(wrong, show(again, WRONG)[1]))

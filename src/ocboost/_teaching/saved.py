@@ -12,14 +12,17 @@ import contextlib
 import errno
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ocboost._core.codec import Fields, Tree, read
+from ocboost._core.escaping import shown
 from ocboost._core.file_format import load, save
 from ocboost._core.file_lock import HeldError, locked
 from ocboost._teaching.clicks import CLICK_KINDS, Box, Click
@@ -27,6 +30,8 @@ from ocboost._teaching.frames import Frame
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.file import CascadeFile
 from ocboost.errors import InputError, ModelFileError
+
+_log = logging.getLogger("ocboost._teaching")
 
 SESSION_FILE = "teaching.ocb"
 SESSION_KIND, FRAME_KIND, DETECTOR_KIND = (
@@ -51,7 +56,7 @@ class Taken(NamedTuple):
     detector: Cascade | None  # that was shown, if it was not the shipped one
     next_id: int
     decision: dict[str, Any] | None
-    lost: str | None = None  # why the detector must be learnt anew from the clicks
+    lost: str | None = None  # what cannot be read, so that the detector must be learnt anew from the clicks
     stages: Cascade | None = None  # that were built, and on top of which the detector was learnt
     begun: dict[int, int] | None = (
         None  # after which clicks stages were built, and how many clicks there were
@@ -133,8 +138,23 @@ class StateFolder:
                 self._detector = name
             except (OSError, ModelFileError) as error:
                 # The clicks are what cannot be had again.
-                learnt, lost = 0, str(error)
-        frames = [self._frame(number) for number in numbers]
+                _log.warning("%s", shown(error))
+                learnt, lost = (
+                    0,
+                    "the detector that was kept cannot be read; it is learnt anew from the clicks",
+                )
+        frames = []
+        for number in numbers:
+            try:
+                frames.append(self._frame(number))
+            except (FileNotFoundError, ModelFileError) as error:
+                _log.warning("%s", shown(error))
+        readable = {frame.id for frame in frames}
+        gone = [click for click in clicks if not click.undone and click.frame_id not in readable]
+        if gone:
+            clicks = [replace(click, undone=True) if click in gone else click for click in clicks]
+            learnt, detector, stages = 0, None, None
+            lost = f"{len(gone)} clicks are lost, as their frames cannot be read; the others are learnt anew"
         next_id = fields.count("next_id")
         return Taken(clicks, frames, learnt, detector, next_id, decision, lost, stages, begun)
 
@@ -150,12 +170,6 @@ class StateFolder:
 
     def _frame(self, number: int) -> Frame:
         place = self._folder / _frame_name(number)
-        try:
-            tree = load(place, FRAME_KIND)
-        except FileNotFoundError:
-            raise ModelFileError(
-                f"'{place}' is missing, which was clicked on. Give another folder."
-            ) from None
 
         def frame(fields: Fields) -> Frame:
             moment = None if fields.takes("time", None) else fields.number("time", -np.inf, np.inf)
@@ -163,7 +177,7 @@ class StateFolder:
             fields.require(grey.size > 0, "grey must have pixels")
             return Frame(number, grey, fields.text("name"), moment)
 
-        made: Frame = read(tree, str(place), frame)
+        made: Frame = read(load(place, FRAME_KIND), str(place), frame)
         return made
 
     def write(

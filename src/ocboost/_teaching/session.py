@@ -107,9 +107,8 @@ class TeachingSession:
         self._told = Told(taken.clicks)
         self._decision = None if taken.decision is None else GuardDecision(**taken.decision)
         if taken.lost is not None:
-            _log.warning("%s; it is learnt anew from the clicks", taken.lost)
-            why = "the detector that was kept cannot be read; it is being learnt anew from the clicks"
-            self._decision = GuardDecision(False, why, 0.0, 0)
+            _log.warning("%s", taken.lost)
+            self._decision = GuardDecision(False, taken.lost, 0.0, 0)
         base = self._learner.base if taken.stages is None else self._learner.built(taken.stages)
         self._builds.begun = dict(taken.begun or {})
         kept = None if taken.detector is None else Detector(taken.detector, base, None)
