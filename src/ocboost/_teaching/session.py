@@ -28,7 +28,7 @@ from ocboost._teaching.keeper import Keeper
 from ocboost._teaching.learner import ClickLearner, Detector, GuardDecision, background
 from ocboost._teaching.steps import Steps, TeachingTask
 from ocboost._teaching.told import Told
-from ocboost._teaching.worker import TaskResult, Worker
+from ocboost._teaching.worker import TaughtTask, Worker
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import as_image, detect
 from ocboost.cascade.file import CascadeFile
@@ -226,7 +226,7 @@ class TeachingSession:
         """The click that a task is about, and what all clicks up to it say."""
         return None if task.base is not None else self._told.at(task.click), self._lessons(task.click)
 
-    def _learnt(self, result: TaskResult) -> None:
+    def _learnt(self, result: TaughtTask) -> None:
         task, shown = result.task, result.detector is not None
         step = self._steps.learnt(result.detector, result.base, background(result.said, task.background))
         if task.base is None:

@@ -22,7 +22,7 @@ END_SECONDS = 30.0  # that the end waits for what is being learnt
 _log = logging.getLogger("ocboost._teaching")
 
 
-class TaskResult(NamedTuple):
+class TaughtTask(NamedTuple):
     """What became of a task: a detector, or why it is not to be shown."""
 
     task: TeachingTask
@@ -59,7 +59,7 @@ class Worker:
         learner: ClickLearner,
         frames: FrameStore,
         said: Callable[[TeachingTask], tuple[Click | None, list[Lesson]]],
-        learnt: Callable[[TaskResult], None],
+        learnt: Callable[[TaughtTask], None],
         idle: Callable[[], None],
     ) -> None:
         self._wake = wake
@@ -124,7 +124,7 @@ class Worker:
             if self._closed or self._steps.next is not task:
                 return  # left for the next session, or taken back meanwhile
             seconds = round(time.perf_counter() - begin, 3)
-            self._learnt(TaskResult(task, detector, base, why, seconds, said))
+            self._learnt(TaughtTask(task, detector, base, why, seconds, said))
 
     def _look_ahead(self) -> bool:
         """Look at a frame that a click will be learnt with, while there is nothing else to do."""
