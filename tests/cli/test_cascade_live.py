@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -127,7 +128,7 @@ def test_what_could_not_be_saved_is_said_at_the_end(capsys, tmp_path, monkeypatc
         (tmp_path / "state").write_text("no folder")
         session.free(session.see(grey_scene()).frame_id)
 
-    monkeypatch.setattr("ocboost._teaching.server.run_teaching", teach)
+    monkeypatch.setattr(importlib.import_module("ocboost._teaching.server"), "run_teaching", teach)
     words = ("cascade", "live", DETECTOR, "--state", tmp_path / "state", "--no-browser")
     code, _, said = cli_runs.ran(capsys, *words)
     assert code == 1
