@@ -398,3 +398,19 @@ def test_any_number_of_threads_may_use_it(begin):
     assert done
     assert wrong == []
     assert session.status()["clicks"] == {"reject": 0, "mark": 2, "free": 0}
+
+
+def test_frames_that_were_clicked_in_are_looked_at_ahead_after_a_restart(begin, tmp_path, monkeypatch):
+    monkeypatch.setattr("ocboost._teaching.worker.LOOKED_AHEAD", 0)  # of the newest
+    first = begin(state=tmp_path / "state", build=False)
+    seen, faces = show(first, MISSED)
+    first.mark(seen.frame_id, faces[0])
+    settle(first)
+    first.close()
+    second = begin(state=tmp_path / "state", build=False)
+    frame = second._frames.get(seen.frame_id)
+    for _ in range(100):
+        if second._learner.knows(second._learner.base, frame):
+            break
+        second._worker.thread.join(0.1)
+    assert second._learner.knows(second._learner.base, frame)

@@ -111,6 +111,11 @@ class FrameStore:
         with self._lock:
             return list(self._varied.values())[: -n - 1 : -1]
 
+    def labelled(self) -> list[Frame]:
+        """Those that were clicked on."""
+        with self._lock:
+            return list(self._labelled.values())
+
     def get(self, number: int) -> Frame:
         """A frame that is kept."""
         with self._lock:

@@ -207,7 +207,8 @@ class TeachingSession:
                 self._decision = None
             if not self._told.is_on(click.frame_id):
                 self._frames.unlabel(click.frame_id)
-            self._steps.learn_anew(self._told.standing(), tuple(self._frames.varied()))
+            if self._steps.learn_anew(self._told.standing(), tuple(self._frames.varied())):
+                self._builds.begun.clear()  # what was built is gone, too
             self._steps.show_latest()
             self._save()
             self._wake.notify_all()

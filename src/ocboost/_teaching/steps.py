@@ -106,15 +106,17 @@ class Steps:
         self._steps = [step for step in self._steps if step.task.click <= number] or [self._first]
         self._set_aside = [step for step in self._set_aside if step.task.click <= number]
 
-    def learn_anew(self, clicks: Sequence[int], background: tuple[Frame, ...]) -> None:
+    def learn_anew(self, clicks: Sequence[int], background: tuple[Frame, ...]) -> bool:
         """Learn what was learnt before this session began, or too long ago, if it is needed now.
 
-        All of it, since the last click alone may be refused.
+        All of it, since the last click alone may be refused. Gives whether it is needed.
         """
         known = self.last.task.click
-        if clicks and known < clicks[-1] and not self._queue:
-            self._queue = [TeachingTask(number, background) for number in clicks if number > known]
-            self._replayed_to = clicks[-1]
+        if not clicks or known >= clicks[-1] or self._queue:
+            return False
+        self._queue = [TeachingTask(number, background) for number in clicks if number > known]
+        self._replayed_to = clicks[-1]
+        return True
 
     def try_base(self, at: int, base: Base) -> None:
         """Learn the clicks once more on top of stages that were built from the clicks up to ``at``.

@@ -69,7 +69,7 @@ class Worker:
         self._said = said
         self._learnt = learnt
         self._idle = idle
-        self._passed_over: set[int] = set()  # frames that could not be looked at ahead
+        self._looked_at: tuple[Base, set[int]] = (steps.last.base, set())  # frames, with a base
         self._closed = False
         self.working = False
         self.error: str | None = None  # what went wrong
@@ -129,23 +129,18 @@ class Worker:
     def _look_ahead(self) -> bool:
         """Look at a frame that a click will be learnt with, while there is nothing else to do."""
         base = self._steps.last.base
-        frame = next(
-            (
-                each
-                for each in self._frames.newest(LOOKED_AHEAD)
-                if each.id not in self._passed_over and not self._learner.knows(base, each)
-            ),
-            None,
-        )
+        if self._looked_at[0] is not base:
+            self._looked_at = base, set()
+        candidates = [*self._frames.newest(LOOKED_AHEAD), *self._frames.labelled()]
+        looked_at = self._looked_at[1]
+        frame = next((each for each in candidates if each.id not in looked_at), None)
         if frame is None or self._closed:
             return False
+        looked_at &= {each.id for each in candidates}
+        looked_at.add(frame.id)
         self._wake.release()
         try:
             self._learner.seen(base, frame)
-        except Exception:
-            kept = {each.id for each in self._frames.newest(LOOKED_AHEAD)}
-            self._passed_over = (self._passed_over & kept) | {frame.id}
-            raise
         finally:
             self._wake.acquire()
         return True
