@@ -175,6 +175,22 @@ def test_picking_changing_and_adding_stages():
     assert "4 stages, 24 stumps" in repr(longer)
 
 
+def test_changed_copies_share_what_stays(cascade):
+    seen = noise(1, 40, cascade.height, cascade.width)
+    stage_sums(cascade, seen)  # what is prepared for the kernels is there
+    changed = cascade.with_leaves(2 * cascade.leaf).with_thresholds(np.arange(cascade.n_stages))
+    anew = dataclasses.replace(
+        cascade, leaf=2 * cascade.leaf, stage_threshold=np.arange(cascade.n_stages, dtype=np.float32)
+    )
+    np.testing.assert_array_equal(stage_sums(changed, seen), stage_sums(anew, seen))
+    np.testing.assert_array_equal(passed(changed, seen), passed(anew, seen))
+    own = {name for name, value in vars(changed).items() if value is not vars(cascade).get(name)}
+    assert own - {"stage_origin"} == {"leaf", "stage_threshold", "_window_parts"}
+    assert changed._window_parts.corners is cascade._window_parts.corners
+    for name in ("leaf", "stage_threshold", "stage_origin"):
+        assert not getattr(changed, name).flags.writeable
+
+
 def test_stages_of_trees_keep_their_nodes():
     cascade = random_cascade(seed=7, max_nodes=3)
     seen = noise(6, 50, 7, 8)

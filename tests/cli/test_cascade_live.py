@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -121,8 +122,39 @@ def test_nothing_is_written_that_was_not_asked_for(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+def test_what_could_not_be_saved_is_said_at_the_end(capsys, tmp_path, monkeypatch):
+    def teach(session, *_):
+        (tmp_path / "state").rename(tmp_path / "elsewhere")
+        (tmp_path / "state").write_text("no folder")
+        session.free(session.see(grey_scene()).frame_id)
+
+    monkeypatch.setattr(importlib.import_module("ocboost._teaching.server"), "run_teaching", teach)
+    words = ("cascade", "live", DETECTOR, "--state", tmp_path / "state", "--no-browser")
+    code, _, said = cli_runs.ran(capsys, *words)
+    assert code == 1
+    assert "ended, but what was taught could not be saved: " in said
+
+
 def test_one_server_at_a_time_uses_a_state_folder(capsys, tmp_path):
     with TeachingProcess("--state", tmp_path / "state"):
         kept = (tmp_path / "state" / ADDRESS_FILE).read_bytes()
         assert "is in use by another" in refused(capsys, DETECTOR, "--state", tmp_path / "state")
         assert (tmp_path / "state" / ADDRESS_FILE).read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("haarcascade_frontalface_alt2.xml", "must consist of stumps to be taught by clicks"),
+        ("lbpcascade_frontalface.xml", "LBP"),
+    ],
+)
+def test_detectors_that_cannot_be_taught_are_refused(capsys, name, says, tmp_path):
+    place = DETECTOR.with_name(name)
+    if name.startswith("lbp"):
+        place = tmp_path / name
+        place.write_text(
+            "<opencv_storage><cascade><stageType>BOOST</stageType><featureType>LBP</featureType>"
+            "<height>24</height><width>24</width></cascade></opencv_storage>"
+        )
+    assert says in refused(capsys, place)

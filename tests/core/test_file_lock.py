@@ -171,3 +171,13 @@ def test_a_folder_that_cannot_be_written_is_said_to_be_so(tmp_path, monkeypatch)
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(PermissionError), locked(tmp_path / "m"):
         pass
+
+
+@posix
+def test_a_lock_that_was_removed_is_held_no_longer(tmp_path):
+    with locked(tmp_path / "m.ocb") as is_ours:
+        assert is_ours()
+        lock_name(tmp_path / "m.ocb").unlink()
+        assert not is_ours()
+        with locked(tmp_path / "m.ocb"):
+            assert not is_ours()

@@ -1,4 +1,4 @@
-"""A session that learns nothing, for tests of what is around it."""
+"""Sessions that are taught on small pictures, and one that learns nothing, for tests of what is around it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,36 @@ from dataclasses import dataclass, field, replace
 
 from ocboost._teaching.clicks import Click
 from ocboost._teaching.session import Seen
+from ocboost.cascade.pictures import as_boxes, overlaps
 from ocboost.errors import InputError
+from tests.support.face_pictures import face_picture
+
+MISSED = 7  # of this picture the first face is missed
+ALSO_MISSED = 10  # of this one the second
+WRONG = 0  # here something is found where no face is
+SECONDS = 120
+
+
+def show(session, seed):
+    """Show a picture to a session; what it saw, and where the faces are."""
+    picture, boxes = face_picture(seed)
+    return session.see(picture, name=f"picture {seed}", time=float(seed)), [tuple(box) for box in boxes]
+
+
+def has(boxes, box):
+    """Whether one of the boxes is about this one."""
+    return bool((overlaps(as_boxes([box]), as_boxes(boxes)) >= 0.5).any())
+
+
+def wrong_box(seen, faces):
+    """A box that shows no face."""
+    return next(box for box in seen.boxes if not has(faces, box))
+
+
+def settle(session):
+    """Wait until all is learnt; what the guard decided last."""
+    assert session.wait(SECONDS)
+    return session.status()["decision"]
 
 
 @dataclass

@@ -59,3 +59,7 @@ def test_no_id_is_given_twice():
     store.reserve(7)
     assert [store.next_id(), store.next_id()] == [7, 8]
     assert store.next_number == 9
+
+
+def test_a_name_that_is_not_utf_8_is_spelled_out():
+    assert Frame(1, np.zeros((9, 9), np.uint8), "b\udce9\x1b.png").name == "b\\udce9\\x1b.png"

@@ -41,6 +41,13 @@ def test_a_click_that_could_not_be_learnt_does_not_keep_later_ones_in_its_frame_
     assert refused == "what was clicked last could not be learnt together with what was clicked before"
 
 
+def test_what_was_clicked_before_is_named_only_where_there_is_such_a_thing():
+    alone = why_not([judged(lesson([FACE]))], [], Click(3, "mark", 1, tuple(FACE)))  # others were taken back
+    assert alone == "what was clicked last could not be learnt"
+    other = judged(lesson(free=True, number=2))
+    assert "together with" in why_not([other, judged(lesson([FACE]))], [], Click(3, "mark", 1, tuple(FACE)))
+
+
 @pytest.mark.parametrize(
     ("known", "says"),
     [

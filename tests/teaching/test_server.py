@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import os
+import zipfile
+from urllib.parse import unquote
 
 import cv2
 import numpy as np
@@ -12,6 +16,7 @@ import pytest
 from ocboost._teaching.endpoints import TEACHING_PATHS
 from ocboost._teaching.server import teaching_app
 from ocboost._teaching.service import MAX_FRAME_PIXELS, PageFacts, TeachingService
+from ocboost._teaching.session import TeachingSession
 from ocboost._teaching.source import FrameSource
 from ocboost._teaching.tabs import SILENT_SECONDS
 from tests.support.asgi_client import Client, Reply
@@ -294,6 +299,55 @@ def test_frames_that_the_server_reads(session, tmp_path):
         assert page.get("/source/frame").status == 422
         assert "1 of 4 things" in page.get("/status").json["notes"][0]
     finally:
+        service.close()
+
+
+@pytest.fixture(params=["pictures", "film"])
+def oddly_named(request, tmp_path):
+    """A folder of pictures, or a video, whose names are not UTF-8."""
+    folder = os.fsencode(tmp_path) + b"/f\xff\x1b[31m"
+    os.mkdir(folder)
+    cv2.imwrite(str(tmp_path / "a.png"), np.zeros((48, 64), np.uint8))
+    if request.param == "pictures":
+        os.rename(tmp_path / "a.png", folder + b"/a\xe9.png")
+        for name in (b"/z\xfe.png", b"/n.txt"):
+            with open(folder + name, "wb") as file:
+                file.write(b"no picture")
+        return os.fsdecode(folder)
+    writer = cv2.VideoWriter(str(tmp_path / "a.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 10.0, (64, 48))
+    writer.write(np.zeros((48, 64, 3), np.uint8))
+    writer.release()
+    os.rename(tmp_path / "a.avi", folder + b"/a\xe9.avi")
+    return os.fsdecode(folder + b"/a\xe9.avi")
+
+
+def test_names_that_are_not_utf_8_are_spelled_out(file, tmp_path, oddly_named):
+    session = TeachingSession(file, state=tmp_path / "state", build=False)
+    source = FrameSource(oddly_named)
+    service = TeachingService(session, PageFacts("d.xml", (24, 24), True), source, TOKEN.encode())
+    try:
+        page = Page(teaching_app(service), TOKEN)
+        name = page.get("/facts").json["source"]["name"]
+        assert name == ("a\\udce9.avi" if source.is_video else "f\\udcff\\x1b[31m")
+        shown = unquote(page.get("/source/frame?n=0").headers["ocboost-name"])
+        assert shown == ("frame-000000" if source.is_video else "a\\udce9.png")
+        seen = page.post("/source/see?n=0").json
+        assert page.get("/frames").json[0]["name"] == shown
+        assert page.post("/free", {"run": service.run, "frame": seen["frame"]}).status == 200
+        with zipfile.ZipFile(io.BytesIO(page.get("/annotations.zip").body)) as archive:
+            assert len(json.loads(archive.read("annotations.json"))["images"]) == 1
+        notes = page.get("/status").json["notes"]
+        if not source.is_video:
+            assert "f\\udcff\\x1b[31m" in notes[0]
+            broken = page.get("/source/frame?n=1")
+            assert broken.status == 422
+            assert "z\\udcfe.png" in broken.json["error"]["message"]
+        session.close()
+        again = TeachingSession(file, state=tmp_path / "state", build=False)
+        assert [frame["name"] for frame in again.frames()] == [shown]
+        again.close()
+    finally:
+        session.close()
         service.close()
 
 

@@ -11,53 +11,11 @@ import pytest
 from ocboost._teaching import saved
 from ocboost._teaching.session import TeachingSession
 from ocboost.cascade import read_annotations, read_cascade
-from ocboost.cascade.pictures import as_boxes, overlaps
 from ocboost.errors import InputError
 from tests.support.cascades import as_xml
-from tests.support.face_pictures import face_picture, picture_cascade
+from tests.support.face_pictures import face_picture
+from tests.support.taught import ALSO_MISSED, MISSED, WRONG, has, settle, show, wrong_box
 from tests.support.toy_cascade import toy_cascade
-
-MISSED = 7  # of this picture the first face is missed
-ALSO_MISSED = 10  # of this one the second
-WRONG = 0  # here something is found where no face is
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "detector.xml"
-    path.write_bytes(as_xml(picture_cascade()))
-    return read_cascade(path)
-
-
-@pytest.fixture
-def begin(file):
-    sessions = []
-
-    def begun(**settings):
-        sessions.append(TeachingSession(file, **settings))
-        return sessions[-1]
-
-    yield begun
-    for session in sessions:
-        session.close()
-
-
-def show(session, seed):
-    picture, boxes = face_picture(seed)
-    return session.see(picture, name=f"picture {seed}", time=float(seed)), [tuple(box) for box in boxes]
-
-
-def has(boxes, box):
-    return bool((overlaps(as_boxes([box]), as_boxes(boxes)) >= 0.5).any())
-
-
-def wrong_box(seen, faces):
-    return next(box for box in seen.boxes if not has(faces, box))
-
-
-def settle(session):
-    assert session.wait(120)
-    return session.status()["decision"]
 
 
 def test_a_false_box_that_is_clicked_stays_away_and_nothing_else_is_needed(begin):
@@ -247,19 +205,24 @@ def test_a_kept_detector_that_cannot_be_read_is_learnt_anew(begin, tmp_path, dam
     assert second.detector_xml() == shown
 
 
-@pytest.mark.parametrize("broken", ["_build_if_due", "_look_ahead", "_said"])
-def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(begin, monkeypatch, broken):
+@pytest.mark.parametrize(
+    ("part", "broken"), [("_builds", "begin_if_due"), ("_worker", "_look_ahead"), ("_worker", "_said")]
+)
+def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(
+    begin, monkeypatch, part, broken
+):
     session = begin()
-    real = getattr(session, broken)
+    broken_part = getattr(session, part)
+    real = getattr(broken_part, broken)
     fails = [True]
 
     def failing(*given):
-        if threading.current_thread() is session._thread and fails:
+        if threading.current_thread() is session._worker.thread and fails:
             fails.clear()
             raise RuntimeError("thing is broken")
         return real(*given)
 
-    monkeypatch.setattr(session, broken, failing)
+    monkeypatch.setattr(broken_part, broken, failing)
     seen, faces = show(session, MISSED)
     session.mark(seen.frame_id, faces[0])
     settle(session)
@@ -267,7 +230,7 @@ def test_what_goes_wrong_while_learning_is_said_and_the_next_click_is_learnt(beg
     assert settle(session)["click"] == 2
     if not fails:
         assert "thing is broken" in session.status()["error"]
-    assert session._thread.is_alive()
+    assert session._worker.thread.is_alive()
 
 
 def test_warming_up_does_not_touch_what_is_being_learnt(begin):
@@ -307,7 +270,7 @@ def test_after_a_restart_a_click_is_compared_with_what_is_shown(begin, tmp_path)
     first.close()
     second = begin(state=state, build=False)
     frame = second._frames.get(seen.frame_id)
-    found = second._learner.found(second._steps[-1].detector, frame)
+    found = second._learner.found(second._steps.last.detector, frame)
     assert found.tolist() == [list(each) for each in second.boxes(seen.frame_id, "shown")]
     assert has(found, faces[0])
 
@@ -435,3 +398,19 @@ def test_any_number_of_threads_may_use_it(begin):
     assert done
     assert wrong == []
     assert session.status()["clicks"] == {"reject": 0, "mark": 2, "free": 0}
+
+
+def test_frames_that_were_clicked_in_are_looked_at_ahead_after_a_restart(begin, tmp_path, monkeypatch):
+    monkeypatch.setattr("ocboost._teaching.worker.LOOKED_AHEAD", 0)  # of the newest
+    first = begin(state=tmp_path / "state", build=False)
+    seen, faces = show(first, MISSED)
+    first.mark(seen.frame_id, faces[0])
+    settle(first)
+    first.close()
+    second = begin(state=tmp_path / "state", build=False)
+    frame = second._frames.get(seen.frame_id)
+    for _ in range(100):
+        if second._learner.knows(second._learner.base, frame):
+            break
+        second._worker.thread.join(0.1)
+    assert second._learner.knows(second._learner.base, frame)

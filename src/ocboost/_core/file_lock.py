@@ -16,7 +16,7 @@ import secrets
 import socket
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,15 @@ def lock_name(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold the lock of a file, or raise `HeldError` at once if another process does."""
+def locked(path: str | os.PathLike[str]) -> Iterator[Callable[[], bool]]:
+    """Hold the lock of a file, or raise `HeldError` at once if another process does.
+
+    Gives a function that says whether it is held still: the lock of a folder that was removed is nobody's.
+    """
     lock = lock_name(path)
     handle = _acquire(lock, os.fspath(path))
     try:
-        yield
+        yield lambda: _is_at(handle, lock)
     finally:
         _release(lock, handle)
 

@@ -59,11 +59,15 @@ class Base(NamedTuple):
 
 def shipped_base(cascade: Cascade) -> Base:
     """The shipped cascade with all its stumps once more in a last stage."""
-    cascade._require_stumps("teaching by clicks")
+    if cascade.max_nodes > 1:
+        raise InputError(
+            f"the detector must consist of stumps to be taught by clicks; this one has trees of up to "
+            f"{cascade.max_nodes} nodes. Take another one, such as haarcascade_frontalface_default."
+        )
     if cascade.tilted.all():
         raise InputError(
-            "the detector must have features that are not tilted: what is taught is learnt on them. Take "
-            "another one, such as haarcascade_frontalface_default."
+            "the detector must have features that are not tilted to be taught by clicks; this one has "
+            "none. Take another one, such as haarcascade_frontalface_default."
         )
     stages = cascade.with_stage(
         cascade.node_feature.astype(np.int64),

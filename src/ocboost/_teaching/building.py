@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -32,6 +33,7 @@ ASKED, BUILT = "frames to build stages from", "stages built while teaching"
 FEWEST_MARKED = 20  # faces that were marked, before anything is built
 FEWEST_FACES = 100  # with those that are found
 AGAIN = 1.6  # times as many clicks before it is done again
+PARENT_SECONDS = 1.0  # after which it is looked again whether it is still there
 LOWER = 15  # by how much the process gives way to others
 _THREADS = ("OCBOOST_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -62,11 +64,11 @@ class Build:
         self._done = done
         self._cancelled = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ocboost._teaching.building"],
+            [sys.executable, "-P", "-m", "ocboost._teaching.building", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **dict.fromkeys(_THREADS, "1")},
+            env=_environment(),
             creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
         )
         self._thread = threading.Thread(target=self._wait, name="ocboost build", daemon=True)
@@ -93,6 +95,19 @@ class Build:
             self._process.kill()
         if self._thread is not threading.current_thread():
             self._thread.join(10.0)
+
+
+def _environment() -> dict[str, str]:
+    """One thread, and modules from where this process has them, not from the folder it was started in."""
+    path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+    return {**os.environ, **dict.fromkeys(_THREADS, "1"), "PYTHONPATH": path}
+
+
+def _end_with(parent: int) -> None:
+    """End with the process that asked, also where it was killed."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)
 
 
 def stages_of(shipped: Cascade, shown: Cascade, said: Sequence[Lesson], seed: int) -> Cascade:
@@ -126,6 +141,7 @@ def main() -> None:
     """Build from what comes in, and write what came of it: what `Build` starts."""
     with contextlib.suppress(AttributeError, OSError):
         os.nice(LOWER)
+    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     data = sys.stdin.buffer.read()
     out = sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may be printed there

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._core.escaping import shown
 from ocboost.errors import InputError
 
 Pixels = NDArray[np.uint8]
@@ -34,6 +35,9 @@ class Frame:
     grey: Pixels
     name: str = ""
     time: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", shown(self.name))  # that of a file need not be UTF-8
 
     @property
     def height(self) -> int:
@@ -106,6 +110,11 @@ class FrameStore:
         """The newest frames that differ, the newest first."""
         with self._lock:
             return list(self._varied.values())[: -n - 1 : -1]
+
+    def labelled(self) -> list[Frame]:
+        """Those that were clicked on."""
+        with self._lock:
+            return list(self._labelled.values())
 
     def get(self, number: int) -> Frame:
         """A frame that is kept."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from ocboost._teaching.examples import Marked, ScannedFrame, Taught, marked_face
 from ocboost._teaching.fit import Fitted, boxes_of, fit
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import GuardedFrame, missed, why_not
+from ocboost._teaching.remembered import Remembered, n_bytes
 from ocboost._teaching.scanned import finds, together, windows_of
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import detect
@@ -23,11 +23,12 @@ from ocboost.cascade.pictures import Boxes, as_boxes
 
 BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were clicked on
 MIXED = 2654435761  # Knuth's multiplicative hashing
-REMEMBERED = 200  # frames whose windows are kept
-REMEMBERED_FACES = 2000
+WINDOW_BYTES = 192 << 20  # of the windows of frames that are kept: some 700 of 400 × 300
+FACE_BYTES = 64 << 20  # of those of marked faces
+FINDS = 500  # frames for which it is kept what a detector of an earlier session finds
 UNSEEN = (
-    "a face that was marked cannot be found by any such detector: it has too little contrast, or lies too "
-    "close to the edge"
+    "no detector of this kind can find the face that was marked: it has too little contrast, is too small, "
+    "or lies too close to the edge"
 )
 GOOD = "it does what was clicked, and is no worse on what is known"
 
@@ -56,9 +57,10 @@ class ClickLearner:
         self.shipped = shipped
         self._seed = seed
         self.base: Base = shipped_base(shipped)
-        self._seen: OrderedDict[tuple[int, int], ScannedFrame] = OrderedDict()
-        self._kept_boxes: dict[int, tuple[Cascade, Boxes]] = {}
-        self._marked: OrderedDict[tuple[int, int, tuple[int, ...]], Marked] = OrderedDict()
+        self._seen = Remembered[tuple[int, int], ScannedFrame](WINDOW_BYTES, _scanned_bytes)
+        self._kept_boxes = Remembered[int, tuple[Cascade, Boxes]](FINDS, lambda _: 1)
+        self._marked = Remembered[tuple[int, int, tuple[int, ...]], Marked](FACE_BYTES, n_bytes)
+        self._n_built = 0
 
     def warm_up(self) -> None:
         """Compile everything, on a frame with nothing in it but noise and a drawn face."""
@@ -71,9 +73,10 @@ class ClickLearner:
         lesson = Lesson(frame, box, np.empty((0, 4), np.int64), False)
         self.candidate(self.base, [lesson], [Frame(-2, grey)])
 
-    def built(self, number: int, stages: Cascade) -> Base:
-        """What was built, to learn on top of."""
-        return base_of(number, stages, self.base.drawn)
+    def built(self, stages: Cascade) -> Base:
+        """What was built, to learn on top of; each has a number of its own, by which windows are kept."""
+        self._n_built += 1
+        return base_of(self._n_built, stages, self.base.drawn)
 
     def seen(self, base: Base, frame: Frame) -> ScannedFrame:
         """A frame's windows; looked at once."""
@@ -86,10 +89,7 @@ class ClickLearner:
                 windows_of(base, frame),
                 finds(self.shipped, frame) if shipped is None else shipped.shipped,
             )
-            self._seen[key] = found
-            while len(self._seen) > REMEMBERED:
-                self._seen.popitem(last=False)
-        self._seen.move_to_end(key)
+            self._seen.put(key, found)
         return found
 
     def knows(self, base: Base, frame: Frame) -> bool:
@@ -100,9 +100,8 @@ class ClickLearner:
         key = base.number, frame.id, box
         found = self._marked.get(key)
         if found is None:
-            found = self._marked[key] = marked_face(base, frame, np.array([box], np.int64))
-            while len(self._marked) > REMEMBERED_FACES:
-                self._marked.popitem(last=False)
+            found = marked_face(base, frame, np.array([box], np.int64))
+            self._marked.put(key, found)
         return found
 
     def taught(self, base: Base, lesson: Lesson) -> Taught:
@@ -131,7 +130,7 @@ class ClickLearner:
             kept = self._kept_boxes.get(frame.id)
             if kept is None or kept[0] is not detector.cascade:
                 kept = detector.cascade, as_boxes(detect(detector.cascade, frame.grey))
-                self._kept_boxes[frame.id] = kept
+                self._kept_boxes.put(frame.id, kept)
             return kept[1]
         if taught is None:
             return boxes_of(detector.fitted, self.seen(detector.base, frame).windows, frame)
@@ -190,6 +189,10 @@ class ClickLearner:
             old, new = (self.found(each, seen.frame) for each in (before, after))
             rest.append(GuardedFrame(None, seen.shipped.boxes, sure, old, new, unseen[seen.frame.id]))
         return why_not(judged, rest, clicked)
+
+
+def _scanned_bytes(seen: ScannedFrame) -> int:
+    return seen.frame.grey.nbytes + n_bytes(seen.windows) + n_bytes(seen.shipped)
 
 
 def background(said: Sequence[Lesson], frames: Sequence[Frame]) -> list[Frame]:

@@ -94,7 +94,9 @@ class TeachingService:
     def must_teach(self, scope: Scope) -> None:
         """Refuse a tab that only looks on."""
         if not self.teaches(scope):
-            raise HttpError(409, "other_tab", "Another tab is teaching. Take over there to teach here.")
+            raise HttpError(
+                409, "other_tab", "Another tab teaches this detector. Press “Teach here instead” first."
+            )
 
     async def judge(self) -> dict[str, Any]:
         """The figures; who asks while they are being computed gets the same."""

@@ -2,18 +2,15 @@
 
 Frames are looked at by whoever calls `see`; what clicks say is learnt in a thread of the session's own. Each
 click is learnt in its turn, together with all before it, so that the same clicks give the same detector
-however fast they come. After every click the detector is kept, so that a click that is taken back leaves
-nothing behind.
+however fast they come.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -21,24 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count
-from ocboost._teaching.annotated import annotations_of, png_of, zip_of
-from ocboost._teaching.base import Base
-from ocboost._teaching.building import AGAIN, FEWEST_MARKED, Build
+from ocboost._teaching.annotated import Annotator, png_of
+from ocboost._teaching.building import Build
+from ocboost._teaching.builds import Builds
 from ocboost._teaching.clicks import Box, Click, Kind, Lesson, as_box, lessons
 from ocboost._teaching.frames import Frame, FrameStore
 from ocboost._teaching.judging import Progress, judged
-from ocboost._teaching.learner import ClickLearner, Detector, GuardDecision
-from ocboost._teaching.saved import StateFolder
+from ocboost._teaching.keeper import Keeper
+from ocboost._teaching.learner import ClickLearner, Detector, GuardDecision, background
+from ocboost._teaching.steps import Steps, TeachingTask
+from ocboost._teaching.told import Told
+from ocboost._teaching.worker import TaughtTask, Worker
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import as_image, detect
 from ocboost.cascade.file import CascadeFile
-from ocboost.cascade.pictures import Boxes, as_boxes
 from ocboost.errors import InputError
 
 Which = Literal["shipped", "shown"]
 
-MOST_STEPS = 300  # detectors that are kept, so that clicks can be taken back
-LOOKED_AHEAD = 12  # frames
+FASTER = "faster stages were built and are shown"
+NOT_FASTER = "faster stages were built and are not shown"
+NONE_BUILT = "no faster stages were built"
 
 _log = logging.getLogger("ocboost._teaching")
 
@@ -52,22 +52,6 @@ class Seen(NamedTuple):
     milliseconds: float
     width: int
     height: int
-
-
-class TeachingTask(NamedTuple):
-    """Something to learn: clicks up to a number, with the frames that were there when the last one came."""
-
-    click: int
-    background: tuple[Frame, ...]
-    base: Base | None = None  # that was built meanwhile, and is to be tried
-
-
-class TaughtStep(NamedTuple):
-    """What is shown after a click, and on what the next one is learnt."""
-
-    task: TeachingTask
-    detector: Detector
-    base: Base
 
 
 class TeachingSession:
@@ -90,59 +74,45 @@ class TeachingSession:
         self._file = file
         self._seed = as_count(seed, "seed", 0, None, "")
         self._learner = ClickLearner(file.cascade, self._seed)
+        self._annotator = Annotator(file.cascade)
         self._frames = FrameStore()
         self._lock = threading.RLock()
         self._wake = threading.Condition(self._lock)
-        self._clicks: list[Click] = []
-        self._queue: list[TeachingTask] = []
-        shipped = Detector(file.cascade, self._learner.base, None)
-        self._first = TaughtStep(TeachingTask(0, ()), shipped, self._learner.base)
-        self._steps: list[TaughtStep] = [self._first]  # after each click that is not taken back
-        self._shown: tuple[int, Cascade] = (0, file.cascade)
-        self._working = False
-        self._builds = build
-        self._build: tuple[int, Build] | None = None  # after which click it began
-        self._built: dict[int, int] = {}  # after which clicks, and how many clicks there were
-        self._replayed_to = 0  # the last click that is learnt once more, on top of new stages
+        self._told = Told()
+        self._steps = Steps(Detector(file.cascade, self._learner.base, None))
+        self._builds = Builds(file.cascade, self._seed, build, self._build_done)
+        self._worker = Worker(
+            self._wake, self._steps, self._learner, self._frames, self._said, self._learnt, self._idle
+        )
         self._decision: GuardDecision | None = None
-        self._error: str | None = None  # what went wrong while learning
-        self._unsaved: str | None = None  # why what was taught last could not be saved
-        self._passed_over: set[int] = set()  # frames that could not be looked at ahead
-        self._found_before: dict[tuple[int, int], tuple[Cascade, Boxes]] = {}
         self._closed = False
-        self._folder = None if state is None else StateFolder(Path(state), file, self._seed)
-        if self._folder is not None:
-            try:
-                self._take_up(self._folder)
-            except BaseException:
-                self._folder.close()
-                raise
-        self._thread = threading.Thread(target=self._work, name="ocboost teaching", daemon=True)
-        self._thread.start()
+        self._keeper = Keeper(None if state is None else Path(state), file, self._seed)
+        try:
+            self._take_up()
+        except BaseException:
+            self._keeper.close()
+            raise
+        self._worker.thread.start()
 
-    def _take_up(self, folder: StateFolder) -> None:
+    def _take_up(self) -> None:
         """Go on where an earlier session ended."""
-        taken = folder.taken_up()
+        taken = self._keeper.taken_up()
         if taken is None:
-            self._save(True)
+            self._save()
             return
         for frame in taken.frames:
             self._frames.add(frame)
             self._frames.label(frame.id)
         self._frames.reserve(taken.next_id)
-        self._clicks = taken.clicks
+        self._told = Told(taken.clicks)
         self._decision = None if taken.decision is None else GuardDecision(**taken.decision)
-        if taken.detector is not None:
-            self._shown = 1, taken.detector
         if taken.lost is not None:
-            _log.warning("%s; it is learnt anew from the clicks", taken.lost)
-            why = "the detector that was kept cannot be read; it is being learnt anew from the clicks"
-            self._decision = GuardDecision(False, why, 0.0, 0)
-        said = [each.number for each in self._clicks if not each.undone]
-        self._queue = [TeachingTask(number, ()) for number in said if number > taken.learnt]
-        if taken.learnt:
-            kept = Detector(taken.detector or self._file.cascade, self._learner.base, None)
-            self._steps.append(TaughtStep(TeachingTask(taken.learnt, ()), kept, self._learner.base))
+            _log.warning("%s", taken.lost)
+            self._decision = GuardDecision(False, taken.lost, 0.0, 0)
+        base = self._learner.base if taken.stages is None else self._learner.built(taken.stages)
+        self._builds.begun = dict(taken.begun or {})
+        kept = None if taken.detector is None else Detector(taken.detector, base, None)
+        self._steps.take_up(kept, taken.learnt, self._told.standing())
 
     # Seeing -----------------------------------------------------------------------------------------------
 
@@ -151,6 +121,10 @@ class TeachingSession:
         # By a learner of its own: the session's may be at work already.
         ClickLearner(self._file.cascade, self._seed).warm_up()
         detect(self._file.cascade, np.zeros((48, 64), np.uint8))
+
+    @property
+    def _shown(self) -> tuple[int, Cascade]:
+        return self._steps.shown
 
     def see(
         self, grey: NDArray[np.uint8], *, name: str = "", time: float | None = None, keep: bool = True
@@ -165,6 +139,34 @@ class TeachingSession:
         if keep:
             self._frames.add(Frame(number, image.copy(), str(name), time))
         return Seen(number, boxes, version, took, int(image.shape[1]), int(image.shape[0]))
+
+    def boxes(self, frame_id: int, which: Which) -> list[Box]:
+        """What the shipped detector, or the one that is shown, finds in a frame."""
+        if which not in ("shipped", "shown"):
+            raise InputError(f"which must be 'shipped' or 'shown'; got {which!r:.40}.")
+        cascade = self._file.cascade if which == "shipped" else self._shown[1]
+        return detect(cascade, self._frames.get(frame_id).grey)
+
+    def frames(self) -> list[dict[str, Any]]:
+        """Frames that are kept, the newest last."""
+        with self._lock:
+            counts = self._told.by_frame()
+            kept = self._frames.all()
+        return [
+            {
+                "id": frame.id,
+                "name": frame.name,
+                "time": frame.time,
+                "clicks": counts[frame.id],
+                "width": frame.width,
+                "height": frame.height,
+            }
+            for frame in kept
+        ]
+
+    def frame_png(self, frame_id: int) -> bytes:
+        """A frame as a PNG file."""
+        return png_of(self._frames.get(frame_id))
 
     # Clicks -----------------------------------------------------------------------------------------------
 
@@ -186,277 +188,110 @@ class TeachingSession:
             frame = self._frames.get(frame_id)
             checked = None if box is None else as_box(kind, frame, box, self._file.cascade.width)
             self._frames.label(frame_id)
-            click = Click(len(self._clicks) + 1, kind, frame_id, checked)
-            if self._folder is not None:
-                self._folder.add_frame(frame)
-            self._clicks.append(click)
-            self._queue.append(TeachingTask(click.number, tuple(self._frames.varied())))
-            self._save(False)
+            click = self._told.add(kind, frame_id, checked)
+            self._steps.add(TeachingTask(click.number, tuple(self._frames.varied())))
             self._wake.notify_all()
+            self._save(new=False)
             return click
 
     def undo(self) -> Click | None:
         """Take the last click back that was not taken back yet; what was learnt from it is gone."""
         with self._lock:
             self._require_open()
-            left = [place for place, each in enumerate(self._clicks) if not each.undone]
-            if not left:
+            click = self._told.take_back()
+            if click is None:
                 return None
-            click = replace(self._clicks[left[-1]], undone=True)
-            self._clicks[left[-1]] = click
-            ended = self._drop_after(click.number - 1)
+            self._steps.drop_after(click.number - 1)
+            ended = self._builds.drop_after(click.number - 1)
             if self._decision is not None and self._decision.click >= click.number:
                 self._decision = None
-            if all(each.undone or each.frame_id != click.frame_id for each in self._clicks):
+            if not self._told.is_on(click.frame_id):
                 self._frames.unlabel(click.frame_id)
-            remaining = [each.number for each in self._clicks if not each.undone]
-            if remaining and self._steps[-1].task.click < remaining[-1] and not self._queue:
-                # It was learnt before this session began, or long ago: all of it is learnt anew, since the
-                # last one alone may be refused.
-                varied = tuple(self._frames.varied())
-                known = self._steps[-1].task.click
-                self._queue = [TeachingTask(number, varied) for number in remaining if number > known]
-                self._replayed_to = remaining[-1]
-            self._show_latest()
-            self._save(True)
+            if self._steps.learn_anew(self._told.standing(), tuple(self._frames.varied())):
+                self._builds.begun.clear()  # what was built is gone, too
+            self._steps.show_latest()
+            self._save()
             self._wake.notify_all()
         if ended is not None:
             ended.cancel()  # not under the lock, which its thread may wait for
         return click
 
-    def _drop_after(self, number: int) -> Build | None:
-        """Forget what was learnt from clicks after this one; a build that is to be ended is returned."""
-        self._queue = [task for task in self._queue if task.click <= number]
-        self._steps = [step for step in self._steps if step.task.click <= number] or [self._first]
-        self._built = {at: n for at, n in self._built.items() if at <= number}
-        if self._build is not None and self._build[0] > number:
-            ended, self._build = self._build[1], None
-            return ended
-        return None
-
     def clicks(self) -> list[Click]:
         """All clicks, those taken back too."""
         with self._lock:
-            return list(self._clicks)
+            return self._told.all()
 
     # Learning ---------------------------------------------------------------------------------------------
 
-    def _work(self) -> None:
-        """Learn one thing after the other; what goes wrong with one must not keep the next from it."""
-        while not self._closed:
-            task = None
-            try:
-                with self._lock:
-                    task = self._next_task()
-                if task is not None:
-                    self._learn(task)
-            except Exception as error:
-                _log.exception("learning failed")
-                with self._lock:
-                    self._error = f"learning failed ({type(error).__name__}: {error!s:.200}); it goes on"
-                    if self._queue and self._queue[0] is task:
-                        self._queue.pop(0)
-            with self._lock:
-                self._working = False
-                self._wake.notify_all()
+    def _said(self, task: TeachingTask) -> tuple[Click | None, list[Lesson]]:
+        """The click that a task is about, and what all clicks up to it say."""
+        return None if task.base is not None else self._told.at(task.click), self._lessons(task.click)
 
-    def _next_task(self) -> TeachingTask | None:
-        """What is to be learnt next, once there is something; None if there may be."""
-        while not self._queue and not self._closed:
-            if self._look_ahead():
-                return None
-            self._wake.wait(1.0)
-        if self._closed:
-            return None
-        self._working = True
-        return self._queue[0]
+    def _learnt(self, result: TaughtTask) -> None:
+        task, shown = result.task, result.detector is not None
+        step = self._steps.learnt(result.detector, result.base, background(result.said, task.background))
+        if task.base is None:
+            self._decision = GuardDecision(shown, result.why, result.seconds, task.click)
+        else:
+            self._builds.tell(task.click, FASTER if shown else f"{NOT_FASTER}: {result.why}")
+        self._save()
+        if task.base is None:
+            n = len(self._told.up_to(task.click))
+            self._builds.begin_if_due(task.click, n, step.detector.cascade, result.said, task.background)
+        self._steps.forget_frames(self._builds.running)
 
-    def _learn(self, task: TeachingTask) -> None:
-        with self._lock:
-            before = self._steps[-1]
-            if not self._queue or self._queue[0] is not task:
-                return  # taken back meanwhile
-            said, frames = self._said(task.click)
-            clicked = None if task.base is not None else self._clicks[task.click - 1]
-        begin = _now()
-        base = before.base if task.base is None else task.base
-        detector: Detector | None
-        try:
-            detector, why = self._learner.learnt(
-                base, clicked, lessons(said, frames), task.background, before.detector
-            )
-        except Exception as error:
-            _log.exception("a click could not be learnt")
-            detector, why = None, f"it could not be learnt ({type(error).__name__}: {error!s:.200})"
-        with self._lock:
-            if not self._queue or self._queue[0] is not task:
-                return  # taken back meanwhile
-            self._queue.pop(0)
-            step = TaughtStep(task, before.detector, before.base)
-            if detector is not None:
-                step = TaughtStep(task, detector, base)
-            self._steps.append(step)
-            self._steps[:-MOST_STEPS] = []
-            if task.base is not None:
-                why = f"fast stages were built in the background: {why}"
-            self._decision = GuardDecision(detector is not None, why, round(_now() - begin, 3), task.click)
-            self._show_latest()
-            self._save(True)
-            if task.base is None:
-                self._build_if_due(step, lessons(said, frames))
-
-    def _look_ahead(self) -> bool:
-        """Look at a frame that a click will be learnt with, while there is nothing else to do."""
-        base = self._steps[-1].base
-        frame = next(
-            (
-                each
-                for each in self._frames.newest(LOOKED_AHEAD)
-                if each.id not in self._passed_over and not self._learner.knows(base, each)
-            ),
-            None,
-        )
-        if frame is None or self._closed:
-            return False
-        self._lock.release()
-        try:
-            self._learner.seen(base, frame)
-        except Exception:
-            self._passed_over.add(frame.id)
-            raise
-        finally:
-            self._lock.acquire()
-        return True
-
-    def _said(self, number: int) -> tuple[list[Click], dict[int, Frame]]:
-        said = [each for each in self._clicks if not each.undone and each.number <= number]
-        return said, {each.frame_id: self._frames.get(each.frame_id) for each in said}
-
-    def _show_latest(self) -> None:
-        """Show what was learnt last; but not while clicks are learnt anew on top of new stages."""
-        if not self._replaying():
-            self._show(self._steps[-1].detector.cascade)
-
-    def _replaying(self) -> bool:
-        return any(task.click <= self._replayed_to for task in self._queue)
-
-    def _show(self, cascade: Cascade) -> None:
-        if cascade is not self._shown[1]:
-            self._shown = self._shown[0] + 1, cascade
-
-    def _save(self, new: bool) -> None:
-        """Write down what was taught, if there is a folder for it."""
-        if self._folder is None:
-            return
-        cascade = self._shown[1]
-        try:
-            self._folder.write(
-                self._clicks,
-                self._steps[-1].task.click,
-                None if cascade is self._file.cascade else cascade,
-                new,
-                self._frames.next_number,
-                None if self._decision is None else self._decision._asdict(),
-            )
-            self._unsaved = None
-        except OSError as error:
-            self._unsaved = f"what was taught could not be saved: {error.strerror or error}"
-
-    # Building ---------------------------------------------------------------------------------------------
-
-    def _build_if_due(self, step: TaughtStep, said: list[Lesson]) -> None:
-        """Begin to build fast stages, if enough faces were marked, and many clicks came since the last."""
-        n = sum(not each.undone and each.number <= step.task.click for each in self._clicks)
-        marked = sum(len(lesson.faces) for lesson in said)
-        due = n >= AGAIN * max(self._built.values(), default=0)
-        if not self._builds or self._build is not None or marked < FEWEST_MARKED or not due:
-            return
-        self._built[step.task.click] = n
-        labelled = {lesson.frame.id for lesson in said}
-        none = np.empty((0, 4), np.int64)
-        rest = [
-            Lesson(frame, none, none, False) for frame in step.task.background if frame.id not in labelled
-        ]
-        try:
-            shown = step.detector.cascade
-            build = Build(self._file.cascade, shown, [*said, *rest], self._seed, self._build_done)
-        except (OSError, InputError) as error:
-            _log.warning("fast stages could not be built: %s", error)
-            return
-        self._build = step.task.click, build
+    def _idle(self) -> None:
+        self._keeper.again(self._save)
 
     def _build_done(self, build: Build, stages: Cascade | None, why: str) -> None:
         """Learn what was clicked meanwhile once more, on top of the new stages."""
         with self._lock:
-            if self._build is None or self._build[1] is not build or self._closed:
+            at = None if self._closed else self._builds.ended(build)
+            if at is None:
                 return
-            at = self._build[0]
-            self._build = None
             if stages is None:
-                self._decision = GuardDecision(False, f"no fast stages were built: {why}", 0.0, at)
-                self._wake.notify_all()
-                return
-            base = self._learner.built(at, stages)
-            later = [step.task for step in self._steps if step.task.click > at]
-            waiting = [task for task in self._queue if task.click > at]
-            self._replayed_to = max((task.click for task in later), default=0)
-            first = next(step.task for step in self._steps[::-1] if step.task.click <= at)
-            self._steps = [step for step in self._steps if step.task.click <= at]
-            self._queue = [TeachingTask(at, first.background, base), *later, *waiting]
+                self._builds.tell(at, f"{NONE_BUILT}: {why}")
+            else:
+                self._steps.try_base(at, self._learner.built(stages))
             self._wake.notify_all()
 
-    # What there is ----------------------------------------------------------------------------------------
+    def _save(self, *, new: bool = True) -> None:
+        decision = None if self._decision is None else self._decision._asdict()
+        begun = self._builds.over
+        self._keeper.save(self._told.all(), self._frames, self._steps, decision, begun, new=new)
+
+    def _lessons(self, number: int | None = None) -> list[Lesson]:
+        """What the clicks up to a number say."""
+        said = self._told.up_to(number)
+        return lessons(said, {each.frame_id: self._frames.get(each.frame_id) for each in said})
+
+    # How it stands ----------------------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
         """How far it is, as JSON can hold it."""
         with self._lock:
-            known = [each for each in self._clicks if not each.undone]
+            kinds = self._told.kinds()
+            again = None if self.unsaved is None else f"{self.unsaved}; it is tried again"
+            wrong = [each for each in (again, self._worker.error) if each is not None]
             return {
                 "version": self._shown[0],
-                "learning": self._working,
-                "building": self._build is not None,
-                "queue": len(self._queue),
+                "learning": self._worker.working,
+                "building": self._builds.running is not None,
+                "built": self._builds.outcome,
+                "queue": self._steps.waiting,
                 "frames": len(self._frames.all()),
-                "clicks": {
-                    kind: sum(each.kind == kind for each in known) for kind in ("reject", "mark", "free")
-                },
-                "faces": sum(each.kind == "mark" for each in known),
-                "others": sum(each.kind == "reject" for each in known),
+                "clicks": kinds,
+                "faces": kinds["mark"],
+                "others": kinds["reject"],
                 "decision": None if self._decision is None else self._decision._asdict(),
                 "shipped_shown": self._shown[1] is self._file.cascade,
-                "error": self._unsaved or self._error,
+                "error": "; ".join(wrong) or None,
             }
 
-    def boxes(self, frame_id: int, which: Which) -> list[Box]:
-        """What the shipped detector, or the one that is shown, finds in a frame."""
-        if which not in ("shipped", "shown"):
-            raise InputError(f"which must be 'shipped' or 'shown'; got {which!r:.40}.")
-        cascade = self._file.cascade if which == "shipped" else self._shown[1]
-        return detect(cascade, self._frames.get(frame_id).grey)
-
-    def frames(self) -> list[dict[str, Any]]:
-        """Frames that are kept, the newest last."""
-        with self._lock:
-            counts: dict[int, int] = {}
-            for each in self._clicks:
-                if not each.undone:
-                    counts[each.frame_id] = counts.get(each.frame_id, 0) + 1
-            kept = self._frames.all()
-        return [
-            {
-                "id": frame.id,
-                "name": frame.name,
-                "time": frame.time,
-                "clicks": counts.get(frame.id, 0),
-                "width": frame.width,
-                "height": frame.height,
-            }
-            for frame in kept
-        ]
-
-    def frame_png(self, frame_id: int) -> bytes:
-        """A frame as a PNG file."""
-        return png_of(self._frames.get(frame_id))
+    @property
+    def unsaved(self) -> str | None:
+        """Why not all that was taught is in the folder; None if it is, or if there is no folder."""
+        return self._keeper.unsaved
 
     def judge(self, progress: Progress | None = None) -> dict[str, Any]:
         """Figures of the shipped detector and the one that is shown, as ``cascade evaluate`` gives them.
@@ -466,10 +301,12 @@ class TeachingSession:
         """
         with self._lock:
             version, shown = self._shown
-            base = self._steps[-1].base
-            said, frames = self._said(len(self._clicks))
-        found = judged(self._file.cascade, shown, base, self._seed, lessons(said, frames), progress)
+            base = self._steps.last.base
+            said = self._lessons()
+        found = judged(self._file.cascade, shown, base, self._seed, said, progress)
         return {"version": version, **found}
+
+    # To take along ----------------------------------------------------------------------------------------
 
     def detector_xml(self) -> bytes:
         """What is shown, as a file that OpenCV loads."""
@@ -477,35 +314,16 @@ class TeachingSession:
 
     def coco(self) -> dict[str, Any]:
         """What was clicked on, as annotations of COCO."""
-        found: dict[str, Any] = json.loads(self._annotations(self._lessons()))
+        with self._lock:
+            said = self._lessons()
+        found: dict[str, Any] = json.loads(self._annotator.annotations(said, self._shown[1]))
         return found
 
     def annotated_zip(self) -> bytes:
         """The annotations, and the frames that were clicked on as PNG files."""
-        said = self._lessons()
-        return zip_of(said, self._annotations(said))
-
-    def _annotations(self, said: list[Lesson]) -> bytes:
-        shown = self._shown[1]
-        return annotations_of(said, [self._found(each, shown) for each in said])
-
-    def _found(self, lesson: Lesson, shown: Cascade) -> list[Boxes]:
-        """What the shipped detector and the one that is shown find; looked for once."""
-        if lesson.free:
-            return []
-        found = []
-        for cascade in (self._file.cascade, shown):
-            key = lesson.frame.id, id(cascade)
-            kept = self._found_before.get(key)
-            if kept is None or kept[0] is not cascade:
-                kept = self._found_before[key] = cascade, as_boxes(detect(cascade, lesson.frame.grey))
-            found.append(kept[1])
-        return found
-
-    def _lessons(self) -> list[Lesson]:
         with self._lock:
-            said, frames = self._said(len(self._clicks))
-        return lessons(said, frames)
+            said = self._lessons()
+        return self._annotator.zipped(said, self._shown[1])
 
     # The end ----------------------------------------------------------------------------------------------
 
@@ -513,7 +331,7 @@ class TeachingSession:
         """Wait until nothing is left to learn; False if that takes longer."""
         end = None if timeout is None else _now() + timeout
         with self._lock:
-            while self._queue or self._working or self._build is not None:
+            while self._steps.waiting or self._worker.working or self._builds.running is not None:
                 left = None if end is None else end - _now()
                 if left is not None and left <= 0:
                     return False
@@ -526,15 +344,14 @@ class TeachingSession:
             if self._closed:
                 return
             self._closed = True
-            build, self._build = self._build, None
-            self._wake.notify_all()
+            build = self._builds.give_up()
+            self._worker.stop()
         if build is not None:
-            build[1].cancel()
-        if self._thread is not threading.current_thread():
-            with contextlib.suppress(RuntimeError):
-                self._thread.join(30.0)
-        if self._folder is not None:
-            self._folder.close()
+            build.cancel()
+        self._worker.join()
+        with self._lock:
+            self._keeper.again(self._save, at_once=True)
+            self._keeper.close()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._core.escaping import shown
 from ocboost.cascade.sources import ImageSource, SourceImage, images_in
 from ocboost.errors import InputError, MissingExtraError
 
@@ -49,16 +50,20 @@ class FrameSource:
 
     def __init__(self, place: str | os.PathLike[str], *, every: int = 1, max_side: int = MAX_SIDE) -> None:
         self.notes: list[str] = []  # what was left out or is wrong, for the person at the page
-        self._images = images_in(place, every=every, name="SOURCE", notify=self.notes.append)
+        self._images = images_in(place, every=every, name="SOURCE", notify=self._note)
         self._max_side = max_side
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, SourceFrame] = OrderedDict()
         self._video: Iterator[SourceImage] | None = None
         self._next = 0
-        self.name = Path(place).name
+        self.name = shown(Path(place).name)  # it need not be UTF-8
         self.is_video = self._images.video is not None
         rate = None if self._images.video is None else self._images.video.per_second
         self.per_second = min((rate or FRAMES_PER_SECOND) / every, FASTEST)
+
+    def _note(self, note: str) -> None:
+        if shown(note) not in self.notes:  # a video that is read again says the same again
+            self.notes.append(shown(note))
 
     @property
     def expected(self) -> int | None:
@@ -77,7 +82,7 @@ class FrameSource:
             image = self._from_video(number) if self.is_video else self._picture(number)
             if image is None:
                 return None
-            frame = SourceFrame(number, image.name, *scaled(image, self._max_side))
+            frame = SourceFrame(number, shown(image.name), *scaled(image, self._max_side))
             self._kept[number] = frame
             while len(self._kept) > FRAMES_READ:
                 self._kept.popitem(last=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -226,11 +227,7 @@ class Cascade:
         Cascade
             A changed copy.
         """
-        return replace(
-            self,
-            stage_threshold=as_singles(thresholds, (self.n_stages,), "thresholds", MAX_SINGLE),
-            stage_origin=self._origin,
-        )
+        return self._with(stage_threshold=as_singles(thresholds, (self.n_stages,), "thresholds", MAX_SINGLE))
 
     def with_leaves(self, leaf: ArrayLike) -> Self:
         """The same trees with other leaves.
@@ -248,7 +245,7 @@ class Cascade:
         given = np.array(leaf)
         if given.shape == (self.n_trees, 2) and self.max_nodes == 1:
             given = given.reshape(-1)
-        return replace(self, leaf=as_singles(given, (self.leaf.size,), "leaf"), stage_origin=self._origin)
+        return self._with(leaf=as_singles(given, (self.leaf.size,), "leaf"))
 
     def with_stage(
         self, feature: ArrayLike, threshold: ArrayLike, leaves: ArrayLike, *, stage_threshold: float
@@ -333,6 +330,25 @@ class Cascade:
             else fields.array("stage_origin", np.int32, (None,)),
         )
 
+    def _with(
+        self, *, leaf: NDArray[np.float32] | None = None, stage_threshold: NDArray[np.float32] | None = None
+    ) -> Self:
+        """A copy with other numbers, checked; it shares whatever stays, as nobody can write to that."""
+        made = copy(self)
+        given = {"leaf": leaf, "stage_threshold": stage_threshold, "stage_origin": self._origin}
+        for name, array in given.items():
+            if array is not None:
+                array.flags.writeable = False
+                object.__setattr__(made, name, array)
+        if (parts := vars(self).get("_window_parts")) is not None:
+            vars(made)["_window_parts"] = parts._replace(leaf=made.leaf, bar=made._bar)
+        return made
+
+    @property
+    def _bar(self) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self.stage_threshold - OPENCV_TOLERANCE
+        return found
+
     @property
     def _origin(self) -> NDArray[np.int32]:
         if self.stage_origin is None:
@@ -361,7 +377,7 @@ class Cascade:
             self.tree_node,
             self.tree_leaf,
             self.stage_tree,
-            self.stage_threshold - OPENCV_TOLERANCE,
+            self._bar,
         )
 
     def _require_stumps(self, what: str) -> None:

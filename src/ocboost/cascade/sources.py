@@ -93,7 +93,7 @@ class Video:
         capture = None
         try:
             for backend in (cv2.CAP_FFMPEG, cv2.CAP_OPENCV_MJPEG):
-                capture = cv2.VideoCapture(os.fspath(self.path), backend)
+                capture = cv2.VideoCapture(_for_opencv(self.path), backend)
                 if capture.isOpened():
                     break
                 capture.release()
@@ -128,6 +128,16 @@ def _cv2() -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtraError("opencv-python-headless", "vision", "Reading videos") from error
     return cv2
+
+
+def _for_opencv(path: Path) -> Any:
+    """A file's name for OpenCV, which crashes on a text that is not UTF-8."""
+    name = os.fspath(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(name)
+    return name
 
 
 class SourceImage(NamedTuple):

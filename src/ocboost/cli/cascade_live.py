@@ -94,6 +94,7 @@ def live(
         if package not in NEEDED:
             raise
         raise MissingExtraError(package, NEEDED[package], "ocboost cascade live") from error
+    from ocboost._core.escaping import shown
     from ocboost._core.file_lock import HeldError
     from ocboost._teaching.session import TeachingSession
     from ocboost.cascade import read_cascade
@@ -121,12 +122,17 @@ def live(
                 if not no_browser:
                     _open_browser(address.url(url_of(bound), once=once))
 
-            facts = PageFacts(detector.name, (file.cascade.width, file.cascade.height), state is not None)
+            facts = PageFacts(
+                shown(detector.name), (file.cascade.width, file.cascade.height), state is not None
+            )
             run_teaching(session, facts, frames, address.token, bound, ready)
     finally:
         session.close()
         if frames is not None:
             frames.close()
+    if session.unsaved is not None:
+        say(f"ended, but {session.unsaved}.")
+        return 1
     if state is None:
         say("ended; what was not downloaded is gone.")
     else:

@@ -57,6 +57,7 @@ def http_error(error: BaseException) -> HttpError | None:
 
 def error_body(path: str, code: str, message: str) -> bytes:
     """The body of an error: with a code, but under /v2 a text alone, as its protocol wants."""
+    message = message.encode(errors="backslashreplace").decode()  # names of files need not be UTF-8
     content: dict[str, Any] = (
         {"error": message}
         if path == "/v2" or path.startswith("/v2/")

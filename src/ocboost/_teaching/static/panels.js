@@ -22,21 +22,20 @@ const Panels = (() => {
   const plural = (n, one, many) => `${Dom.count(n)} ${n === 1 ? one : many || one + "s"}`;
 
   function decision(found) {
-    if (!found) return ["none yet", "What is learnt is shown once the guard agrees."];
-    return [found.shown ? "new one shown" : "not shown", `${found.why}${Dom.isNumber(found.seconds) ? ` (${found.seconds.toFixed(1)} s after the click)` : ""}`];
+    if (!found) return ["none yet", "It compares what was learnt with what is shown, and decides."];
+    return [found.shown ? "new one shown" : "new one not shown", `${found.why}${Dom.isNumber(found.seconds) ? ` (${found.seconds.toFixed(1)} s after the click)` : ""}`];
   }
 
   function status(state) {
     const clicks = state.clicks || {};
     const total = (clicks.reject || 0) + (clicks.mark || 0) + (clicks.free || 0);
     const busy = state.learning || state.building || state.queue > 0;
-    const doing = state.step || (state.learning ? "learning from a click" : state.building ? "building the short stages" : "nothing to learn");
+    const doing = state.step || (state.learning ? "learning from a click" : state.building ? "building faster stages" : "nothing to learn");
     const guard = decision(state.decision);
     const items = [
       { title: "Detector shown", value: state.shipped_shown ? "as shipped" : `adapted, ${state.version}`, more: state.shipped_shown ? "no click has changed it" : `version ${state.version}` },
-      { title: "Learning", value: busy ? "at work" : "idle", more: doing + (state.queue ? `; ${plural(state.queue, "click waits", "clicks wait")}` : "") },
+      { title: "Learning", value: busy ? "at work" : "idle", more: doing + (state.built && !state.building ? `; ${state.built}` : "") + (state.queue ? `; ${plural(state.queue, "click waits", "clicks wait")}` : "") },
       { title: "Clicks", value: Dom.count(total), more: `${plural(clicks.reject || 0, "box", "boxes")} refused, ${plural(clicks.mark || 0, "face")} marked, ${plural(clicks.free || 0, "frame")} without` },
-      { title: "Known", value: Dom.count(state.faces) + " / " + Dom.count(state.others), more: "windows of faces / of anything else" },
       { title: "Frames kept", value: Dom.count(state.frames), more: "in memory of this machine" },
       { title: "Guard", value: guard[0], more: guard[1], wide: true },
     ];

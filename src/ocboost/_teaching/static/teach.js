@@ -380,7 +380,7 @@
     if (anew) saidTo = lastClick;
     if (!found || found.click <= saidTo || (first && !lastClick)) return; // of an earlier visit, or before a restart
     if (found.shown) say(`Click ${found.click} is learnt and shown.`);
-    else say(`Click ${found.click} is learnt, but not shown: ${found.why}.`);
+    else say(`Click ${found.click} counts, but the new detector is not shown: ${found.why}.`);
   }
 
   async function status() {
