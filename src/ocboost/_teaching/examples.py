@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._teaching.alike import seen_again, unlike
 from ocboost._teaching.base import Base
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
@@ -30,7 +31,6 @@ OF_A_FREE_FRAME = 100
 MOST_OTHERS = 1000  # windows far from any face, and as many of which nobody knows, over all frames
 MAYBE = 4  # neighbours of a place that may be a face, with thresholds as low as they may be
 USUAL_NEIGHBOURS = 10.0  # windows that a face is put together of, where none is known
-SAME_THING = 0.8  # correlation of windows from which on they show the same thing
 MARKED, FOUND, DRAWN_IN_ALL = 3.0, 1.0, 5.0  # what a marked face, a find, and all drawn faces weigh
 REJECTED, FREE, BACKGROUND = 3.0, 3.0, 0.02  # a false box, a frame without a face, a window of the background
 
@@ -118,9 +118,10 @@ def examples_of(
     base: Base,
     taught: Sequence[Taught],
     others: Sequence[ScannedFrame],
+    again: Mapping[int, Boxes],
     seed: int,
 ) -> LabelledWindows:
-    """All labelled windows, and some that may or may not be faces."""
+    """All labelled windows, and some that may or may not be faces. Of ``again`` see `marked_again`."""
     rng = np.random.default_rng([seed, 11])
     collector = _Collector(base)
     collector.add(base.packed_answers(base.drawn), 1, DRAWN_IN_ALL, frame=-1)
@@ -138,12 +139,15 @@ def examples_of(
             best = np.argsort(-score, kind="stable")[:OF_A_FREE_FRAME]
             collector.add(windows.answers[np.sort(best)], -1, FREE, lesson=k, frame=frame)
     sure = sure_finds(taught, others, wrong_windows(base, taught))
-    for frame, frame_windows, boxes in sure:
+    windows_in = {each.lesson.frame.id: each.windows for each in taught}
+    windows_in |= {each.frame.id: each.windows for each in others}
+    repeated = [(frame, windows_in[frame], boxes) for frame, boxes in again.items()]
+    for frame, frame_windows, boxes in [*sure, *repeated]:
         shared = overlaps(frame_windows.rects, boxes)
         for at in range(len(boxes)):
             best = np.argsort(-shared[:, at], kind="stable")[:OF_A_FIND]
             collector.add(frame_windows.answers[best[shared[best, at] >= 0.6]], 1, FOUND, frame=frame)
-    _add_the_rest(taught, others, sure, collector, rng)
+    _add_the_rest(taught, others, [*sure, *repeated], collector, rng)
     return collector.examples()
 
 
@@ -167,30 +171,57 @@ def sure_boxes(
     boxes = shipped.boxes[shipped.neighbours >= least]
     if lesson is not None:
         boxes = boxes[_away_from(boxes, lesson.wrong)]
-    return boxes[_unlike(windows, boxes, wrong)]
+    return boxes[unlike(windows, boxes, wrong)]
 
 
-def expected(base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame]) -> tuple[int, float]:
+def marked_again(base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame]) -> dict[int, Boxes]:
+    """Where faces that were marked are seen again in other frames, and the shipped detector finds nothing."""
+    none = np.empty((0, base.stages.height, base.stages.width), np.uint8)
+    marks = {
+        each.lesson.frame.id: [own.windows.pixels[easiest(base, own.windows)] for own in each.marked]
+        for each in taught
+    }
+    found = {}
+    frames = [(each.lesson.frame.id, each.windows, each.shipped, each.lesson) for each in taught]
+    for frame, windows, shipped, lesson in [
+        *frames,
+        *((e.frame.id, e.windows, e.shipped, None) for e in others),
+    ]:
+        if lesson is not None and lesson.free:
+            continue
+        known = (
+            shipped.boxes if lesson is None else np.concatenate([shipped.boxes, lesson.faces, lesson.wrong])
+        )
+        elsewhere = [own for at, marked in marks.items() if at != frame for own in marked]
+        boxes = seen_again(windows, known, np.concatenate([none, *elsewhere]))
+        if len(boxes):
+            found[frame] = boxes
+    return found
+
+
+def expected(
+    base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame], again: Mapping[int, Boxes]
+) -> tuple[int, float]:
     """About how many faces all frames have, and of how many windows they would be put together.
 
-    What the shipped detector finds, corrected by the clicks.
+    What the shipped detector finds, corrected by the clicks, and marked faces that are seen ``again``.
     """
     wrong = wrong_windows(base, taught)
     neighbours = [np.empty(0, np.int64)]
-    faces = missed = 0
+    faces = missed = sum(map(len, again.values()))
     for lesson, windows, shipped, _ in taught:
         if lesson.free:
             continue
         known = np.concatenate([lesson.wrong, lesson.faces])
         away = _away_from(shipped.boxes, known)
-        kept = away & _unlike(windows, shipped.boxes, wrong)
+        kept = away & unlike(windows, shipped.boxes, wrong)
         found = (overlaps(lesson.faces, shipped.boxes) >= IOU).any(axis=1)
         of_faces = (overlaps(shipped.boxes, lesson.faces) >= IOU).any(axis=1)
         neighbours.append(shipped.neighbours[kept | of_faces])
         missed += int((~found).sum())
         faces += int(kept.sum()) + len(lesson.faces)
     for seen in others:
-        kept = _unlike(seen.windows, seen.shipped.boxes, wrong)
+        kept = unlike(seen.windows, seen.shipped.boxes, wrong)
         neighbours.append(seen.shipped.neighbours[kept])
         faces += int(kept.sum())
     counts = np.concatenate(neighbours)
@@ -223,24 +254,6 @@ def _away_from(boxes: Boxes, others: Boxes) -> NDArray[np.bool_]:
     return away
 
 
-def _unlike(windows: Windows, boxes: Boxes, wrong: Pixels) -> NDArray[np.bool_]:
-    """Which boxes show something else than any window that was said to be wrong."""
-    if not len(wrong) or not len(boxes) or not len(windows.rects):
-        return np.ones(len(boxes), np.bool_)
-    at = overlaps(windows.rects, boxes).argmax(axis=0)
-    likeness = normalised(windows.pixels[at]) @ normalised(wrong).T
-    alike: NDArray[np.bool_] = np.any(likeness >= SAME_THING, axis=1)
-    return ~alike
-
-
-def normalised(pixels: Pixels) -> NDArray[np.float32]:
-    """Windows as rows of mean 0 and length 1."""
-    rows = pixels.reshape(len(pixels), -1).astype(np.float32)
-    rows -= rows.mean(axis=1, keepdims=True)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
-    return rows
-
-
 def maybe_faces(windows: Windows, shipped: Finds | None) -> list[Boxes]:
     """Where a face may be: what any detector finds, even with thresholds as low as they may be."""
     boxes, _ = group_rectangles(windows.rects, MAYBE)
@@ -259,7 +272,7 @@ def _add_the_rest(
     And those of which nobody knows whether they are faces that are missed: frames are labelled in part only.
     """
     none = np.empty((0, 4), np.int64)
-    surely = {frame: boxes for frame, _, boxes in sure}
+    surely = {frame: np.concatenate([own for at, _, own in sure if at == frame]) for frame, _, _ in sure}
     parts = [
         (
             each.lesson.frame.id,

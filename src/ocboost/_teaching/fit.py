@@ -23,6 +23,7 @@ from ocboost._teaching.examples import (
     easiest,
     examples_of,
     expected,
+    marked_again,
     needed,
 )
 from ocboost._teaching.frames import Frame
@@ -76,16 +77,17 @@ def fit(
     careful: bool = False,
 ) -> Fitted:
     """Learn all of it; if ``careful``, the base is corrected less. ``last`` is the frame clicked in last."""
-    faces, neighbours = expected(base, taught, others)
+    again = marked_again(base, taught, others)
+    faces, neighbours = expected(base, taught, others, again)
     share = 0.0 if base.number or faces < FEW else min(faces / MANY, 1.0)
     thresholds = relaxed(base, taught, share)
-    examples = examples_of(base, taught, others, seed)
+    examples = examples_of(base, taught, others, again, seed)
     clicks = max(sum(n_said(each.lesson) for each in taught), 1)
     penalty = PENALTY * len(base.last.reach) / clicks * (CAREFUL if careful else 1.0)
     unknown = max(UNKNOWN / clicks, LEAST_UNKNOWN)
 
-    last = base.last
-    sums = examples.answers @ last.reach.astype(np.float32) + np.float32(last.middle.sum())
+    stumps = base.last
+    sums = examples.answers @ stumps.reach.astype(np.float32) + np.float32(stumps.middle.sum())
     known = examples.labels != 0
     weights = examples.weights.copy()
     balanced = _balanced(examples, weights, unknown)
@@ -100,7 +102,7 @@ def fit(
     parts = parts_of([frame for frame, _ in scanned])
     n_models = 1 + max(parts.values(), default=0)
     part = np.array([parts.get(frame, 0) for frame in examples.frame.tolist()], np.int64)
-    theta = np.zeros((len(last.reach) + 1, n_models))
+    theta = np.zeros((len(stumps.reach) + 1, n_models))
     columns = np.stack(
         [
             _balanced(examples, np.where((part == k) & (k > 0), 0.0, weights), unknown)
@@ -118,8 +120,8 @@ def fit(
             theta,
             MORE_ITERATIONS if rounds else ITERATIONS,
         )
-        reach = a / 2.0 * last.reach[:, None] + theta[:-1] / 2.0
-        shift = a / 2.0 * last.middle.sum() + b / 2.0 + theta[-1] / 2.0
+        reach = a / 2.0 * stumps.reach[:, None] + theta[:-1] / 2.0
+        shift = a / 2.0 * stumps.middle.sum() + b / 2.0 + theta[-1] / 2.0
         scored = _scored(base, thresholds, reach, shift, taught, others, parts)
         threshold = last_threshold(
             scored, faces, neighbours, few=faces < FEW, final=rounds == ROUNDS - 1, by_boxes=base.number > 0

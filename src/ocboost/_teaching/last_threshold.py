@@ -52,7 +52,7 @@ def last_threshold(
     most = min((score for _, score in wanted), default=np.inf) - BELOW
     least = max((score for _, score in unwanted), default=-np.inf) + BELOW
     if few:
-        return _with_few(frames, float(faces), neighbours, most, least, final)
+        return _with_few(frames, float(faces), most, least, final)
     target = float(faces) if by_boxes else neighbours
     threshold = _lowest_with(frames, target, by_boxes)
     if final:
@@ -87,17 +87,17 @@ def unlearnt(frames: Sequence[Scored], threshold: float) -> list[int]:
     return sorted(found | {place for place, score in unwanted if score >= threshold})
 
 
-def _with_few(
-    frames: Sequence[Scored], faces: float, neighbours: float, most: float, least: float, final: bool
-) -> float:
+def _with_few(frames: Sequence[Scored], faces: float, most: float, least: float, final: bool) -> float:
     """Below nearly all that passes strict stages, above what was rejected, and hardly more boxes."""
     passed = np.concatenate([np.empty(0), *(each.unseen[each.strict & _unclicked(each)] for each in frames)])
     low = min(float(passed.min(initial=0.0)), most) - MARGIN
     high = min(float(np.quantile(passed, 1.0 - KEPT_FINDS)), SURELY_NOT) if len(passed) else SURELY_NOT
     if final:
         high = max(high, PERHAPS)
-    bound = max(_lowest_with(frames, faces, True), _lowest_with(frames, neighbours, False))
-    loose = _lowest_with(frames, MOST_MORE * faces + 1.0, True)
+    bound = loose = -np.inf
+    if np.isfinite(most):  # stages were relaxed for what was marked
+        bound = _lowest_with(frames, faces, True)
+        loose = _lowest_with(frames, MOST_MORE * faces + 1.0, True)
     threshold = max(min(max(low, least), high), bound)
     return max(min(threshold, most), min(loose, bound)) if final else threshold
 
