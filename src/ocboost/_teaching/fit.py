@@ -49,7 +49,7 @@ MORE = 3.0  # times as much weight
 ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
 TRIED, ALIKE = 12, 0.7  # windows about which they may lie, and how much they must overlap
 FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked face
-FEW = 20  # faces that are expected in all frames: with fewer, stages are relaxed for marked faces only
+FEW = 8  # faces that are expected in all frames: with fewer, stages are relaxed for marked faces only
 MANY = 80  # with so many, all stages are relaxed as far as they may be
 
 
