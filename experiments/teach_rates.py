@@ -34,7 +34,10 @@ SECONDS = re.compile(r"\(([\d.]+) s after the click\)")
 CLICK = """async ([kind, box]) => {
   const run = (await Link.get("status")).value.run;
   const frames = (await Link.get("frames")).value;
-  await Link.ask(kind, {json: {run, frame: frames[frames.length - 1].id, box}});
+  const frame = frames[frames.length - 1];
+  const placed = box.map((side) => Math.round(side * frame.width / 640));  // it may be smaller
+  const answer = await Link.ask(kind, {json: {run, frame: frame.id, box: placed}});
+  if (!answer.ok) throw new Error(answer.message);
 }"""
 
 

@@ -1,8 +1,8 @@
-"""Haar features in LLVM's instructions: of one window, or of WINDOW_LANES windows side by side.
+"""Haar features in LLVM's instructions: of one window, or of many side by side.
 
-numba's own loops over so many arrays at once are not vectorised, and take five to ten times as long; and
+They are WINDOW_LANES with a table each, or GRID_LANES that follow each other in the table of an image. numba's own loops over so many arrays at once are not vectorised, and take five to ten times as long; and
 arrays that are passed along count references. Tables that lie side by side, (corners, WINDOW_LANES), are in
-single precision.
+single precision, those of images in whole numbers of 32 bits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from ocboost._kernels.compile import instruction
 from ocboost._kernels.llvm import ADDRESS, DOUBLE, FLOAT, I8, I32, I64, load, repeated, spread, store, whole
 
 WINDOW_LANES = 64  # tables of windows of 24 × 24 pixels then take 160 kB and stay in the second cache
+GRID_LANES = 16
 TILE_BYTES = 16  # bytes a side, of the tiles in which bytes change rows for columns
 
 _FLOATS, _DOUBLES = ir.VectorType(FLOAT, WINDOW_LANES), ir.VectorType(DOUBLE, WINDOW_LANES)
 _BYTES, _INTS = ir.VectorType(I8, WINDOW_LANES), ir.VectorType(I32, WINDOW_LANES)
+_GRID_INTS, _GRID_FLOATS = ir.VectorType(I32, GRID_LANES), ir.VectorType(FLOAT, GRID_LANES)
+_GRID_DOUBLES = ir.VectorType(DOUBLE, GRID_LANES)
 _TILE_ROW = ir.VectorType(I8, TILE_BYTES)
 
 
@@ -104,26 +107,66 @@ answer_of_two = instruction(_answering(2))
 answer_of_three = instruction(_answering(3))
 
 
+def _value(
+    builder: Any, rects: int, table: Any, corners: Any, weights: Any, factor: Any, ints: Any, floats: Any
+) -> Any:
+    """A feature's value in a table of whole numbers, of one window or of several that follow each other."""
+    value = None
+    for r in range(rects):
+        first, second, third, last = _corners(builder, table, corners, r, ints, 4)
+        inside = builder.add(builder.sub(builder.sub(first, second), third), last)
+        weight = _at(builder, weights, FLOAT, r)
+        if floats is not FLOAT:
+            weight = spread(builder, weight, floats)
+        term = builder.fmul(weight, builder.sitofp(inside, floats))
+        value = term if value is None else builder.fadd(value, term)
+    return builder.fmul(value, factor)
+
+
 def _valuing(rects: int) -> Callable[..., Any]:
     def value(typing_context: Any, table: Any, corners: Any, weights: Any, factor: Any) -> tuple[Any, Any]:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             table, corners, weights, factor = args
-            value = None
-            for r in range(rects):
-                first, second, third, last = _corners(builder, table, corners, r, I32, 4)
-                inside = builder.add(builder.sub(builder.sub(first, second), third), last)
-                term = builder.fmul(_at(builder, weights, FLOAT, r), builder.sitofp(inside, FLOAT))
-                value = term if value is None else builder.fadd(value, term)
-            return builder.fmul(value, factor)
+            return _value(builder, rects, table, corners, weights, factor, I32, FLOAT)
 
         return types.float32(*[ADDRESS] * 3, types.float32), codegen
 
     return value
 
 
+def _summing_on_grid(rects: int) -> Callable[..., Any]:
+    def add(
+        typing_context: Any,
+        table: Any,
+        corners: Any,
+        weights: Any,
+        factor: Any,
+        bar: Any,
+        left: Any,
+        right: Any,
+        total: Any,
+    ) -> tuple[Any, Any]:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            table, corners, weights, factor, bar, left, right, total = args
+            factors = _at(builder, factor, _GRID_FLOATS)
+            value = _value(builder, rects, table, corners, weights, factors, _GRID_INTS, _GRID_FLOATS)
+            below = builder.fcmp_ordered("<", value, spread(builder, bar, _GRID_FLOATS))
+            sides = [spread(builder, side, _GRID_DOUBLES) for side in (left, right)]
+            sums = builder.fadd(load(builder, total, _GRID_DOUBLES), builder.select(below, *sides))
+            store(builder, sums, total)
+            return context.get_dummy_value()
+
+        return types.void(*[ADDRESS] * 4, types.float32, types.float64, types.float64, ADDRESS), codegen
+
+    return add
+
+
 # The value of a feature of two or three rectangles in a table of 32-bit whole numbers.
 value_of_two = instruction(_valuing(2))
 value_of_three = instruction(_valuing(3))
+# The same as `add_stump_of_two`, for GRID_LANES windows that follow each other in one table.
+add_grid_stump_of_two = instruction(_summing_on_grid(2))
+add_grid_stump_of_three = instruction(_summing_on_grid(3))
 
 
 @instruction
