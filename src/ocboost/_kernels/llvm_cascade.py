@@ -1,6 +1,7 @@
 """Haar features in LLVM's instructions: of one window, or of many side by side.
 
-They are WINDOW_LANES with a table each, or GRID_LANES that follow each other in the table of an image. numba's own loops over so many arrays at once are not vectorised, and take five to ten times as long; and
+They are WINDOW_LANES with a table each, or GRID_LANES that follow each other in the table of an image.
+numba's own loops over so many arrays at once are not vectorised, and take five to ten times as long; and
 arrays that are passed along count references. Tables that lie side by side, (corners, WINDOW_LANES), are in
 single precision, those of images in whole numbers of 32 bits.
 """
@@ -167,6 +168,54 @@ value_of_three = instruction(_valuing(3))
 # The same as `add_stump_of_two`, for GRID_LANES windows that follow each other in one table.
 add_grid_stump_of_two = instruction(_summing_on_grid(2))
 add_grid_stump_of_three = instruction(_summing_on_grid(3))
+
+
+@instruction
+def grid_contrasts(
+    typing_context: Any,
+    table: Any,
+    squares: Any,
+    right: Any,
+    below: Any,
+    area: Any,
+    brightest: Any,
+    least: Any,
+    factor: Any,
+) -> tuple[Any, Any]:
+    """`contrast_of` GRID_LANES windows that follow each other; gives a bit for each that OpenCV looks at.
+
+    ``table`` and ``squares`` are the addresses of the first one's upper left inner corner; ``right`` and
+    ``below`` say how many bytes away the others are.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        table, squares, right, below, area, brightest, least, factor = args
+        inner = []
+        for first in (table, squares):
+            lower = builder.add(first, below)
+            at = [first, builder.add(first, right), lower, builder.add(lower, right)]
+            a, b, c, d = (_at(builder, address, _GRID_INTS) for address in at)
+            inner.append(builder.add(builder.sub(builder.sub(a, b), c), d))  # wraps around, as the tables did
+        total = builder.sitofp(inner[0], _GRID_DOUBLES)
+        areas = spread(builder, area, _GRID_DOUBLES)
+        energy = builder.fmul(areas, builder.uitofp(inner[1], _GRID_DOUBLES))
+        variation = builder.fsub(energy, builder.fmul(total, total))
+        positive = builder.fcmp_ordered(">", variation, ir.Constant(_GRID_DOUBLES, [0.0] * GRID_LANES))
+        kind = ir.FunctionType(_GRID_DOUBLES, [_GRID_DOUBLES])
+        root = builder.module.declare_intrinsic(f"llvm.sqrt.v{GRID_LANES}f64", (), kind)
+        one = ir.Constant(_GRID_DOUBLES, [1.0] * GRID_LANES)
+        inverse = builder.fdiv(one, builder.call(root, [variation]))
+        most = spread(builder, brightest, _GRID_DOUBLES)
+        inverse = builder.select(builder.fcmp_ordered("<", inverse, most), inverse, most)
+        plain = ir.Constant(_GRID_FLOATS, [1.0] * GRID_LANES)
+        factors = builder.select(positive, builder.fptrunc(inverse, _GRID_FLOATS), plain)
+        store(builder, factors, factor, align=4)
+        reached = builder.fmul(areas, builder.fpext(factors, _GRID_DOUBLES))
+        low = builder.fcmp_ordered("<", reached, spread(builder, least, _GRID_DOUBLES))
+        bits = builder.bitcast(builder.and_(positive, low), ir.IntType(GRID_LANES))
+        return builder.zext(bits, I64)
+
+    return types.int64(*[ADDRESS] * 4, *[types.float64] * 3, ADDRESS), codegen
 
 
 @instruction

@@ -11,11 +11,12 @@ import numpy as np
 
 from ocboost._kernels.arrays import Bytes, Flags, Floats, Int32s, Ints, Numbers, UInt32s
 from ocboost._kernels.cascade import (
+    BRIGHTEST,
+    LOW_CONTRAST,
     RECTS,
     Addresses,
     Parts,
     addresses_of,
-    contrast_of,
     integrate_image,
     stage_sum,
 )
@@ -24,6 +25,7 @@ from ocboost._kernels.llvm_cascade import (
     GRID_LANES,
     add_grid_stump_of_three,
     add_grid_stump_of_two,
+    grid_contrasts,
     int_at,
     single_at,
 )
@@ -36,24 +38,35 @@ def _column(x: int, half: int) -> int:
     return (x & 1) * half + (x >> 1) if half else x
 
 
-@exact
-def lay_corners(rects: Int32s, tilted: Flags, step: int, behind: int, half: int, out: Int32s) -> None:
-    """`cascade.corners` for the table of one size."""
+@plain
+def corner_places(rects: Int32s, tilted: Flags, x: Int32s, y: Int32s, turned: Int32s) -> None:
+    """Columns and lines of all corners, and 1 for those in a turned table; in the order of `cascade.corners`."""
+    i = 0
     for f in range(rects.shape[0]):
+        turned[i : i + 4 * RECTS] = tilted[f]
         for r in range(RECTS):
-            x, y, w, h = rects[f, r, 0], rects[f, r, 1], rects[f, r, 2], rects[f, r, 3]
-            k = 4 * r
-            if w == 0:
-                out[f, k : k + 4] = 0
+            left, top, w, h = rects[f, r, 0], rects[f, r, 1], rects[f, r, 2], rects[f, r, 3]
+            x[i : i + 4], y[i : i + 4] = left, top
+            if w == 0:  # unused: the sum of nothing
+                x[i : i + 4] = y[i : i + 4] = turned[i : i + 4] = 0
             elif tilted[f]:
-                out[f, k] = behind + y * step + _column(x, half)
-                out[f, k + 1] = behind + (y + h) * step + _column(x - h, half)
-                out[f, k + 2] = behind + (y + w) * step + _column(x + w, half)
-                out[f, k + 3] = behind + (y + w + h) * step + _column(x + w - h, half)
+                x[i + 1], y[i + 1] = left - h, top + h
+                x[i + 2], y[i + 2] = left + w, top + w
+                x[i + 3], y[i + 3] = left + w - h, top + w + h
             else:
-                left, right = _column(x, half), _column(x + w, half)
-                out[f, k], out[f, k + 1] = y * step + left, y * step + right
-                out[f, k + 2], out[f, k + 3] = (y + h) * step + left, (y + h) * step + right
+                x[i + 1] = x[i + 3] = left + w
+                y[i + 2] = y[i + 3] = top + h
+            i += 4
+
+
+@plain
+def lay_corners(x: Int32s, y: Int32s, turned: Int32s, step: int, behind: int, half: int, out: Int32s) -> None:
+    """Where the corners lie in the table of one size."""
+    odd, shift = np.int32(half > 0), np.int32(half > 0)
+    wide, apart, away = np.int32(step), np.int32(half), np.int32(behind)
+    for i in range(out.size):
+        column = (x[i] & odd) * apart + (x[i] >> shift)
+        out[i] = turned[i] * away + y[i] * wide + column
 
 
 @exact
@@ -66,6 +79,41 @@ def _part_columns(table: Numbers, lines: int, step: int, half: int, out: Numbers
             out[new + half + k] = table[old + 2 * k + 1]
         if step % 2:
             out[new + half - 1] = table[old + step - 1]
+
+
+@exact
+def _integrate_parted(image: Bytes, half: int, table: Int32s, squares: UInt32s) -> None:
+    """`integrate_image` for upright features, with even columns before odd ones."""
+    height, width = image.shape
+    step = 2 * half
+    table[:step] = 0
+    squares[:step] = 0
+    for y in range(height):
+        line, square = np.int64(0), np.int64(0)
+        at = (y + 1) * step
+        table[at] = 0
+        squares[at] = 0
+        for x in range(width):
+            pixel = np.int64(image[y, x])
+            line += pixel
+            square += pixel * pixel
+            k = at + _column(x + 1, half)
+            table[k] = table[k - step] + line
+            squares[k] = np.int64(squares[k - step]) + square
+
+
+@plain
+def _lay_tables(image: Bytes, turned: bool, half: int, table: Int32s, squares: UInt32s) -> None:
+    if not half:
+        integrate_image(image, turned, table, squares)
+    elif not turned:
+        _integrate_parted(image, half, table, squares)
+    else:
+        rows, step = image.shape[0] + 1, image.shape[1] + 1
+        whole, own_squares = np.empty(2 * rows * step, np.int32), np.empty(rows * step, np.uint32)
+        integrate_image(image, turned, whole, own_squares)
+        _part_columns(whole, 2 * rows, step, half, table)
+        _part_columns(own_squares, rows, step, half, squares)
 
 
 @exact
@@ -110,29 +158,30 @@ def _scan_size(
     area = np.float64((width - 2) * (height - 2))
     left, right = _column(1, half), _column(width - 1, half)
     total, factor = np.empty(GRID_LANES), np.empty(GRID_LANES, np.float32)
-    seen, alive = np.empty(GRID_LANES, np.bool_), np.empty(GRID_LANES, np.bool_)
+    alive = np.empty(GRID_LANES, np.bool_)
     n_across = (across + stride - 1) // stride
     for y in range(0, down, stride):
         skipped = False
         upper, lower = (y + 1) * step, (y + height - 1) * step
         for first in range(0, n_across, GRID_LANES):
             n = min(GRID_LANES, n_across - first)
-            for i in range(GRID_LANES):
-                x = first + i
-                inside = np.int64(table[upper + left + x]) - np.int64(table[upper + right + x])
-                inside += np.int64(table[lower + right + x]) - np.int64(table[lower + left + x])
-                square = np.int64(squares[upper + left + x]) - np.int64(squares[upper + right + x])
-                square += np.int64(squares[lower + right + x]) - np.int64(squares[lower + left + x])
-                # Both have wrapped around with their tables, at 32 bits.
-                factor[i], seen[i] = contrast_of(
-                    area, np.float64(np.int32(inside)), np.float64(np.uint32(square))
-                )
+            inner = 4 * (upper + left + first)
+            seen = grid_contrasts(
+                table.ctypes.data + inner,
+                squares.ctypes.data + inner,
+                4 * (right - left),
+                4 * (lower - upper),
+                area,
+                BRIGHTEST,
+                LOW_CONTRAST,
+                factor.ctypes.data,
+            )
             windows = table.ctypes.data + 4 * (y * step + first)
             if stumps:
                 _grid_sums(windows, factor.ctypes.data, at, 0, total)
             remaining = 0
             for i in range(n):
-                alive[i] = seen[i] and not skipped
+                alive[i] = ((seen >> i) & 1) != 0 and not skipped
                 skipped = False
                 if alive[i]:
                     if not stumps:
@@ -185,29 +234,24 @@ def scan(
     ``lowest`` is: if the last stage is the first, one whose score is below 0. ``found`` and ``scores`` have
     room for all of them. Says how many there are.
     """
-    corners = np.empty((rects.shape[0], 4 * RECTS), np.int32)
+    n_corners = 4 * RECTS * rects.shape[0]
+    x, y = np.empty(n_corners, np.int32), np.empty(n_corners, np.int32)
+    behind, corners = np.empty(n_corners, np.int32), np.empty(n_corners, np.int32)
+    corner_places(rects, tilted, x, y, behind)
     count = 0
     for k in range(sizes.shape[0]):
         rows, columns, stride = sizes[k, 0], sizes[k, 1], sizes[k, 4]
-        tables = 2 if turned else 1
-        step, lines = columns + 1, tables * (rows + 1)
-        table = np.empty(lines * step + GRID_LANES, np.int32)
+        half = (columns + 2) // 2 if stride == 2 else 0
+        step = 2 * half if half else columns + 1
+        table = np.empty((2 if turned else 1) * (rows + 1) * step + GRID_LANES, np.int32)
         squares = np.empty((rows + 1) * step + GRID_LANES, np.uint32)
         if rows == image.shape[0] and columns == image.shape[1]:
-            integrate_image(image, turned, table, squares)
+            _lay_tables(image, turned, half, table, squares)
         else:
             small = np.empty((rows, columns), np.uint8)
             shrink(image, small)
-            integrate_image(small, turned, table, squares)
-        half = 0
-        if stride == 2:
-            half = (step + 1) // 2
-            parted = np.empty(2 * lines * half + GRID_LANES, np.int32)
-            parted_squares = np.empty(2 * (rows + 1) * half + GRID_LANES, np.uint32)
-            _part_columns(table, lines, step, half, parted)
-            _part_columns(squares, rows + 1, step, half, parted_squares)
-            table, squares, step = parted, parted_squares, 2 * half
-        lay_corners(rects, tilted, step, (rows + 1) * step, half, corners)
+            _lay_tables(small, turned, half, table, squares)
+        lay_corners(x, y, behind, step, (rows + 1) * step, half, corners)
         count = _scan_size(
             table, squares, corners, parts, stumps, sizes[k], width, height, k, lowest, count, found, scores
         )
