@@ -40,7 +40,7 @@ def _column(x: int, half: int) -> int:
 
 @plain
 def corner_places(rects: Int32s, tilted: Flags, x: Int32s, y: Int32s, turned: Int32s) -> None:
-    """Columns and lines of all corners, and 1 for those in a turned table; in the order of `cascade.corners`."""
+    """Columns and lines of all corners as `cascade.corners` has them, and 1 for those in a turned table."""
     i = 0
     for f in range(rects.shape[0]):
         turned[i : i + 4 * RECTS] = tilted[f]
