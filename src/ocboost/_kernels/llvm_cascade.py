@@ -15,7 +15,20 @@ from llvmlite import ir
 from numba import types
 
 from ocboost._kernels.compile import instruction
-from ocboost._kernels.llvm import ADDRESS, DOUBLE, FLOAT, I8, I32, I64, load, repeated, spread, store, whole
+from ocboost._kernels.llvm import (
+    ADDRESS,
+    DOUBLE,
+    FLOAT,
+    I8,
+    I32,
+    I64,
+    load,
+    loop,
+    repeated,
+    spread,
+    store,
+    whole,
+)
 
 WINDOW_LANES = 64  # tables of windows of 24 × 24 pixels then take 160 kB and stay in the second cache
 GRID_LANES = 16
@@ -108,66 +121,97 @@ answer_of_two = instruction(_answering(2))
 answer_of_three = instruction(_answering(3))
 
 
-def _value(
-    builder: Any, rects: int, table: Any, corners: Any, weights: Any, factor: Any, ints: Any, floats: Any
-) -> Any:
-    """A feature's value in a table of whole numbers, of one window or of several that follow each other."""
-    value = None
-    for r in range(rects):
-        first, second, third, last = _corners(builder, table, corners, r, ints, 4)
-        inside = builder.add(builder.sub(builder.sub(first, second), third), last)
-        weight = _at(builder, weights, FLOAT, r)
-        if floats is not FLOAT:
-            weight = spread(builder, weight, floats)
-        term = builder.fmul(weight, builder.sitofp(inside, floats))
-        value = term if value is None else builder.fadd(value, term)
-    return builder.fmul(value, factor)
+def _term(builder: Any, table: Any, corners: Any, weights: Any, rect: int, ints: Any, floats: Any) -> Any:
+    """A weighted rectangle in a table of whole numbers, of one window or of several in a row."""
+    first, second, third, last = _corners(builder, table, corners, rect, ints, 4)
+    inside = builder.add(builder.sub(builder.sub(first, second), third), last)
+    weight = _at(builder, weights, FLOAT, rect)
+    if floats is not FLOAT:
+        weight = spread(builder, weight, floats)
+    return builder.fmul(weight, builder.sitofp(inside, floats))
 
 
 def _valuing(rects: int) -> Callable[..., Any]:
     def value(typing_context: Any, table: Any, corners: Any, weights: Any, factor: Any) -> tuple[Any, Any]:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             table, corners, weights, factor = args
-            return _value(builder, rects, table, corners, weights, factor, I32, FLOAT)
+            total = _term(builder, table, corners, weights, 0, I32, FLOAT)
+            for r in range(1, rects):
+                total = builder.fadd(total, _term(builder, table, corners, weights, r, I32, FLOAT))
+            return builder.fmul(total, factor)
 
         return types.float32(*[ADDRESS] * 3, types.float32), codegen
 
     return value
 
 
-def _summing_on_grid(rects: int) -> Callable[..., Any]:
-    def add(
-        typing_context: Any,
-        table: Any,
-        corners: Any,
-        weights: Any,
-        factor: Any,
-        bar: Any,
-        left: Any,
-        right: Any,
-        total: Any,
-    ) -> tuple[Any, Any]:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            table, corners, weights, factor, bar, left, right, total = args
-            factors = _at(builder, factor, _GRID_FLOATS)
-            value = _value(builder, rects, table, corners, weights, factors, _GRID_INTS, _GRID_FLOATS)
-            below = builder.fcmp_ordered("<", value, spread(builder, bar, _GRID_FLOATS))
-            sides = [spread(builder, side, _GRID_DOUBLES) for side in (left, right)]
-            sums = builder.fadd(load(builder, total, _GRID_DOUBLES), builder.select(below, *sides))
-            store(builder, sums, total)
-            return context.get_dummy_value()
-
-        return types.void(*[ADDRESS] * 4, types.float32, types.float64, types.float64, ADDRESS), codegen
-
-    return add
-
-
 # The value of a feature of two or three rectangles in a table of 32-bit whole numbers.
 value_of_two = instruction(_valuing(2))
 value_of_three = instruction(_valuing(3))
-# The same as `add_stump_of_two`, for GRID_LANES windows that follow each other in one table.
-add_grid_stump_of_two = instruction(_summing_on_grid(2))
-add_grid_stump_of_three = instruction(_summing_on_grid(3))
+
+
+@instruction
+def sum_grid_stumps(
+    typing_context: Any,
+    table: Any,
+    factor: Any,
+    corners: Any,
+    weights: Any,
+    feature: Any,
+    threshold: Any,
+    leaf: Any,
+    first: Any,
+    end: Any,
+    total: Any,
+) -> tuple[Any, Any]:
+    """Write the sums of the stumps from ``first`` to ``end``, in GRID_LANES windows that follow each other.
+
+    There is at least one stump. Sums stay in registers.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        table, factor, corners, weights, feature, threshold, leaf, first, end, total = args
+        factors = _at(builder, factor, _GRID_FLOATS)
+
+        def of(address: Any, place: Any, size: int) -> Any:
+            return builder.add(address, builder.mul(place, whole(size)))
+
+        def add(carried: list[Any]) -> tuple[list[Any], Any]:
+            sums, j = carried
+            f = builder.sext(_at(builder, of(feature, j, 4), I32), I64)
+            corner, weight = of(corners, f, 48), of(weights, f, 12)
+
+            def term(rect: int) -> Any:
+                return _term(builder, table, corner, weight, rect, _GRID_INTS, _GRID_FLOATS)
+
+            two = builder.fadd(term(0), term(1))
+            before = builder.block
+            third = builder.fcmp_unordered("!=", _at(builder, weight, FLOAT, 2), ir.Constant(FLOAT, 0.0))
+            with builder.if_then(third):
+                three = builder.fadd(two, term(2))
+                inside = builder.block
+            value = builder.phi(_GRID_FLOATS)
+            value.add_incoming(two, before)
+            value.add_incoming(three, inside)
+            bar = spread(builder, _at(builder, of(threshold, j, 4), FLOAT), _GRID_FLOATS)
+            below = builder.fcmp_ordered("<", builder.fmul(value, factors), bar)
+            sides = [
+                spread(
+                    builder, builder.fpext(_at(builder, of(leaf, j, 8), FLOAT, side), DOUBLE), _GRID_DOUBLES
+                )
+                for side in (0, 1)
+            ]
+            after = builder.add(j, whole(1))
+            return [builder.fadd(sums, builder.select(below, *sides)), after], builder.icmp_signed(
+                "<", after, end
+            )
+
+        nothing = ir.Constant(_GRID_DOUBLES, [0.0] * GRID_LANES)
+        sums, _ = loop(builder, "stumps", None, [nothing, first], add)
+        store(builder, sums, total)
+        return context.get_dummy_value()
+
+    return types.void(*[ADDRESS] * 7, *[types.int64] * 2, ADDRESS), codegen
 
 
 @instruction

@@ -23,11 +23,9 @@ from ocboost._kernels.cascade import (
 from ocboost._kernels.compile import exact, plain
 from ocboost._kernels.llvm_cascade import (
     GRID_LANES,
-    add_grid_stump_of_three,
-    add_grid_stump_of_two,
     grid_contrasts,
     int_at,
-    single_at,
+    sum_grid_stumps,
 )
 from ocboost._kernels.pyramid import shrink
 
@@ -119,17 +117,18 @@ def _lay_tables(image: Bytes, turned: bool, half: int, table: Int32s, squares: U
 @exact
 def _grid_sums(table: int, factor: int, at: Addresses, s: int, total: Floats) -> None:
     """The sums of one stage of stumps in GRID_LANES windows that follow each other."""
-    total[:] = 0.0
-    sums = total.ctypes.data
-    for j in range(int_at(at.stage_tree + 4 * s), int_at(at.stage_tree + 4 * s + 4)):
-        f = int_at(at.feature + 4 * j)
-        corner, weight, bar = at.corners + 48 * f, at.weights + 12 * f, single_at(at.threshold + 4 * j)
-        left = np.float64(single_at(at.leaf + 8 * j))
-        right = np.float64(single_at(at.leaf + 8 * j + 4))
-        if single_at(weight + 8) != np.float32(0.0):
-            add_grid_stump_of_three(table, corner, weight, factor, bar, left, right, sums)
-        else:
-            add_grid_stump_of_two(table, corner, weight, factor, bar, left, right, sums)
+    sum_grid_stumps(
+        table,
+        factor,
+        at.corners,
+        at.weights,
+        at.feature,
+        at.threshold,
+        at.leaf,
+        int_at(at.stage_tree + 4 * s),
+        int_at(at.stage_tree + 4 * s + 4),
+        total.ctypes.data,
+    )
 
 
 @plain
