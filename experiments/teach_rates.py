@@ -251,18 +251,17 @@ def main() -> None:
     parser.add_argument("--cores", default="0", help="the cores that may be used, such as 0,1")
     parser.add_argument("--clicks", type=int, default=14)
     parser.add_argument("--build", action="store_true", help="build stages in the background meanwhile")
-    parser.add_argument("--out", type=Path, default=OUT, help="the file; runs with other settings stay in it")
+    parser.add_argument("--out", type=Path, default=OUT, help="the file; runs that it has stay in it")
     words = parser.parse_args()
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         raise SystemExit(f"No browser: none of {', '.join(BROWSERS)} is installed.")
     cores = sorted({int(core) for core in words.cores.split(",")})
     os.sched_setaffinity(0, cores)  # those started below share it
-    settings = {"cores": len(cores), "n_clicks": words.clicks, "build": words.build}
-    record = {**settings, **measure(path, words.clicks, words.build)}
+    record = {"cores": len(cores), "n_clicks": words.clicks, "build": words.build}
+    record |= measure(path, words.clicks, words.build)
     written = json.loads(words.out.read_text()) if words.out.exists() else {"runs": []}
-    kept = [run for run in written["runs"] if {key: run[key] for key in settings} != settings]
-    runs = sorted([*kept, record], key=lambda run: (run["cores"], run["build"], run["n_clicks"]))
+    runs = [*written["runs"], record]
     found = {"runs": runs, "versions": versions("opencv-python-headless", "playwright")}
     words.out.write_text(json.dumps(found, indent=1) + "\n")
 
