@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ocboost._kernels.llvm_cascade import GRID_LANES
 from ocboost.cascade import stage_sums
 from ocboost.cascade.cascade import OPENCV_TOLERANCE
-from ocboost.cascade.detect import candidates, levels, scored_candidates
+from ocboost.cascade.detect import candidates, levels, scan_level, scored_candidates
 from ocboost.errors import InputError
 from tests.naive.cascade import plain_factor, plain_passed, plain_shrink, plain_stage_sum
 from tests.support.cascades import noise, random_cascade
@@ -63,6 +64,29 @@ def test_scores_are_those_of_a_plain_loop(stages, lowest):
     assert list(zip(map(tuple, rects.tolist()), scores.tolist(), strict=True)) == expected
     assert expected
     assert rects.dtype == np.int64
+
+
+@pytest.mark.parametrize("stages", [(5, 3), (3, 4, 5), (6,)])
+@pytest.mark.parametrize("lowest", [-np.inf, 0.0])
+@pytest.mark.parametrize("tilted", [0.0, 0.4])
+@pytest.mark.parametrize("width", [90, 77])
+def test_many_stumps_in_a_line_are_those_of_a_plain_loop(stages, lowest, tilted, width):
+    image = picture(4, (16, width))
+    cascade = splitting(6, stages, image, share_tilted=tilted)
+    sizes = list(levels(cascade, image, 2.1))
+    assert [size.stride for size in sizes] == [2, 1]
+    assert all(-(-size.across // size.stride) > 1.5 * GRID_LANES for size in sizes)
+    expected = plain_scored(cascade, image, 2.1, lowest)
+    rects, scores = scored_candidates(cascade, image, 2.1, lowest=lowest)
+    assert list(zip(map(tuple, rects.tolist()), scores.tolist(), strict=True)) == expected
+    assert len(expected) > 20
+    one_by_one = [scan_level(cascade, size, lowest) for size in sizes]
+    assert [tuple(rect) for rect in rects.tolist()] == [
+        tuple(rect)
+        for size, (places, _) in zip(sizes, one_by_one, strict=True)
+        for rect in size.rects_at(cascade, places).tolist()
+    ]
+    np.testing.assert_array_equal(np.concatenate([own for _, own in one_by_one]), scores)
 
 
 @pytest.mark.parametrize("seed", range(4))

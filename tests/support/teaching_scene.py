@@ -39,12 +39,23 @@ def _head(angle: float) -> np.ndarray:
     return cv2.warpAffine(data.astronaut(), move, (_SIDE, _SIDE), borderMode=cv2.BORDER_REFLECT)
 
 
-def write_y4m(path: Path, frame: np.ndarray, rate: int = 30) -> Path:
-    """A film of two like frames, which Chromium takes for a camera."""
-    planes = cv2.cvtColor(frame, cv2.COLOR_RGB2YUV_I420).tobytes()
-    height, width = frame.shape[:2]
+def moving_scene(n: int) -> list[np.ndarray]:
+    """The frame before a photo that moves to the left and back; faces and cell stay where they are."""
+    photo = cv2.resize(data.coffee(), (2 * WIDTH, HEIGHT))
+    still, frames = scene(), []
+    backdrop = (still == 120).all(axis=2)
+    for k in range(n):
+        left = round(WIDTH * abs(1 - 2 * k / n))
+        frames.append(np.where(backdrop[..., None], photo[:, left : left + WIDTH], still))
+    return frames
+
+
+def write_y4m(path: Path, *frames: np.ndarray, rate: int = 30) -> Path:
+    """A film, which Chromium takes for a camera; a single frame twice, as it wants two."""
+    height, width = frames[0].shape[:2]
     head = f"YUV4MPEG2 W{width} H{height} F{rate}:1 Ip A1:1 C420jpeg\n".encode()
-    path.write_bytes(head + 2 * (b"FRAME\n" + planes))
+    planes = [b"FRAME\n" + cv2.cvtColor(frame, cv2.COLOR_RGB2YUV_I420).tobytes() for frame in frames]
+    path.write_bytes(head + b"".join(planes if len(planes) > 1 else 2 * planes))
     return path
 
 

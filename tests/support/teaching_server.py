@@ -58,6 +58,11 @@ class TeachingProcess:
                     self._ready.set()
         self._ready.set()
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
     def end(self, number: int = signal.SIGINT) -> int:
         """Send a signal, and give the exit code; what it said is complete then."""
         if self._process.poll() is None:

@@ -161,10 +161,10 @@ class Addresses(NamedTuple):
 
 
 @exact
-def addresses_of(parts: Parts) -> Addresses:
-    """The addresses of a cascade's arrays."""
+def addresses_of(parts: Parts, corners: Int32s) -> Addresses:
+    """The addresses of a cascade's arrays, with the corners of the table in question."""
     return Addresses(
-        parts.corners.ctypes.data,
+        corners.ctypes.data,
         parts.weights.ctypes.data,
         parts.feature.ctypes.data,
         parts.threshold.ctypes.data,

@@ -125,7 +125,7 @@ def sum_stages(windows: Bytes, turned: bool, stumps: bool, parts: Parts, stages:
     n, height, width = windows.shape
     size = (height + 1) * (width + 1) * (2 if turned else 1)
     X = windows.reshape(n, height * width)
-    at = addresses_of(parts)
+    at = addresses_of(parts, parts.corners)
     if not stumps:
         local = np.empty(size, np.int32)
         for i in range(n):
@@ -156,7 +156,7 @@ def count_passed(windows: Bytes, turned: bool, parts: Parts, passed: Int32s) -> 
     """How many stages each window passes before it fails one; 0 for windows of low contrast."""
     n, height, width = windows.shape
     local = np.empty((height + 1) * (width + 1) * (2 if turned else 1), np.int32)
-    at = addresses_of(parts)
+    at = addresses_of(parts, parts.corners)
     for i in range(n):
         integrate(windows[i], turned, np.int64(0), local)
         factor, seen = contrast(windows[i], np.int64(0), local)
@@ -171,7 +171,7 @@ def _pass_stages(
 
     Those that pass have ``passed`` raised to ``end``. Windows are in it only if they passed all before.
     """
-    at = addresses_of(parts)
+    at = addresses_of(parts, parts.corners)
     total = np.empty(WINDOW_LANES)
     left = 0
     for i in range(WINDOW_LANES):

@@ -76,9 +76,10 @@ def loop(
     builder.position_at_end(inside)
     carried = [builder.phi(value.type) for value in start]
     after, again = body(carried)
+    end = builder.block  # the body may have made blocks of its own
     for phi, first, value in zip(carried, start, after, strict=True):
         phi.add_incoming(first, before)
-        phi.add_incoming(value, inside)
+        phi.add_incoming(value, end)
     builder.cbranch(again, inside, done)
 
     builder.position_at_end(done)
@@ -87,5 +88,5 @@ def loop(
     finals = [builder.phi(value.type) for value in start]
     for phi, first, value in zip(finals, start, after, strict=True):
         phi.add_incoming(first, before)
-        phi.add_incoming(value, inside)
+        phi.add_incoming(value, end)
     return finals

@@ -1,8 +1,9 @@
-"""Haar features in LLVM's instructions: of one window, or of WINDOW_LANES windows side by side.
+"""Haar features in LLVM's instructions: of one window, or of many side by side.
 
+They are WINDOW_LANES with a table each, or GRID_LANES that follow each other in the table of an image.
 numba's own loops over so many arrays at once are not vectorised, and take five to ten times as long; and
 arrays that are passed along count references. Tables that lie side by side, (corners, WINDOW_LANES), are in
-single precision.
+single precision, those of images in whole numbers of 32 bits.
 """
 
 from __future__ import annotations
@@ -14,13 +15,29 @@ from llvmlite import ir
 from numba import types
 
 from ocboost._kernels.compile import instruction
-from ocboost._kernels.llvm import ADDRESS, DOUBLE, FLOAT, I8, I32, I64, load, repeated, spread, store, whole
+from ocboost._kernels.llvm import (
+    ADDRESS,
+    DOUBLE,
+    FLOAT,
+    I8,
+    I32,
+    I64,
+    load,
+    loop,
+    repeated,
+    spread,
+    store,
+    whole,
+)
 
 WINDOW_LANES = 64  # tables of windows of 24 × 24 pixels then take 160 kB and stay in the second cache
+GRID_LANES = 16
 TILE_BYTES = 16  # bytes a side, of the tiles in which bytes change rows for columns
 
 _FLOATS, _DOUBLES = ir.VectorType(FLOAT, WINDOW_LANES), ir.VectorType(DOUBLE, WINDOW_LANES)
 _BYTES, _INTS = ir.VectorType(I8, WINDOW_LANES), ir.VectorType(I32, WINDOW_LANES)
+_GRID_INTS, _GRID_FLOATS = ir.VectorType(I32, GRID_LANES), ir.VectorType(FLOAT, GRID_LANES)
+_GRID_DOUBLES = ir.VectorType(DOUBLE, GRID_LANES)
 _TILE_ROW = ir.VectorType(I8, TILE_BYTES)
 
 
@@ -104,17 +121,24 @@ answer_of_two = instruction(_answering(2))
 answer_of_three = instruction(_answering(3))
 
 
+def _term(builder: Any, table: Any, corners: Any, weights: Any, rect: int, ints: Any, floats: Any) -> Any:
+    """A weighted rectangle in a table of whole numbers, of one window or of several in a row."""
+    first, second, third, last = _corners(builder, table, corners, rect, ints, 4)
+    inside = builder.add(builder.sub(builder.sub(first, second), third), last)
+    weight = _at(builder, weights, FLOAT, rect)
+    if floats is not FLOAT:
+        weight = spread(builder, weight, floats)
+    return builder.fmul(weight, builder.sitofp(inside, floats))
+
+
 def _valuing(rects: int) -> Callable[..., Any]:
     def value(typing_context: Any, table: Any, corners: Any, weights: Any, factor: Any) -> tuple[Any, Any]:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             table, corners, weights, factor = args
-            value = None
-            for r in range(rects):
-                first, second, third, last = _corners(builder, table, corners, r, I32, 4)
-                inside = builder.add(builder.sub(builder.sub(first, second), third), last)
-                term = builder.fmul(_at(builder, weights, FLOAT, r), builder.sitofp(inside, FLOAT))
-                value = term if value is None else builder.fadd(value, term)
-            return builder.fmul(value, factor)
+            total = _term(builder, table, corners, weights, 0, I32, FLOAT)
+            for r in range(1, rects):
+                total = builder.fadd(total, _term(builder, table, corners, weights, r, I32, FLOAT))
+            return builder.fmul(total, factor)
 
         return types.float32(*[ADDRESS] * 3, types.float32), codegen
 
@@ -124,6 +148,118 @@ def _valuing(rects: int) -> Callable[..., Any]:
 # The value of a feature of two or three rectangles in a table of 32-bit whole numbers.
 value_of_two = instruction(_valuing(2))
 value_of_three = instruction(_valuing(3))
+
+
+@instruction
+def sum_grid_stumps(
+    typing_context: Any,
+    table: Any,
+    factor: Any,
+    corners: Any,
+    weights: Any,
+    feature: Any,
+    threshold: Any,
+    leaf: Any,
+    first: Any,
+    end: Any,
+    total: Any,
+) -> tuple[Any, Any]:
+    """Write the sums of the stumps from ``first`` to ``end``, in GRID_LANES windows that follow each other.
+
+    There is at least one stump. Sums stay in registers.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        table, factor, corners, weights, feature, threshold, leaf, first, end, total = args
+        factors = _at(builder, factor, _GRID_FLOATS)
+
+        def of(address: Any, place: Any, size: int) -> Any:
+            return builder.add(address, builder.mul(place, whole(size)))
+
+        def add(carried: list[Any]) -> tuple[list[Any], Any]:
+            sums, j = carried
+            f = builder.sext(_at(builder, of(feature, j, 4), I32), I64)
+            corner, weight = of(corners, f, 48), of(weights, f, 12)
+
+            def term(rect: int) -> Any:
+                return _term(builder, table, corner, weight, rect, _GRID_INTS, _GRID_FLOATS)
+
+            two = builder.fadd(term(0), term(1))
+            before = builder.block
+            third = builder.fcmp_unordered("!=", _at(builder, weight, FLOAT, 2), ir.Constant(FLOAT, 0.0))
+            with builder.if_then(third):
+                three = builder.fadd(two, term(2))
+                inside = builder.block
+            value = builder.phi(_GRID_FLOATS)
+            value.add_incoming(two, before)
+            value.add_incoming(three, inside)
+            bar = spread(builder, _at(builder, of(threshold, j, 4), FLOAT), _GRID_FLOATS)
+            below = builder.fcmp_ordered("<", builder.fmul(value, factors), bar)
+            sides = [
+                spread(
+                    builder, builder.fpext(_at(builder, of(leaf, j, 8), FLOAT, side), DOUBLE), _GRID_DOUBLES
+                )
+                for side in (0, 1)
+            ]
+            after = builder.add(j, whole(1))
+            return [builder.fadd(sums, builder.select(below, *sides)), after], builder.icmp_signed(
+                "<", after, end
+            )
+
+        nothing = ir.Constant(_GRID_DOUBLES, [0.0] * GRID_LANES)
+        sums, _ = loop(builder, "stumps", None, [nothing, first], add)
+        store(builder, sums, total)
+        return context.get_dummy_value()
+
+    return types.void(*[ADDRESS] * 7, *[types.int64] * 2, ADDRESS), codegen
+
+
+@instruction
+def grid_contrasts(
+    typing_context: Any,
+    table: Any,
+    squares: Any,
+    right: Any,
+    below: Any,
+    area: Any,
+    brightest: Any,
+    least: Any,
+    factor: Any,
+) -> tuple[Any, Any]:
+    """`contrast_of` GRID_LANES windows that follow each other; gives a bit for each that OpenCV looks at.
+
+    ``table`` and ``squares`` are the addresses of the first one's upper left inner corner; ``right`` and
+    ``below`` say how many bytes away the others are.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        table, squares, right, below, area, brightest, least, factor = args
+        inner = []
+        for first in (table, squares):
+            lower = builder.add(first, below)
+            at = [first, builder.add(first, right), lower, builder.add(lower, right)]
+            a, b, c, d = (_at(builder, address, _GRID_INTS) for address in at)
+            inner.append(builder.add(builder.sub(builder.sub(a, b), c), d))  # wraps around, as the tables did
+        total = builder.sitofp(inner[0], _GRID_DOUBLES)
+        areas = spread(builder, area, _GRID_DOUBLES)
+        energy = builder.fmul(areas, builder.uitofp(inner[1], _GRID_DOUBLES))
+        variation = builder.fsub(energy, builder.fmul(total, total))
+        positive = builder.fcmp_ordered(">", variation, ir.Constant(_GRID_DOUBLES, [0.0] * GRID_LANES))
+        kind = ir.FunctionType(_GRID_DOUBLES, [_GRID_DOUBLES])
+        root = builder.module.declare_intrinsic(f"llvm.sqrt.v{GRID_LANES}f64", (), kind)
+        one = ir.Constant(_GRID_DOUBLES, [1.0] * GRID_LANES)
+        inverse = builder.fdiv(one, builder.call(root, [variation]))
+        most = spread(builder, brightest, _GRID_DOUBLES)
+        inverse = builder.select(builder.fcmp_ordered("<", inverse, most), inverse, most)
+        plain = ir.Constant(_GRID_FLOATS, [1.0] * GRID_LANES)
+        factors = builder.select(positive, builder.fptrunc(inverse, _GRID_FLOATS), plain)
+        store(builder, factors, factor, align=4)
+        reached = builder.fmul(areas, builder.fpext(factors, _GRID_DOUBLES))
+        low = builder.fcmp_ordered("<", reached, spread(builder, least, _GRID_DOUBLES))
+        bits = builder.bitcast(builder.and_(positive, low), ir.IntType(GRID_LANES))
+        return builder.zext(bits, I64)
+
+    return types.int64(*[ADDRESS] * 4, *[types.float64] * 3, ADDRESS), codegen
 
 
 @instruction

@@ -1,11 +1,10 @@
-"""A cascade slid over an image at many scales: shrinking, scanning, and putting what is found together."""
+"""An image made smaller, and rectangles that were found in it put together."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ocboost._kernels.arrays import Bytes, Flags, Floats, Int32s, Ints, UInt32s
-from ocboost._kernels.cascade import Parts, addresses_of, contrast_of, passed_at, stage_sum
+from ocboost._kernels.arrays import Bytes, Flags, Ints
 from ocboost._kernels.compile import exact, plain
 
 
@@ -49,61 +48,6 @@ def shrink(image: Bytes, out: Bytes) -> None:
         share = lower_share[y]
         for x in range(new_width):
             out[y, x] = np.uint8(((256 - share) * upper[x] + share * lower[x] + 32768) >> 16)
-
-
-@plain
-def scan(
-    table: Int32s,
-    squares: UInt32s,
-    step: int,
-    width: int,
-    height: int,
-    rows: int,
-    columns: int,
-    stride: int,
-    parts: Parts,
-    lowest: float,
-    found: Int32s,
-    scores: Floats,
-) -> int:
-    """Slide a window over an image's tables; write x, y and score of those it finds, and say how many.
-
-    A score is the last stage's sum minus what it is compared with. Found are windows that pass all stages
-    before the last, and whose score is at least ``lowest``; 0 is the cascade as it is. As in OpenCV, a window
-    that fails the first stage lets the next one be skipped, whatever ``lowest`` is: if the last stage is the
-    first, one whose score is below 0. ``found`` and ``scores`` have room for all of them.
-    """
-    last = parts.bar.size - 1
-    bar = np.float64(parts.bar[last])
-    at = addresses_of(parts)
-    area = np.float64((width - 2) * (height - 2))
-    count = 0
-    for y in range(0, rows, stride):
-        x = 0
-        while x < columns:
-            base = y * step + x
-            upper, lower = base + step + 1, base + (height - 1) * step + 1
-            right = width - 2
-            total = np.int64(table[upper]) - np.int64(table[upper + right])
-            total += np.int64(table[lower + right]) - np.int64(table[lower])
-            square = np.int64(squares[upper]) - np.int64(squares[upper + right])
-            square += np.int64(squares[lower + right]) - np.int64(squares[lower])
-            # Both have wrapped around with their tables, at 32 bits.
-            factor, seen = contrast_of(area, np.float64(np.int32(total)), np.float64(np.uint32(square)))
-            if seen:
-                window = table.ctypes.data + 4 * base
-                passed = passed_at(window, factor, at, last)
-                if passed == last:
-                    score = stage_sum(window, factor, at, last) - bar
-                    if score >= lowest:
-                        found[count, 0], found[count, 1], scores[count] = x, y, score
-                        count += 1
-                    if score >= 0.0:
-                        passed += 1
-                if passed == 0:
-                    x += stride
-            x += stride
-    return count
 
 
 @exact

@@ -46,8 +46,8 @@ async def _routing_error(request: Request, error: Exception) -> Response:
     return Response(content, error.status_code, media_type="application/json")
 
 
-# A frame is looked at in a hundred short kernels, and after each the interpreter's lock must be had again
-# from the thread that learns: with Python's 5 ms a frame takes 0.6 s meanwhile, with this 0.2 s.
+# Between its kernels a frame needs the interpreter's lock again, and the thread that learns gives it up after
+# this time only: with Python's 5 ms, boxes would wait for it again and again.
 SWITCH_SECONDS = 0.0001
 
 

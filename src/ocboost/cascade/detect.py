@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._core.checks import as_count, as_number
-from ocboost._kernels.cascade import integrate_image
-from ocboost._kernels.pyramid import hide_inside, label_similar, scan, shrink
+from ocboost._kernels.pyramid import hide_inside, label_similar, shrink
+from ocboost._kernels.scan import scan
 from ocboost.cascade.cascade import Cascade
 from ocboost.errors import InputError
 
@@ -233,26 +233,26 @@ def scored_candidates(
             "-np.inf for all windows that come to its last stage."
         )
     most = None if most is None else as_count(most, "most", 1, None, "Leave it out for all of them.")
-    found, scores = [np.empty((0, 4), np.int64)], [np.empty(0)]
-    for level in levels(cascade, image, scale_factor, min_size, max_size):
-        places, own_scores = scan_level(cascade, level, lowest)
-        found.append(level.rects_at(cascade, places))
-        scores.append(own_scores)
-    rects, values = np.concatenate(found), np.concatenate(scores)
+    image = as_image(image)
+    sizes = list(_sizes(cascade, image, scale_factor, min_size, max_size))
+    places, values = _scan(cascade, image, sizes, lowest)
+    scales = np.array([size.scale for size in sizes], np.float32)
+    rects = _rects(cascade, places[:, :2], scales[places[:, 2], None])
     if most is not None and len(values) > most:
         best = np.sort(np.argsort(-values, kind="stable")[:most])
         rects, values = rects[best], values[best]
     return rects, values
 
 
-class Level(NamedTuple):
-    """One size of the pyramid: the shrunk image, and the places at which a window is looked at.
+class _Size(NamedTuple):
+    """One size of the pyramid, and the places at which a window is looked at.
 
     Corners of windows are at x = 0, stride, … below ``across`` and y = 0, stride, … below ``down``.
     """
 
     scale: np.float32
-    image: NDArray[np.uint8]
+    rows: int
+    columns: int
     across: int
     down: int
     stride: int
@@ -262,34 +262,61 @@ class Level(NamedTuple):
         """How many places there are. OpenCV skips some, after windows that fail the first stage."""
         return -(-self.across // self.stride) * -(-self.down // self.stride)
 
+
+class Level(NamedTuple):
+    """A `_Size` of the pyramid, with the shrunk image."""
+
+    scale: np.float32
+    image: NDArray[np.uint8]
+    across: int
+    down: int
+    stride: int
+
+    @property
+    def n_windows(self) -> int:
+        """As for its size."""
+        return self._size.n_windows
+
+    @property
+    def _size(self) -> _Size:
+        rows, columns = self.image.shape
+        return _Size(self.scale, rows, columns, self.across, self.down, self.stride)
+
     def rects_at(self, cascade: Cascade, places: NDArray[np.int32]) -> NDArray[np.int64]:
         """The windows at these x and y of the shrunk image, (n, 4) in the whole image."""
-        size = np.rint(np.array([cascade.width, cascade.height], np.float32) * self.scale)
-        corners = np.rint(places.astype(np.float32) * self.scale)
-        return np.hstack([corners, np.broadcast_to(size, (len(places), 2))]).astype(np.int64)
+        return _rects(cascade, places, np.broadcast_to(self.scale, (len(places), 1)))
+
+
+def _rects(cascade: Cascade, places: NDArray[np.int32], scales: NDArray[np.float32]) -> NDArray[np.int64]:
+    sides = np.array([cascade.width, cascade.height], np.float32) * scales
+    return np.hstack([np.rint(places.astype(np.float32) * scales), np.rint(sides)]).astype(np.int64)
 
 
 def scan_level(
     cascade: Cascade, level: Level, lowest: float
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """X and y in the shrunk image of windows that score at least ``lowest``, and their scores."""
-    turned = bool(cascade.tilted.any())
-    rows, columns = level.image.shape
-    table = np.empty((columns + 1) * (rows + 1) * (2 if turned else 1), np.int32)
-    squares = np.empty((columns + 1) * (rows + 1), np.uint32)
-    integrate_image(level.image, turned, table, squares)
-    places, scores = np.empty((level.n_windows, 2), np.int32), np.empty(level.n_windows)
+    places, scores = _scan(cascade, level.image, [level._size], lowest)
+    return places[:, :2], scores
+
+
+def _scan(
+    cascade: Cascade, image: NDArray[np.uint8], sizes: list[_Size], lowest: float
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """X, y and the number of the size of windows that score at least ``lowest``, and their scores."""
+    n_windows = sum(size.n_windows for size in sizes)
+    places, scores = np.empty((n_windows, 3), np.int32), np.empty(n_windows)
     n = scan(
-        table,
-        squares,
-        columns + 1,
+        image,
+        np.array([size[1:] for size in sizes], np.int64).reshape(-1, 5),
+        cascade.rects,
+        cascade.tilted,
+        cascade._window_parts,
+        cascade.max_nodes == 1,
+        bool(cascade.tilted.any()),
         cascade.width,
         cascade.height,
-        level.down,
-        level.across,
-        level.stride,
-        cascade._parts(columns, rows),
-        lowest,
+        float(lowest),
         places,
         scores,
     )
@@ -305,6 +332,25 @@ def levels(
 ) -> Iterator[Level]:
     """The image at each size at which a cascade looks at it, as OpenCV shrinks it; as in `detect`."""
     image = as_image(image)
+    return _shrunk(image, _sizes(cascade, image, scale_factor, min_size, max_size))
+
+
+def _shrunk(image: NDArray[np.uint8], sizes: Iterator[_Size]) -> Iterator[Level]:
+    for size in sizes:
+        small = image
+        if (size.rows, size.columns) != image.shape:
+            small = np.empty((size.rows, size.columns), np.uint8)
+            shrink(image, small)
+        yield Level(size.scale, small, size.across, size.down, size.stride)
+
+
+def _sizes(
+    cascade: Cascade,
+    image: NDArray[np.uint8],
+    scale_factor: float,
+    min_size: Size | None,
+    max_size: Size | None,
+) -> Iterator[_Size]:
     height, width = image.shape
     scale_factor = as_number(scale_factor, "scale_factor", 1.001, np.inf, "Take 1.1 or so.")
     smallest = _as_size(min_size, "min_size", (0, 0))
@@ -316,25 +362,20 @@ def levels(
             f"min_size and max_size in an image of {width} × {height} pixels; got {scale_factor}. "
             "Take 1.1 or so."
         )
-    return _shrunk(cascade, image, scales)
+    return _sizes_at(cascade, (width, height), scales)
 
 
-def _shrunk(cascade: Cascade, image: NDArray[np.uint8], scales: list[np.float32]) -> Iterator[Level]:
-    height, width = image.shape
+def _sizes_at(cascade: Cascade, size: Size, scales: list[np.float32]) -> Iterator[_Size]:
     stripes = 0
     for scale in scales:
-        columns, rows = (int(np.rint(np.float32(side) / scale)) for side in (width, height))
-        small = image
-        if (rows, columns) != image.shape:
-            small = np.empty((rows, columns), np.uint8)
-            shrink(image, small)
+        columns, rows = (int(np.rint(np.float32(side) / scale)) for side in size)
         across, down = max(columns + 1 - cascade.width, 0), max(rows + 1 - cascade.height, 0)
         stride = 1 if scale >= 2 else 2
         if not stripes:
             stripes = max(math.ceil(across / STRIPE_WIDTH), 1)
         # OpenCV cuts the image into stripes, and rounding can leave out the last line.
         stripe = max((down // stride + stripes - 1) // stripes, 1) * stride
-        yield Level(scale, small, across, min(down, stripes * stripe), stride)
+        yield _Size(scale, rows, columns, across, min(down, stripes * stripe), stride)
 
 
 def _scales(

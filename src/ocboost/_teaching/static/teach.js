@@ -7,11 +7,14 @@
   const HOLD = 1600; // milliseconds that a frame stays after a click in it
   const POLL = 500;
   const LISTED = 3000; // milliseconds after which the list of frames is asked for again
-  const LATE = 0.25; // seconds that an answer takes; boxes are shown until the next one, so their age is twice that
-  const SOON = 0.12;
-  const SMOOTH = 15; // frames a second; where fewer are shown, looking at them rests for a while
+  const LATE = 0.2; // seconds that an answer takes; boxes are shown until the next one, so their age is twice that
+  const SOON = 0.15; // seconds that an answer would take with larger frames
+  const PATIENCE = [20, 160]; // answers in a row that came soon, before larger frames are tried: at first, and at most
+  const SMOOTH = 12; // frames a second; where fewer are shown, looking at them rests for a while
   const REST = 0.5; // of the time that the last answer took
   const MAX_REST = 60; // milliseconds
+  const PERIOD = 150; // milliseconds from one look to the next while the server learns: both want the same core
+  const APART = 50; // milliseconds between frames that are shown while it learns or answers come late: every second one
   const SHARES = [1, 0.75, 0.6]; // of the size that frames are looked at in
   const SOURCES = ["camera", "given", "open"];
   const WINDOW = 2000; // milliseconds over which rates are counted
@@ -30,8 +33,11 @@
   let spare = [0, 1].map(() => document.createElement("canvas"));
   let share = 0; // which of SHARES
   let restsUntil = 0; // so that a single core has time to show frames
-  let late = 0; // answers in a row that came late
-  let prompt = 0; // those that came soon
+  let late = false; // whether the last answer came late
+  let prompt = 0; // answers in a row that came soon
+  let patience = PATIENCE[0];
+  let learns = false; // whether the server does
+  let drawnAt = 0;
   let thaw = 0;
   let shownAt = [];
   let lookedAt = [];
@@ -87,7 +93,8 @@
   function frame(image, width, height, more) {
     current = { image, width, height, ...more };
     const now = performance.now();
-    if (!held) {
+    if (!held && (source.still || !(learns || late) || now - drawnAt >= APART)) {
+      drawnAt = now;
       shownAt.push(now);
       if (looked && !source.still) ages.push({ at: now, age: (now - looked.at) / 1000 });
       redraw();
@@ -135,29 +142,42 @@
     const { boxes, frame: id, version: by } = answer.value;
     looked = { ...mine, image: canvas, width: answer.value.width, height: answer.value.height, shown: [mine.width, mine.height], boxes, frame: id, run: answer.value.run, version: by };
     if (!still) {
-      pace((now - mine.at) / 1000);
+      const took = now - mine.at;
+      pace(took / 1000);
       const seconds = (now - Math.max(now - WINDOW, countedFrom)) / 1000;
       const shown = shownAt.filter((at) => at > now - WINDOW).length;
-      restsUntil = shown < SMOOTH * seconds ? now + Math.min(REST * (now - mine.at), MAX_REST) : 0;
+      const rest = shown < SMOOTH * seconds ? Math.min(REST * took, MAX_REST) : 0;
+      restsUntil = now + Math.max(rest, learns ? PERIOD - took : 0);
     }
     byId("free").disabled = byId("freeze").disabled = false;
     if (!held) redraw();
     look();
   }
 
-  // Smaller frames where answers come late, larger ones again where they come soon.
+  // Nothing was looked at while the tab was hidden: what was found before is no longer true of a live picture.
+  function seenAgain() {
+    if (document.hidden) return;
+    if (source && !source.still && !held) looked = null;
+    countedFrom = performance.now();
+    look();
+  }
+
+  // Smaller frames as soon as an answer comes late, larger ones again where they would come soon for a while:
+  // the longer, the more often that went wrong.
   function pace(seconds) {
+    late = seconds > LATE;
     if (!byId("coarser").checked) {
-      share = late = prompt = 0;
+      share = prompt = 0;
       return;
     }
-    late = seconds > LATE ? late + 1 : 0;
-    prompt = seconds < SOON ? prompt + 1 : 0;
-    if (late >= 4 && share < SHARES.length - 1) {
+    const larger = share ? (SHARES[share - 1] / SHARES[share]) ** 2 : 1; // times as many pixels
+    prompt = seconds * larger < SOON ? prompt + 1 : 0;
+    if (late && share < SHARES.length - 1) {
       share += 1;
-      late = 0;
-    } else if (prompt >= 20 && share > 0) {
-      share -= 1;
+      patience = Math.min(2 * patience, PATIENCE[1]);
+    } else if (prompt >= patience) {
+      if (share) share -= 1;
+      else patience = Math.max(patience / 2, PATIENCE[0]);
       prompt = 0;
     }
   }
@@ -244,6 +264,7 @@
       return false;
     }
     lastClick = answer.value.number;
+    learns = true; // until the status says otherwise
     say(WORDS[kind](answer.value));
     await clicksAgain();
     release(HOLD);
@@ -302,7 +323,9 @@
     if (source) source.stop();
     source = held = looked = current = null;
     countedFrom = performance.now();
-    share = late = prompt = 0;
+    share = prompt = 0;
+    late = false;
+    patience = PATIENCE[0];
     byId("free").disabled = byId("freeze").disabled = true;
     for (const each of ["camera", "given"]) byId(each).setAttribute("aria-pressed", String(each === button));
     byId("steps").hidden = true;
@@ -410,6 +433,7 @@
     }
     const changed = state.version !== version;
     version = state.version;
+    learns = state.learning || state.queue > 0;
     Panels.status(state);
     Panels.judging(state.judged);
     decided(state.decision, anew);
@@ -486,7 +510,7 @@
     click("save-boxes", async () => { const wrong = await Link.save("annotations.zip", "annotations.zip"); if (wrong) say(wrong, true); });
     addEventListener("pagehide", Link.leave);
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-    document.addEventListener("visibilitychange", look);
+    document.addEventListener("visibilitychange", seenAgain);
     byId("free").disabled = byId("freeze").disabled = true;
     const wrong = await Link.open();
     if (wrong) {
